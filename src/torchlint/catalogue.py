@@ -1,0 +1,156 @@
+"""Reads the rule pages: one Markdown file per pitfall, TOML front matter for machines, the rest for people."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from torchlint.findings import Severity
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+GROUPS = {
+    "correctness": Severity.ERROR,
+    "suspicious": Severity.WARNING,
+    "performance": Severity.WARNING,
+    "opt-in": Severity.NOTE,
+}
+DEFAULT_GROUPS = ("correctness", "suspicious")
+FORMS = ("order", "trait", "context", "call")
+URL = "https://torchlint.readthedocs.io/rules/{code}-{name}"
+
+_BLOCK = re.compile(r"^```python[ \t]*(?P<info>[^\n]*)\n(?P<code>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+_KEYS = {"code", "name", "summary", "group", "since", "message", "help", "lint", "live", "torch", *FORMS}
+
+
+class PageError(ValueError):
+    """A rule page that cannot be used; the text names the page and, where known, the line."""
+
+
+class Example(msgspec.Struct, frozen=True):
+    """A ```python block of a page. `flags` are the words after `python`: bad or good, run, file=name.py."""
+
+    code: str
+    flags: tuple[str, ...]
+    line: int
+
+    @property
+    def bad(self) -> bool:
+        return "bad" in self.flags
+
+    @property
+    def good(self) -> bool:
+        return "good" in self.flags
+
+    @property
+    def runs(self) -> bool:
+        return "run" in self.flags
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """One pitfall as its page tells it."""
+
+    code: int
+    name: str
+    summary: str
+    group: str
+    since: str
+    message: str
+    help: str
+    lint: str
+    live: str
+    torch: str
+    forms: dict[str, tuple[dict[str, Any], ...]]
+    text: str
+    path: str
+
+    @property
+    def severity(self) -> Severity:
+        return GROUPS[self.group]
+
+    @property
+    def url(self) -> str:
+        return URL.format(code=self.code, name=self.name)
+
+    def examples(self) -> Iterator[Example]:
+        """The page's Python blocks in order."""
+        for match in _BLOCK.finditer(self.text):
+            yield Example(match["code"], tuple(match["info"].split()), self.text.count("\n", 0, match.start()) + 1)
+
+
+def read_page(path: Path) -> Rule:
+    """The rule on one page.
+
+    Raises:
+        PageError: front matter missing or malformed, a key unknown or of the wrong type.
+    """
+    text = path.read_text(encoding="utf-8")
+    if not text.startswith("+++\n") or "\n+++\n" not in text:
+        raise PageError(f"{path}: no front matter between two lines of +++")
+    front, body = text[4:].split("\n+++\n", 1)
+    try:
+        data = tomllib.loads(front)
+    except tomllib.TOMLDecodeError as error:
+        raise PageError(f"{path}: front matter: {error}") from None
+    for key in data.keys() - _KEYS:
+        raise PageError(f"{path}: unknown key {key!r} in the front matter")
+    for key in ("code", "name", "summary", "group"):
+        if key not in data:
+            raise PageError(f"{path}: no {key!r} in the front matter")
+    if data["group"] not in GROUPS:
+        raise PageError(f"{path}: group {data['group']!r} is none of {', '.join(GROUPS)}")
+    fields = {key: data.get(key, "") for key in ("since", "message", "help", "lint", "live", "torch")}
+    forms = {form: tuple(data[form]) for form in FORMS if form in data}
+    try:
+        return msgspec.convert(
+            {**{k: data[k] for k in ("code", "name", "summary", "group")}, **fields, "forms": forms, "text": body,
+             "path": str(path)},
+            Rule,
+        )
+    except msgspec.ValidationError as error:
+        raise PageError(f"{path}: front matter: {error}") from None
+
+
+class Catalogue:
+    """All rules, found by number or name."""
+
+    def __init__(self, rules: Iterable[Rule]):
+        self.rules: dict[int, Rule] = {}
+        for rule in sorted(rules, key=lambda rule: rule.code):
+            if rule.code in self.rules:
+                raise PageError(f"{rule.path}: code {rule.code} is taken by {self.rules[rule.code].path}")
+            self.rules[rule.code] = rule
+        self._by_name = {rule.name: rule for rule in self.rules.values()}
+
+    def __iter__(self) -> Iterator[Rule]:
+        return iter(self.rules.values())
+
+    def __len__(self) -> int:
+        return len(self.rules)
+
+    def find(self, key: str | int) -> Rule | None:
+        """The rule called `key`: 101, "101", "TL101", "TS101" or "missing-zero-grad"."""
+        text = str(key).strip()
+        number = re.fullmatch(r"(?:TL|TS)?(\d{3})", text, re.IGNORECASE)
+        return self.rules.get(int(number[1])) if number else self._by_name.get(text.lower())
+
+
+def pages_folder() -> Path:
+    """Where the shipped pages lie: inside the installed package, or at the top of the repository."""
+    inside = Path(__file__).parent / "_rules"
+    return inside if inside.is_dir() else Path(__file__).parents[2] / "rules"
+
+
+@lru_cache(maxsize=1)
+def catalogue() -> Catalogue:
+    """The shipped catalogue, read once."""
+    return Catalogue(read_page(path) for path in sorted(pages_folder().glob("*/*.md")))
