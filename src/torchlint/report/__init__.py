@@ -1,0 +1,59 @@
+"""Prints findings. Both tools print through here; nothing here knows which of them is speaking."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import TextIO
+
+import msgspec
+
+from torchlint.catalogue import Rule
+from torchlint.findings import Finding, Location
+
+FORMATS = {
+    "full": "each finding with its source line, the other lines that matter, and how to mend it",
+    "concise": "one line a finding: path:row:column: code message",
+    "json": "an array with an object a finding",
+    "github": "annotations on a GitHub pull request",
+    "sarif": "SARIF 2.1.0, for code scanning services",
+    "junit": "JUnit XML, for CI servers",
+}
+
+
+class Context(msgspec.Struct, frozen=True):
+    """What a report needs besides the findings.
+
+    `lines` gives the source line that a location begins on, or None. `rules` are the rules by number that were judged by.
+    `problems` are lines about what could not be judged; formats with a place for such things tell them.
+    """
+
+    tool: str = "torchlint"
+    version: str = ""
+    lines: Callable[[Location], str | None] = lambda location: None
+    rules: Mapping[int, Rule] = {}
+    problems: Sequence[str] = ()
+    files: int | None = None
+
+
+def write(format: str, findings: Sequence[Finding], out: TextIO, context: Context) -> None:
+    """Print the findings in one of FORMATS.
+
+    Raises:
+        KeyError: there is no such format.
+    """
+    FORMATS[format]
+    import_module(f"torchlint.report.{format}").write(findings, out, context)
+
+
+def place(location: Location) -> str:
+    """A location in one word: path:row:column, or path:cell N:row:column in a notebook."""
+    cell = "" if location.cell is None else f"cell {location.cell}:"
+    return f"{clean(location.filename)}:{cell}{location.row}:{location.column}"
+
+
+def clean(text: str) -> str:
+    """The text on one line and without control characters, which could take over a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in text)

@@ -1,0 +1,189 @@
+"""What earlier runs found out: verdicts by content hash, in msgpack, safe to read from a tree that is not trusted.
+
+Layout: `<folder>/<version>/<two hex digits>.msgpack`. The version stands for everything that verdicts depend on besides
+files; a shard holds the verdicts of the folders whose names hash to it, so that a run over a few files reads few shards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sys
+import tempfile
+import time
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from torchlint import __version__
+from torchlint.judge import Order, Verdict
+
+_FORMAT = "1"
+_SHARDS = 64
+_KEEP_SECONDS = 30 * 24 * 3600
+_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This is a cache folder of torchlint (https://bford.info/cachedir/)\n"
+
+
+class _Entry(msgspec.Struct, array_like=True):
+    """A verdict as it is kept. The paths that files depend on repeat a lot: they are numbers into the shard's list."""
+
+    verdict: Verdict
+    depends: list[tuple[int, bytes | None]]
+
+
+class _Shard(msgspec.Struct, array_like=True):
+    paths: list[str]
+    entries: dict[str, _Entry]
+
+
+_decode = msgspec.msgpack.Decoder(_Shard).decode
+
+
+def version_key(order: Order) -> str:
+    """A name for everything besides files that verdicts depend on: ours and the engine's source, rules, settings."""
+    parts = msgspec.msgpack.encode(
+        [_FORMAT, __version__, _own_source(), sys.version_info[:2], order.rules, order.torch_version, order.roots]
+    )
+    return hashlib.sha256(parts).hexdigest()[:20]
+
+
+@lru_cache(maxsize=1)
+def _own_source() -> str:
+    """A hash over the sizes and times of our own source files: a new engine must not trust an old one's verdicts."""
+    base = os.path.dirname(os.path.abspath(__file__))
+    seen = []
+    for folder, folders, names in os.walk(base):
+        folders[:] = sorted(name for name in folders if name not in ("__pycache__", "_rules"))
+        for name in sorted(names):
+            if name.endswith(".py"):
+                info = os.stat(os.path.join(folder, name))
+                seen.append(f"{os.path.relpath(folder, base)}/{name}:{info.st_size}:{info.st_mtime_ns}")
+    return hashlib.sha256("\n".join(seen).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class Digests:
+    """The sha256 of files, read once a run; None for what is no file."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str | None] = {}
+
+    def of(self, path: str) -> str | None:
+        """The hex digest of the file at `path`; None where there is none or it cannot be read."""
+        try:
+            return self._known[path]
+        except KeyError:
+            try:
+                with open(path, "rb") as file:
+                    digest = hashlib.sha256(file.read()).hexdigest()
+            except (OSError, ValueError):
+                digest = None
+            self._known[path] = digest
+            return digest
+
+
+class Cache:
+    """The verdicts of earlier runs. Whatever is broken in it counts as not there; failing to write is not an error."""
+
+    def __init__(self, folder: Path, order: Order, digests: Digests):
+        self._top = folder
+        self._folder = folder / version_key(order)
+        self._digests = digests
+        self._shards: dict[str, _Shard] = {}
+        self._new: dict[str, dict[str, Verdict]] = {}
+
+    def get(self, path: str) -> Verdict | None:
+        """The verdict on a file, if its content and everything it depends on are as they were."""
+        shard = self._shard(_shard_name(path))
+        entry = shard.entries.get(path)
+        if entry is None or entry.verdict.digest != self._digests.of(path):
+            return None
+        try:
+            for number, digest in entry.depends:
+                if self._digests.of(shard.paths[number]) != (digest and digest.hex()):
+                    return None
+        except IndexError:
+            return None
+        return entry.verdict
+
+    def put(self, path: str, verdict: Verdict) -> None:
+        """Remember a verdict, to be written by `save`."""
+        if verdict.lasting:
+            self._new.setdefault(_shard_name(path), {})[path] = verdict
+
+    def save(self) -> str | None:
+        """Write what was put. Returns what went wrong, or None."""
+        if not self._new:
+            return None
+        try:
+            self._prepare()
+            for name, verdicts in self._new.items():
+                # Read again: another run may have written it in the meantime.
+                self._write(name, _merged(self._read(name), verdicts))
+            self._drop_old_versions()
+        except OSError as error:
+            return f"{self._top}: cache cannot be written: {(error.strerror or str(error)).lower()}"
+        self._new.clear()
+        return None
+
+    def _shard(self, name: str) -> _Shard:
+        if name not in self._shards:
+            self._shards[name] = self._read(name)
+        return self._shards[name]
+
+    def _read(self, name: str) -> _Shard:
+        try:
+            return _decode((self._folder / f"{name}.msgpack").read_bytes())
+        except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
+            return _Shard([], {})
+
+    def _prepare(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for name, text in ((".gitignore", "# Made by torchlint\n*\n"), ("CACHEDIR.TAG", _TAG)):
+            if not (self._top / name).exists():
+                self._replace(self._top / name, text.encode())
+
+    def _write(self, name: str, shard: _Shard) -> None:
+        self._replace(self._folder / f"{name}.msgpack", msgspec.msgpack.encode(shard))
+
+    def _replace(self, path: Path, data: bytes) -> None:
+        """Write a file so that a reader sees all of it or none."""
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
+
+    def _drop_old_versions(self) -> None:
+        """Versions that nobody wrote to for a month are of old releases and settings."""
+        os.utime(self._folder)
+        limit = time.time() - _KEEP_SECONDS
+        for entry in os.scandir(self._top):
+            if entry.is_dir(follow_symlinks=False) and len(entry.name) == 20 and entry.stat().st_mtime < limit:
+                shutil.rmtree(entry.path, ignore_errors=True)
+
+
+def _shard_name(path: str) -> str:
+    folder = os.path.dirname(path).encode("utf-8", "surrogateescape")
+    return f"{hashlib.sha256(folder).digest()[0] % _SHARDS:02x}"
+
+
+def _merged(shard: _Shard, verdicts: dict[str, Verdict]) -> _Shard:
+    """The shard with new verdicts, without those on files that are gone; only paths still needed are kept."""
+    numbers: dict[str, int] = {}
+    entries: dict[str, _Entry] = {}
+
+    def number(path: str) -> int:
+        return numbers.setdefault(path, len(numbers))
+
+    for path, entry in shard.entries.items():
+        if path not in verdicts and os.path.exists(path) and all(at < len(shard.paths) for at, _ in entry.depends):
+            entries[path] = _Entry(entry.verdict, [(number(shard.paths[at]), digest) for at, digest in entry.depends])
+    for path, verdict in verdicts.items():
+        depends = [(number(at), digest and bytes.fromhex(digest)) for at, digest in verdict.depends.items()]
+        entries[path] = _Entry(msgspec.structs.replace(verdict, depends={}), depends)
+    return _Shard(list(numbers), entries)

@@ -1,0 +1,137 @@
+"""What `torchlint [PATHS]` does: settings, rules, run, report, exit status."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+import click
+import msgspec
+
+from torchlint import __version__
+from torchlint.cli import FAILED, FINDINGS
+from torchlint.config import Config, load
+from torchlint.report import Context, clean, write
+from torchlint.rulebook import load_rules
+from torchlint.runner import Outcome, Runner
+from torchlint.selection import SelectorError, active
+from torchlint.source import Problem
+
+STDIN = "-"
+
+
+def run_check(
+    paths: Sequence[str],
+    *,
+    select: Sequence[str] | None,
+    extend_select: Sequence[str] | None,
+    ignore: Sequence[str] | None,
+    torch_version: tuple[int, int] | None,
+    output_format: str,
+    output_file: str | None,
+    statistics: bool,
+    quiet: bool,
+    exit_zero: bool,
+    jobs: int | None,
+    no_cache: bool,
+    cache_dir: str | None,
+    stdin_filename: str | None,
+    force_exclude: bool,
+    config_file: str | None,
+    isolated: bool,
+) -> int:
+    """Judge and report; the arguments are the command's options.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        ConfigError, PageError, SelectorError: the settings, a rule page or an option cannot be used.
+        click.UsageError: options that contradict each other, or an output file that cannot be written.
+    """
+    if STDIN in paths and len(paths) > 1:
+        raise click.UsageError("- (standard input) cannot be given together with other paths")
+    if stdin_filename and STDIN not in paths:
+        raise click.UsageError("--stdin-filename is of use only where standard input is read: give - as the path")
+    wanted = paths or (".",)
+    places = [Path(stdin_filename or ".")] if STDIN in paths else [Path(path) for path in wanted]
+    config = load(places, Path(config_file) if config_file else None, isolated)
+    if torch_version is not None:
+        config = msgspec.structs.replace(config, torch_version=torch_version)
+    catalogue = load_rules(config)
+    rules = active(catalogue, config.select, config.ignore, config.extend_select)
+    try:
+        rules = active(catalogue, select, ignore or (), extend_select or (), start=None if select else rules)
+    except SelectorError as error:
+        raise click.UsageError(_option_of(str(error), select, ignore, extend_select)) from None
+    runner = Runner(config, rules, catalogue)
+    if STDIN in paths:
+        outcome = runner.run_text(stdin_filename or STDIN, sys.stdin.buffer.read())
+    else:
+        from torchlint.progress import Bar
+
+        with Bar(quiet) as bar:
+            outcome = runner.run(
+                wanted, jobs=jobs, cache_dir=Path(cache_dir) if cache_dir else None, use_cache=not no_cache,
+                force_exclude=force_exclude, progress=bar,
+            )
+    return _tell(outcome, runner, config, output_format, output_file, statistics, quiet, exit_zero)
+
+
+def _option_of(message: str, select: Sequence[str] | None, ignore: Sequence[str] | None,
+               extend: Sequence[str] | None) -> str:
+    """The message with the option that holds the word it complains of."""
+    for option, words in (("--select", select), ("--ignore", ignore), ("--extend-select", extend)):
+        if any(message.startswith(repr(word)) for word in words or ()):
+            return f"{option}: {message}"
+    return message
+
+
+def _tell(outcome: Outcome, runner: Runner, config: Config, output_format: str, output_file: str | None,
+          statistics: bool, quiet: bool, exit_zero: bool) -> int:
+    for line in outcome.warnings:
+        print(f"torchlint: warning: {clean(line)}", file=sys.stderr)
+    problems = [problem_line(problem) for problem in outcome.problems]
+    for line in problems:
+        print(f"torchlint: {line}", file=sys.stderr)
+    if not (outcome.files or outcome.problems or quiet):
+        print("torchlint: warning: no Python files or notebooks there", file=sys.stderr)
+    context = Context(
+        version=__version__, lines=runner.line, rules={rule.code: rule for rule in runner.order.rules},
+        problems=problems, files=None if quiet else outcome.files,
+    )
+    with _output(output_file) as out:
+        if statistics:
+            from torchlint.report.statistics import write as write_statistics
+
+            write_statistics(outcome.findings, out, context, as_json=output_format == "json")
+        else:
+            write(output_format, outcome.findings, out, context)
+    if outcome.problems:
+        return FAILED
+    return FINDINGS if outcome.findings and not exit_zero else 0
+
+
+def problem_line(problem: Problem) -> str:
+    """A problem as the one line that is said about it."""
+    where = problem.filename
+    if problem.cell is not None:
+        where += f":cell {problem.cell}"
+    if problem.row is not None:
+        where += f":{problem.row}"
+    return clean(f"{where}: {problem.message}")
+
+
+@contextmanager
+def _output(path: str | None) -> Iterator[TextIO]:
+    if path is None:
+        yield sys.stdout
+        return
+    try:
+        with open(path, "w", encoding="utf-8") as file:
+            yield file
+    except OSError as error:
+        raise click.UsageError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None

@@ -1,0 +1,137 @@
+"""The command line: `torchlint [PATHS]`, `torchlint explain RULE`, `torchlint rules`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from torchlint import __version__
+
+COMMANDS = ("explain", "rules")
+# The names of torchlint.report.FORMATS; listed here so that --help does not load the reports.
+FORMATS = ("full", "concise", "json", "github", "sarif", "junit")
+FINDINGS, FAILED, INTERRUPTED = 1, 2, 130
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments (those of the process where None).
+
+    Returns:
+        The exit status: 0 clean, 1 findings, 2 could not run or some file could not be judged, 130 interrupted.
+    """
+    args = list(sys.argv[1:] if argv is None else argv)
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter must not end the run
+    try:
+        if args and args[0] in COMMANDS:
+            from torchlint import commands
+
+            command = getattr(commands, args.pop(0))
+        else:
+            command = check
+        status = command.main(args, prog_name=_prog_name(command), standalone_mode=False)
+        sys.stdout.flush()
+        return status or 0
+    except click.ClickException as error:
+        return _fail(error.format_message())
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        print("torchlint: interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has heard enough; keep Python from complaining of it at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FINDINGS
+    except ValueError as error:
+        from torchlint.catalogue import PageError
+        from torchlint.config import ConfigError
+        from torchlint.selection import SelectorError
+
+        if isinstance(error, (PageError, ConfigError, SelectorError)):
+            return _fail(str(error))
+        return _internal(error)
+    except Exception as error:
+        return _internal(error)
+
+
+def _prog_name(command: click.Command) -> str:
+    return "torchlint" if command is check else f"torchlint {command.name}"
+
+
+def _fail(message: str) -> int:
+    print(f"torchlint: error: {message}", file=sys.stderr)
+    return FAILED
+
+
+def _internal(error: Exception) -> int:
+    if os.environ.get("TORCHLINT_DEBUG"):
+        raise error
+    what = f"{type(error).__name__}: {error}".split("\n")[0].rstrip(": ")
+    return _fail(f"internal error, please report it ({what}); TORCHLINT_DEBUG=1 shows where")
+
+
+def _words(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Comma-separated lists, given once or several times, as one; None where the option was not given."""
+    if not value:
+        return None
+    return tuple(word.strip() for part in value for word in part.split(",") if word.strip())
+
+
+def _release(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, int] | None:
+    if value is None:
+        return None
+    from torchlint.config import parse_version
+
+    version = parse_version(value)
+    if version is None:
+        raise click.BadParameter(f"{value!r} is no release such as 2.6", context, parameter)
+    return version
+
+
+@click.command(
+    name="check",
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog="\b\nOther commands:\n  torchlint explain RULE  what a rule is about, why, and how to mend it (101, TL101, its name)\n"
+    "  torchlint rules         all rules\n\n"
+    "RULES are codes (TL101), prefixes (TL1), groups (correctness, suspicious, performance, opt-in), names or ALL, with "
+    "commas between them. Settings are read from [tool.torchlint] in the nearest pyproject.toml. "
+    "Exit status: 0 clean, 1 findings, 2 could not run or some file could not be judged.",
+)
+@click.argument("paths", nargs=-1, metavar="[PATHS]...")
+@click.option("--select", multiple=True, callback=_words, metavar="RULES",
+              help="Judge by these rules alone.  [default: correctness,suspicious]")
+@click.option("--extend-select", multiple=True, callback=_words, metavar="RULES", help="Judge by these rules too.")
+@click.option("--ignore", multiple=True, callback=_words, metavar="RULES", help="Leave these rules out.")
+@click.option("--torch-version", callback=_release, metavar="RELEASE",
+              help="The torch release to judge by, such as 2.6.  [default: the lowest your requirements admit]")
+@click.option("-f", "--output-format", type=click.Choice(FORMATS), default="full", show_default=True,
+              help="How to print findings.")
+@click.option("-o", "--output-file", metavar="FILE", help="Where to print findings.  [default: standard output]")
+@click.option("--statistics", is_flag=True, help="Print how often each rule was broken instead of the findings.")
+@click.option("-q", "--quiet", is_flag=True, help="Print findings and failures, nothing else.")
+@click.option("--exit-zero", is_flag=True, help="Exit with 0 even where there are findings.")
+@click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N",
+              help="How many processes to use.  [default: one for each core]")
+@click.option("--no-cache", is_flag=True, help="Neither read nor write the cache.")
+@click.option("--cache-dir", metavar="FOLDER", help="Where the cache is.  [default: .torchlint_cache in the project]")
+@click.option("--stdin-filename", metavar="FILE", help="What to call standard input, which is read where PATHS is -.")
+@click.option("--force-exclude", is_flag=True, help="Leave out excluded and ignored files even where PATHS names them.")
+@click.option("--config", "config_file", metavar="FILE", help="Read settings from this file.")
+@click.option("--isolated", is_flag=True, help="Read no settings.")
+@click.version_option(__version__, message="torchlint %(version)s")
+def check(paths: tuple[str, ...], **options: Any) -> int:
+    """Find the mistakes that ruin PyTorch training, in Python files and notebooks.
+
+    PATHS are files and folders (the current one by default), or - for standard input.
+    """
+    from torchlint.checking import run_check
+
+    return run_check(paths, **options)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

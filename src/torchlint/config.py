@@ -1,0 +1,219 @@
+"""`[tool.torchlint]`: found, read, and checked so that a mistake in it is named with its line."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from torchlint.catalogue import GROUPS, tomllib
+from torchlint.findings import Severity
+from torchlint.selection import nearest
+
+# As ruff and its peers: folders that hold other people's code, builds or caches.
+DEFAULT_EXCLUDES = (
+    ".bzr", ".direnv", ".eggs", ".git", ".git-rewrite", ".hg", ".ipynb_checkpoints", ".mypy_cache", ".nox", ".pants.d",
+    ".pyenv", ".pytest_cache", ".pytype", ".ruff_cache", ".svn", ".torchlint_cache", ".tox", ".venv", ".vscode",
+    "__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist", "node_modules", "site-packages", "venv",
+)
+CACHE_FOLDER = ".torchlint_cache"
+_ROOT_MARKERS = (".git", ".hg", "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt")
+_LISTS = ("ignore", "extend-select", "extend-exclude", "extend-rules")
+KEYS = ("select", *_LISTS, "exclude", "per-file-ignores", "torch-version", "severity", "cache-dir")
+
+
+class ConfigError(ValueError):
+    """Settings that cannot be used; the text names the file and the line."""
+
+
+class Config(msgspec.Struct, frozen=True):
+    """The settings of one run. Paths in them are relative to `root`; `path` is the file they come from, if any."""
+
+    root: Path
+    path: Path | None = None
+    select: tuple[str, ...] | None = None
+    ignore: tuple[str, ...] = ()
+    extend_select: tuple[str, ...] = ()
+    per_file_ignores: dict[str, tuple[str, ...]] = {}
+    exclude: tuple[str, ...] = DEFAULT_EXCLUDES
+    torch_version: tuple[int, int] | None = None
+    severity: dict[str, Severity] = {}
+    cache_dir: Path | None = None
+    extend_rules: tuple[str, ...] = ()
+    text: str = ""
+
+    def complain(self, key: str, message: str, word: str = "") -> ConfigError:
+        """The error to raise about a key, or about a word in its value."""
+        return ConfigError(f"{self.path}:{_line_of(self.text, self.path, key, word)}: {message}")
+
+
+def load(paths: Sequence[Path], explicit: Path | None = None, isolated: bool = False) -> Config:
+    """The settings for a run over `paths`: from `explicit`, or else from the nearest torchlint.toml, or pyproject.toml
+    with a [tool.torchlint] section, in the folder that all paths share and those above it.
+
+    Raises:
+        ConfigError: the file cannot be read, or holds what it must not.
+    """
+    start = _shared_folder(paths)
+    if explicit is not None:
+        return read_config(explicit)
+    if not isolated:
+        for folder in (start, *start.parents):
+            own = folder / "torchlint.toml"
+            if own.is_file():
+                return read_config(own)
+            project = folder / "pyproject.toml"
+            if project.is_file() and _has_section(project):
+                return read_config(project)
+    root = project_root(start)
+    from torchlint.requirements import lowest_torch
+
+    return Config(root, torch_version=lowest_torch(root))
+
+
+def project_root(start: Path) -> Path:
+    """The nearest folder at or above `start` that looks like the top of a project; `start` where none does."""
+    for folder in (start, *start.parents):
+        if any((folder / marker).exists() for marker in _ROOT_MARKERS):
+            return folder
+    return start
+
+
+def _shared_folder(paths: Sequence[Path]) -> Path:
+    """The deepest folder that holds all paths."""
+    absolute = [Path(os.path.abspath(path)) for path in paths]
+    folders = [path if path.is_dir() else path.parent for path in absolute]
+    shared = folders[0] if folders else Path.cwd()
+    while not all(folder.is_relative_to(shared) for folder in folders):
+        shared = shared.parent
+    return shared
+
+
+def _has_section(path: Path) -> bool:
+    """Whether a pyproject.toml is ours to read. One that mentions us but does not parse is, so that it is complained of."""
+    try:
+        raw = path.read_bytes()
+    except OSError:
+        return False
+    if b"torchlint" not in raw:
+        return False
+    try:
+        return "torchlint" in tomllib.loads(raw.decode()).get("tool", {})
+    except (ValueError, AttributeError):
+        return re.search(rb"^\s*\[\s*tool\s*\.\s*torchlint", raw, re.MULTILINE) is not None
+
+
+def read_config(path: Path) -> Config:
+    """The settings in one file, torchlint.toml (keys at the top) or pyproject.toml (keys in [tool.torchlint]).
+
+    Raises:
+        ConfigError: it cannot be read, is not TOML, or holds an unknown key or a value of the wrong type.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise ConfigError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError:
+        raise ConfigError(f"{path}: not UTF-8, which TOML has to be") from None
+    try:
+        data: Any = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        found = re.search(r"\(at line (\d+), column \d+\)", str(error))
+        message = str(error)[: found.start()].strip() if found else str(error)
+        raise ConfigError(f"{path}:{found[1] if found else 1}: not valid TOML: {message}") from None
+    if path.name == "pyproject.toml":
+        data = data.get("tool", {})
+        data = data.get("torchlint", {}) if isinstance(data, dict) else {}
+    config = Config(Path(os.path.abspath(path)).parent, path, text=text)
+    if not isinstance(data, dict):
+        raise config.complain("torchlint", "[tool.torchlint] must be a table")
+    return _checked(config, data)
+
+
+def _checked(config: Config, data: Mapping[str, Any]) -> Config:
+    for key in data:
+        if key not in KEYS:
+            raise config.complain(key, f"unknown key {key!r}{nearest(key.replace('_', '-'), KEYS)}")
+    values: dict[str, Any] = {key.replace("-", "_"): _strings(config, key, data[key]) for key in _LISTS if key in data}
+    if "select" in data:
+        values["select"] = _strings(config, "select", data["select"])
+    exclude = _strings(config, "exclude", data["exclude"]) if "exclude" in data else DEFAULT_EXCLUDES
+    values["exclude"] = exclude + values.pop("extend_exclude", ())
+    if "per-file-ignores" in data:
+        table = _table(config, "per-file-ignores", data["per-file-ignores"], "file pattern to list of codes")
+        values["per_file_ignores"] = {
+            pattern: _strings(config, f"per-file-ignores.{pattern}", codes) for pattern, codes in table.items()
+        }
+    if "severity" in data:
+        table = _table(config, "severity", data["severity"], "group to severity")
+        values["severity"] = {group: _severity(config, group, value) for group, value in table.items()}
+    if "torch-version" in data:
+        values["torch_version"] = _version(config, data["torch-version"])
+    else:
+        from torchlint.requirements import lowest_torch
+
+        values["torch_version"] = lowest_torch(config.root)
+    if "cache-dir" in data:
+        if not isinstance(data["cache-dir"], str):
+            raise config.complain("cache-dir", "cache-dir must be a string: the path of a folder")
+        values["cache_dir"] = config.root / data["cache-dir"]
+    return msgspec.structs.replace(config, **values)
+
+
+def _strings(config: Config, key: str, value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+        raise config.complain(key.rpartition(".")[2] if key.startswith("per-file") else key,
+                              f"{key} must be a list of strings")
+    return tuple(value)
+
+
+def _table(config: Config, key: str, value: Any, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise config.complain(key, f"{key} must be a table from {what}")
+    return value
+
+
+def _severity(config: Config, group: str, value: Any) -> Severity:
+    if group not in GROUPS:
+        raise config.complain(group, f"severity: {group!r} is no group{nearest(group, GROUPS)}; groups are "
+                                     f"{', '.join(GROUPS)}")
+    try:
+        return Severity(value)
+    except ValueError:
+        words = [severity.value for severity in Severity]
+        raise config.complain(group, f"severity of {group} must be {', '.join(words[:-1])} or {words[-1]}, not "
+                                     f"{value!r}{nearest(str(value), words)}") from None
+
+
+def parse_version(text: str) -> tuple[int, int] | None:
+    """The torch release "2.6" or "2.6.1" as (2, 6); None where the text is no release."""
+    found = re.fullmatch(r"(\d+)\.(\d+)(?:\.\d+)?(?:[+a-z].*)?", text.strip())
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def _version(config: Config, value: Any) -> tuple[int, int]:
+    version = parse_version(value) if isinstance(value, str) else None
+    if version is None:
+        shown = f'"{value}"' if not isinstance(value, str) else repr(value)
+        hint = f"write torch-version = {shown}" if isinstance(value, (int, float)) else f"{shown} is not"
+        raise config.complain("torch-version", f'torch-version must be a string such as "2.6": {hint}')
+    return version
+
+
+def _line_of(text: str, path: Path | None, key: str, word: str) -> int:
+    """The line of a key, or of a word in its value. TOML readers do not tell, so it is looked for in the text."""
+    lines = text.split("\n")
+    first = 0
+    if path is not None and path.name == "pyproject.toml":
+        header = re.compile(r"\s*\[\s*tool\s*\.\s*torchlint\b")
+        first = next((number for number, line in enumerate(lines) if header.match(line)), 0)
+    name = re.escape(key)
+    if word:
+        place = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
+    else:
+        place = re.compile(rf"""\s*(?:["']?{name}["']?\s*[=.]|\[.*\b{name}["']?\s*\])|.*[{{,]\s*["']?{name}["']?\s*=""")
+    return next((number for number, line in enumerate(lines[first:], first + 1) if place.search(line)), first + 1)

@@ -1,0 +1,195 @@
+"""Which files a run looks at: discovery that heeds .gitignore and the settings, and reports what it cannot reach."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+import msgspec
+from pathspec import GitIgnoreSpec
+
+from torchlint.config import Config
+from torchlint.source import Problem, describe
+
+SUFFIXES = (".py", ".pyw", ".ipynb")
+
+
+class File(msgspec.Struct, frozen=True):
+    """A file to be judged: its absolute path and its size in bytes."""
+
+    path: str
+    size: int
+
+
+class Discovery:
+    """Finds the files under some paths.
+
+    Files that are named are taken whatever they are called, unless `force_exclude` makes the excludes hold for them too.
+    Folders are walked; ignored and excluded entries below them are left out, links to folders are not followed, and
+    links to files only where they stay inside the folder. After `find`, `problems` has what could not be reached.
+    """
+
+    def __init__(self, config: Config, force_exclude: bool = False):
+        self.problems: list[Problem] = []
+        self._root = str(config.root)
+        self._exclude = GitIgnoreSpec.from_lines(config.exclude)
+        self._plain = frozenset(name for name in config.exclude if not set(name) & set("*?[]!/"))
+        self._force = force_exclude
+        self._specs: dict[str, GitIgnoreSpec | None] = {}
+
+    def find(self, paths: Iterable[str]) -> list[File]:
+        """The files under `paths`, each once, largest first: the long ones must not be left for the end of a parallel run."""
+        found: dict[str, File] = {}
+        for path in paths:
+            for file in self._under(os.path.abspath(path)):
+                if _is_text(file.path):
+                    found.setdefault(os.path.realpath(file.path), file)
+                else:
+                    self._problem(file.path, "its name is not UTF-8: rename it to have it judged")
+        return sorted(found.values(), key=lambda file: (-file.size, file.path))
+
+    def _under(self, path: str) -> Iterator[File]:
+        try:
+            info = os.stat(path)
+        except OSError as error:
+            self._problem(path, self._why_missing(path, error))
+            return
+        except ValueError:
+            self._problem(path, "not a path")
+            return
+        if stat.S_ISDIR(info.st_mode):
+            if not (self._force and self._excluded_above(path, True)):
+                yield from self._walk(path)
+        elif not stat.S_ISREG(info.st_mode):
+            self._problem(path, "neither a file nor a folder (to read standard input, give -)")
+        elif not (self._force and self._excluded_above(path, False)):
+            yield File(path, info.st_size)
+
+    def _why_missing(self, path: str, error: OSError) -> str:
+        if isinstance(error, FileNotFoundError):
+            return f"dangling link to {os.readlink(path)}" if os.path.islink(path) else "no such file or folder"
+        return f"cannot be read: {describe(error)}"
+
+    def _problem(self, path: str, message: str) -> None:
+        self.problems.append(Problem(path, message))
+
+    def _walk(self, top: str) -> Iterator[File]:
+        base = os.path.realpath(top) + os.sep
+        stack: list[tuple[str, list[tuple[str, GitIgnoreSpec]]]] = [(top, self._ignores_above(top))]
+        while stack:
+            folder, ignores = stack.pop()
+            spec = self._spec(os.path.join(folder, ".gitignore"))
+            if spec is not None:
+                ignores = [*ignores, (folder, spec)]
+            try:
+                with os.scandir(folder) as entries:
+                    listed = sorted(entries, key=lambda entry: entry.name)
+            except OSError as error:
+                self._problem(folder, f"folder cannot be read: {describe(error)}")
+                continue
+            for entry in listed:
+                try:
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    wanted = is_folder or entry.name.endswith(SUFFIXES)
+                    if not wanted or self._left_out(entry.path, entry.name, is_folder, ignores):
+                        continue
+                    if is_folder:
+                        stack.append((entry.path, ignores))
+                    elif entry.is_file():
+                        if not entry.is_symlink() or os.path.realpath(entry.path).startswith(base):
+                            yield File(entry.path, entry.stat().st_size)
+                    elif entry.is_symlink() and not os.path.exists(entry.path):
+                        self._problem(entry.path, f"dangling link to {os.readlink(entry.path)}")
+                except OSError as error:
+                    self._problem(entry.path, f"cannot be read: {describe(error)}")
+
+    def _left_out(self, path: str, name: str, is_folder: bool, ignores: Sequence[tuple[str, GitIgnoreSpec]]) -> bool:
+        return name in self._plain or self._excluded(path, is_folder) or _ignored(path, is_folder, ignores)
+
+    def _excluded(self, path: str, is_folder: bool) -> bool:
+        return self._exclude.check_file(_below(path, self._root, is_folder) or os.path.basename(path)).include is True
+
+    def _excluded_above(self, path: str, is_folder: bool) -> bool:
+        """Whether a path that was named would have been left out by a walk from the project's root."""
+        if self._excluded(path, is_folder):
+            return True
+        ignores = self._ignores_above(path if is_folder else os.path.dirname(path) + os.sep, drop_if_ignored=False)
+        spec = None if is_folder else self._spec(os.path.join(os.path.dirname(path), ".gitignore"))
+        if spec is not None:
+            ignores = [*ignores, (os.path.dirname(path), spec)]
+        return _ignored(path, is_folder, ignores)
+
+    def _ignores_above(self, folder: str, drop_if_ignored: bool = True) -> list[tuple[str, GitIgnoreSpec]]:
+        """The ignore files that hold for a folder, from the top of its git repository down to its parent. None of them
+        holds where they ignore the folder itself: it was asked for, so its files are wanted.
+        """
+        folder = folder.rstrip(os.sep) or os.sep
+        chain = [folder, *map(str, Path(folder).parents)]
+        top = next((at for at, above in enumerate(chain) if os.path.exists(os.path.join(above, ".git"))), None)
+        if top is None:
+            return []
+        found = []
+        exclude = self._spec(_info_exclude(chain[top]))
+        if exclude is not None:
+            found.append((chain[top], exclude))
+        for above in reversed(chain[1: top + 1]):
+            spec = self._spec(os.path.join(above, ".gitignore"))
+            if spec is not None:
+                found.append((above, spec))
+        return [] if drop_if_ignored and top > 0 and _ignored(folder, True, found) else found
+
+    def _spec(self, path: str) -> GitIgnoreSpec | None:
+        if path not in self._specs:
+            self._specs[path] = None
+            try:
+                with open(path, encoding="utf-8", errors="replace") as file:
+                    self._specs[path] = GitIgnoreSpec.from_lines(file.read().splitlines())
+            except FileNotFoundError:
+                pass
+            except (OSError, ValueError) as error:
+                why = describe(error) if isinstance(error, OSError) else str(error)
+                if not isinstance(error, (NotADirectoryError, PermissionError)):
+                    self._problem(path, f"cannot be used: {why}")
+        return self._specs[path]
+
+
+def _is_text(path: str) -> bool:
+    """Whether a path can be written in a report; names in some other encoding come from the system half-decoded."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _ignored(path: str, is_folder: bool, ignores: Sequence[tuple[str, GitIgnoreSpec]]) -> bool:
+    """As git decides: the deepest ignore file that says anything about the path has the last word."""
+    for folder, spec in reversed(ignores):
+        verdict = spec.check_file(_below(path, folder, is_folder)).include
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _below(path: str, folder: str, is_folder: bool) -> str:
+    """The path as seen from a folder above it, with / between parts and, for folders, at the end; "" if not below it."""
+    prefix = folder if folder.endswith(os.sep) else folder + os.sep
+    if not path.startswith(prefix):
+        return ""
+    return path[len(prefix):].replace(os.sep, "/") + ("/" if is_folder else "")
+
+
+def _info_exclude(top: str) -> str:
+    """The path of a repository's info/exclude. In worktrees and submodules `.git` is a file that tells where to look."""
+    git = os.path.join(top, ".git")
+    if os.path.isfile(git):
+        try:
+            with open(git, encoding="utf-8") as file:
+                git = os.path.join(top, file.read().removeprefix("gitdir:").strip())
+            with open(os.path.join(git, "commondir"), encoding="utf-8") as file:
+                git = os.path.join(git, file.read().strip())
+        except (OSError, ValueError):
+            pass
+    return os.path.join(git, "info", "exclude")

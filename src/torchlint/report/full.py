@@ -1,0 +1,2 @@
+"""Each finding with its source line."""
+from torchlint.report.concise import write  # noqa: F401

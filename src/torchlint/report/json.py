@@ -1,0 +1,53 @@
+"""An array with an object a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+import msgspec
+
+from torchlint.findings import Finding, Location
+from torchlint.report import Context
+
+
+def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
+    """Print the findings as JSON."""
+    data = msgspec.json.encode([as_object(finding) for finding in findings])
+    out.write(msgspec.json.format(data, indent=2).decode() + "\n")
+
+
+def as_object(finding: Finding) -> dict[str, Any]:
+    """The finding in plain types, as it is printed. What only torchsan knows is left out where it is not set."""
+    item: dict[str, Any] = {
+        "code": finding.code,
+        "name": finding.name,
+        "message": finding.message,
+        "help": finding.help,
+        "filename": finding.location.filename,
+        **_span(finding.location),
+        "group": finding.group,
+        "severity": finding.severity.value,
+        "url": finding.url,
+        "related": [
+            {"message": item.message, "filename": item.location.filename, **_span(item.location)}
+            for item in finding.related
+        ],
+    }
+    if finding.step is not None:
+        item["step"] = finding.step
+    if finding.ranks:
+        item["ranks"] = list(finding.ranks)
+    if finding.count != 1:
+        item["count"] = finding.count
+    if finding.details:
+        item["details"] = finding.details
+    return item
+
+
+def _span(at: Location) -> dict[str, Any]:
+    return {
+        "cell": at.cell,
+        "location": {"row": at.row, "column": at.column},
+        "end_location": {"row": at.end_row or at.row, "column": at.end_column or at.column},
+    }

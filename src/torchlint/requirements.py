@@ -1,0 +1,81 @@
+"""Which torch release a project runs on, as its own requirements tell."""
+
+from __future__ import annotations
+
+import configparser
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from torchlint.catalogue import tomllib
+
+_REQUIREMENT = re.compile(r"""^\s*["']?torch\s*(?:\[[^\]]*\])?\s*\(?\s*(?P<bounds>[=<>~!^][^;#"']*)""")
+_LOWER = re.compile(r"(?:===?|>=|~=|>|\^)\s*(\d+)(?:\.(\d+))?")
+
+
+def lowest_torch(root: Path) -> tuple[int, int] | None:
+    """The lowest torch release, as (major, minor), that the requirements in `root` admit: pyproject.toml, setup.cfg and
+    requirements*.txt. None where they set no lower bound. Files that cannot be read say nothing.
+    """
+    bounds = [bound for line in _lines(root) if (bound := _lower_bound(line))]
+    return min(bounds, default=None)
+
+
+def _lower_bound(line: str) -> tuple[int, int] | None:
+    """The lower bound of a requirement on torch; None for other packages and where there is none."""
+    found = _REQUIREMENT.match(line)
+    if not found:
+        return None
+    lower = [(int(match[1]), int(match[2] or 0)) for match in _LOWER.finditer(found["bounds"])]
+    return max(lower, default=None)
+
+
+def _lines(root: Path) -> Iterator[str]:
+    """Everything that may be a requirement, one a line."""
+    yield from _of_pyproject(_read(root / "pyproject.toml"))
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read_string(_read(root / "setup.cfg"))
+        yield from parser.get("options", "install_requires", fallback="").splitlines()
+    except configparser.Error:
+        pass
+    try:
+        files = sorted([*root.glob("requirements*.txt"), *root.glob("requirements/*.txt")])
+    except OSError:
+        files = []
+    for path in files:
+        yield from _read(path).splitlines()
+
+
+def _of_pyproject(text: str) -> Iterator[str]:
+    try:
+        data: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        return
+    listed = _table(data, "project").get("dependencies")
+    if isinstance(listed, list):
+        yield from (item for item in listed if isinstance(item, str))
+    for extra in _table(data, "project", "optional-dependencies").values():
+        if isinstance(extra, list):
+            yield from (item for item in extra if isinstance(item, str))
+    version = _table(data, "tool", "poetry", "dependencies").get("torch")
+    if isinstance(version, dict):
+        version = version.get("version")
+    if isinstance(version, str):
+        yield f"torch {version}" if version[:1] in "=<>~!^" else f"torch =={version}"
+
+
+def _table(data: dict[str, Any], *keys: str) -> dict[str, Any]:
+    for key in keys:
+        data = data.get(key, {})
+        if not isinstance(data, dict):
+            return {}
+    return data
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig", errors="replace")
+    except OSError:
+        return ""

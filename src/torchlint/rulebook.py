@@ -1,0 +1,70 @@
+"""The catalogue of a run: the shipped pages, the user's own folders of pages, and those that installed packages bring."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from torchlint.catalogue import Catalogue, PageError, Rule, catalogue, read_page
+from torchlint.config import Config, ConfigError
+from torchlint.selection import check_all
+
+ENTRY_POINTS = "torchlint.rules"
+
+
+def load_rules(config: Config) -> Catalogue:
+    """All rules that the settings make known.
+
+    Raises:
+        ConfigError: a folder of extend-rules is not there or holds no page, or the settings name an unknown rule.
+        PageError: a page cannot be used.
+    """
+    more: list[Rule] = list(_from_packages())
+    for entry in config.extend_rules:
+        folder = config.root / entry
+        pages = sorted(folder.rglob("*.md"))
+        if not pages:
+            what = "holds no rule pages (*.md)" if folder.is_dir() else "is no folder"
+            raise config.complain("extend-rules", f"extend-rules: {entry!r} {what}", entry)
+        more += map(_page, pages)
+    known = Catalogue([*catalogue(), *more]) if more else catalogue()
+    for key, selectors in (
+        ("select", config.select or ()), ("ignore", config.ignore), ("extend-select", config.extend_select),
+        *(("per-file-ignores", codes) for codes in config.per_file_ignores.values()),
+    ):
+        for selector in selectors:
+            def complain(text: str, key: str = key, word: str = selector) -> ConfigError:
+                return config.complain(key, f"{key}: {text}", word)
+
+            check_all([selector], known, complain)
+    return known
+
+
+def _page(path: Path) -> Rule:
+    try:
+        return read_page(path)
+    except OSError as error:
+        raise PageError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError:
+        raise PageError(f"{path}: not UTF-8") from None
+
+
+@lru_cache(maxsize=1)
+def _from_packages() -> tuple[Rule, ...]:
+    """The pages of installed packages; an entry point names the package whose folder holds them."""
+    return tuple(rule for folder in _package_folders() for rule in map(_page, sorted(folder.rglob("*.md"))))
+
+
+def _package_folders() -> Iterator[Path]:
+    from importlib.metadata import entry_points
+    from importlib.util import find_spec
+
+    for entry in entry_points(group=ENTRY_POINTS):
+        try:
+            spec = find_spec(entry.module)
+        except (ImportError, ValueError) as error:
+            raise PageError(f"{entry.value}: rules of an installed package cannot be found: {error}") from None
+        if spec is None:
+            raise PageError(f"{entry.value}: rules of an installed package cannot be found")
+        yield from map(Path, spec.submodule_search_locations or ())

@@ -1,0 +1,228 @@
+"""One run: the files found, the cache asked, the rest judged, and what came of it made fit to be told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+
+import msgspec
+from pathspec import GitIgnoreSpec
+
+from torchlint.cache import Cache, Digests
+from torchlint.catalogue import Catalogue, Rule
+from torchlint.config import CACHE_FOLDER, Config
+from torchlint.findings import Finding, Location
+from torchlint.judge import Judge, Order, Verdict
+from torchlint.noqa import Noqa
+from torchlint.project import Discovery, File
+from torchlint.selection import rules_of
+from torchlint.source import Problem, Source, SourceError, map_locations, parse_source, read_source
+from torchlint.workers import default_jobs, judge_all
+
+
+class Outcome(msgspec.Struct):
+    """What a run found, what it could not judge, and how many files it looked at. Filenames are as people see them."""
+
+    findings: list[Finding]
+    problems: list[Problem]
+    files: int
+    warnings: list[str] = []
+
+
+class Tick(msgspec.Struct, frozen=True):
+    """How far a run is: bytes judged of bytes to judge."""
+
+    done: int
+    total: int
+
+
+class Sources:
+    """The files that findings stand in, read once each, to look up their lines and their `# noqa` comments."""
+
+    def __init__(self) -> None:
+        self._sources: dict[str, Source | None] = {}
+        self._noqa: dict[str, Noqa] = {}
+        self._lines: dict[str, list[str]] = {}
+
+    def add(self, source: Source) -> None:
+        """Take a source that did not come from a file."""
+        self._sources[source.filename] = source
+
+    def source(self, filename: str) -> Source | None:
+        """The file as Python text; None where it cannot be read."""
+        if filename not in self._sources:
+            try:
+                self._sources[filename] = read_source(filename)
+            except SourceError:
+                self._sources[filename] = None
+        return self._sources[filename]
+
+    def hides(self, finding: Finding) -> bool:
+        """Whether a `# noqa` comment of the file that the finding stands in hides it."""
+        name = finding.location.filename
+        source = self.source(name)
+        if source is None:
+            return False
+        if name not in self._noqa:
+            self._noqa[name] = Noqa(source)
+        return self._noqa[name].hides(finding)
+
+    def line(self, location: Location) -> str | None:
+        """The text of the row a location begins on; None where it cannot be read."""
+        source = self.source(location.filename)
+        if source is None:
+            return None
+        if location.filename not in self._lines:
+            self._lines[location.filename] = source.lines()
+        lines, row = self._lines[location.filename], source.row_of(location)
+        return lines[row - 1] if 0 < row <= len(lines) else None
+
+
+class Runner:
+    """Runs the active rules over files as the settings say.
+
+    Args:
+        config: the settings.
+        rules: the active rules.
+        catalogue: all rules; per-file-ignores may name inactive ones.
+    """
+
+    def __init__(self, config: Config, rules: Sequence[Rule], catalogue: Catalogue):
+        self.config = config
+        self.order = Order(tuple(rules), config.torch_version, _roots(config.root))
+        self.sources = Sources()
+        self._ignores = _PerFile(config, catalogue)
+
+    def run(
+        self,
+        paths: Iterable[str],
+        *,
+        jobs: int | None = None,
+        cache_dir: Path | None = None,
+        use_cache: bool = True,
+        force_exclude: bool = False,
+        progress: Callable[[Tick], None] = lambda tick: None,
+    ) -> Outcome:
+        """The outcome of judging everything under `paths`. Bad files become problems; nothing is raised for them."""
+        discovery = Discovery(self.config, force_exclude)
+        files = discovery.find(paths)
+        digests = Digests()
+        folder = cache_dir or self.config.cache_dir or self.config.root / CACHE_FOLDER
+        cache = Cache(folder, self.order, digests) if use_cache else None
+        verdicts: dict[str, Verdict] = {}
+        todo: list[File] = []
+        for file in files:
+            known = cache.get(file.path) if cache else None
+            if known is None:
+                todo.append(file)
+            else:
+                verdicts[file.path] = known
+        done, total = 0, sum(file.size for file in todo)
+        warnings = []
+        try:
+            for file, verdict in judge_all(todo, self.order, jobs or default_jobs()):
+                verdicts[file.path] = verdict
+                if cache:
+                    cache.put(file.path, verdict)
+                done += file.size
+                progress(Tick(done, total))
+        finally:  # an interrupted run keeps what it found out
+            trouble = cache.save() if cache else None
+        if trouble and (cache_dir or self.config.cache_dir):
+            warnings.append(trouble)
+        problems = discovery.problems + [problem for verdict in verdicts.values() for problem in verdict.problems]
+        findings = (finding for verdict in verdicts.values() for finding in verdict.findings)
+        return self._outcome(findings, problems, len(files), warnings)
+
+    def run_text(self, filename: str, raw: bytes) -> Outcome:
+        """The outcome of judging `raw` as if it were the content of `filename`, which need not exist."""
+        path = os.path.abspath(filename)
+        try:
+            self.sources.add(parse_source(path, raw))
+        except SourceError:
+            pass  # the judge says why
+        verdict = Judge(self.order).content(path, raw)
+        return self._outcome(verdict.findings, verdict.problems, 1, [])
+
+    def visible(self, findings: Iterable[Finding]) -> list[Finding]:
+        """The findings that are neither hidden by `# noqa` nor ignored for their file, each once, with the severity that
+        the settings give their group, in order of place. Filenames are as they were.
+        """
+        kept: dict[tuple, Finding] = {}
+        for finding in findings:
+            at = finding.location
+            key = (at.filename, at.cell, at.row, at.column, finding.code)
+            if key not in kept and not self._ignores.hide(finding) and not self.sources.hides(finding):
+                severity = self.config.severity.get(finding.group, finding.severity)
+                kept[key] = msgspec.structs.replace(finding, severity=severity)
+        return sorted(kept.values(), key=lambda finding: finding.sort_key)
+
+    def line(self, location: Location) -> str | None:
+        """The source line that a location of an outcome begins on; None where it cannot be read."""
+        filename = os.path.abspath(location.filename)
+        return self.sources.line(msgspec.structs.replace(location, filename=filename))
+
+    def _outcome(
+        self, findings: Iterable[Finding], problems: Iterable[Problem], files: int, warnings: list[str]
+    ) -> Outcome:
+        shown = _Shown()
+        told = [map_locations(finding, shown.location) for finding in self.visible(findings)]
+        told.sort(key=lambda finding: finding.sort_key)
+        said = {msgspec.structs.replace(problem, filename=shown.name(problem.filename)) for problem in problems}
+        order = sorted(said, key=lambda problem: (problem.filename, problem.cell or 0, problem.row or 0, problem.message))
+        return Outcome(told, order, files, warnings)
+
+
+class _PerFile:
+    """The settings' per-file-ignores."""
+
+    def __init__(self, config: Config, catalogue: Catalogue):
+        self._root = str(config.root)
+        self._known: dict[str, frozenset[int]] = {}
+        self._table = []
+        for pattern, selectors in config.per_file_ignores.items():
+            codes = frozenset(code for selector in selectors for code in rules_of(selector, catalogue)[0])
+            # "!tests/*" means: everywhere but there.
+            spec = GitIgnoreSpec.from_lines([pattern.removeprefix("!")])
+            self._table.append((spec, pattern.startswith("!"), codes))
+
+    def hide(self, finding: Finding) -> bool:
+        """Whether the finding's rule is ignored in the finding's file."""
+        return bool(self._table) and finding.number in self._codes(finding.location.filename)
+
+    def _codes(self, filename: str) -> frozenset[int]:
+        if filename not in self._known:
+            name = os.path.relpath(filename, self._root).replace(os.sep, "/")
+            if name.startswith("../"):
+                name = os.path.basename(filename)
+            matching = (codes for spec, negated, codes in self._table if spec.match_file(name) != negated)
+            self._known[filename] = frozenset().union(*matching)
+        return self._known[filename]
+
+
+class _Shown:
+    """File names as people see them: relative to the working folder where they lie below it."""
+
+    def __init__(self) -> None:
+        here = os.getcwd()
+        self._here = here if here.endswith(os.sep) else here + os.sep
+
+    def name(self, filename: str) -> str:
+        return filename.removeprefix(self._here) or "."
+
+    def location(self, location: Location) -> Location:
+        return msgspec.structs.replace(location, filename=self.name(location.filename))
+
+
+def _roots(root: Path) -> tuple[str, ...]:
+    """The folders that the project's absolute imports start from."""
+    return tuple(str(folder) for folder in (root, root / "src") if folder.is_dir())
+
+
+def counted(findings: Iterable[Finding]) -> Mapping[str, int]:
+    """How many findings there are of each severity, worst first."""
+    counts = {"error": 0, "warning": 0, "note": 0}
+    for finding in findings:
+        counts[finding.severity.value] += 1
+    return {word: count for word, count in counts.items() if count}
