@@ -1,0 +1,75 @@
+"""The rule pages test themselves: bad blocks are flagged on their marked lines and nowhere else, good blocks nowhere."""
+
+import re
+from collections import Counter
+from functools import lru_cache
+
+import pytest
+
+from torchlint.catalogue import DEFAULT_GROUPS, catalogue
+from torchlint.engine import Engine
+
+FILENAME = "example.py"
+MARK = re.compile(r"#\s*<-\s*(\d{3}(?:\s*,\s*\d{3})*)\s*$")
+
+PAGES = list(catalogue())
+BLOCKS = [(page, block) for page in PAGES for block in page.examples()]
+
+
+def page_id(page):
+    return f"{page.code}-{page.name}"
+
+
+def block_id(page, block):
+    return f"{page_id(page)}-line{block.line}-{'bad' if block.bad else 'good' if block.good else 'unmarked'}"
+
+
+def marked(code):
+    """How often each (row, number) is announced by the marks in a block."""
+    marks = Counter()
+    for row, line in enumerate(code.splitlines(), 1):
+        if match := MARK.search(line):
+            marks.update((row, int(number)) for number in match[1].split(","))
+        else:
+            assert "<-" not in line.rpartition("#")[2] or "#" not in line, f"row {row}: a mark that cannot be read"
+    return marks
+
+
+@lru_cache(maxsize=None)
+def engine(code):
+    """An engine with the rules of the default groups and the one of the page."""
+    return Engine([rule for rule in catalogue() if rule.group in DEFAULT_GROUPS or rule.code == code])
+
+
+def found(page, block):
+    """How often each (row, number) is found in a block."""
+    judged = engine(page.code).check(FILENAME, block.code)
+    assert {finding.location.filename for finding in judged.findings} <= {FILENAME}
+    return Counter((finding.location.row, finding.number) for finding in judged.findings)
+
+
+def test_there_are_pages():
+    assert PAGES
+
+
+@pytest.mark.parametrize("page", PAGES, ids=page_id)
+def test_page_has_both_kinds_of_block(page):
+    blocks = list(page.examples())
+    assert any(block.bad for block in blocks), "no bad block"
+    assert any(block.good for block in blocks), "no good block"
+    for block in blocks:
+        assert block.bad != block.good, f"line {block.line}: a python block is either bad or good"
+
+
+@pytest.mark.parametrize(("page", "block"), BLOCKS, ids=[block_id(*item) for item in BLOCKS])
+def test_block(page, block):
+    compile(block.code, FILENAME, "exec")
+    expected = marked(block.code)
+    if block.good:
+        assert not expected, "a good block has a mark"
+    elif page.lint == "none":
+        assert page.code in {number for _, number in expected}, "a bad block has no mark of its own number"
+        expected = Counter({mark: count for mark, count in expected.items() if mark[1] != page.code})
+    else:
+        assert page.code in {number for _, number in expected}, "a bad block has no mark of its own number"
+    assert found(page, block) == expected
