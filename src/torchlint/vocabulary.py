@@ -3,6 +3,7 @@
 EVENTS = {
     "forward": "a module is called; `training` and `grad` tell the modes it ran under",
     "backward": "gradients are accumulated: Tensor.backward, torch.autograd.backward, or a framework's own call",
+    "autograd.grad": "gradients are computed and returned, none is accumulated",
     "loss": "a loss function is called",
     "optimizer.create": "an optimizer is built over parameters",
     "optimizer.step": "parameters are updated",
@@ -17,9 +18,13 @@ EVENTS = {
     "module.train": "a module is put in training mode",
     "module.eval": "a module is put in evaluation mode",
     "loader.iterate": "a pass over a loader starts",
+    "loader.batch": "a loader gives a batch",
+    "loader.end": "a pass over a loader is complete",
     "sampler.set_epoch": "a distributed sampler is told the epoch",
     "save": "something is written to disk",
     "load": "state is loaded into a module or an optimizer",
+    "parameter.create": "a module gets a parameter while another one's forward runs",
+    "error": "an exception leaves the program",
 }
 
 TRAITS = {

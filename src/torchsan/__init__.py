@@ -1,3 +1,30 @@
-"""torchsan: finds the mistakes that ruin PyTorch training, in the live run, while it trains."""
+"""torchsan: finds the mistakes that ruin PyTorch training, in the live run, while it trains.
+
+    with torchsan.watch(model) as san:
+        train(model)
+    print(san.report())
+
+Importing the package does not import torch; the first use of a name below does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+__all__ = ["SanError", "SanWarning", "Watch", "watch"]
+
+if TYPE_CHECKING:
+    from torchsan.deliver import SanError, SanWarning
+    from torchsan.watcher import Watch, watch
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("Watch", "watch"):
+        from torchsan import watcher as home
+    elif name in ("SanError", "SanWarning"):
+        from torchsan import deliver as home
+    else:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(home, name)
+    return value

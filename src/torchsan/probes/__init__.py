@@ -1,0 +1,22 @@
+"""Where events come from: one file per source. Each has `install(patches)`, called when the first watch starts.
+
+A probe puts hooks and replacements in place through the given `Patches`, which takes them away when the last watch
+ends, and tells what happens through `torchsan.events`. It judges nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+
+from torchsan.deliver import say
+from torchsan.patches import Patches
+
+
+def install_all(patches: Patches) -> None:
+    """Install every probe of this folder. One that cannot work with this torch says so and is left out."""
+    for module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
+        try:
+            importlib.import_module(f"{__name__}.{module}").install(patches)
+        except Exception as error:
+            say(f"the {module} probe does not work with this torch and is off: {type(error).__name__}: {error}")

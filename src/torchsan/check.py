@@ -1,0 +1,104 @@
+"""What a check is. One file per check or family in `torchsan/checks/`; each lists its classes in `CHECKS`."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from torchlint.findings import Finding, Related, Severity
+from torchsan import wording
+from torchsan.events import Event
+from torchsan.where import NOWHERE, Where
+
+if TYPE_CHECKING:
+    from torchsan.watcher import Watch
+
+LEVELS = ("default", "thorough", "memory")
+
+
+class Check:
+    """Hears events and says what it found. One object per watch.
+
+    Methods named `before_<event>` and `on_<event>` (dots become underscores: `before_optimizer_step`) are told the event
+    before and after it happens. `start` is called when the watch starts, `finish` when it ends.
+
+    Class attributes: `numbers`, the pitfalls it can find; `level`, the least level at which it runs ("default",
+    "thorough"; "memory" checks run at that level alone). The first line of the docstring stands in for a page's message.
+    """
+
+    numbers: tuple[int, ...] = ()
+    level = "default"
+
+    def __init__(self, watch: Watch):
+        self.watch = watch
+
+    @property
+    def ledger(self) -> Any:
+        """What is known of each optimizer's step so far: `torchsan.ledger.Ledger`."""
+        return self.watch.ledger
+
+    def start(self) -> None:
+        """The watch starts."""
+
+    def finish(self) -> None:
+        """The watch ends: the last chance to say something."""
+
+    def found(
+        self,
+        number: int,
+        at: Event | Where | None,
+        *,
+        key: Any = None,
+        step: int | None = None,
+        fact: str = "",
+        related: tuple[tuple[Event | Where | None, str], ...] = (),
+        details: dict[str, Any] | None = None,
+        **roles: Any,
+    ) -> None:
+        """Report pitfall `number` at the user's line `at` (an event, while it is told or after it gave its place).
+
+        Findings with the same number and line are one; `key` replaces the line in that. `fact` is added to the page's
+        message: what was measured in this run. `related` are other places and why they matter. `roles` fill the
+        message's fields.
+        """
+        if not self.watch.wants(number):
+            return
+        place = _place(at)
+        identity = (number, key) if key is not None else (number, place and (place.code.co_filename, place.line))
+        if self.watch.gathered.seen(identity):
+            return
+        rule = wording.rule(number, type(self).__doc__ or "")
+        message = wording.fill(rule.message or rule.summary, roles)
+        also = tuple(Related(where.location(), why) for where, why in ((_place(e), w) for e, w in related) if where)
+        finding = Finding(
+            code=f"TS{number}",
+            name=rule.name,
+            message=f"{message} ({fact})" if fact else message,
+            location=place.location() if place else NOWHERE,
+            group=rule.group,
+            severity=Severity(rule.severity),
+            help=wording.fill(rule.help, roles),
+            url=rule.url,
+            related=also,
+            step=self.watch.step if step is None else step,
+            ranks=self.watch.ranks,
+            details=dict(details or {}),
+        )
+        self.watch.gathered.add(identity, finding)
+
+
+def _place(at: Event | Where | None) -> Where | None:
+    return at.where() if isinstance(at, Event) else at
+
+
+@lru_cache(maxsize=1)
+def known() -> tuple[type[Check], ...]:
+    """All check classes under `torchsan/checks/`, in the order of the files' names."""
+    from torchsan import checks
+
+    found: list[type[Check]] = []
+    for module in sorted(info.name for info in pkgutil.iter_modules(checks.__path__)):
+        found.extend(getattr(importlib.import_module(f"{checks.__name__}.{module}"), "CHECKS", ()))
+    return tuple(found)

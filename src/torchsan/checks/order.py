@@ -1,0 +1,118 @@
+"""The `[[order]]` forms of rule pages, judged live: after A, B must not come without (or with) C between.
+
+Pages whose pitfall a check of its own looks for are left to that check; so this one serves pages that users add and any
+page whose order says it all. `live = "none"` on a page keeps it out.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.optim import Optimizer
+
+from torchlint.catalogue import Rule, read_page
+from torchsan import wording
+from torchsan.check import Check, known
+from torchsan.deliver import say
+from torchsan.events import Event
+from torchsan.naming import name_of
+
+
+class _Form:
+    """One form of one page, and for each subject how far along it is."""
+
+    def __init__(self, rule: Rule, form: dict[str, Any]):
+        self.rule = rule
+        self.after, self.before = form["after"], form["before"]
+        self.expect, self.forbidden = form.get("expect"), form.get("forbidden")
+        self.subject = form.get("subject", "")
+        self.armed: dict[int, Event] = {}
+        self.between: dict[int, Event] = {}
+
+
+class Order(Check):
+    """Things of a training step happen in the wrong order."""
+
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        own = {number for cls in known() if cls is not Order for number in cls.numbers}
+        self.forms = [
+            _Form(rule, form)
+            for rule in (*wording.rules(), *_extra(watch.options.extend_rules))
+            if rule.code not in own and rule.live != "none" and watch.wants(rule.code)
+            for form in rule.forms.get("order", ())
+            if "after" in form and "before" in form
+        ]
+        names = {name for f in self.forms for name in (f.after, f.before, f.expect, f.forbidden) if name}
+        self.hears = {name: self._heard for name in names}
+        self.alive: dict[int, Any] = {}
+
+    def _heard(self, event: Event) -> None:
+        event.where()
+        for form in self.forms:
+            if event.name not in (form.after, form.before, form.expect, form.forbidden):
+                continue
+            for subject in self._subjects(form.subject, event):
+                key = id(subject)
+                self.alive[key] = subject  # a subject's id must not be given to another one meanwhile
+                self._advance(form, key, event, subject)
+
+    def _advance(self, form: _Form, key: int, event: Event, subject: Any) -> None:
+        if event.name == form.before and key in form.armed:
+            first, between = form.armed[key], form.between.get(key)
+            wrong = event if form.expect and between is None else between if form.forbidden else None
+            if wrong is not None:
+                other = first if wrong is event else event
+                name = name_of(subject)
+                self.found(
+                    form.rule.code,
+                    wrong,
+                    related=((other, f"the {other.name} it is about"),),
+                    **({form.subject: name} if form.subject and name else {}),
+                )
+            form.between.pop(key, None)
+            if form.forbidden or wrong is not None:
+                form.armed.pop(key, None)
+        if event.name in (form.expect, form.forbidden) and key in form.armed:
+            form.between[key] = event
+        if event.name == form.after:
+            form.armed[key] = event
+            form.between.pop(key, None)
+
+    def _subjects(self, kind: str, event: Event) -> list[Any]:
+        """The objects of `kind` that an event concerns."""
+        if kind == "optimizer":
+            if event.name == "optimizer.zero_grad":
+                return [account.optimizer for account in self.ledger.touched(event.subject)]
+            if event.name == "backward":
+                return [account.optimizer for account in event.reached or ()]
+            if event.name == "clip":
+                return [account.optimizer for account in self.ledger.of(event.subject)]
+            if isinstance(event.subject, Optimizer):
+                return [event.subject]
+            return [event.optimizer] if isinstance(event.optimizer, Optimizer) else []
+        if kind == "scheduler":
+            if event.name.startswith("scheduler."):
+                return [event.subject]
+            optimizer = event.subject if isinstance(event.subject, Optimizer) else event.optimizer
+            return [s for s in self.alive.values() if optimizer is not None and getattr(s, "optimizer", None) is optimizer]
+        if kind:
+            return [event.subject] if event.name.startswith(kind) or kind in ("model", "module") else []
+        return [self]
+
+
+def _extra(folders: tuple[str, ...]) -> list[Rule]:
+    """The pages of the user's folders; one that cannot be read is said and left out."""
+    from pathlib import Path
+
+    pages = []
+    for folder in folders:
+        for path in sorted(Path(folder).rglob("*.md")):
+            try:
+                pages.append(read_page(path))
+            except (OSError, ValueError) as error:
+                say(f"{error}")
+    return pages
+
+
+CHECKS = (Order,)

@@ -1,0 +1,158 @@
+"""The event stream: probes tell what happens, checks hear it.
+
+Probes are installed once per process; every running watch hears them. An event that nobody listens to costs one
+dictionary look-up. Names are those of `torchlint.vocabulary.EVENTS`; what an event carries beside its name and subject
+is written there and in the probe that makes it.
+
+For a probe:
+
+    event = begin("backward", tensors, loss=loss)   # before the call; None where nobody listens
+    ...                                             # the call itself
+    end(event)                                      # after it, with what is known now as attributes of `event`
+    happened("optimizer.zero_grad", optimizer)      # both at once, for what has no inside
+
+For a check: methods called `before_backward`, `on_backward` (dots become underscores) are found by name. A check that
+learns only at run time what it wants to hear has a dictionary `hears` of event names and handlers (told afterwards).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from torchsan.deliver import SanError
+from torchsan.where import Where, here
+
+
+class Event:
+    """Something that happened, to `subject` (an optimizer, a module, a loader ...). Further attributes by name of event.
+
+    `number` counts the events of the process, so that two events can be put in order.
+    """
+
+    count = 0
+
+    def __init__(self, name: str, subject: Any, info: dict[str, Any]):
+        self.__dict__.update(info)
+        self.name = name
+        self.subject = subject
+        Event.count = self.number = Event.count + 1
+        self._where: Where | None = None
+
+    def where(self) -> Where | None:
+        """The user's line that made the event. To be asked while the event is being told; kept from then on."""
+        if self._where is None:
+            self._where = here()
+        return self._where
+
+    def __getattr__(self, name: str) -> Any:
+        # An event of another torch version or a framework may lack a detail: a check then sees None, not an error.
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return None
+
+
+class _Local(threading.local):
+    quiet = 0
+
+
+_local = _Local()
+_lock = threading.RLock()
+_listeners: list[Any] = []  # watches that are running, in the order they started
+_before: dict[str, list[tuple[Any, Callable[[Event], None]]]] = {}
+_after: dict[str, list[tuple[Any, Callable[[Event], None]]]] = {}
+
+
+def listening() -> bool:
+    """True while any watch is running."""
+    return bool(_listeners)
+
+
+def running() -> tuple[Any, ...]:
+    """The running watches, outermost first."""
+    return tuple(_listeners)
+
+
+def refresh() -> None:
+    """Look again who listens to what: called when a watch starts or stops, or a check is switched off."""
+    before: dict[str, list] = {}
+    after: dict[str, list] = {}
+    for watch in _listeners:
+        for check in watch.checks:
+            for attribute in dir(type(check)):
+                table = before if attribute.startswith("before_") else after if attribute.startswith("on_") else None
+                if table is not None:
+                    heard = attribute.split("_", 1)[1]
+                    table.setdefault(heard, []).append((check, getattr(check, attribute)))
+            for name, handler in getattr(check, "hears", {}).items():
+                after.setdefault(name.replace(".", "_"), []).append((check, handler))
+    with _lock:
+        for old, new in ((_before, before), (_after, after)):
+            old.clear()
+            old.update(new)
+
+
+def begin(name: str, subject: Any, /, **info: Any) -> Event | None:
+    """An event starts: tells it to those who want to know before, and gives it back for `end`. None: nobody listens."""
+    key = name.replace(".", "_")
+    first = _before.get(key)
+    if (first is None and key not in _after) or _local.quiet:
+        return None
+    event = Event(name, subject, info)
+    if first is not None:
+        _tell(first, event)
+    return event
+
+
+def end(event: Event | None) -> None:
+    """The event is over: tells it to those who want to know after. Does nothing with None."""
+    if event is not None:
+        heard = _after.get(event.name.replace(".", "_"))
+        if heard is not None and not _local.quiet:
+            _tell(heard, event)
+
+
+def happened(name: str, subject: Any, /, **info: Any) -> None:
+    """An event without an inside."""
+    end(begin(name, subject, **info))
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Nothing that this thread does inside is told to anybody: for a check's own work, such as a replay."""
+    _local.quiet += 1
+    try:
+        yield
+    finally:
+        _local.quiet -= 1
+
+
+def _tell(heard: list[tuple[Any, Callable[[Event], None]]], event: Event) -> None:
+    # What a handler does itself (a look at a value, a replay) must not come back as events.
+    with _lock:
+        _local.quiet += 1
+        try:
+            for check, handler in tuple(heard):
+                try:
+                    handler(event)
+                except SanError:
+                    raise
+                except Exception as error:
+                    check.watch.switch_off(check, error)
+        finally:
+            _local.quiet -= 1
+
+
+def join(watch: Any) -> None:
+    """A watch starts to listen."""
+    _listeners.append(watch)
+    refresh()
+
+
+def leave(watch: Any) -> None:
+    """A watch stops listening."""
+    if watch in _listeners:
+        _listeners.remove(watch)
+    refresh()

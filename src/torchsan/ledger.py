@@ -1,0 +1,226 @@
+"""The ledger: for every optimizer, what happened to its gradients since its last step. Checks read it.
+
+It hears events before the checks do, so that a check finds the state of the moment: `before_optimizer_step` sees the
+backward passes since the previous step, `on_backward` sees which parameters this backward reached.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from torchsan.events import Event
+
+
+class Account:
+    """One optimizer's account.
+
+    Attributes:
+        params: its parameters, in the order of its groups.
+        steps: steps that were made or asked for (a GradScaler may skip one) since the watch started.
+        last: the last event of each kind that concerned it: "backward" (one that changed its gradients), "zero_grad",
+            "clip", "unscale", "step", "scheduler.step", "scale" (its last backward's loss was scaled by that event).
+        reached: indices into `params` that the last backward gave a gradient to.
+        backwards: how many backward passes reached it since its last step, and in all.
+        tampered: gradients were changed in place by something unknown between the last backward and now.
+    """
+
+    def __init__(self, optimizer: Optimizer):
+        self._optimizer = weakref.ref(optimizer)
+        self.params: list[torch.Tensor] = []
+        self.ids: set[int] = set()
+        self._groups = -1
+        self.steps = 0
+        self.last: dict[str, Event] = {}
+        self.reached: tuple[int, ...] = ()
+        self.backwards = 0
+        self.backwards_in_all = 0
+        self.marks: list[tuple[Any, int]] = []
+        self.had_state = bool(optimizer.state)
+        self.refresh()
+
+    @property
+    def optimizer(self) -> Optimizer | None:
+        return self._optimizer()
+
+    def refresh(self) -> None:
+        """Look again at the optimizer's groups: parameters may have been added."""
+        optimizer = self.optimizer
+        if optimizer is None:
+            return
+        total = sum([len(group["params"]) for group in optimizer.param_groups])
+        if total != self._groups:
+            self._groups = total
+            self.params = [p for group in optimizer.param_groups for p in group["params"]]
+            self.ids = {id(p) for p in self.params}
+            self.marks = []
+
+    def number(self, kind: str) -> int:
+        """When the last event of `kind` was, as its event number; 0 for never."""
+        event = self.last.get(kind)
+        return 0 if event is None else event.number
+
+    def mark(self) -> None:
+        """Remember every gradient and its version."""
+        marks = []
+        for p in self.params:
+            grad = p.grad
+            marks.append((grad, 0 if grad is None else grad._version))
+        self.marks = marks
+
+    def changed(self) -> tuple[int, ...]:
+        """Indices of the parameters whose gradient is another one, or was written to, since `mark`."""
+        found = []
+        for index, (p, (old, version)) in enumerate(zip(self.params, self.marks)):
+            grad = p.grad
+            if grad is not None and (grad is not old or grad._version != version):
+                found.append(index)
+        return tuple(found)
+
+
+class Ledger:
+    """The accounts of all optimizers that the watch has met."""
+
+    def __init__(self, watch: Any):
+        self.watch = watch
+        self.accounts: dict[int, Account] = {}
+        self.scaled: tuple[weakref.ref, Event] | None = None
+        self.last_forward: Event | None = None
+        self._steps_before = 0
+
+    def start(self) -> None: ...
+
+    def finish(self) -> None: ...
+
+    def account(self, optimizer: Optimizer) -> Account:
+        """The account of `optimizer`, opened where there is none."""
+        account = self.accounts.get(id(optimizer))
+        if account is None or account.optimizer is not optimizer:
+            account = self.accounts[id(optimizer)] = Account(optimizer)
+        return account
+
+    def __iter__(self) -> Iterator[Account]:
+        """Accounts of living optimizers."""
+        for key, account in list(self.accounts.items()):
+            if account.optimizer is None:
+                del self.accounts[key]
+            else:
+                yield account
+
+    def of(self, params: Iterable[torch.Tensor]) -> list[Account]:
+        """The accounts that hold any of `params`."""
+        ids = {id(p) for p in params}
+        return [account for account in self if not ids.isdisjoint(account.ids)]
+
+    @property
+    def step(self) -> int:
+        """Steps so far: those of the optimizer that made most."""
+        return max((account.steps for account in self), default=0)
+
+    def scale_of(self, roots: tuple) -> Event | None:
+        """The scaler.scale event that made the first of `roots`, if it was scaled."""
+        if self.scaled is None or not roots or self.scaled[0]() is not roots[0]:
+            return None
+        return self.scaled[1]
+
+    # What it hears.
+
+    def on_optimizer_create(self, event: Event) -> None:
+        self.account(event.subject)
+        self.watch.discover()
+
+    def before_forward(self, event: Event) -> None:
+        if event.depth == 0 and event.grad:
+            self.last_forward = event
+            event.where()
+
+    def before_backward(self, event: Event) -> None:
+        self.watch.discover()
+        event.scale = self.scale_of(event.roots)
+        for account in self:
+            account.mark()
+
+    def on_backward(self, event: Event) -> None:
+        event.where()
+        event.reached = []
+        for account in self:
+            account.reached = account.changed()
+            if account.reached:
+                account.backwards += 1
+                account.backwards_in_all += 1
+                account.last["backward"] = event
+                if event.scale is not None:
+                    account.last["scale"] = event.scale
+                else:
+                    account.last.pop("scale", None)
+                account.mark()
+                event.reached.append(account)
+
+    def before_optimizer_zero_grad(self, event: Event) -> None:
+        event.where()
+        self.touched(event.subject)
+
+    def on_optimizer_zero_grad(self, event: Event) -> None:
+        for account in self.touched(event.subject):
+            account.last["zero_grad"] = event
+
+    def touched(self, subject: Any) -> list[Account]:
+        """The accounts whose gradients `subject` (an optimizer or a module) clears."""
+        if isinstance(subject, Optimizer):
+            return [self.account(subject)]
+        return self.of(subject.parameters()) if isinstance(subject, nn.Module) else []
+
+    def before_clip(self, event: Event) -> None:
+        event.where()
+
+    def on_clip(self, event: Event) -> None:
+        for account in self.of(event.subject):
+            account.last["clip"] = event
+            account.mark()
+
+    def before_scaler_unscale(self, event: Event) -> None:
+        event.where()
+
+    def on_scaler_unscale(self, event: Event) -> None:
+        account = self.account(event.optimizer)
+        account.last["unscale"] = event
+        account.mark()
+
+    def on_scaler_scale(self, event: Event) -> None:
+        event.where()
+        if isinstance(event.scaled, torch.Tensor):
+            self.scaled = (weakref.ref(event.scaled), event)
+
+    def before_scaler_step(self, event: Event) -> None:
+        event.where()
+        account = self.account(event.optimizer)
+        account.last["scaler.step"] = event
+        self._steps_before = account.steps
+
+    def on_scaler_step(self, event: Event) -> None:
+        account = self.account(event.optimizer)
+        account.last.pop("scaler.step", None)
+        if account.steps == self._steps_before:  # skipped: the loss scale was too large
+            self._stepped(account, event)
+
+    def on_scheduler_step(self, event: Event) -> None:
+        event.where()
+        if isinstance(event.optimizer, Optimizer):
+            self.account(event.optimizer).last["scheduler.step"] = event
+
+    def before_optimizer_step(self, event: Event) -> None:
+        event.where()
+        self.account(event.subject).refresh()
+
+    def on_optimizer_step(self, event: Event) -> None:
+        self._stepped(self.account(event.subject), event)
+
+    def _stepped(self, account: Account, event: Event) -> None:
+        account.steps += 1
+        account.backwards = 0
+        account.last["step"] = event

@@ -1,0 +1,76 @@
+"""backward and autograd.grad, as the user calls them; calls made inside a running backward are part of it.
+
+`backward`: subject the first root tensor; `roots` (tuple of tensors), `inputs` (tuple or None), `create_graph` (bool),
+`retain_graph` (bool), `error` (the exception, afterwards). `autograd.grad`: `roots`, `create_graph`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from torchsan.events import begin, end
+from torchsan.patches import Patches
+
+
+def install(patches: Patches) -> None:
+    # torch has no hook that tells of a whole backward; Tensor.backward goes through this function too.
+    patches.function(torch.autograd, "backward", _backward)
+    patches.function(torch.autograd, "grad", _grad)
+
+
+def inside_backward() -> bool:
+    """True while autograd runs a backward on this thread."""
+    return torch._C._current_graph_task_id() != -1
+
+
+def _tuple(tensors: Any) -> tuple:
+    return (tensors,) if isinstance(tensors, torch.Tensor) else tensors if isinstance(tensors, tuple) else tuple(tensors)
+
+
+def _backward(original: Callable) -> Callable:
+    def backward(
+        tensors: Any,
+        grad_tensors: Any = None,
+        retain_graph: Any = None,
+        create_graph: bool = False,
+        *args: Any,
+        **kwargs: Any,
+    ) -> None:
+        if torch.compiler.is_compiling() or inside_backward():
+            return original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
+        if not isinstance(tensors, torch.Tensor):
+            tensors = tuple(tensors)
+        roots = _tuple(tensors)
+        inputs = kwargs.get("inputs") if kwargs else None
+        if inputs is not None and not isinstance(inputs, torch.Tensor):
+            inputs = kwargs["inputs"] = tuple(inputs)
+        event = begin(
+            "backward",
+            roots[0] if roots else None,
+            roots=roots,
+            inputs=inputs,
+            create_graph=create_graph,
+            retain_graph=create_graph if retain_graph is None else retain_graph,
+        )
+        original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
+        end(event)
+
+    return backward
+
+
+def _grad(original: Callable) -> Callable:
+    def grad(outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        if torch.compiler.is_compiling() or inside_backward():
+            return original(outputs, inputs, *args, **kwargs)
+        if not isinstance(outputs, torch.Tensor):
+            outputs = tuple(outputs)
+        roots = _tuple(outputs)
+        event = begin("autograd.grad", roots[0] if roots else None, roots=roots)
+        result = original(outputs, inputs, *args, **kwargs)
+        end(event)
+        return result
+
+    return grad

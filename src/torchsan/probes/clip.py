@@ -1,0 +1,43 @@
+"""clip: torch.nn.utils.clip_grad_norm_ and clip_grad_value_.
+
+Subject: tuple of parameters. `call`: the function's name; `limit` (float): max_norm or clip_value.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.nn.utils import clip_grad
+
+from torchsan.events import begin, end
+from torchsan.patches import Patches
+
+
+def install(patches: Patches) -> None:
+    patches.function(clip_grad, "clip_grad_norm_", _wrapper("clip_grad_norm_", "max_norm"))
+    patches.function(clip_grad, "clip_grad_value_", _wrapper("clip_grad_value_", "clip_value"))
+
+
+def _wrapper(name: str, limit_name: str) -> Callable[[Callable], Callable]:
+    def make(original: Callable) -> Callable:
+        def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
+            if torch.compiler.is_compiling():
+                return original(parameters, *args, **kwargs)
+            if isinstance(parameters, torch.Tensor):
+                seen, parameters = (parameters,), parameters
+            else:
+                seen = tuple(parameters)
+                # torch looks whether it was given a generator, to warn of an empty one: give it one again.
+                parameters = (p for p in seen) if isinstance(parameters, types.GeneratorType) else list(seen)
+            limit = args[0] if args else kwargs.get(limit_name)
+            event = begin("clip", seen, call=name, limit=limit)
+            result = original(parameters, *args, **kwargs)
+            end(event)
+            return result
+
+        return clip
+
+    return make

@@ -1,0 +1,61 @@
+"""loss: torch's loss functions, called directly or through their modules.
+
+Subject: the function's name ("cross_entropy"). `input`, `target` (tensors), `arguments` (dict of the keyword arguments
+and the rest of the positional ones under their position), `result` afterwards, `error` where it raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+
+from torchsan.events import begin, end
+from torchsan.patches import Patches
+
+NAMES = (
+    "binary_cross_entropy",
+    "binary_cross_entropy_with_logits",
+    "cross_entropy",
+    "gaussian_nll_loss",
+    "huber_loss",
+    "kl_div",
+    "l1_loss",
+    "mse_loss",
+    "nll_loss",
+    "poisson_nll_loss",
+    "smooth_l1_loss",
+    "soft_margin_loss",
+)
+
+
+def install(patches: Patches) -> None:
+    # There is no hook on functions, and a mode would cost on every call of every operation.
+    for name in NAMES:
+        patches.function(F, name, _wrapper(name))
+
+
+def _wrapper(name: str) -> Callable[[Callable], Callable]:
+    def make(original: Callable) -> Callable:
+        def loss(*args: Any, **kwargs: Any) -> Any:
+            if torch.compiler.is_compiling():
+                return original(*args, **kwargs)
+            given = args[0] if args else kwargs.get("input")
+            target = args[1] if len(args) > 1 else kwargs.get("target")
+            event = begin("loss", name, input=given, target=target, args=args, kwargs=kwargs)
+            if event is None:
+                return original(*args, **kwargs)
+            try:
+                event.result = original(*args, **kwargs)
+            except Exception as error:
+                event.error = error
+                end(event)
+                raise
+            end(event)
+            return event.result
+
+        return loss
+
+    return make

@@ -1,0 +1,191 @@
+"""forward: calls of root modules (those of the user's that stand in no other), by hooks on these alone.
+
+Subject: the module. `training`, `grad` (bools: the modes it ran under), `args`, `kwargs`, `depth` (0 for the outermost
+hooked call of the thread), `output` afterwards (None where it raised).
+
+Roots are the modules given to `watch`, and those that register parameters or children while a watch runs (torch's
+official registration hooks tell of them). Hooks are put on when they are about to matter: at the first optimizer built,
+step or backward.
+"""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterable
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules import module as registration
+
+from torchsan import events
+from torchsan.events import begin, end, happened
+from torchsan.patches import Patches
+from torchsan.weak import WeakIds
+
+
+class _State(threading.local):
+    depth = 0
+
+    def __init__(self) -> None:
+        self.open: list[events.Event | None] = []
+
+
+_state = _State()
+_seen = WeakIds()  # modules that were built, or called, while a watch runs
+_parents = WeakIds()  # of these, the ones that have a parent
+_hooked: dict[int, tuple[nn.Module, list[Any]]] = {}
+_copied = [False]
+
+
+class _Hook:
+    """A module hook. A copy of the module (a teacher, a saved best) carries it along, so a copy is remembered: its hook
+    has to be found and taken away in the end."""
+
+    def __init__(self, action: Any):
+        self.action = action
+
+    def __call__(self, *args: Any) -> None:
+        if not torch.compiler.is_compiling():
+            self.action(*args)
+
+    def __deepcopy__(self, memo: dict) -> _Hook:
+        _copied[0] = True
+        return self
+
+    def __reduce__(self) -> tuple:
+        return _nothing, ()
+
+
+class _Nothing:
+    def __call__(self, *args: Any) -> None:
+        return None
+
+
+def _nothing() -> _Nothing:
+    """What a pickled hook becomes where it is loaded."""
+    return _Nothing()
+
+
+def install(patches: Patches) -> None:
+    patches.handle(registration.register_module_parameter_registration_hook(_on_parameter))
+    patches.handle(registration.register_module_module_registration_hook(_on_module))
+    patches.on_undo(_take_down)
+
+
+def add(modules: Iterable[nn.Module]) -> None:
+    """Hook these modules as roots."""
+    for module in modules:
+        if id(module) not in _hooked and isinstance(module, nn.Module):
+            if isinstance(module, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
+                continue  # cannot carry Python hooks
+            _seen.add(module)
+            _hooked[id(module)] = (
+                module,
+                [
+                    module.register_forward_pre_hook(_before_hook, with_kwargs=True, prepend=True),
+                    module.register_forward_hook(_after_hook, with_kwargs=True, always_call=True),
+                ],
+            )
+
+
+def discover() -> None:
+    """Hook the roots among the modules built since the first watch started."""
+    if len(_seen) > len(_parents):
+        add([m for m in list(_seen) if m not in _parents and id(m) not in _hooked and not _is_part(m)])
+
+
+def remove(modules: Iterable[nn.Module]) -> None:
+    """Take the hooks off these modules again."""
+    for module in modules:
+        for handle in _hooked.pop(id(module), (None, []))[1]:
+            handle.remove()
+
+
+def roots() -> list[nn.Module]:
+    """The hooked modules."""
+    return [module for module, _ in _hooked.values()]
+
+
+def _is_part(module: nn.Module) -> bool:
+    """Loss functions and lone layers without anything to learn are no models."""
+    return next(module.parameters(), None) is None
+
+
+def _on_parameter(module: nn.Module, name: str, parameter: Any) -> None:
+    if torch.compiler.is_compiling():
+        return
+    _seen.add(module)
+    if _state.depth and parameter is not None:
+        happened("parameter.create", module, name=name, parameter=parameter)
+
+
+def _on_module(module: nn.Module, name: str, child: Any) -> None:
+    if torch.compiler.is_compiling():
+        return
+    _seen.add(module)
+    if isinstance(child, nn.Module):
+        _parents.add(child)
+        _seen.add(child)
+        if id(child) in _hooked:
+            add([module])  # a wrapper (DDP, torch.compile, a larger model) around a root is a root
+
+
+def _before(module: nn.Module, args: tuple, kwargs: dict) -> None:
+    if id(module) not in _hooked:
+        _hooked[id(module)] = (module, [])  # a copy announces itself by its first call
+    event = begin(
+        "forward",
+        module,
+        training=module.training,
+        grad=torch.is_grad_enabled(),
+        args=args,
+        kwargs=kwargs,
+        depth=_state.depth,
+    )
+    _state.open.append(event)
+    _state.depth += 1
+
+
+def _after(module: nn.Module, args: tuple, kwargs: dict, output: Any = None) -> None:
+    if not _state.open:
+        return
+    _state.depth = max(0, _state.depth - 1)
+    event = _state.open.pop()
+    if event is not None:
+        event.output = output
+        end(event)
+
+
+_before_hook, _after_hook = _Hook(_before), _Hook(_after)
+
+
+def _take_down() -> None:
+    for module, handles in list(_hooked.values()):
+        for handle in handles:
+            handle.remove()
+        _strip(module)
+    if _copied[0]:
+        for thing in gc.get_objects():
+            if nn.Module in type(thing).__mro__ and "_forward_hooks" in thing.__dict__:
+                _strip(thing)
+    _copied[0] = False
+    _hooked.clear()
+    _seen.clear()
+    _parents.clear()
+    _state.open.clear()
+    _state.depth = 0
+
+
+def _strip(module: nn.Module) -> None:
+    """Take our hooks off a module of which we hold no handles."""
+    for table, extras in (
+        ("_forward_pre_hooks", ("_forward_pre_hooks_with_kwargs",)),
+        ("_forward_hooks", ("_forward_hooks_with_kwargs", "_forward_hooks_always_called")),
+    ):
+        hooks = module.__dict__.get(table, {})
+        for key in [key for key, hook in hooks.items() if isinstance(hook, (_Hook, _Nothing))]:
+            del hooks[key]
+            for extra in extras:
+                module.__dict__.get(extra, {}).pop(key, None)

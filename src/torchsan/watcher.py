@@ -1,0 +1,309 @@
+"""watch(): watches a training run, finds what is wrong, changes nothing, and takes everything down again.
+
+How the parts fit (for whoever adds to them):
+
+- A **probe** (`probes/<source>.py`) has `install(patches)`. It puts official hooks (or, where torch has none,
+  replacements) in place through `patches` and tells events through `events.begin/end/happened`. Names of events stand in
+  `torchlint.vocabulary.EVENTS`, what they carry in the probe's docstring. Probes are shared by all running watches:
+  installed with the first, taken down with the last.
+- The **ledger** (`ledger.py`) hears every event first and keeps, for each optimizer, what happened since its last step.
+- A **check** (`checks/<name>.py`, listed in that file's `CHECKS`) derives from `check.Check`, has `numbers`, and methods
+  `before_<event>` / `on_<event>` told before and after the event; `found(number, where, role=..., fact=...)` reports.
+  Files are found by being in the folder. The page in `rules/` gives name, group, message and help; a check works
+  without its page. An exception inside a check switches that check off, with a word, and the run goes on.
+- Pages with `[[order]]` forms and no check of their own are judged by `checks/order.py`, those with `[[trait]]` by
+  `checks/traits.py`.
+- Values are read late: `late.Late` (a watch has one, `watch.late`) reads device values when they are there.
+- `where.here()` gives the user's line; an event gives its own by `event.where()`.
+- `events.quiet()` hides what a check itself does (a replay) from all probes.
+- An exception that leaves the `with` block is told as the event `error` (`error`, `where`) before the checks' `finish`.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import threading
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Any
+
+import torch
+from torch import nn
+from torch.optim import Optimizer
+
+from torchlint.findings import Finding
+from torchsan import events, wording
+from torchsan.check import Check, known
+from torchsan.deliver import Findings, SanError, say
+from torchsan.late import Late
+from torchsan.ledger import Ledger
+from torchsan.options import Options, gather
+from torchsan.patches import Patches
+from torchsan.where import of_traceback
+
+_patches = Patches()
+_guard = threading.RLock()
+
+
+class Watch:
+    """A watch over a training run: context manager, decorator, or `start()` and `stop()`. See `watch`."""
+
+    def __init__(self, models: Iterable[nn.Module], optimizers: Iterable[Optimizer], options: Options):
+        self.options = options
+        self.models = tuple(models)
+        self.ranks = _ranks()
+        self.late = Late()
+        self.ledger = Ledger(self)
+        self.gathered = Findings(options.on_finding)
+        self.checks: list[Any] = []
+        self.off: dict[str, str] = {}
+        self._optimizers = tuple(optimizers)
+        self._wanted: dict[int, bool] = {}
+        self._depth = 0
+
+    # What the user asks for.
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was found so far, in the order of appearance, with counts."""
+        return self.gathered.list()
+
+    @property
+    def step(self) -> int:
+        """Optimizer steps so far, counted from 0."""
+        return self.ledger.step
+
+    def report(self) -> str:
+        """All findings as text: place, code, message, how to mend it, how often it was seen."""
+        findings = self.findings
+        if not findings:
+            lines = [f"torchsan: nothing found in {self.step} steps"]
+        else:
+            lines = [f"torchsan: {len(findings)} finding{'s' * (len(findings) > 1)} in {self.step} steps"]
+        for finding in findings:
+            at = finding.location
+            often = f" [{finding.count} times, first at step {finding.step}]" if finding.count > 1 else ""
+            lines.append(f"{at.filename}:{at.row}:{at.column}: {finding.code} {finding.message}{often}")
+            lines.extend(
+                f"    {other.location.filename}:{other.location.row}: {other.message}" for other in finding.related
+            )
+            if finding.help:
+                lines.append(f"    help: {finding.help}")
+        lines.extend(f"torchsan: {name} was switched off: {why}" for name, why in self.off.items())
+        return "\n".join(lines)
+
+    def start(self) -> Watch:
+        """Start watching. A watch that runs already only counts how often it was started."""
+        with _guard:
+            self._depth += 1
+            if self._depth > 1:
+                return self
+            if not events.listening():
+                from torchsan.probes import install_all
+
+                install_all(_patches)
+            from torchsan.probes import modules
+
+            modules.add(self._hookable())
+            self._make_checks()
+            events.join(self)
+            for optimizer in self._known_optimizers():
+                self.ledger.account(optimizer)
+            for check in list(self.checks):
+                self._safely(check, check.start)
+        return self
+
+    def stop(self, error: BaseException | None = None) -> None:
+        """Stop watching and take down what was put in place. Stopping a watch that does not run does nothing.
+
+        Raises:
+            SanError: with `on_finding="raise"`, for what only the end of a run shows; never over another error.
+        """
+        with _guard:
+            if self._depth == 0:
+                return
+            self._depth -= 1
+            if self._depth:
+                return
+            raised = None
+            try:
+                try:
+                    self._last_words(error)
+                except SanError as found:
+                    raised = found
+            finally:
+                events.leave(self)
+                self._release()
+        if raised is not None and error is None:
+            raise raised
+
+    def __enter__(self) -> Watch:
+        return self.start()
+
+    def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
+        self.stop(error)
+
+    def __call__(self, function: Callable) -> Callable:
+        """Watch every call of `function`."""
+
+        @functools.wraps(function)
+        def watched(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+
+        return watched
+
+    # What checks and probes ask for.
+
+    def wants(self, number: int) -> bool:
+        """Whether the options ask for this pitfall."""
+        answer = self._wanted.get(number)
+        if answer is None:
+            page = wording.rule(number, "")
+            answer = self._wanted[number] = self.options.wants(number, page.name, page.group)
+        return answer
+
+    def modules(self) -> list[nn.Module]:
+        """The root modules seen: those given and those found."""
+        from torchsan.probes import modules
+
+        return [*self.models, *(m for m in modules.roots() if not any(m is given for given in self.models))]
+
+    def discover(self) -> None:
+        """Hook models that were built meanwhile."""
+        from torchsan.probes import modules
+
+        modules.discover()
+
+    def switch_off(self, check: Any, error: BaseException) -> None:
+        """A check failed: it is switched off for good, and said so once."""
+        name = type(check).__name__
+        if name in self.off:
+            return
+        self.off[name] = f"{type(error).__name__}: {error}"
+        self.checks = [other for other in self.checks if other is not check]
+        events.refresh()
+        numbers = ", ".join(f"TS{number}" for number in getattr(check, "numbers", ()))
+        say(f"the check {name} {f'({numbers}) ' if numbers else ''}failed and is off: {self.off[name]}")
+
+    # Inside.
+
+    def _make_checks(self) -> None:
+        made: list[Any] = [self.ledger]
+        for cls in known():
+            if cls.level == "memory" and self.options.level != "memory":
+                continue
+            if cls.level == "thorough" and self.options.level == "default":
+                continue
+            if cls.numbers and not any(self.wants(number) for number in cls.numbers):
+                continue
+            try:
+                made.append(cls(self))
+            except Exception as error:
+                self.off[cls.__name__] = f"{type(error).__name__}: {error}"
+                say(f"the check {cls.__name__} cannot start and is off: {self.off[cls.__name__]}")
+        made.append(self.late)
+        self.late.watch = self
+        self.checks = made
+
+    def _hookable(self) -> list[nn.Module]:
+        return [model for model in self.models if isinstance(model, nn.Module)]
+
+    def _known_optimizers(self) -> list[Optimizer]:
+        """Optimizers given, and those alive that hold parameters of the watched models: built before the watch, they
+        could otherwise not be known before their first step."""
+        found = list(self._optimizers)
+        ours = {id(p) for model in self._hookable() for p in model.parameters()}
+        if ours:
+            for thing in gc.get_objects():
+                if Optimizer in type(thing).__mro__ and not any(thing is other for other in found):
+                    groups = getattr(thing, "param_groups", ())
+                    if any(id(p) in ours for group in groups for p in group["params"]):
+                        found.append(thing)
+        return found
+
+    def _last_words(self, error: BaseException | None) -> None:
+        raised = None
+        if isinstance(error, Exception) and not isinstance(error, SanError):
+            place = of_traceback(error.__traceback__)
+            events.happened("error", error, error=error, _where=place)
+        for check in list(self.checks):
+            try:
+                self._safely(check, check.finish)
+            except SanError as found:
+                raised = raised or found
+        if raised is not None:
+            raise raised
+
+    def _safely(self, check: Any, call: Callable[[], None]) -> None:
+        try:
+            with events.quiet():
+                call()
+        except SanError:
+            raise
+        except Exception as error:
+            self.switch_off(check, error)
+
+    def _release(self) -> None:
+        from torchsan.probes import modules
+
+        others = [model for watch in events.running() for model in watch.models]
+        modules.remove([m for m in self.models if not any(m is other for other in others)])
+        if not events.listening():
+            try:
+                _patches.undo()
+            except Exception as error:
+                say(f"something could not be taken down: {type(error).__name__}: {error}")
+
+
+def _ranks() -> tuple[int, ...]:
+    dist = torch.distributed
+    return (dist.get_rank(),) if dist.is_available() and dist.is_initialized() else ()
+
+
+def watch(
+    *models: nn.Module | Optimizer,
+    optimizer: Optimizer | Iterable[Optimizer] | None = None,
+    on_finding: str | Callable[[Finding], Any] | None = None,
+    select: str | Iterable[str] | None = None,
+    ignore: str | Iterable[str] | None = None,
+    level: str | None = None,
+    extend_rules: Iterable[str] | None = None,
+) -> Watch:
+    """A watch over a training run: a context manager, a decorator, or an object with `start()` and `stop()`.
+
+    Losses, parameters, gradients and random states are the same, bit for bit, with and without it.
+
+    Args:
+        models: what is trained. None need be given: models and optimizers that are built or used meanwhile are found.
+        optimizer: an optimizer, or several, where they should be known before they are used.
+        on_finding: "warn" (default), "raise" (SanError at the user's call), "collect", or a callable that takes each
+            new finding.
+        select, ignore: codes ("TS101"), prefixes ("TS1"), names or groups; the longest match decides.
+        level: "default", "thorough" (looks that cost more), "memory" (may change numbers and speed).
+        extend_rules: folders of rule pages of your own.
+
+    Options not given come from TORCHSAN_OPTIONS ("level=thorough:ignore=TS119"), then [tool.torchsan].
+
+    Raises:
+        OptionError: an option that does not exist or has a wrong value.
+        TypeError: something given is neither a module nor an optimizer.
+    """
+    optimizers = [] if optimizer is None else [optimizer] if isinstance(optimizer, Optimizer) else list(optimizer)
+    modules = []
+    for thing in models:
+        if isinstance(thing, Optimizer):
+            optimizers.append(thing)
+        elif isinstance(thing, nn.Module):
+            modules.append(thing)
+        else:
+            raise TypeError(f"watch() takes modules and optimizers, not {type(thing).__name__}")
+    given = {
+        "on_finding": on_finding,
+        "select": None if select is None else [select] if isinstance(select, str) else list(select),
+        "ignore": None if ignore is None else [ignore] if isinstance(ignore, str) else list(ignore),
+        "level": level,
+        "extend_rules": None if extend_rules is None else [str(path) for path in extend_rules],
+    }
+    return Watch(modules, optimizers, gather(given))

@@ -1,0 +1,42 @@
+"""A set of weakly held objects, told apart by identity: it must not ask a user's class for __hash__ or __eq__."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+
+class WeakIds:
+    """Objects held weakly, by identity. Objects that cannot be held weakly are left out."""
+
+    def __init__(self) -> None:
+        self._refs: dict[int, weakref.ref] = {}
+
+    def add(self, item: Any) -> None:
+        key = id(item)
+        if key not in self._refs:
+            try:
+                self._refs[key] = weakref.ref(item, lambda ref, key=key: self._drop(key, ref))
+            except TypeError:
+                pass
+
+    def _drop(self, key: int, ref: weakref.ref) -> None:
+        if self._refs.get(key) is ref:
+            del self._refs[key]
+
+    def __contains__(self, item: Any) -> bool:
+        ref = self._refs.get(id(item))
+        return ref is not None and ref() is item
+
+    def __iter__(self) -> Iterator[Any]:
+        for ref in list(self._refs.values()):
+            item = ref()
+            if item is not None:
+                yield item
+
+    def __len__(self) -> int:
+        return len(self._refs)
+
+    def clear(self) -> None:
+        self._refs.clear()

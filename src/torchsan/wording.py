@@ -1,0 +1,49 @@
+"""The words of a finding: the rule page's `message` and `help`, their roles filled in with what is known."""
+
+from __future__ import annotations
+
+import string
+from functools import lru_cache
+from typing import Any
+
+from torchlint import catalogue as pages
+from torchlint.catalogue import Catalogue, Rule
+from torchsan.deliver import say
+
+
+class _Roles(string.Formatter):
+    """Fills `{optimizer}` from the roles given; an unknown role is its own plain noun: "optimizer"."""
+
+    def get_value(self, key: Any, args: Any, kwargs: Any) -> Any:
+        value = kwargs.get(str(key))
+        return str(key).replace("_", " ") if value is None else value
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return str(value)
+
+
+def fill(template: str, roles: dict[str, Any]) -> str:
+    """`template` with its role fields filled in. A template that is no template is given back as it is."""
+    try:
+        return _Roles().vformat(template, (), roles)
+    except (ValueError, IndexError, AttributeError, KeyError):
+        return template
+
+
+@lru_cache(maxsize=1)
+def rules() -> Catalogue:
+    """The catalogue; empty, with a word about it, where its pages cannot be read: a run must not end for that."""
+    try:
+        return pages.catalogue()
+    except Exception as error:
+        say(f"the rule pages cannot be read ({error}); findings will lack their usual words")
+        return Catalogue(())
+
+
+def rule(number: int, fallback: str) -> Rule:
+    """The page of a pitfall, or a stand-in that says `fallback` where there is none (yet)."""
+    found = rules().find(number)
+    if found is not None:
+        return found
+    summary = fallback.strip().split("\n", 1)[0].rstrip(".")
+    return Rule(number, f"pitfall-{number}", summary, "correctness", "", "", "", "", "", "", {}, "", "")
