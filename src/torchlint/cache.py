@@ -18,7 +18,7 @@ from pathlib import Path
 import msgspec
 
 from torchlint import __version__
-from torchlint.judge import Order, Verdict
+from torchlint.judge import ENGINE_VARIABLE, Order, Verdict
 
 _FORMAT = "1"
 _SHARDS = 64
@@ -44,7 +44,8 @@ _decode = msgspec.msgpack.Decoder(_Shard).decode
 def version_key(order: Order) -> str:
     """A name for everything besides files that verdicts depend on: ours and the engine's source, rules, settings."""
     parts = msgspec.msgpack.encode(
-        [_FORMAT, __version__, _own_source(), sys.version_info[:2], order.rules, order.torch_version, order.roots]
+        [_FORMAT, __version__, _own_source(), os.environ.get(ENGINE_VARIABLE), sys.version_info[:2], order.rules,
+         order.torch_version, order.roots]
     )
     return hashlib.sha256(parts).hexdigest()[:20]
 

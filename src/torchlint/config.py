@@ -83,6 +83,16 @@ def project_root(start: Path) -> Path:
     return start
 
 
+def cache_folder(config: Config) -> Path:
+    """Where the cache lies: where the settings say, or in the project; where there is no project, in the working folder
+    rather than among files that are perhaps nobody's to write to.
+    """
+    if config.cache_dir is not None:
+        return config.cache_dir
+    in_project = config.path or any((config.root / marker).exists() for marker in _ROOT_MARKERS)
+    return (config.root if in_project else Path.cwd()) / CACHE_FOLDER
+
+
 def _shared_folder(paths: Sequence[Path]) -> Path:
     """The deepest folder that holds all paths."""
     absolute = [Path(os.path.abspath(path)) for path in paths]

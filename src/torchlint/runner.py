@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -11,7 +11,7 @@ from pathspec import GitIgnoreSpec
 
 from torchlint.cache import Cache, Digests
 from torchlint.catalogue import Catalogue, Rule
-from torchlint.config import CACHE_FOLDER, Config
+from torchlint.config import Config, cache_folder
 from torchlint.findings import Finding, Location
 from torchlint.judge import Judge, Order, Verdict
 from torchlint.noqa import Noqa
@@ -108,8 +108,7 @@ class Runner:
         discovery = Discovery(self.config, force_exclude)
         files = discovery.find(paths)
         digests = Digests()
-        folder = cache_dir or self.config.cache_dir or self.config.root / CACHE_FOLDER
-        cache = Cache(folder, self.order, digests) if use_cache else None
+        cache = Cache(cache_dir or cache_folder(self.config), self.order, digests) if use_cache else None
         verdicts: dict[str, Verdict] = {}
         todo: list[File] = []
         for file in files:
@@ -145,17 +144,18 @@ class Runner:
         verdict = Judge(self.order).content(path, raw)
         return self._outcome(verdict.findings, verdict.problems, 1, [])
 
-    def visible(self, findings: Iterable[Finding]) -> list[Finding]:
-        """The findings that are neither hidden by `# noqa` nor ignored for their file, each once, with the severity that
-        the settings give their group, in order of place. Filenames are as they were.
+    def visible(self, findings: Iterable[Finding], noqa: bool = True) -> list[Finding]:
+        """The findings that are neither hidden by `# noqa` (where it is heeded) nor ignored for their file, each once, with
+        the severity that the settings give their group, in order of place. Filenames are as they were.
         """
         kept: dict[tuple, Finding] = {}
         for finding in findings:
             at = finding.location
             key = (at.filename, at.cell, at.row, at.column, finding.code)
-            if key not in kept and not self._ignores.hide(finding) and not self.sources.hides(finding):
-                severity = self.config.severity.get(finding.group, finding.severity)
-                kept[key] = msgspec.structs.replace(finding, severity=severity)
+            if key in kept or self._ignores.hide(finding) or (noqa and self.sources.hides(finding)):
+                continue
+            severity = self.config.severity.get(finding.group, finding.severity)
+            kept[key] = msgspec.structs.replace(finding, severity=severity)
         return sorted(kept.values(), key=lambda finding: finding.sort_key)
 
     def line(self, location: Location) -> str | None:
@@ -218,11 +218,3 @@ class _Shown:
 def _roots(root: Path) -> tuple[str, ...]:
     """The folders that the project's absolute imports start from."""
     return tuple(str(folder) for folder in (root, root / "src") if folder.is_dir())
-
-
-def counted(findings: Iterable[Finding]) -> Mapping[str, int]:
-    """How many findings there are of each severity, worst first."""
-    counts = {"error": 0, "warning": 0, "note": 0}
-    for finding in findings:
-        counts[finding.severity.value] += 1
-    return {word: count for word, count in counts.items() if count}

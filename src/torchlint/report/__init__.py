@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import TextIO
+from typing import Any, TextIO
 
 import msgspec
 
@@ -24,12 +24,13 @@ FORMATS = {
 class Context(msgspec.Struct, frozen=True):
     """What a report needs besides the findings.
 
-    `lines` gives the source line that a location begins on, or None. `rules` are the rules by number that were judged by.
+    `prefix` is what the tool's codes begin with. `lines` gives the source line that a location begins on, or None. `rules` are the rules by number that were judged by.
     `problems` are lines about what could not be judged; formats with a place for such things tell them.
     """
 
     tool: str = "torchlint"
     version: str = ""
+    prefix: str = "TL"
     lines: Callable[[Location], str | None] = lambda location: None
     rules: Mapping[int, Rule] = {}
     problems: Sequence[str] = ()
@@ -44,6 +45,11 @@ def write(format: str, findings: Sequence[Finding], out: TextIO, context: Contex
     """
     FORMATS[format]
     import_module(f"torchlint.report.{format}").write(findings, out, context)
+
+
+def write_json(data: Any, out: TextIO) -> None:
+    """Print plain data as JSON, indented."""
+    out.write(msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n")
 
 
 def place(location: Location) -> str:

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TextIO
 
-import msgspec
-
 from torchlint.findings import Finding, Location
-from torchlint.report import Context
+from torchlint.report import Context, write_json
 
 
 def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
     """Print the findings as JSON."""
-    data = msgspec.json.encode([as_object(finding) for finding in findings])
-    out.write(msgspec.json.format(data, indent=2).decode() + "\n")
+    write_json([as_object(finding) for finding in findings], out)
 
 
 def as_object(finding: Finding) -> dict[str, Any]:

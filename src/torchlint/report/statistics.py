@@ -6,10 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TextIO
 
-import msgspec
-
 from torchlint.findings import Finding
-from torchlint.report import Context
+from torchlint.report import Context, write_json
 
 
 def write(findings: Sequence[Finding], out: TextIO, context: Context, as_json: bool = False) -> None:
@@ -17,8 +15,7 @@ def write(findings: Sequence[Finding], out: TextIO, context: Context, as_json: b
     counts = Counter((finding.code, finding.name) for finding in findings)
     rows = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
     if as_json:
-        data = msgspec.json.encode([{"code": code, "name": name, "count": count} for (code, name), count in rows])
-        out.write(msgspec.json.format(data, indent=2).decode() + "\n")
+        write_json([{"code": code, "name": name, "count": count} for (code, name), count in rows], out)
         return
     width = len(str(rows[0][1])) if rows else 0
     for (code, name), count in rows:
