@@ -34,6 +34,10 @@ class OrderOfStep(Check):
         self.idle: dict[int, int] = {}
         self.early: dict[int, int] = {}
         self.unstepped: dict[int, Event] = {}
+        self.samples: dict[int, list[torch.Tensor]] = {}
+        self.empty_first: dict[int, Event] = {}
+        self.last_backward = 0
+        self.last_batch = 0
 
     def before_scaler_step(self, event: Event) -> None:
         # torch refuses a scaled step without gradients, so the optimizer's own hook would come too late.
@@ -72,13 +76,29 @@ class OrderOfStep(Check):
                 related=((event, "the backward pass whose gradients it should have used"),),
             )
 
-    last_backward = 0
-
     @staticmethod
     def _owns(account: Account, module: Any) -> bool:
         return any(id(p) in account.ids for p in module.parameters())
 
+    def on_loader_batch(self, event: Event) -> None:
+        self.last_batch = event.number
+
+    def _one_batch_late(self, account: Account, event: Event) -> None:
+        """The first step found nothing, and every later one uses the gradients of the batch before: the step stands in
+        front of the backward in the loop body."""
+        first = self.empty_first.get(id(account))
+        if first is not None:
+            self.found(
+                130,
+                first,
+                optimizer=name_of(account.optimizer),
+                fact="its first call finds no gradients, each later one those of the batch before",
+                related=((event, "the backward pass whose gradients came too late for it"),),
+            )
+
     def _judge(self, account: Account, event: Event) -> None:
+        if account.steps == 1 and account.backwards and self.last_batch > account.number("backward"):
+            self._one_batch_late(account, account.last["backward"])
         zeroed, backward, step = account.last.get("zero_grad"), account.last.get("backward"), account.number("step")
         none = _all_none(account)
         cleared = account.backwards and zeroed is not None and backward is not None and zeroed.number > backward.number
@@ -103,6 +123,8 @@ class OrderOfStep(Check):
                 related=((backward, "the backward pass that made them"),),
             )
         elif none and not account.backwards:
+            if account.steps == 0 and not account.had_state:
+                self.empty_first[id(account)] = event
             self.idle[id(account)] = self.idle.get(id(account), 0) + 1
             if self.idle[id(account)] >= _IDLE and not account.backwards_in_all:
                 name = name_of(account.optimizer)
@@ -119,6 +141,9 @@ class OrderOfStep(Check):
 
     def finish(self) -> None:
         self._never_stepped()
+        for account in self.ledger:
+            if account.steps >= _IDLE and account.backwards and account.backwards_in_all == account.steps:
+                self._one_batch_late(account, account.last["backward"])
 
     def _never_stepped(self) -> None:
         """Backward passes that filled an optimizer's gradients, over and over, and no step in the whole run."""
@@ -140,11 +165,6 @@ class OrderOfStep(Check):
         for account in self.ledger:
             if id(account) not in self.samples and account.steps == 0:
                 self.samples[id(account)] = _sample(account)
-
-    samples: dict[int, list[torch.Tensor]]
-
-    def start(self) -> None:
-        self.samples = {}
 
     def _unchanged(self, account: Account) -> bool:
         """No update by hand either."""

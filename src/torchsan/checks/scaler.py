@@ -1,0 +1,141 @@
+"""701, 702, 704, 705: autocast, the GradScaler and the steps around them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from torchsan.check import Check
+from torchsan.events import Event
+from torchsan.naming import name_of
+
+
+def autocast_dtype(device: str) -> torch.dtype | None:
+    """The dtype of the autocast that is on for a device type; None where it is off."""
+    try:
+        return torch.get_autocast_dtype(device) if torch.is_autocast_enabled(device) else None
+    except (RuntimeError, TypeError):
+        return None
+
+
+class BackwardInAutocast(Check):
+    """Backward runs inside autocast."""
+
+    numbers = (701,)
+
+    def before_backward(self, event: Event) -> None:
+        root = event.subject
+        if isinstance(root, torch.Tensor):
+            dtype = autocast_dtype(root.device.type)
+            if dtype is not None:
+                self.found(701, event, loss=name_of(root), fact=f"autocast to {str(dtype).removeprefix('torch.')}")
+
+
+class Unscaled(Check):
+    """Autocast to float16 and no GradScaler."""
+
+    numbers = (702,)
+
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        self.forward: Event | None = None
+        self.pending: dict[int, tuple[Event, Event]] = {}
+
+    def before_forward(self, event: Event) -> None:
+        if event.depth == 0 and event.grad:
+            parameter = next(event.subject.parameters(), None)
+            device = "cpu" if parameter is None else parameter.device.type
+            self.forward = event if autocast_dtype(device) is torch.float16 else None
+
+    def on_backward(self, event: Event) -> None:
+        forward = self.forward
+        if forward is None:
+            return
+        if event.scale is not None or _scaled_by_hand(event.subject):
+            self.pending.clear()
+            return
+        for account in event.reached:
+            self.pending[id(account)] = (event, forward)
+
+    def before_optimizer_step(self, event: Event) -> None:
+        pending = self.pending.pop(id(self.ledger.account(event.subject)), None)
+        if pending is not None:
+            backward, forward = pending
+            self.found(
+                702,
+                backward,
+                loss=name_of(backward.subject),
+                optimizer=name_of(event.subject),
+                related=((forward, "the forward pass in float16"), (event, "the step on gradients that may have underflowed")),
+            )
+
+
+def _scaled_by_hand(loss: Any) -> bool:
+    """The last operation on the loss multiplied it: a loss scale of the user's own, it may be."""
+    node = getattr(loss, "grad_fn", None)
+    return node is not None and node.name().startswith("MulBackward")
+
+
+class ScalerSteps(Check):
+    """Steps with a GradScaler that by-pass it, or never move it on."""
+
+    numbers = (704, 705)
+
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        self.stepped: dict[tuple[int, int], Event] = {}
+        self.inside: set[int] = set()
+
+    def before_scaler_step(self, event: Event) -> None:
+        self.inside.add(id(event.optimizer))
+        earlier = self.stepped.get((id(event.subject), id(event.optimizer)))
+        if earlier is not None:
+            self._no_update(event, earlier)
+        self.stepped[id(event.subject), id(event.optimizer)] = event
+
+    def on_scaler_step(self, event: Event) -> None:
+        self.inside.discard(id(event.optimizer))
+
+    def before_scaler_unscale(self, event: Event) -> None:
+        earlier = self.stepped.get((id(event.subject), id(event.optimizer)))
+        if earlier is not None and id(event.optimizer) not in self.inside:
+            self._no_update(event, earlier)
+
+    def _no_update(self, event: Event, earlier: Event) -> None:
+        name = name_of(event.subject)
+        self.found(
+            704,
+            event,
+            scaler=name,
+            optimizer=name_of(event.optimizer),
+            call=f"{name or 'scaler'}.{'step' if event.name == 'scaler.step' else 'unscale_'}",
+            related=((earlier, "the step after which nothing moved the scale on"),),
+        )
+
+    def on_scaler_update(self, event: Event) -> None:
+        self.stepped = {key: value for key, value in self.stepped.items() if key[0] != id(event.subject)}
+
+    def before_optimizer_step(self, event: Event) -> None:
+        account = self.ledger.account(event.subject)
+        scale = account.last.get("scale")
+        if scale is None or id(event.subject) in self.inside or not account.backwards:
+            return
+        if account.number("unscale") > account.number("backward"):
+            return  # unscaled on purpose: the gradients are right, only an overflow would go unseen
+        if any(
+            p.grad is not None and (p.grad is not grad or p.grad._version != version)
+            for p, (grad, version) in zip(account.params, account.marks)
+        ):
+            return  # changed by hand since the backward
+        self.found(
+            705,
+            event,
+            optimizer=name_of(event.subject),
+            scaler=name_of(scale.subject),
+            fact=f"the gradients are {scale.subject.get_scale():g} times too large",
+            related=((scale, "where the loss was scaled"),),
+        )
+
+
+CHECKS = (BackwardInAutocast, Unscaled, ScalerSteps)
