@@ -132,9 +132,11 @@ def read_config(path: Path) -> Config:
     try:
         data: Any = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
-        found = re.search(r"\(at line (\d+), column \d+\)", str(error))
-        message = str(error)[: found.start()].strip() if found else str(error)
-        raise ConfigError(f"{path}:{found[1] if found else 1}: not valid TOML: {message}") from None
+        # "Invalid value (at line 2, column 10)", "Invalid value (at end of document)"
+        message, _, where = str(error).partition(" (at ")
+        row = re.match(r"line (\d+)", where)
+        line = row[1] if row else len(text.rstrip().split("\n"))
+        raise ConfigError(f"{path}:{line}: not valid TOML: {message}") from None
     if path.name == "pyproject.toml":
         data = data.get("tool", {})
         data = data.get("torchlint", {}) if isinstance(data, dict) else {}
@@ -156,7 +158,8 @@ def _checked(config: Config, data: Mapping[str, Any]) -> Config:
     if "per-file-ignores" in data:
         table = _table(config, "per-file-ignores", data["per-file-ignores"], "file pattern to list of codes")
         values["per_file_ignores"] = {
-            pattern: _strings(config, f"per-file-ignores.{pattern}", codes) for pattern, codes in table.items()
+            pattern: _strings(config, pattern, codes, f"per-file-ignores of {pattern!r}")
+            for pattern, codes in table.items()
         }
     if "severity" in data:
         table = _table(config, "severity", data["severity"], "group to severity")
@@ -174,10 +177,9 @@ def _checked(config: Config, data: Mapping[str, Any]) -> Config:
     return msgspec.structs.replace(config, **values)
 
 
-def _strings(config: Config, key: str, value: Any) -> tuple[str, ...]:
+def _strings(config: Config, key: str, value: Any, shown: str = "") -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise config.complain(key.rpartition(".")[2] if key.startswith("per-file") else key,
-                              f"{key} must be a list of strings")
+        raise config.complain(key, f"{shown or key} must be a list of strings")
     return tuple(value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import textwrap
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -62,6 +63,7 @@ def parse_notebook(filename: str, raw: bytes) -> Source:
             raise SourceError(Problem(filename, "broken notebook: it has no list of cells"))
         cells = [cell for sheet in book.worksheets for cell in sheet.cells]
     text: list[str] = []
+    shown: list[str] = []
     rows: list[tuple[int, int]] = []
     problems: list[Problem] = []
     if _language(book.metadata) not in ("", "python", "ipython"):
@@ -75,8 +77,9 @@ def parse_notebook(filename: str, raw: bytes) -> Source:
         if error is not None:
             problems.append(Problem(filename, f"this cell does not parse: {error.msg}", error.lineno, number))
         text += code
+        shown += lines
         rows += [(number, row) for row in range(1, len(code) + 1)]
-    return Source(filename, "\n".join(text) + "\n" if text else "", tuple(rows), tuple(problems))
+    return Source(filename, "\n".join(text) + "\n" if text else "", tuple(rows), tuple(problems), "\n".join(shown))
 
 
 def _language(metadata: dict[str, Any]) -> str:
@@ -97,6 +100,9 @@ def _python(lines: list[str]) -> tuple[list[str], SyntaxError | None]:
     """The cell's lines as plain Python, as many as before, and why they had to be blanked, if so."""
     if _parses("\n".join(lines)) is None:
         return lines, None
+    if re.match(r"[ \t]", next((line for line in lines if line.strip()), "")):
+        # IPython takes a cell that is indented as a whole.
+        lines = textwrap.dedent("\n".join(lines)).split("\n")
     plain = _without_magics(lines)
     error = _parses("\n".join(plain))
     return (plain, None) if error is None else ([""] * len(lines), error)

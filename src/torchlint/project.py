@@ -76,7 +76,9 @@ class Discovery:
         self.problems.append(Problem(path, message))
 
     def _walk(self, top: str) -> Iterator[File]:
-        base = os.path.realpath(top) + os.sep
+        inside = os.path.realpath(top) + os.sep
+        # Excludes that name the folder itself, or one above it, do not hold: it was asked for.
+        base = top if not _below(top, self._root, True) or self._excluded(top, True, self._root) else self._root
         stack: list[tuple[str, list[tuple[str, GitIgnoreSpec]]]] = [(top, self._ignores_above(top))]
         while stack:
             folder, ignores = stack.pop()
@@ -93,27 +95,29 @@ class Discovery:
                 try:
                     is_folder = entry.is_dir(follow_symlinks=False)
                     wanted = is_folder or entry.name.endswith(SUFFIXES)
-                    if not wanted or self._left_out(entry.path, entry.name, is_folder, ignores):
+                    if not wanted or self._left_out(entry.path, entry.name, is_folder, base, ignores):
                         continue
                     if is_folder:
                         stack.append((entry.path, ignores))
                     elif entry.is_file():
-                        if not entry.is_symlink() or os.path.realpath(entry.path).startswith(base):
+                        if not entry.is_symlink() or os.path.realpath(entry.path).startswith(inside):
                             yield File(entry.path, entry.stat().st_size)
                     elif entry.is_symlink() and not os.path.exists(entry.path):
                         self._problem(entry.path, f"dangling link to {os.readlink(entry.path)}")
                 except OSError as error:
                     self._problem(entry.path, f"cannot be read: {describe(error)}")
 
-    def _left_out(self, path: str, name: str, is_folder: bool, ignores: Sequence[tuple[str, GitIgnoreSpec]]) -> bool:
-        return name in self._plain or self._excluded(path, is_folder) or _ignored(path, is_folder, ignores)
+    def _left_out(
+        self, path: str, name: str, is_folder: bool, base: str, ignores: Sequence[tuple[str, GitIgnoreSpec]]
+    ) -> bool:
+        return name in self._plain or self._excluded(path, is_folder, base) or _ignored(path, is_folder, ignores)
 
-    def _excluded(self, path: str, is_folder: bool) -> bool:
-        return self._exclude.check_file(_below(path, self._root, is_folder) or os.path.basename(path)).include is True
+    def _excluded(self, path: str, is_folder: bool, base: str) -> bool:
+        return self._exclude.check_file(_below(path, base, is_folder) or os.path.basename(path)).include is True
 
     def _excluded_above(self, path: str, is_folder: bool) -> bool:
         """Whether a path that was named would have been left out by a walk from the project's root."""
-        if self._excluded(path, is_folder):
+        if self._excluded(path, is_folder, self._root):
             return True
         ignores = self._ignores_above(path if is_folder else os.path.dirname(path) + os.sep, drop_if_ignored=False)
         spec = None if is_folder else self._spec(os.path.join(os.path.dirname(path), ".gitignore"))

@@ -34,7 +34,9 @@ def rules_of(selector: str, catalogue: Catalogue) -> tuple[frozenset[int], int]:
             return found, 1 + len(digits)
     elif rule := catalogue.find(text):
         return frozenset((rule.code,)), 4
-    raise SelectorError(f"{selector!r} is no rule, prefix or group{nearest(text, _words(catalogue))}")
+    # For a number that is not taken, a number that looks like it is no help.
+    hint = "" if prefix else nearest(text, _words(catalogue))
+    raise SelectorError(f"{selector!r} is no rule, prefix or group{hint}")
 
 
 def nearest(word: str, words: Iterable[str]) -> str:
@@ -45,7 +47,7 @@ def nearest(word: str, words: Iterable[str]) -> str:
 
 
 def _words(catalogue: Catalogue) -> list[str]:
-    return [*GROUPS, "ALL", *(f"TL{rule.code}" for rule in catalogue), *(rule.name for rule in catalogue)]
+    return [*GROUPS, "ALL", *(rule.name for rule in catalogue)]
 
 
 def active(

@@ -41,17 +41,18 @@ class Source(msgspec.Struct, frozen=True):
     r"""One file as Python text with `\n` line ends.
 
     `rows` is None for a module. For a notebook it holds, for every row of `text`, the cell and the row within it.
-    `problems` are the cells that had to be left out.
+    `problems` are the cells that had to be left out; `shown` is the text as it stood in the cells, row by row.
     """
 
     filename: str
     text: str
     rows: tuple[tuple[int, int], ...] | None = None
     problems: tuple[Problem, ...] = ()
+    shown: str | None = None
 
     def lines(self) -> list[str]:
-        r"""The rows of the text, without line ends. Only `\n` ends a row, as for Python itself."""
-        return self.text.split("\n")
+        r"""The rows as people see them, without line ends. Only `\n` ends a row, as for Python itself."""
+        return (self.text if self.shown is None else self.shown).split("\n")
 
     def place(self, location: Location) -> Location:
         """Where a location of `text` stands in the file as people see it; locations in other files come back as they are."""
