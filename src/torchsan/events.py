@@ -18,6 +18,7 @@ learns only at run time what it wants to hear has a dictionary `hears` of event 
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -29,7 +30,9 @@ from torchsan.where import Where, here
 class Event:
     """Something that happened, to `subject` (an optimizer, a module, a loader ...). Further attributes by name of event.
 
-    `number` counts the events of the process, so that two events can be put in order.
+    `number` counts the events of the process, so that two events can be put in order. A check may keep an event: when it
+    is over it lets go of tensors, arguments and results, and holds its subject weakly (None once that is gone), so that
+    nothing of the program lives longer for being watched.
     """
 
     count = 0
@@ -37,9 +40,14 @@ class Event:
     def __init__(self, name: str, subject: Any, info: dict[str, Any]):
         self.__dict__.update(info)
         self.name = name
-        self.subject = subject
-        Event.count = self.number = Event.count + 1
+        self._subject = subject
         self._where: Where | None = None
+        Event.count = self.number = Event.count + 1
+
+    @property
+    def subject(self) -> Any:
+        subject = self._subject
+        return subject() if type(subject) is weakref.ref else subject
 
     def where(self) -> Where | None:
         """The user's line that made the event. To be asked while the event is being told; kept from then on."""
@@ -47,11 +55,27 @@ class Event:
             self._where = here()
         return self._where
 
+    def let_go(self) -> None:
+        """Hold nothing of the program any longer."""
+        for key in _HELD & self.__dict__.keys():
+            del self.__dict__[key]
+        try:
+            self._subject = weakref.ref(self._subject)
+        except TypeError:
+            if not isinstance(self._subject, str):
+                self._subject = None
+
     def __getattr__(self, name: str) -> Any:
         # An event of another torch version or a framework may lack a detail: a check then sees None, not an error.
         if name.startswith("__"):
             raise AttributeError(name)
         return None
+
+
+# What probes put on events that belongs to the program. Handlers must not put more of its tensors there.
+_HELD = frozenset(
+    "args batch error input inputs kwargs loss optimizer output parameter result roots scaled target".split()
+)
 
 
 class _Local(threading.local):
@@ -112,6 +136,7 @@ def end(event: Event | None) -> None:
         heard = _after.get(event.name.replace(".", "_"))
         if heard is not None and not _local.quiet:
             _tell(heard, event)
+        event.let_go()
 
 
 def happened(name: str, subject: Any, /, **info: Any) -> None:

@@ -301,8 +301,8 @@ def watch(
             raise TypeError(f"watch() takes modules and optimizers, not {type(thing).__name__}")
     given = {
         "on_finding": on_finding,
-        "select": None if select is None else [select] if isinstance(select, str) else list(select),
-        "ignore": None if ignore is None else [ignore] if isinstance(ignore, str) else list(ignore),
+        "select": select if select is None or isinstance(select, str) else list(select),
+        "ignore": ignore if ignore is None or isinstance(ignore, str) else list(ignore),
         "level": level,
         "extend_rules": None if extend_rules is None else [str(path) for path in extend_rules],
     }

@@ -6,6 +6,7 @@ page whose order says it all. `live = "none"` on a page keeps it out.
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from torch.optim import Optimizer
@@ -45,7 +46,7 @@ class Order(Check):
         ]
         names = {name for f in self.forms for name in (f.after, f.before, f.expect, f.forbidden) if name}
         self.hears = {name: self._heard for name in names}
-        self.alive: dict[int, Any] = {}
+        self.alive: dict[int, Any] = {}  # weak references to the subjects, by id
 
     def _heard(self, event: Event) -> None:
         event.where()
@@ -54,8 +55,22 @@ class Order(Check):
                 continue
             for subject in self._subjects(form.subject, event):
                 key = id(subject)
-                self.alive[key] = subject  # a subject's id must not be given to another one meanwhile
+                if not self._same(key, subject):
+                    for other in self.forms:  # a dead subject's id was given to this one
+                        other.armed.pop(key, None)
+                        other.between.pop(key, None)
                 self._advance(form, key, event, subject)
+
+    def _same(self, key: int, subject: Any) -> bool:
+        """Whether `key` stood for this very object before; from now on it does."""
+        known = self.alive.get(key)
+        if known is not None and known() is subject:
+            return True
+        try:
+            self.alive[key] = weakref.ref(subject)
+        except TypeError:
+            self.alive[key] = lambda: subject
+        return False
 
     def _advance(self, form: _Form, key: int, event: Event, subject: Any) -> None:
         if event.name == form.before and key in form.armed:
@@ -95,10 +110,11 @@ class Order(Check):
             if event.name.startswith("scheduler."):
                 return [event.subject]
             optimizer = event.subject if isinstance(event.subject, Optimizer) else event.optimizer
-            return [s for s in self.alive.values() if optimizer is not None and getattr(s, "optimizer", None) is optimizer]
+            subjects = [known() for known in self.alive.values()]
+            return [s for s in subjects if optimizer is not None and getattr(s, "optimizer", None) is optimizer]
         if kind:
-            return [event.subject] if event.name.startswith(kind) or kind in ("model", "module") else []
-        return [self]
+            return [event.subject] if event.name.startswith(f"{kind}.") or kind in ("model", "module") else []
+        return [self.watch]
 
 
 def _extra(folders: tuple[str, ...]) -> list[Rule]:

@@ -48,13 +48,13 @@ def _wrapper(name: str) -> Callable[[Callable], Callable]:
             if event is None:
                 return original(*args, **kwargs)
             try:
-                event.result = original(*args, **kwargs)
+                result = event.result = original(*args, **kwargs)
             except Exception as error:
                 event.error = error
                 end(event)
                 raise
             end(event)
-            return event.result
+            return result
 
         return loss
 
