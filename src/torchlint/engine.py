@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
 from torchlint.catalogue import Rule
-from torchlint.findings import Finding
+from torchlint.findings import Finding, Related
+from torchlint.sieve import may_matter
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -33,6 +35,8 @@ class Engine:
         self.rules = tuple(rules)
         self.torch_version = torch_version
         self.roots = tuple(roots)
+        self._by_code = {rule.code: rule for rule in self.rules}
+        self._world = None
 
     def check(self, filename: str, text: str) -> Judged:
         """The findings of one file of Python text (a notebook comes as the text that `source.py` made of it; rows are
@@ -41,4 +45,92 @@ class Engine:
         Raises:
             SyntaxError: the text does not parse.
         """
-        return Judged(())
+        if not may_matter(text):
+            compile_only(text, filename)
+            return Judged(())
+        from torchlint.dryrun.roots import runs_of
+        from torchlint.dryrun.world import World
+        from torchlint.rules import judge, watched_calls
+        from torchlint.rules.base import View
+
+        if self._world is None:
+            self._world = World(self.roots)
+        world = self._world
+        world.asked = set()
+        facts = world.add(filename, text)
+        found: dict[tuple, Finding] = {}
+        for run in runs_of(world, facts, watched_calls(self.rules)):
+            view = View(run, self.torch_version)
+            for report in judge(view, self.rules):
+                finding = self._finding(report, filename, facts.path)
+                found.setdefault((finding.code, finding.location), finding)
+        world.forget(facts)
+        asked = world.asked - {facts.path}
+        depends = {path: world.hashes.get(path) for path in sorted(asked)}
+        return Judged(tuple(sorted(_settled(found.values()), key=lambda finding: finding.sort_key)), depends)
+
+    def _finding(self, report, filename: str, path: str) -> Finding:
+        rule = self._by_code[report.code]
+        names = {path: filename}
+
+        def place(site):
+            at = site.location()
+            return msgspec.structs.replace(at, filename=names.get(at.filename) or _relative(at.filename))
+
+        related = tuple(Related(place(site), words) for site, words in report.related)
+        return Finding(
+            code=f"TL{rule.code:03d}",
+            name=rule.name,
+            message=fill(rule.message or rule.summary, report.roles),
+            location=place(report.site),
+            group=rule.group,
+            severity=rule.severity,
+            help=fill(rule.help, report.roles),
+            url=rule.url,
+            related=tuple(item for item in dict.fromkeys(related)),
+        )
+
+
+# One mistake, two numbers: where both say the same line, the first is the one to act on.
+_PREFERRED = {123: (114,), 116: (502,), 130: (101, 102), 102: (101,), 703: (112,)}
+
+
+def _settled(findings) -> Iterator[Finding]:
+    """Leaves out what another finding on the same line says better."""
+    findings = list(findings)
+    better: set[tuple[int, str, int]] = set()
+    for finding in findings:
+        for other in _PREFERRED.get(finding.number, ()):
+            better.add((other, finding.location.filename, finding.location.row))
+    for finding in findings:
+        if (finding.number, finding.location.filename, finding.location.row) not in better:
+            yield finding
+
+
+def fill(template: str, roles: dict[str, str]) -> str:
+    """A page's message with the user's words in it; a role that is not known reads as its own name."""
+
+    class Roles(dict):
+        def __missing__(self, key: str) -> str:
+            return key
+
+    return template.format_map(Roles(roles))
+
+
+def compile_only(text: str, filename: str) -> None:
+    """Finds out whether a text parses.
+
+    Raises:
+        SyntaxError: it does not.
+    """
+    import ast
+
+    try:
+        ast.parse(text, filename)
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise SyntaxError(str(error) or "too deeply nested") from None
+
+
+def _relative(path: str) -> str:
+    relative = os.path.relpath(path)
+    return path if relative.startswith("..") else relative

@@ -1,0 +1,64 @@
+"""What one look at a file tells about it: its imports, functions and classes, and where each of them stands.
+
+Built by `sieve.py` from the C parser's tree; small, and enough to decide which stretches of the file libcst must parse.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(slots=True, eq=False)
+class Unit:
+    """A stretch of a file that is parsed on its own: a function, or a run of statements outside any function.
+
+    Rows count from 1 and include decorators; `indent` tells that the text stands inside a block.
+    """
+
+    name: str
+    start: int
+    end: int
+    indent: bool = False
+    params: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()  # names that the text calls, reads as attributes or imports
+    sets: frozenset[str] = frozenset()  # x of every `self.x = ...`
+    is_async: bool = False
+    decorators: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class ClassFacts:
+    """A class: its bases as written, its methods, and the statements between them."""
+
+    name: str
+    start: int
+    end: int
+    row: int
+    bases: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+    decorators: tuple[str, ...] = ()
+    methods: dict[str, Unit] = field(default_factory=dict)
+    body: list[Unit] = field(default_factory=list)  # statements that are no methods, in order
+    classes: dict[str, ClassFacts] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class FileFacts:
+    """A file. `body` holds every top-level statement in order: a Unit to run, or the name of a function or class."""
+
+    path: str
+    lines: list[str]
+    body: list[Unit | str] = field(default_factory=list)
+    functions: dict[str, Unit] = field(default_factory=dict)
+    classes: dict[str, ClassFacts] = field(default_factory=dict)
+    imports: dict[str, str] = field(default_factory=dict)  # local name -> qualified name, relative ones with leading dots
+    stars: list[str] = field(default_factory=list)
+    words: frozenset[str] = frozenset()
+
+    def all_classes(self):
+        """Every class of the file, nested ones too."""
+        todo = list(self.classes.values())
+        while todo:
+            found = todo.pop()
+            yield found
+            todo.extend(found.classes.values())

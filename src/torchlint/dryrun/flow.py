@@ -1,0 +1,136 @@
+"""The event graph: what may happen after what, and the questions that rules ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchlint.dryrun.source_text import Site
+    from torchlint.dryrun.values import Value
+
+
+class Event:
+    """Something that happens, at a place, to a subject. `loops` are the loops it is in, outermost first; `data` is what
+    the kind of event brings along (see `vocabulary.py` for the kinds)."""
+
+    __slots__ = ("calls", "data", "kind", "loops", "next", "prev", "site", "subject")
+
+    def __init__(self, kind: str, subject: Value | None, site: Site | None, loops: tuple[Loop, ...], calls, data):
+        self.kind, self.subject, self.site, self.loops, self.calls, self.data = kind, subject, site, loops, calls, data
+        self.next: list[Event] = []
+        self.prev: list[Event] = []
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.data[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.data.get(name, default)
+
+    def __repr__(self) -> str:
+        row = self.site.location().row if self.site else 0
+        return f"<{self.kind} {self.subject!r} line {row}>"
+
+
+class Loop:
+    """A loop of the program: what it runs over, and where."""
+
+    __slots__ = ("kind", "over", "site", "target")
+
+    def __init__(self, kind: str, over: Value | None, site: Site | None):
+        self.kind, self.over, self.site = kind, over, site
+        self.target = ""
+
+
+class Graph:
+    """Events and the order they may happen in. `tails` are the events after which the next one comes."""
+
+    def __init__(self):
+        self.events: list[Event] = []
+        self.start = Event("start", None, None, (), (), {})
+        self.tails: list[Event] = [self.start]
+
+    @property
+    def dead(self) -> bool:
+        """Whether nothing can come here: after a return, on all paths."""
+        return not self.tails
+
+    def add(self, event: Event) -> Event:
+        self.events.append(event)
+        self.link(event)
+        self.tails = [event]
+        return event
+
+    def link(self, event: Event, tails: Iterable[Event] | None = None) -> None:
+        """Lets `event` come after each of the tails."""
+        for tail in self.tails if tails is None else tails:
+            if event not in tail.next:
+                tail.next.append(event)
+                event.prev.append(tail)
+
+    def mark(self) -> tuple[int, list[Event], list[int]]:
+        """Remembers how the graph stands, for `undo`."""
+        return len(self.events), list(self.tails), [len(tail.next) for tail in self.tails]
+
+    def undo(self, mark: tuple[int, list[Event], list[int]]) -> None:
+        """Forgets everything since the mark."""
+        count, tails, sizes = mark
+        del self.events[count:]
+        self.tails = list(tails)
+        for tail, size in zip(tails, sizes):
+            del tail.next[size:]
+
+    def of_kind(self, *kinds: str) -> Iterator[Event]:
+        for event in self.events:
+            if event.kind in kinds:
+                yield event
+
+
+def after(
+    start: Event, stop: Callable[[Event], bool], within: Loop | None = None
+) -> tuple[list[Event], bool]:
+    """The first events after `start`, on any path, for which `stop` is true; and whether a path ends without one.
+    Paths that leave the loop `within` end there and do not count."""
+    return _walk(start, stop, within, forward=True)
+
+
+def before(start: Event, stop: Callable[[Event], bool], within: Loop | None = None) -> tuple[list[Event], bool]:
+    """The same, backward in time."""
+    return _walk(start, stop, within, forward=False)
+
+
+def _walk(start, stop, within, forward):
+    found: list[Event] = []
+    seen: set[Event] = set()
+    ends = False
+    todo = list(start.next if forward else start.prev)
+    if not todo:
+        ends = True
+    while todo:
+        event = todo.pop()
+        if event in seen:
+            continue
+        seen.add(event)
+        if within is not None and within not in event.loops:
+            continue
+        if stop(event):
+            found.append(event)
+            continue
+        onward = event.next if forward else event.prev
+        if not onward:
+            ends = True
+        todo.extend(onward)
+    return found, ends
+
+
+def common_loop(a: Event, b: Event) -> Loop | None:
+    """The innermost loop that both events are in."""
+    shared = None
+    for one, other in zip(a.loops, b.loops):
+        if one is not other:
+            break
+        shared = one
+    return shared

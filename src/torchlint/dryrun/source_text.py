@@ -1,0 +1,66 @@
+"""From a unit to its libcst tree, and from a node of that tree back to its place in the file."""
+
+from __future__ import annotations
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+from torchlint.dryrun.facts import FileFacts, Unit
+from torchlint.findings import Location
+
+
+class Parsed:
+    """The tree of one unit. `body` are its statements."""
+
+    __slots__ = ("_positions", "body", "facts", "module", "shift", "unit")
+
+    def __init__(self, facts: FileFacts, unit: Unit):
+        text = "".join(facts.lines[unit.start - 1 : unit.end])
+        self.facts, self.unit = facts, unit
+        # A method's text is indented: a block around it lets it parse as it stands, strings and all.
+        self.module = cst.parse_module("if 1:\n" + text if unit.indent else text)
+        self.shift = unit.start - (2 if unit.indent else 1)
+        self.body = self.module.body[0].body.body if unit.indent else self.module.body
+        self._positions = None
+
+    def location(self, node: cst.CSTNode) -> Location:
+        """Where a node of this tree stands in the file."""
+        if self._positions is None:
+            self._positions = MetadataWrapper(self.module, unsafe_skip_copy=True).resolve(PositionProvider)
+        at = self._positions[node]
+        return Location(
+            self.facts.path,
+            at.start.line + self.shift,
+            at.start.column + 1,
+            at.end.line + self.shift,
+            at.end.column + 1,
+        )
+
+    def text(self, node: cst.CSTNode) -> str:
+        """The source of a node on one line."""
+        return " ".join(self.module.code_for_node(node).split())
+
+
+class Site:
+    """A node and the tree it belongs to: all that is kept of a place until somebody must be shown it."""
+
+    __slots__ = ("node", "parsed")
+
+    def __init__(self, parsed: Parsed, node: cst.CSTNode):
+        self.parsed, self.node = parsed, node
+
+    def location(self) -> Location:
+        return self.parsed.location(self.node)
+
+    def text(self) -> str:
+        return self.parsed.text(self.node)
+
+    @property
+    def path(self) -> str:
+        return self.parsed.facts.path
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Site) and other.node is self.node
+
+    def __hash__(self) -> int:
+        return id(self.node)

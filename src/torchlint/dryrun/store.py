@@ -1,0 +1,106 @@
+"""What the program has written so far: names, attributes, list items, modes. A branch writes to a layer of its own."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchlint.dryrun.values import UNSET, Value, join
+
+MISSING = object()
+
+
+class Store:
+    """A layer over another. Keys are (owner, name): a frame and a variable, or an object and an attribute.
+
+    Keys compare by the owner's identity: owners are kept alive by being in the key.
+    """
+
+    __slots__ = ("data", "parent")
+
+    def __init__(self, parent: Store | None = None):
+        self.parent = parent
+        self.data: dict[tuple[Any, str], Any] = {}
+
+    def get(self, owner: Any, name: str, default: Any = None) -> Any:
+        key = (owner, name)
+        layer: Store | None = self
+        while layer is not None:
+            found = layer.data.get(key, MISSING)
+            if found is not MISSING:
+                return found
+            layer = layer.parent
+        return default
+
+    def set(self, owner: Any, name: str, value: Any) -> None:
+        self.data[(owner, name)] = value
+
+    def writes_since(self, base: Store) -> dict[tuple[Any, str], Any]:
+        """All that was written in this layer and those below it, down to but without `base`."""
+        if self.parent is base:
+            return self.data
+        layers = []
+        layer: Store | None = self
+        while layer is not None and layer is not base:
+            layers.append(layer.data)
+            layer = layer.parent
+        merged: dict[tuple[Any, str], Any] = {}
+        for data in reversed(layers):
+            merged.update(data)
+        return merged
+
+    def merge(self, branches: list[dict[tuple[Any, str], Any]]) -> None:
+        """Writes into this layer what is known after one of several branches was taken, each given by its writes."""
+        if len(branches) == 1:
+            self.data.update(branches[0])
+            return
+        keys: dict[tuple[Any, str], None] = {}
+        for branch in branches:
+            keys.update(dict.fromkeys(branch))
+        for key in keys:
+            base = MISSING
+            result: Any = MISSING
+            for branch in branches:
+                value = branch.get(key, MISSING)
+                if value is MISSING:
+                    if base is MISSING:
+                        base = self.get(*key, default=UNSET)
+                    value = base
+                result = value if result is MISSING else _join(result, value)
+            self.data[key] = result
+
+
+def _join(a: Any, b: Any) -> Any:
+    if a is b:
+        return a
+    if isinstance(a, Value) and isinstance(b, Value):
+        return join(a, b)
+    if isinstance(a, Items) and isinstance(b, Items):
+        return a.join(b)
+    if isinstance(a, Items) or isinstance(b, Items):
+        items = a if isinstance(a, Items) else b
+        return Items(items.known, True)
+    return a if a == b else None
+
+
+class Items:
+    """The items of a list or dict. `open`: there may be others, or some may be missing."""
+
+    __slots__ = ("known", "open")
+
+    def __init__(self, known: Any, open: bool = False):
+        self.known, self.open = known, open
+
+    def join(self, other: Items) -> Items:
+        if isinstance(self.known, dict) and isinstance(other.known, dict):
+            merged = dict(self.known)
+            for key, value in other.known.items():
+                merged[key] = join(merged[key], value) if key in merged else value
+            return Items(merged, self.open or other.open or self.known.keys() != other.known.keys())
+        if isinstance(self.known, tuple) and isinstance(other.known, tuple):
+            if len(self.known) == len(other.known):
+                return Items(tuple(map(join, self.known, other.known)), self.open or other.open)
+            longer, shorter = sorted((self.known, other.known), key=len, reverse=True)
+            if longer[: len(shorter)] == shorter:
+                return Items(longer, True)
+            return Items(longer + tuple(v for v in shorter if v not in longer), True)
+        return Items(self.known, True)

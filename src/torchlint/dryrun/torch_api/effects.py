@@ -1,0 +1,82 @@
+"""What torch's functions and tensor methods do to the traits of tensors, as tables."""
+
+from __future__ import annotations
+
+# Where the name of a function or method is enough to know the activation of its result.
+ACTIVATIONS = {
+    "softmax": "softmax",
+    "softmin": "softmax",
+    "gumbel_softmax": "softmax",
+    "log_softmax": "log_softmax",
+    "sigmoid": "sigmoid",
+    "sigmoid_": "sigmoid",
+    "logsigmoid": "logsigmoid",
+    "relu": "relu",
+    "relu_": "relu",
+    "tanh": "tanh",
+    "tanh_": "tanh",
+}
+LAYER_ACTIVATIONS = {
+    "torch.nn.Softmax": "softmax",
+    "torch.nn.Softmin": "softmax",
+    "torch.nn.Softmax2d": "softmax",
+    "torch.nn.LogSoftmax": "log_softmax",
+    "torch.nn.Sigmoid": "sigmoid",
+    "torch.nn.LogSigmoid": "logsigmoid",
+    "torch.nn.ReLU": "relu",
+    "torch.nn.Tanh": "tanh",
+}
+# The values stay the same numbers, seen in another shape, place or type.
+KEEPS = frozenset(
+    """view reshape squeeze unsqueeze flatten unflatten permute transpose t contiguous to cuda cpu float half double bfloat16
+    type type_as clone narrow select index_select chunk split unbind movedim swapaxes swapdims view_as reshape_as
+    requires_grad_ pin_memory squeeze_ unsqueeze_ masked_select gather clamp clamp_ clip clamp_min expand expand_as
+    nan_to_num data detach detach_ variable""".split()
+)
+# A Python number, list or ndarray: no tensor any more, and nothing of its graph.
+LEAVES_TORCH = frozenset({"item", "tolist", "numpy", "size", "dim", "numel", "ndimension", "get_device", "element_size",
+                          "is_contiguous", "stride", "nelement", "data_ptr", "backward", "register_hook", "retain_grad"})
+# Results that carry no autograd graph whatever they were computed from.
+CUTS_GRAPH = frozenset({"detach", "detach_", "argmax", "argmin", "argsort", "data", "eq", "ne", "gt", "lt", "ge", "le", "bool",
+                        "long", "int", "short", "byte", "isnan", "isinf", "isfinite", "sign", "round_", "nonzero", "bincount",
+                        "one_hot", "multinomial", "zeros_like", "ones_like", "empty_like", "rand_like", "randn_like",
+                        "full_like", "new_zeros", "new_ones", "new_empty", "new_full", "new_tensor", "bernoulli"})
+# Tensors made from nothing: on the default device unless `device=` says otherwise.
+CREATES = frozenset(
+    """tensor zeros ones empty full rand randn randint randperm arange linspace logspace eye as_tensor from_numpy normal
+    tril_indices triu_indices Tensor FloatTensor LongTensor DoubleTensor IntTensor ByteTensor BoolTensor HalfTensor
+    zeros_like ones_like empty_like full_like rand_like randn_like randint_like hann_window complex scalar_tensor""".split()
+)
+LIKE = frozenset({"zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like"})
+# In-place methods: the receiver itself changes.
+INPLACE = frozenset(
+    """add_ sub_ mul_ div_ pow_ zero_ fill_ copy_ clamp_ clamp_min_ clamp_max_ uniform_ normal_ exp_ log_ sqrt_ relu_ sigmoid_ tanh_ addcmul_
+    addcdiv_ lerp_ masked_fill_ scatter_ scatter_add_ index_fill_ index_copy_ index_add_ random_ bernoulli_ neg_ abs_ floor_
+    ceil_ round_ t_ transpose_ squeeze_ unsqueeze_ fill_diagonal_ eye_ exponential_ erfinv_ renorm_ trunc_""".split()
+)
+# Methods that only tensors have and that return a new tensor: as a statement of their own they do nothing.
+PURE_TENSOR_ONLY = frozenset(
+    """unsqueeze squeeze permute contiguous view reshape clamp clamp_min clamp_max detach masked_fill type_as view_as expand_as flatten
+    scatter_add index_fill index_select sigmoid softmax log_softmax relu""".split()
+)
+# Methods that tensors share with modules, which they change in place.
+PURE_IF_TENSOR = frozenset({"to", "cuda", "cpu", "float", "double", "half", "bfloat16", "long", "int", "type", "requires_grad"})
+
+LOSS_FUNCTIONS = frozenset(
+    """cross_entropy nll_loss binary_cross_entropy binary_cross_entropy_with_logits mse_loss l1_loss smooth_l1_loss huber_loss
+    kl_div cosine_embedding_loss margin_ranking_loss triplet_margin_loss hinge_embedding_loss multi_margin_loss
+    multilabel_margin_loss multilabel_soft_margin_loss soft_margin_loss poisson_nll_loss gaussian_nll_loss ctc_loss""".split()
+)
+LOSS_OF_CLASS = {
+    "CrossEntropyLoss": "cross_entropy",
+    "NLLLoss": "nll_loss",
+    "NLLLoss2d": "nll_loss",
+    "BCELoss": "binary_cross_entropy",
+    "BCEWithLogitsLoss": "binary_cross_entropy_with_logits",
+    "MSELoss": "mse_loss",
+    "L1Loss": "l1_loss",
+    "KLDivLoss": "kl_div",
+}
+# What project code and known libraries wrap around an iterable without changing its items.
+PASSES_ITEMS = frozenset({"tqdm", "trange", "track", "iter", "list", "tuple", "sorted", "reversed", "islice", "cycle", "progress_bar",
+                          "MetricLogger.log_every", "log_every", "notebook.tqdm", "master_bar"})

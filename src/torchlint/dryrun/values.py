@@ -1,0 +1,349 @@
+"""What can be known of a value: its kind, its traits, its parts and where it came from.
+
+Values are compared by identity: two names for one optimizer hold the same object. What changes while the program runs
+(attributes, list items, modes) lives in the store, not here, so that a branch can be undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
+    from torchlint.dryrun.flow import Event
+    from torchlint.dryrun.source_text import Parsed, Site
+
+NOTHING: frozenset = frozenset()
+MOST = 8  # provenance sets are cut at this size: past it nothing certain can be said anyway
+
+
+class Value:
+    """Anything the program computes. `flows` are the forward events that it came out of, `parts` the values that it was
+    computed from by arithmetic."""
+
+    __slots__ = ()
+    flows: frozenset[Event] = NOTHING
+    parts: frozenset[Value] = NOTHING
+
+
+class Const(Value):
+    """A Python constant."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+    def __repr__(self) -> str:
+        return f"Const({self.value!r})"
+
+
+NONE = Const(None)
+TRUE = Const(True)
+FALSE = Const(False)
+
+
+class Opaque(Value):
+    """A value of which little is known. `name` is what the program calls it, `source` how it came to be: "param", "attr",
+    "call", "global", "op", "item", "join"; `origin` is the value that it was read from or called on."""
+
+    __slots__ = ("flows", "name", "origin", "parts", "site", "source", "tags")
+
+    def __init__(
+        self,
+        name: str = "",
+        source: str = "",
+        site: Site | None = None,
+        flows: frozenset[Event] = NOTHING,
+        parts: frozenset[Value] = NOTHING,
+        origin: Value | None = None,
+        tags: frozenset[str] = NOTHING,
+    ):
+        self.name, self.source, self.site, self.origin, self.tags = name, source, site, origin, tags
+        self.flows, self.parts = flows, parts
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name}, {self.source})"
+
+
+class Tensor(Opaque):
+    """A value that is a tensor for certain.
+
+    `traits` maps a trait's name to the value it has and, under the same key in `sites`, the place that gave it. Traits in
+    use: act (softmax, log_softmax, sigmoid, relu ...), graph (True/False), leaf, device, layout, made, dim0 (zero-dim).
+    """
+
+    __slots__ = ("sites", "traits")
+
+    def __init__(self, name="", source="op", site=None, flows=NOTHING, parts=NOTHING, origin=None, traits=None, sites=None):
+        super().__init__(name, source, site, flows, parts, origin)
+        self.traits: dict[str, Any] = traits or {}
+        self.sites: dict[str, Site] = sites or {}
+
+    def with_(self, site: Site | None = None, **traits: Any) -> Tensor:
+        """A tensor computed from this one with some traits set (None takes one away)."""
+        new = Tensor(self.name, "op", site or self.site, self.flows, self.parts | {self}, self, dict(self.traits),
+                     dict(self.sites))
+        for key, value in traits.items():
+            if value is None:
+                new.traits.pop(key, None)
+                new.sites.pop(key, None)
+            else:
+                new.traits[key] = value
+                if site is not None:
+                    new.sites[key] = site
+        return new
+
+
+class Ref(Value):
+    """Something outside the project, by its qualified name: `torch.nn.Linear`."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"Ref({self.name})"
+
+
+class ProjectModule(Value):
+    """A file or package of the project."""
+
+    __slots__ = ("facts", "name")
+
+    def __init__(self, name: str, facts: FileFacts):
+        self.name, self.facts = name, facts
+
+
+class Func(Value):
+    """A function of the project. `home` is the class whose method it is, `frame` the one it was defined in."""
+
+    __slots__ = ("facts", "frame", "home", "name", "node", "parsed", "unit")
+
+    def __init__(self, name: str, facts: FileFacts, unit: Unit | None = None, home: Class | None = None):
+        self.name, self.facts, self.unit, self.home = name, facts, unit, home
+        self.node = self.parsed = self.frame = None
+
+    @property
+    def key(self) -> Any:
+        return self.unit if self.unit is not None else self.node
+
+    def __repr__(self) -> str:
+        return f"Func({self.name})"
+
+
+class Partial(Value):
+    """functools.partial of something callable."""
+
+    __slots__ = ("args", "func", "kwargs")
+
+    def __init__(self, func: Value, args: list[Value], kwargs: dict[str, Value]):
+        self.func, self.args, self.kwargs = func, args, kwargs
+
+
+class Class(Value):
+    """A class of the project. `bases` are Class, Ref or Opaque values, resolved once."""
+
+    __slots__ = ("bases", "cf", "facts", "name")
+
+    def __init__(self, cf: ClassFacts, facts: FileFacts):
+        self.cf, self.facts, self.name = cf, facts, cf.name
+        self.bases: list[Value] = []
+
+    def mro(self) -> Iterator[Value]:
+        """This class and its bases, depth first (close enough to Python's order for single chains)."""
+        seen: set[int] = set()
+        todo: list[Value] = [self]
+        while todo:
+            item = todo.pop(0)
+            if id(item) in seen:
+                continue
+            seen.add(id(item))
+            yield item
+            if isinstance(item, Class):
+                todo[:0] = item.bases
+
+    def method(self, name: str, after: Class | None = None) -> tuple[Class, Unit] | None:
+        """The class that defines a method and the method's text; `after` starts behind that class, as super() does."""
+        passed = after is None
+        for cls in self.mro():
+            if isinstance(cls, Class):
+                if passed and name in cls.cf.methods:
+                    return cls, cls.cf.methods[name]
+                passed = passed or cls is after
+        return None
+
+    def externals(self) -> list[str]:
+        """Qualified names of the bases that are outside the project; "?" for a base that is not known."""
+        return [
+            item.name if isinstance(item, Ref) else "?" for item in self.mro() if not isinstance(item, Class)
+        ]
+
+    def __repr__(self) -> str:
+        return f"Class({self.name})"
+
+
+class Instance(Value):
+    """An object made by calling a class: of the project (`cls` is a Class) or of torch (`cls` is a Ref)."""
+
+    __slots__ = ("args", "cls", "complete", "kind", "kwargs", "site")
+
+    def __init__(self, cls: Class | Ref, kind: str, site: Site | None, args: list[Value], kwargs: dict[str, Value]):
+        self.cls, self.kind, self.site, self.args, self.kwargs = cls, kind, site, args, kwargs
+        self.complete = True  # __init__ was seen to its end
+
+    @property
+    def type(self) -> str:
+        """The class's name, qualified if it is torch's."""
+        return self.cls.name
+
+    def arg(self, position: int, name: str) -> Value | None:
+        """A constructor argument by place or name; None where it was not given."""
+        if name in self.kwargs:
+            return self.kwargs[name]
+        return self.args[position] if position < len(self.args) else None
+
+    def __repr__(self) -> str:
+        return f"Instance({self.cls.name})"
+
+
+class Seq(Value):
+    """A list, tuple or set; its items are in the store under (self, "[]"). `open`: it may hold more than is known."""
+
+    __slots__ = ("flows", "kind", "parts", "site")
+
+    def __init__(self, kind: str, site: Site | None):
+        self.kind, self.site = kind, site
+        self.flows, self.parts = NOTHING, NOTHING
+
+
+class Dict(Value):
+    """A dict; its items are in the store under (self, "{}") as {constant key: value}, "*" for what is not known."""
+
+    __slots__ = ("flows", "parts", "site")
+
+    def __init__(self, site: Site | None):
+        self.site = site
+        self.flows, self.parts = NOTHING, NOTHING
+
+
+class Iter(Value):
+    """An iterator or view over another value: parameters, named_parameters, modules, enumerate, zip, items ..."""
+
+    __slots__ = ("base", "kind", "once", "parts", "flows", "site")
+
+    def __init__(self, kind: str, base: Value, site: Site | None, once: bool = False):
+        self.kind, self.base, self.site, self.once = kind, base, site, once
+        self.flows, self.parts = base.flows, NOTHING
+
+
+class Method(Value):
+    """A bound method: the receiver and the method's name, with the function where the project defines it."""
+
+    __slots__ = ("func", "name", "owner")
+
+    def __init__(self, owner: Value, name: str, func: Func | None = None):
+        self.owner, self.name, self.func = owner, name, func
+
+    @property
+    def flows(self):
+        return self.owner.flows
+
+
+class Super(Value):
+    """super() inside a method of `home`, on `owner`."""
+
+    __slots__ = ("home", "owner")
+
+    def __init__(self, owner: Value, home: Class):
+        self.owner, self.home = owner, home
+
+
+class Union(Value):
+    """One of several values: what a branch left open."""
+
+    __slots__ = ("alts",)
+
+    def __init__(self, alts: tuple[Value, ...]):
+        self.alts = alts
+
+    @property
+    def flows(self):
+        return union_of(alt.flows for alt in self.alts)
+
+    @property
+    def parts(self):
+        return union_of(alt.parts for alt in self.alts)
+
+    def __repr__(self) -> str:
+        return f"Union{self.alts}"
+
+
+UNSET = Const("<not set>")  # a name that one path has set and another has not
+
+
+def union_of(sets) -> frozenset:
+    """The union of provenance sets, cut to a size that stays cheap."""
+    found = NOTHING
+    for item in sets:
+        if item and item is not found:
+            found = found | item if found else item
+    if len(found) > MOST:
+        found = frozenset(sorted(found, key=id)[:MOST])
+    return found
+
+
+def alternatives(value: Value) -> tuple[Value, ...]:
+    """What a value may be."""
+    return value.alts if isinstance(value, Union) else (value,)
+
+
+def real(value: Value | None) -> tuple[Value, ...]:
+    """What a value may be when it is used as an object: a use of None or of an unset name raises, so those are out."""
+    if value is None:
+        return ()
+    return tuple(alt for alt in alternatives(value) if not (isinstance(alt, Const) and alt.value is None) and alt is not UNSET)
+
+
+def join(a: Value, b: Value) -> Value:
+    """What is known where two paths meet."""
+    if a is b:
+        return a
+    alts: list[Value] = []
+    for alt in (*alternatives(a), *alternatives(b)):
+        if not any(same(alt, have) for have in alts):
+            alts.append(alt)
+    if len(alts) == 1:
+        return alts[0]
+    if len(alts) > 4:
+        return Opaque("", "join", flows=union_of(alt.flows for alt in alts), parts=union_of(alt.parts for alt in alts))
+    return Union(tuple(alts))
+
+
+def same(a: Value, b: Value) -> bool:
+    """Whether two values are one and the same, as far as anything here can tell."""
+    if a is b:
+        return True
+    if isinstance(a, Const) and isinstance(b, Const):
+        return type(a.value) is type(b.value) and (a.value == b.value or a.value != a.value)
+    if isinstance(a, Ref) and isinstance(b, Ref):
+        return a.name == b.name
+    if isinstance(a, Method) and isinstance(b, Method):
+        return a.owner is b.owner and a.name == b.name
+    return False
+
+
+def number(value: Value | None) -> int | float | None:
+    """The number a value is for certain."""
+    if isinstance(value, Const) and isinstance(value.value, (int, float)) and not isinstance(value.value, bool):
+        return value.value
+    return None
+
+
+def boolean(value: Value | None) -> bool | None:
+    """The truth value a value has for certain."""
+    if isinstance(value, Const):
+        return bool(value.value)
+    return None

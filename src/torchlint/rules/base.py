@@ -1,0 +1,248 @@
+"""What every matcher works with: the run it looks at, and the report it gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.torch_api.names import mode_dependent as layer_mode_dependent
+from torchlint.dryrun.values import Class, Instance, Iter, Method, Opaque, Seq, Tensor, Value, real
+
+if TYPE_CHECKING:
+    from torchlint.dryrun.interpreter import Run
+    from torchlint.dryrun.source_text import Site
+
+
+@dataclass(slots=True)
+class Report:
+    """A finding before it is worded: which rule, where, the user's words for the roles of the message, other lines."""
+
+    code: int
+    site: Site
+    roles: dict[str, str] = field(default_factory=dict)
+    related: list[tuple[Site, str]] = field(default_factory=list)
+
+
+class View:
+    """A finished run, with the questions that several rules ask of it."""
+
+    def __init__(self, run: Run, torch_version: tuple[int, int] | None = None):
+        self.run = run
+        self.torch_version = torch_version
+        self.by_kind: dict[str, list[Event]] = {}
+        for event in run.graph.events:
+            self.by_kind.setdefault(event.kind, []).append(event)
+        self._closures: dict[int, frozenset[int]] = {}
+
+    def of(self, *kinds: str) -> list[Event]:
+        """The events of some kinds, in the order they were met."""
+        return [event for kind in kinds for event in self.by_kind.get(kind, ())]
+
+    # -- words ------------------------------------------------------------------------------------------------------
+
+    def call_text(self, site: Site) -> str:
+        """The source of a call, shortened if it is long."""
+        text = site.text()
+        return text if len(text) <= 60 else text[:57] + "..."
+
+    def owner_text(self, event: Event, default: str) -> str:
+        """What the user calls the receiver of a method call: `optimizer` of `optimizer.step()`."""
+        import libcst as cst
+
+        node = event.site.node
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+            return _short(event.site.parsed.text(node.func.value), default)
+        if isinstance(node, cst.Call):
+            return _short(event.site.parsed.text(node.func), default)
+        return default
+
+    # -- modules ----------------------------------------------------------------------------------------------------
+
+    def closure(self, module: Value) -> frozenset[int]:
+        """The ids of a module and of all that is in it or that it is in, as far as known."""
+        key = id(module)
+        if key not in self._closures:
+            seen: set[int] = set()
+            todo: list[Value] = [module]
+            while todo:
+                item = todo.pop()
+                if id(item) in seen:
+                    continue
+                seen.add(id(item))
+                todo.extend(self.run.children.get(id(item), ()))
+                if isinstance(item, Instance) and item.kind == "wrapper":
+                    todo.extend(real(item.args[0]) if item.args else ())
+                if isinstance(item, Union_):
+                    todo.extend(item.alts)
+            self._closures[key] = frozenset(seen)
+        return self._closures[key]
+
+    def origins(self, value: Value) -> set[int]:
+        """The ids of the values that this one was read from: self.model of self.model.encoder."""
+        seen: set[int] = set()
+        while isinstance(value, Opaque) and value.origin is not None and value.source in ("attr", "call", "item") and id(value) not in seen:
+            seen.add(id(value))
+            value = value.origin
+        seen.add(id(value))
+        return seen
+
+    def related_modules(self, a: Value, b: Value) -> bool:
+        """Whether one module is the other, or part of it."""
+        if a is b:
+            return True
+        one, two = self.closure(a), self.closure(b)
+        if id(b) in one or id(a) in two or one & two:
+            return True
+        return id(a) in self.origins(b) or id(b) in self.origins(a)
+
+    def mode_dependent(self, module: Value, depth: int = 0) -> bool | None:
+        """Whether a module computes something else in training than in evaluation; None if that cannot be told."""
+        if isinstance(module, Opaque):
+            return None
+        if not isinstance(module, Instance) or depth > 12:
+            return None
+        if module.kind == "wrapper":
+            inner = real(module.args[0]) if module.args else ()
+            return self.mode_dependent(inner[0], depth + 1) if len(inner) == 1 else None
+        if not isinstance(module.cls, Class):
+            known = layer_mode_dependent(module.type)
+            if module.type in ("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN", "torch.nn.MultiheadAttention"):
+                given = module.kwargs.get("dropout")
+                return None if given is not None or "**" in module.kwargs else False
+            if module.type in ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"):
+                items = self.run.store.get(module, "[]") or self.run.store.get(module, "{}")
+                known = False if items is not None and not items.open else None
+            elif known is not False or module.type.startswith("torch.nn."):
+                if not self.run.children.get(id(module)):
+                    return known
+        else:
+            known = False if module.complete and "?" not in module.cls.externals() else None
+            for owner in module.cls.mro():
+                if isinstance(owner, Class) and any("dropout" in unit.words and "F" in unit.words for unit in owner.cf.methods.values()):
+                    return True
+        for child in self.run.children.get(id(module), ()):
+            found = self.mode_dependent(child, depth + 1)
+            if found:
+                return True
+            if found is None:
+                known = None
+        return known
+
+    # -- optimizers -------------------------------------------------------------------------------------------------
+
+    def steps(self) -> list[Event]:
+        return self.of("optimizer.step")
+
+    def optimizers(self) -> list[Value]:
+        """The optimizers that step in this run."""
+        seen: dict[int, Value] = {}
+        for event in self.steps():
+            for alt in real(event.subject):
+                seen.setdefault(id(alt), alt)
+        return list(seen.values())
+
+    def held_by(self, optimizer: Value) -> tuple[tuple[Value, ...], tuple[Value, ...], bool]:
+        """The modules and tensors that an optimizer updates, and whether that is all."""
+        return self.run.holds.get(id(optimizer), ((), (), False))
+
+    def only_optimizer(self, optimizer: Value) -> bool:
+        return len(self.optimizers()) == 1
+
+    def reaches(self, backward: Event, optimizer: Value) -> bool | None:
+        """Whether a backward fills gradients of an optimizer's parameters; None where that cannot be told."""
+        modules, tensors, complete = self.held_by(optimizer)
+        sources = [event.subject for event in backward.flows if event.kind == "forward"]
+        for module in modules:
+            if any(self.related_modules(module, source) for source in sources if source is not None):
+                return True
+        if tensors and any(tensor in backward.parts for tensor in tensors):
+            return True
+        known = [s for s in sources if isinstance(s, Instance) and s.kind in ("module", "wrapper")]
+        if modules and complete and known and len(known) == len([s for s in sources if s is not None]):
+            return False
+        if self.only_optimizer(optimizer) and not (modules and complete and known):
+            return True if not modules or not known else None
+        return None
+
+    def may_clear(self, event: Event, optimizer: Value) -> bool:
+        """Whether an event may clear the gradients of an optimizer's parameters. In doubt, it may."""
+        kind = event.kind
+        if kind == "optimizer.zero_grad" or kind == "grad.set":
+            for subject in real(event.subject):
+                if subject is optimizer:
+                    return True
+                if isinstance(subject, Instance) and subject.kind == "optimizer":
+                    if isinstance(optimizer, Instance):
+                        mine, others = self.held_by(optimizer), self.held_by(subject)
+                        if any(self.related_modules(a, b) for a in mine[0] for b in others[0]):
+                            return True
+                    continue
+                modules, tensors, complete = self.held_by(optimizer)
+                if not modules or not complete:
+                    if isinstance(subject, Opaque) and "optimizer" in subject.tags and subject.source == "param":
+                        continue
+                    return True
+                if isinstance(subject, (Tensor, Opaque)) and not isinstance(subject, Instance):
+                    if not isinstance(subject, Tensor) or subject.origin is None or not isinstance(subject.origin, Iter):
+                        return True
+                    if any(self.related_modules(module, subject.origin.base) for module in modules):
+                        return True
+                    continue
+                if any(self.related_modules(module, subject) for module in modules):
+                    return True
+            return False
+        if kind in ("unknown", "called"):
+            return self.may_touch(event, optimizer)
+        return False
+
+    def may_touch(self, event: Event, optimizer: Value) -> bool:
+        """Whether a call that cannot be seen may work on an optimizer: it is given it, or its name says so."""
+        modules, _, _ = self.held_by(optimizer)
+        name = (event.get("name") or "").rsplit(".", 1)[-1].lower()
+        if name in _NEVER:
+            return False
+        for value in (event.subject, *event.get("args", ())):
+            for alt in real(value):
+                if alt is optimizer:
+                    return name not in _READS
+                if isinstance(alt, Method) and alt.owner is optimizer:
+                    return True
+                if isinstance(alt, Seq) and optimizer in self.run.known_items(alt):
+                    return True
+                if isinstance(alt, Instance) and alt.kind == "instance" and alt.cls is not optimizer:
+                    return True
+        return any(word in name for word in _STEPPING) and event.kind == "unknown"
+
+    def depends(self, value: Value | None) -> set[int]:
+        """The ids of a value and of what it was computed from."""
+        if value is None:
+            return set()
+        return {id(alt) for alt in real(value)} | {id(part) for part in value.parts}
+
+
+_STEPPING = ("zero", "grad", "reset", "clear", "step", "train", "optim", "backward", "closure", "fit", "learn", "update_param")
+_NEVER = frozenset({"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "item", "format", "append", "add_scalar", "add_scalars",
+                    "update_meter", "watch", "get_lr", "get_last_lr", "param_groups", "log_gradient", "is_grad_enabled",
+                    "grad_norm", "get_grad_norm", "log_step", "global_step", "set_grad_enabled", "step_info"})
+_READS = frozenset({"save_checkpoint", "save", "print", "get_lr", "get_learning_rate", "state_dict", "len", "save_model", "adjust_learning_rate",
+                    "log", "info", "debug"})
+
+from torchlint.dryrun.values import Union as Union_  # noqa: E402  (named so that typing's is not shadowed)
+
+
+def _short(text: str, default: str) -> str:
+    return text if len(text) <= 40 and "\n" not in text else default
+
+
+def once(reports: Iterable[Report]) -> list[Report]:
+    """Each place once."""
+    seen = set()
+    result = []
+    for report in reports:
+        key = (report.code, id(report.site.node))
+        if key not in seen:
+            seen.add(key)
+            result.append(report)
+    return result

@@ -1,0 +1,54 @@
+"""The `call` form: a call of a name, with or without some argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torchlint.dryrun.torch_api.names import canonical
+from torchlint.dryrun.values import Const
+from torchlint.rules.base import Report, View
+
+
+def names(table: dict[str, Any]) -> frozenset[str]:
+    """The qualified names that a `call` table speaks of."""
+    given = table["name"]
+    return frozenset(canonical(name) for name in ([given] if isinstance(given, str) else given))
+
+
+def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
+    """The reports of one `call` table on one run."""
+    if "torch" in table and not applies(table["torch"], view.torch_version):
+        return
+    wanted = names(table)
+    for event in view.of("call"):
+        if event.name not in wanted:
+            continue
+        if table.get("inside") == "module" and not event.get("in_module"):
+            continue
+        if any(_mentions_training(site) for site, _ in event.guards):
+            continue
+        missing = table.get("missing")
+        if missing is not None:
+            words = [missing] if isinstance(missing, str) else missing
+            if any(word in event.kwargs for word in words) or "**" in event.kwargs or "*" in event.kwargs:
+                continue
+            if "position" in table and len(event.args) > table["position"]:
+                continue
+        if "argument" in table:
+            value = event.kwargs.get(table["argument"])
+            if not isinstance(value, Const) or value.value is not table["value"]:
+                continue
+        yield Report(code, event.site, {"call": view.call_text(event.site)})
+
+
+def applies(bound: str, version: tuple[int, int] | None) -> bool:
+    """Whether a bound such as "<2.6" holds for the project's torch. Where the version is not known, it does not."""
+    if version is None:
+        return False
+    number = tuple(int(part) for part in bound.lstrip("<>=").split("."))[:2]
+    return version < number if bound.startswith("<") else version >= number
+
+
+def _mentions_training(site) -> bool:
+    return "training" in site.text()

@@ -1,0 +1,99 @@
+"""904: the best state is kept by reference while training goes on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event, after
+from torchlint.dryrun.values import Instance, Opaque, Value, real
+from torchlint.rules.base import Report, View
+
+CODE = 904
+
+
+def check(view: View) -> Iterator[Report]:
+    """`best = model.state_dict()` in the training loop, read again after it."""
+    for event in view.of("assign"):
+        if not event.loops:
+            continue
+        for value in real(event.subject):
+            model = _aliased(view, event, value)
+            if model is None or not _trains_on(view, event, model):
+                continue
+            if _saved_at_once(view, event, value) or not _used_later(view, event, value):
+                continue
+            name = event.site.parsed.text(event.target)
+            model_name = getattr(model, "name", "") or "model"
+            if isinstance(value, Opaque) and value.site is not None:
+                text = value.site.text()
+                model_name = text.rsplit(".state_dict", 1)[0] if ".state_dict" in text else model_name
+                value_text = text
+            else:
+                value_text = event.site.parsed.text(event.site.node.value)
+                model_name = value_text
+            yield Report(CODE, event.site, {"name": name, "model": model_name, "value": value_text})
+
+
+def _aliased(view: View, event: Event, value: Value) -> Value | None:
+    """The model whose live state a value is."""
+    if isinstance(value, Opaque) and "state_dict" in value.tags and value.origin is not None:
+        return value.origin
+    target = event.site.parsed.text(event.target)
+    is_module = isinstance(value, Instance) and value.kind in ("module", "wrapper") or isinstance(value, Opaque) and "module" in value.tags
+    if is_module and "best" in target.lower() and event.guards and getattr(value, "site", None) is not None:
+        made = value.site
+        return value if made.node is not getattr(event.site.node, "value", None) else None
+    return None
+
+
+def _trains_on(view: View, event: Event, model: Value) -> bool:
+    """Whether the loop goes on changing the model after the state was taken."""
+    outer = event.loops[0]
+    for step in view.of("optimizer.step", "unknown", "called", "backward"):
+        if outer not in step.loops:
+            continue
+        if step.kind == "optimizer.step":
+            modules = view.held_by(step.subject)[0] if len(real(step.subject)) == 1 else ()
+            if not modules or any(view.related_modules(m, model) for m in modules):
+                return True
+        elif step.kind == "unknown":
+            name = (step.get("name") or "").lower()
+            if "train" in name or "fit" in name or "step" in name:
+                return True
+    return False
+
+
+def _carries(value: Value | None, wanted: Value, view: View, depth: int = 0) -> bool:
+    for alt in real(value):
+        if alt is wanted or isinstance(alt, Opaque) and wanted in alt.parts:
+            return True
+        if depth < 3 and any(_carries(item, wanted, view, depth + 1) for item in view.run.known_items(alt)):
+            return True
+    return False
+
+
+def _saved_at_once(view: View, event: Event, value: Value) -> bool:
+    return any(
+        _carries(save.subject, value, view) and event.loops[-1] in save.loops for save in view.of("save")
+    ) or any(
+        "save" in (call.get("name") or "").lower() and event.loops[-1] in call.loops and any(_carries(a, value, view) for a in call.args)
+        for call in view.of("unknown")
+    )
+
+
+def _used_later(view: View, event: Event, value: Value) -> bool:
+    """Whether the value is read where training is over: loaded back, saved or returned."""
+
+    def reads(other: Event) -> bool:
+        if event.loops[0] in other.loops and other.kind != "return":
+            return False
+        if other.kind == "load":
+            return _carries(other.get("state"), value, view)
+        if other.kind in ("save", "return"):
+            return _carries(other.subject, value, view)
+        if other.kind == "forward":
+            return False
+        return False
+
+    found, _ = after(event, reads)
+    return bool(found)

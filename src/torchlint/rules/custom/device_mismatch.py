@@ -1,0 +1,85 @@
+"""401: tensors that certainly live on different devices meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Class, Instance, Opaque, Ref, Tensor, Value, real
+from torchlint.rules.base import Report, View
+
+CODE = 401
+
+
+def check(view: View) -> Iterator[Report]:
+    """A moved model and a batch that was not; a tensor on the GPU and one made on the CPU."""
+    for event in view.of("forward"):
+        if not on_gpu(event.get("device")) or view.of("module.move") and _moved_back(view, event):
+            continue
+        for value in event.args:
+            if _on_cpu(value):
+                yield _report(view, event, value, event.get("device_site"), "the model is moved here")
+                break
+    for event in view.of("mix"):
+        tensors = [alt for value in event.values for alt in real(value) if isinstance(alt, Tensor)]
+        gpu = [t for t in tensors if on_gpu(t.traits.get("device"))]
+        cpu = [t for t in tensors if t.traits.get("device") in ("default", "cpu") and not t.traits.get("dim0") and not t.traits.get("maybe0")]
+        if gpu and cpu and len(tensors) == len(event.values) and not _defaults_changed(view):
+            site = gpu[0].sites.get("device")
+            yield _report(view, event, cpu[0], site, "the other operand is put on its device here")
+
+
+def on_gpu(device: Any) -> bool:
+    """Whether a device is a GPU wherever there is one."""
+    if isinstance(device, str):
+        return device.startswith("cuda")
+    if isinstance(device, Instance) and device.kind == "device":
+        first = device.arg(0, "type")
+        texts = [alt.value for alt in real(first) if hasattr(alt, "value")]
+        return any(isinstance(text, str) and text.startswith("cuda") for text in texts)
+    if isinstance(device, Value) and not isinstance(device, (Instance, Opaque)):
+        return any(isinstance(getattr(alt, "value", None), str) and alt.value.startswith("cuda") for alt in real(device))
+    return False
+
+
+def _on_cpu(value: Value) -> bool:
+    """Whether an argument certainly lives on the CPU: made there, or straight out of a loader of CPU data."""
+    alts = real(value)
+    if len(alts) != 1:
+        return False
+    alt = alts[0]
+    if isinstance(alt, Tensor):
+        return alt.traits.get("device") in ("default", "cpu") and not alt.traits.get("dim0")
+    source = alt
+    while isinstance(source, Opaque) and source.source == "item" and "batch" in source.tags and source.origin is not None:
+        source = source.origin
+    if not isinstance(source, Instance) or source.kind != "loader" or source is alt or alt.origin is source:
+        return False
+    if source.arg(7, "collate_fn") is not None or "**" in source.kwargs:
+        return False
+    dataset = real(source.arg(0, "dataset"))
+    return len(dataset) == 1 and _cpu_dataset(dataset[0])
+
+
+def _cpu_dataset(dataset: Value) -> bool:
+    if not isinstance(dataset, Instance):
+        return False
+    if isinstance(dataset.cls, Class):
+        words = set().union(*(unit.words for unit in dataset.cls.cf.methods.values())) if dataset.cls.cf.methods else set()
+        return dataset.kind == "dataset" and not words & {"cuda", "to", "device", "set_default_tensor_type", "set_default_device"}
+    return isinstance(dataset.cls, Ref) and dataset.type.startswith("torchvision.datasets.")
+
+
+def _defaults_changed(view: View) -> bool:
+    return any("set_default" in word for event in view.run.graph.events[:1] for word in event.site.parsed.facts.words if event.site)
+
+
+def _moved_back(view: View, event: Event) -> bool:
+    return any(other.subject is event.subject and other.device == "cpu" for other in view.of("module.move"))
+
+
+def _report(view: View, event: Event, value: Value, site, words: str) -> Report:
+    name = getattr(real(value)[0], "name", "") or "the tensor"
+    related = [(site, words)] if site is not None else []
+    return Report(CODE, event.site, {"call": view.call_text(event.site), "value": name}, related)

@@ -1,0 +1,47 @@
+"""131: a generator of parameters is gone through twice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import after
+from torchlint.dryrun.values import Iter, Value
+from torchlint.rules.base import Report, View
+
+CODE = 131
+
+
+def check(view: View) -> Iterator[Report]:
+    """`params = model.parameters()` given to two takers."""
+    for event in view.of("consume"):
+        made = event.subject
+        if not _of_parameters(made):
+            continue
+        found, _ = after(event, lambda other, made=made: other.kind in ("consume", "iter.create") and other.subject is made)
+        for second in found:
+            if second.kind == "consume" and second.site.node is not event.site.node:
+                name = _name(view, made)
+                if name:
+                    roles = {"name": name, "call": view.call_text(second.site)}
+                    yield Report(CODE, second.site, roles, [(event.site, "the first use takes all of it")])
+
+
+def _of_parameters(value: Value) -> bool:
+    while isinstance(value, Iter):
+        if value.kind in ("parameters", "named_parameters"):
+            return True
+        if value.kind not in ("filter", "same"):
+            return False
+        value = value.base
+    return False
+
+
+def _name(view: View, made: Iter) -> str:
+    """What the user calls the generator: nothing can use an unnamed one twice."""
+    layer = view.run.store
+    while layer is not None:
+        for (_, name), value in layer.data.items():
+            if value is made:
+                return name
+        layer = layer.parent
+    return "the generator"

@@ -1,0 +1,37 @@
+"""114: a leaf that requires grad is changed in place while autograd records."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Tensor, real
+from torchlint.rules.base import Report, View
+
+CODE = 114
+
+
+def check(view: View) -> Iterator[Report]:
+    """`w += ...`, `w.mul_(...)`, `w[...] = ...` on a leaf made in this run."""
+    for event in view.of("inplace", "augment"):
+        alts = real(event.subject)
+        if event.grad_on is not True or not alts or not all(is_leaf(alt) for alt in alts):
+            continue
+        if event.kind == "augment" and uses_gradient(event, alts):
+            continue
+        name = view.owner_text(event, alts[0].name or "it")
+        if event.kind == "augment":
+            name = event.site.parsed.text(event.target)
+        related = [(alts[0].sites["leaf"], "it requires grad since here")] if "leaf" in alts[0].sites else []
+        yield Report(CODE, event.site, {"call": view.call_text(event.site), "name": name}, related)
+
+
+def is_leaf(value) -> bool:
+    """A tensor that was made here and requires grad."""
+    return isinstance(value, Tensor) and bool(value.traits.get("leaf")) and value.source == "made"
+
+
+def uses_gradient(event: Event, leaves) -> bool:
+    """Whether the new value of a leaf is computed from its own gradient: a hand-written update, rule 123."""
+    parts = set(event.value.parts) | {event.value}
+    return any(isinstance(part, Tensor) and part.traits.get("grad_of") in leaves for part in parts)

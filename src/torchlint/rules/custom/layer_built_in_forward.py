@@ -1,0 +1,40 @@
+"""505: forward builds a layer with weights, or a dropout that is always on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Class, Instance, Value, real
+from torchlint.rules.base import Report, View
+
+CODE = 505
+WITH_WEIGHTS = ("Linear", "Conv", "Embedding", "LSTM", "GRU", "RNN", "BatchNorm", "LayerNorm", "GroupNorm", "Bilinear", "Multihead", "Transformer", "PReLU")
+
+
+def check(view: View) -> Iterator[Report]:
+    """`nn.Linear(...)(x)` inside forward, not kept on self."""
+    kept = {id(alt) for event in view.of("setattr") for alt in real(event.value)}
+    for event in view.of("module.create"):
+        made = event.subject
+        if id(made) in kept or id(made) in view.run.registered or not _matters(view, made):
+            continue
+        if _called(view, made):
+            yield Report(CODE, event.site, {"call": view.call_text(event.site)})
+
+
+def _matters(view: View, made: Value) -> bool:
+    if not isinstance(made, Instance) or isinstance(made.cls, Class):
+        return False
+    name = made.type.rsplit(".", 1)[-1]
+    if "BatchNorm" in name or "InstanceNorm" in name or "LayerNorm" in name or "GroupNorm" in name:
+        affine = made.kwargs.get("affine", made.kwargs.get("elementwise_affine"))
+        return affine is None
+    return name.startswith(WITH_WEIGHTS) or "Dropout" in name
+
+
+def _called(view: View, made: Value) -> bool:
+    def uses(event: Event) -> bool:
+        return event.kind == "forward" and event.subject is made
+
+    return any(uses(event) for event in view.run.graph.events)

@@ -1,0 +1,74 @@
+"""106: a running loss keeps the graph of every iteration."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Opaque, Seq, Tensor, Value, real
+from torchlint.rules.base import Report, View
+
+CODE = 106
+
+
+def check(view: View) -> Iterator[Report]:
+    """`total += loss`, `total = total + loss` or `losses.append(loss)` beside the backward of that loss."""
+    for event in view.of("augment", "append", "assign"):
+        if not event.loops or event.grad_on is False:
+            continue
+        found = _added(view, event)
+        if found is None:
+            continue
+        value, name = found
+        backward = _trained_on(view, event, value)
+        if backward is None or any(view.owner_text(b, "") == name for b in view.of("backward")):
+            continue
+        roles = {"name": name, "loss": view.owner_text(backward, "loss")}
+        yield Report(CODE, event.site, roles, [(backward.site, "the graph that is kept was made for this")])
+
+
+def _added(view: View, event: Event) -> tuple[Value, str] | None:
+    """The value that is added up, and the name of the sum that outlives the iteration."""
+    node = event.site.node
+    if event.kind == "augment":
+        if event.operator != "Add" or not _carries(event.subject):
+            return None
+        return event.value, event.site.parsed.text(event.target)
+    if event.kind == "append":
+        if not isinstance(event.subject, Seq) or event.loops[-1] in view.run.made_in.get(id(event.subject), event.loops):
+            return None
+        return event.value, view.owner_text(event, "list")
+    if isinstance(node, cst.Assign) and isinstance(node.value, cst.BinaryOperation) and isinstance(node.value.operator, cst.Add):
+        text = event.site.parsed.text
+        target = text(event.target)
+        left, right = text(node.value.left), text(node.value.right)
+        if target in (left, right) and isinstance(event.subject, (Opaque,)):
+            added = right if left == target else left
+            for part in event.subject.parts:
+                if isinstance(part, Opaque) and part.name == added:
+                    return part, target
+    return None
+
+
+def _carries(old: Value) -> bool:
+    """Whether the sum holds what an earlier iteration put there, and is no number by then."""
+    return any(isinstance(alt, Opaque) and alt.source == "op" and alt.flows for alt in real(old))
+
+
+def _trained_on(view: View, event: Event, value: Value) -> Event | None:
+    alts = real(value)
+    if not alts or not all(isinstance(alt, Opaque) and alt.flows for alt in alts):
+        return None
+    if any(isinstance(alt, Tensor) and alt.traits.get("graph") is False for alt in alts):
+        return None
+    for backward in view.of("backward"):
+        if event.loops[-1] not in backward.loops:
+            continue
+        for alt in alts:
+            if alt in backward.parts or backward.subject in alt.parts or backward.subject is alt:
+                return backward
+    return None
+
+

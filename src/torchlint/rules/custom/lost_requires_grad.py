@@ -1,0 +1,52 @@
+"""116: what was meant to be a parameter is none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.values import Class, Instance, Tensor, Value, real
+from torchlint.rules.base import Report, View
+
+CODE = 116
+
+
+def check(view: View) -> Iterator[Report]:
+    """A moved Parameter or a leaf kept as a module's attribute; a detached copy given to an optimizer."""
+    for event in view.of("setattr"):
+        owner, alts = event.subject, real(event.value)
+        if not isinstance(owner, Instance) or owner.kind != "module" or len(alts) != 1 or not isinstance(alts[0], Tensor):
+            continue
+        value = alts[0]
+        if not _read_elsewhere(owner, event.name):
+            continue
+        if value.traits.get("was_param"):
+            yield Report(CODE, event.site, {"call": _made_by(view, value), "name": f"self.{event.name}"})
+        elif value.traits.get("leaf") and not value.traits.get("param") and value.source == "made" and not _optimized(view, value):
+            yield Report(CODE, event.site, {"call": _made_by(view, value), "name": f"self.{event.name}"})
+    for event in view.of("optimizer.create"):
+        for tensor in event.tensors:
+            if isinstance(tensor, Tensor) and tensor.traits.get("graph") is False and tensor.traits.get("detached") is not None:
+                if not tensor.traits.get("leaf"):
+                    yield Report(CODE, tensor.site, {"call": _made_by(view, tensor), "name": tensor.name or "the tensor"},
+                                 [(event.site, "the optimizer is given it here")])
+
+
+def _made_by(view: View, value: Tensor) -> str:
+    return view.call_text(value.site) if value.site is not None else "this"
+
+
+def _optimized(view: View, value: Value) -> bool:
+    return any(value in event.tensors for event in view.of("optimizer.create"))
+
+
+def _read_elsewhere(owner: Instance, name: str) -> bool:
+    """Whether other methods of the class use the attribute, and nothing there makes a parameter list of its own."""
+    if not isinstance(owner.cls, Class):
+        return False
+    read = False
+    for cls in owner.cls.mro():
+        if isinstance(cls, Class):
+            if {"parameters", "named_parameters"} & cls.cf.methods.keys():
+                return False
+            read = read or any(name in unit.words for key, unit in cls.cf.methods.items() if key != "__init__")
+    return read

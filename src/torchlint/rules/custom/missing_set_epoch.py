@@ -1,0 +1,48 @@
+"""801: a distributed sampler that is never told the epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.values import Const, Instance, Ref, Value, real
+from torchlint.rules.base import Report, View
+
+CODE = 801
+
+
+def check(view: View) -> Iterator[Report]:
+    """The loader of a shuffling DistributedSampler is iterated in an epoch loop, and nothing calls set_epoch."""
+    if view.of("sampler.set_epoch"):
+        return
+    for event in view.of("loader.iterate"):
+        loader = event.subject
+        if not isinstance(loader, Instance) or loader.kind != "loader" or not event.loops:
+            continue
+        sampler = loader.arg(4, "sampler")
+        alts = real(sampler)
+        if not alts or not all(_shuffling(alt) for alt in alts) or event.grad_on is not True:
+            continue
+        if "set_epoch" in event.site.parsed.facts.words or _handed_on(view, loader, alts) or _evaluates(view, event):
+            continue
+        loader_text = event.site.text()
+        related = [(alts[0].site, "the sampler is built here")] if alts[0].site is not None else []
+        names = {"loader": loader_text if len(loader_text) < 40 else "the loader", "sampler": getattr(alts[0], "name", "") or "sampler"}
+        yield Report(CODE, event.site, names, related)
+
+
+def _shuffling(sampler: Value) -> bool:
+    if not isinstance(sampler, Instance) or not isinstance(sampler.cls, Ref) or not sampler.type.endswith(".DistributedSampler"):
+        return False
+    shuffle = sampler.arg(3, "shuffle")
+    return "**" not in sampler.kwargs and (shuffle is None or isinstance(shuffle, Const) and shuffle.value is True)
+
+
+def _handed_on(view: View, loader: Value, samplers) -> bool:
+    """Whether code that cannot be seen was given the loader or the sampler."""
+    return id(loader) in view.run.escaped or any(id(sampler) in view.run.escaped for sampler in samplers)
+
+
+def _evaluates(view: View, event) -> bool:
+    """Whether the loop over the loader makes no training step: the order does not matter then."""
+    steps = [step for step in view.of("optimizer.step", "backward") if event.loops[-1] in step.loops]
+    return not steps

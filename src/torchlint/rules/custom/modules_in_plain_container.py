@@ -1,0 +1,74 @@
+"""501: layers kept in a plain list or dict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Class, Dict, Instance, Seq, Tensor, Value, real
+from torchlint.rules.base import Report, View
+
+CODE = 501
+
+
+def check(view: View) -> Iterator[Report]:
+    """A list of layers on self that nothing registers later."""
+    for event in view.of("setattr"):
+        owner = event.subject
+        if not isinstance(owner, Instance) or owner.kind != "module" or not isinstance(owner.cls, Class):
+            continue
+        containers = [alt for alt in real(event.value) if isinstance(alt, (Seq, Dict))]
+        if len(containers) != 1 or len(real(event.value)) != 1:
+            continue
+        container = containers[0]
+        layers = list(_layers(view, container))
+        if layers and _plain(view, container, layers) and _used(owner, event.name) and not _hidden_on_purpose(view, event, container):
+            site = next((layer.site for layer in layers if layer.site is not None), None)
+            related = [(site, "a layer in it is built here")] if site is not None and site.node is not event.site.node else []
+            yield Report(CODE, event.site, {"name": f"self.{event.name}"}, related)
+
+
+def _layers(view: View, container: Value, depth: int = 0) -> Iterator[Value]:
+    for item in view.run.known_items(container):
+        for alt in real(item):
+            if isinstance(alt, Instance) and alt.kind in ("module", "wrapper") and _trains(view, alt):
+                yield alt
+            elif isinstance(alt, Tensor) and alt.traits.get("param") and alt.source == "made":
+                yield alt
+            elif isinstance(alt, (Seq, Dict)) and depth < 3:
+                yield from _layers(view, alt, depth + 1)
+
+
+def _trains(view: View, layer: Instance) -> bool:
+    """Whether a module has anything to lose by not being registered."""
+    if isinstance(layer.cls, Class):
+        return bool(view.run.children.get(id(layer))) or "?" in layer.cls.externals()
+    name = layer.type.rsplit(".", 1)[-1]
+    if name in ("Sequential", "ModuleList", "ModuleDict"):
+        return any(isinstance(c, Instance) and _trains(view, c) for c in view.run.children.get(id(layer), ()))
+    return not layer.type.startswith("torch.nn.") or name.startswith(
+        ("Linear", "Conv", "Embedding", "LSTM", "GRU", "RNN", "Batch", "Layer", "Group", "Instance", "Dropout", "Multihead", "Transformer",
+         "Bilinear", "PReLU", "LazyLinear", "LazyConv")
+    )
+
+
+def _plain(view: View, container: Value, layers: list[Value]) -> bool:
+    run = view.run
+    return id(container) not in run.escaped and not any(id(layer) in run.registered or id(layer) in run.escaped for layer in layers)
+
+
+def _used(owner: Instance, name: str) -> bool:
+    for cls in owner.cls.mro():
+        if isinstance(cls, Class):
+            if {"__setattr__", "parameters", "_apply"} & cls.cf.methods.keys():
+                return False
+            if any(name in unit.words for key, unit in cls.cf.methods.items() if key != "__init__"):
+                return True
+    return False
+
+
+def _hidden_on_purpose(view: View, event: Event, container: Value) -> bool:
+    """`self.teacher = [teacher]` is the common way to keep a module out of parameters()."""
+    items = view.run.known_items(container)
+    stored = view.run.store.get(container, "[]")
+    return isinstance(container, Seq) and (container.kind == "tuple" or len(items) == 1 and stored is not None and not stored.open)

@@ -1,0 +1,77 @@
+"""118: a layer is put into a model after the optimizer took the model's parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event, after
+from torchlint.dryrun.values import Instance, Tensor, Value, real
+from torchlint.rules.base import Report, View
+
+CODE = 118
+
+
+def check(view: View) -> Iterator[Report]:
+    """`optimizer = SGD(model.parameters())`, then `model.fc = nn.Linear(...)`, then training with that optimizer."""
+    created = [event for event in view.of("optimizer.create") if event.modules]
+    if not created:
+        return
+    for change in view.of("setattr"):
+        if not _brings_parameters(change.value):
+            continue
+        for event in created:
+            owner = change.subject
+            if not any(module is owner or id(owner) in view.closure(module) for module in event.modules):
+                continue
+            if _later(event, change) and not _seen_again(view, event, change) and _trains(view, event.subject, change):
+                name = _target(change)
+                optimizer = getattr(event.subject, "name", "") or "the optimizer"
+                yield Report(CODE, change.site, {"name": name, "optimizer": _named(view, event) or optimizer},
+                             [(event.site, "the optimizer took the parameters here")])
+
+
+def _brings_parameters(value: Value) -> bool:
+    alts = real(value)
+    if len(alts) != 1:
+        return False
+    alt = alts[0]
+    if isinstance(alt, Tensor):
+        return bool(alt.traits.get("param") and alt.traits.get("leaf"))
+    return isinstance(alt, Instance) and alt.kind == "module" and not alt.type.startswith(
+        ("torch.nn.Dropout", "torch.nn.ReLU", "torch.nn.Identity", "torch.nn.Softmax", "torch.nn.Sigmoid", "torch.nn.Tanh", "torch.nn.Flatten")
+    )
+
+
+def _later(first: Event, second: Event) -> bool:
+    found, _ = after(first, lambda event: event is second)
+    back, _ = after(second, lambda event: event is first)
+    return bool(found) and not back
+
+
+def _seen_again(view: View, event: Event, change: Event) -> bool:
+    """Whether the new parameters reach an optimizer after all."""
+    again = [other for other in view.of("optimizer.create", "optimizer.add") if other is not event]
+    return any(_later(change, other) for other in again)
+
+
+def _trains(view: View, optimizer: Value, change: Event) -> bool:
+    def uses(event: Event) -> bool:
+        if event.kind == "optimizer.step":
+            return any(alt is optimizer for alt in real(event.subject))
+        return event.kind == "unknown" and any(alt is optimizer for value in event.args for alt in real(value))
+
+    found, _ = after(change, uses)
+    return bool(found)
+
+
+def _target(change: Event) -> str:
+    node = change.site.node
+    targets = getattr(node, "targets", None)
+    return change.site.parsed.text(targets[0].target) if targets else change.name
+
+
+def _named(view: View, event: Event) -> str:
+    for step in view.steps():
+        if step.subject is event.subject and step.get("scaler") is None:
+            return view.owner_text(step, "")
+    return ""

@@ -1,0 +1,72 @@
+"""402: forward makes a tensor on the default device and mixes it with its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Instance, Opaque, Ref, Tensor, Value, real
+from torchlint.rules.base import Report, View
+
+CODE = 402
+
+
+def check(view: View) -> Iterator[Report]:
+    """A tensor made in forward without device=, not moved, that meets an input or a layer."""
+    for event, made in made_on_default(view):
+        root = view.run.root
+        if root is None or root.name != "forward" or made.site.parsed.unit.name == "__init__":
+            continue
+        if not _made_in_method(made):
+            continue
+        yield Report(CODE, made.sites["made"], {"call": view.call_text(made.sites["made"])},
+                     [(event.site, "it meets the input here")] if event.site.node is not made.sites["made"].node else [])
+
+
+def made_on_default(view: View) -> Iterator[tuple[Event, Tensor]]:
+    """Tensors on the default device, with the event in which they meet what lives on the model's device."""
+    for event in view.of("mix"):
+        values = [alt for value in event.values for alt in real(value)]
+        made = [
+            alt for alt in values
+            if isinstance(alt, Tensor) and alt.traits.get("device") == "default" and "made" in alt.traits
+            and not alt.traits.get("dim0") and not alt.traits.get("maybe0")
+        ]
+        if not made or len(real_alternatives(event)) != len(event.values):
+            continue
+        others = [alt for alt in values if alt not in made]
+        module = event.subject
+        if any(lives_with_model(alt) for alt in others) or isinstance(module, Instance) and has_parameters(module):
+            for tensor in made:
+                yield event, tensor
+
+
+def real_alternatives(event: Event) -> list[Value]:
+    """The values of a mix that are one thing for certain."""
+    return [value for value in event.values if len(real(value)) == 1]
+
+
+def lives_with_model(value: Value) -> bool:
+    """Whether a value is certainly a tensor on the model's device: an input of forward, or what a layer made of it."""
+    if isinstance(value, Tensor):
+        if value.traits.get("param"):
+            return True
+        if "device" in value.traits or "made" in value.traits:
+            return False
+        return bool(value.flows) or value.source == "param" or any(lives_with_model(part) for part in value.parts if part is not value)
+    return isinstance(value, Opaque) and (value.source == "param" and value.tags <= frozenset({"module?"}) and value.name in _INPUTS or bool(value.flows))
+
+
+_INPUTS = frozenset({"x", "input", "inputs", "X", "data", "images", "image", "img", "feat", "features", "feature", "hidden", "tokens", "src", "tgt",
+                     "inp", "embeddings", "embedding", "emb", "z", "y", "t", "tensor", "batch", "input_ids", "seq", "query", "key", "value"})
+
+
+def has_parameters(module: Instance) -> bool:
+    """Whether a layer of torch holds weights."""
+    return isinstance(module.cls, Ref) and module.type.rsplit(".", 1)[-1].startswith(
+        ("Linear", "Conv", "Embedding", "LSTM", "GRU", "RNN", "BatchNorm", "LayerNorm", "Bilinear")
+    )
+
+
+def _made_in_method(made: Tensor) -> bool:
+    return made.sites["made"].parsed.unit.name not in ("<module>", "<class>", "__init__")

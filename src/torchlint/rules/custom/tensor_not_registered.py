@@ -1,0 +1,36 @@
+"""502: a plain tensor attribute that forward uses does not move with the model."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.values import Class, Instance, Tensor, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.custom.tensor_created_in_forward import made_on_default
+
+CODE = 502
+
+
+def check(view: View) -> Iterator[Report]:
+    """A tensor made in __init__ on the default device meets an input in another method."""
+    kept = {}
+    for event in view.of("setattr"):
+        owner = event.subject
+        if isinstance(owner, Instance) and owner.kind == "module" and isinstance(owner.cls, Class) and not _moves_itself(owner.cls):
+            for alt in real(event.value):
+                if isinstance(alt, Tensor) and "made" in alt.traits and not alt.traits.get("leaf"):
+                    kept[id(alt)] = event
+    if not kept:
+        return
+    for event, tensor in made_on_default(view):
+        origin = tensor
+        while id(origin) not in kept and isinstance(origin, Tensor) and isinstance(origin.origin, Tensor):
+            origin = origin.origin
+        change = kept.get(id(origin))
+        if change is None or change.site.parsed.unit.name != "__init__" or event.site.parsed.unit.name == "__init__":
+            continue
+        yield Report(CODE, change.site, {"name": f"self.{change.name}"}, [(event.site, "it meets what moves with the model here")])
+
+
+def _moves_itself(cls: Class) -> bool:
+    return any(isinstance(item, Class) and {"to", "cuda", "_apply"} & item.cf.methods.keys() for item in cls.mro())
