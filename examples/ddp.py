@@ -8,6 +8,7 @@ Uses one GPU a process where there are enough of them (NCCL), and CPUs otherwise
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 from pathlib import Path
 
@@ -136,7 +137,8 @@ def run(args: argparse.Namespace, device: torch.device) -> None:
 def main() -> None:
     args = parse_args()
     device = set_up()
-    run(args, device)  # the model is gone before its process group is
+    run(args, device)
+    gc.collect()  # the wrapped model is part of a cycle and holds the process group, whose threads must end before Python
     dist.destroy_process_group()
 
 
