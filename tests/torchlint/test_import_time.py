@@ -1,0 +1,46 @@
+"""What is loaded when: not measured in seconds, which machines disagree about, but in modules."""
+
+import pytest
+
+from tests.torchlint.support import run_python
+
+HEAVY = ("libcst", "torch", "rich", "tokenize_rt")
+
+
+def loaded(code):
+    """The top-level modules that a fresh Python has loaded after running some code."""
+    done = run_python("-c", f"import sys\n{code}\nprint(*sorted({{name.partition('.')[0] for name in sys.modules}}))")
+    assert done.returncode == 0, done.stderr.decode()
+    return set(done.stdout.decode().split("\n")[-2].split())
+
+
+@pytest.mark.parametrize("code", [
+    "import torchlint",
+    "import torchlint.findings, torchlint.catalogue, torchlint.vocabulary, torchlint.report",
+    "from torchlint.cli import main; main(['--version'])",
+    "from torchlint.cli import main; main(['--help'])",
+])
+def test_light_things_load_nothing_heavy(code):
+    assert loaded(code).isdisjoint(HEAVY)
+
+
+def test_version_loads_hardly_anything():
+    assert loaded("from torchlint.cli import main; main(['--version'])").isdisjoint({"msgspec", "pathspec", "multiprocessing", "tomllib"})
+
+
+@pytest.mark.parametrize("code", [
+    "from torchlint.cli import main; main(['rules'])",
+    "from torchlint.cli import main; main(['explain', '101'])",
+    "import torchlint.runner, torchlint.cache, torchlint.workers",
+    "import torchlint.flake8",
+])
+def test_nothing_but_judging_loads_libcst(code):
+    assert loaded(code).isdisjoint({"libcst", "torch"})
+
+
+def test_heavy_things_would_be_seen():
+    assert "libcst" in loaded("import libcst")
+
+
+def test_torch_is_not_loaded_even_to_judge():
+    assert "torch" not in loaded("import torchlint.engine, torchlint.checking, torchlint.flake8")
