@@ -1,0 +1,61 @@
+"""801: a distributed sampler is never told the epoch, so every epoch has the same order."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from torchsan.check import Check
+from torchsan.events import Event
+from torchsan.naming import name_of
+
+
+class MissingSetEpoch(Check):
+    """A distributed sampler is not told the epoch: every epoch comes in the same order."""
+
+    numbers = (801,)
+
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        self.passes: WeakKeyDictionary[Any, tuple[int, bool]] = WeakKeyDictionary()
+        self.running: Any = None
+
+    def before_loader_iterate(self, event: Event) -> None:
+        sampler = _sampler(event.subject)
+        self.running = None
+        if sampler is None:
+            return
+        epoch, trained = self.passes.get(sampler, (None, False))
+        if trained and epoch == sampler.epoch:
+            self.found(
+                801,
+                event,
+                sampler=name_of(sampler),
+                loader=name_of(event.subject),
+                call="set_epoch",
+                fact=f"epoch {sampler.epoch} again",
+            )
+        self.passes[sampler] = (sampler.epoch, False)
+        self.running = sampler
+
+    def on_backward(self, event: Event) -> None:
+        # A pass without a backward is an evaluation, whose order does not matter.
+        if self.running is not None:
+            self.passes[self.running] = (self.passes[self.running][0], True)
+
+    def on_loader_end(self, event: Event) -> None:
+        if _sampler(event.subject) is self.running:
+            self.running = None
+
+
+def _sampler(loader: Any) -> Any:
+    """The loader's sampler if it shuffles by an epoch that it must be told."""
+    for sampler in (getattr(loader, "sampler", None), getattr(loader, "batch_sampler", None)):
+        for candidate in (sampler, getattr(sampler, "sampler", None)):
+            if callable(getattr(candidate, "set_epoch", None)) and getattr(candidate, "shuffle", False):
+                if isinstance(getattr(candidate, "epoch", None), int):
+                    return candidate
+    return None
+
+
+CHECKS = (MissingSetEpoch,)
