@@ -23,6 +23,7 @@ EVENTS = {
     "sampler.set_epoch": "a distributed sampler is told the epoch",
     "save": "something is written to disk",
     "load": "state is loaded into a module or an optimizer",
+    "module.add": "a module becomes part of another",
     "parameter.create": "a module gets a parameter while another one's forward runs",
     "error": "an exception leaves the program",
 }

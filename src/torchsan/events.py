@@ -74,7 +74,7 @@ class Event:
 
 # What probes put on events that belongs to the program. Handlers must not put more of its tensors there.
 _HELD = frozenset(
-    "args batch error input inputs kwargs loss optimizer output parameter result roots scaled target".split()
+    "args batch child error input inputs kwargs loss optimizer output parameter result roots scaled target".split()
 )
 
 

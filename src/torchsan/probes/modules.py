@@ -1,7 +1,8 @@
 """forward: calls of root modules (those of the user's that stand in no other), by hooks on these alone.
 
 Subject: the module. `training`, `grad` (bools: the modes it ran under), `args`, `kwargs`, `depth` (0 for the outermost
-hooked call of the thread), `output` afterwards (None where it raised).
+hooked call of the thread), `output` afterwards (None where it raised). module.add: a module gets a child (`name`,
+`child`). parameter.create: a module gets a parameter (`name`, `parameter`) while a root's forward runs.
 
 Roots are the modules given to `watch`, and those that register parameters or children while a watch runs (torch's
 official registration hooks tell of them). Hooks are put on when they are about to matter: at the first optimizer built,
@@ -126,6 +127,7 @@ def _on_module(module: nn.Module, name: str, child: Any) -> None:
         return
     _seen.add(module)
     if isinstance(child, nn.Module):
+        happened("module.add", module, name=name, child=child)
         _parents.add(child)
         _seen.add(child)
         if id(child) in _hooked:

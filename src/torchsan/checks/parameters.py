@@ -1,0 +1,213 @@
+"""118, 119, 127: parameters that no optimizer knows, that never get a gradient, or that a step does not change."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from torchsan.check import Check
+from torchsan.events import Event
+from torchsan.ledger import Account
+from torchsan.naming import name_of
+from torchsan.where import Where
+
+_STEPS = 2  # steps of an optimizer before its parameters are judged
+_LONG = 20  # steps without a gradient after which it is said before the end of the run
+
+
+def full_name(modules: list[nn.Module], parameter: torch.Tensor) -> str | None:
+    """The dotted name of a parameter in the first of `modules` that has it."""
+    for module in modules:
+        for name, candidate in module.named_parameters(remove_duplicate=False):
+            if candidate is parameter:
+                return name
+    return None
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+class NotInOptimizer(Check):
+    """Trainable parameters are in no optimizer.
+
+    Handing an optimizer a part of the parameters is anybody's right. It is a mistake where the others came after the
+    optimizer: a head was replaced, a layer added.
+    """
+
+    numbers = (118,)
+
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        self.added: dict[int, tuple[str, Where | None]] = {}  # by id of a parameter: where it came into a model
+        self.samples: dict[int, torch.Tensor] = {}
+
+    def on_module_add(self, event: Event) -> None:
+        if self.ledger.accounts:
+            for name, parameter in event.child.named_parameters():
+                self.added[id(parameter)] = (name, event.where())
+
+    def before_optimizer_step(self, event: Event) -> None:
+        account = self.ledger.account(event.subject)
+        if account.steps < _STEPS and account.backwards:
+            for parameter in self._missing():
+                self.samples.setdefault(id(parameter), parameter.detach().flatten()[:16].clone())
+
+    def on_optimizer_step(self, event: Event) -> None:
+        if self.ledger.account(event.subject).steps == _STEPS:
+            self._judge(event)
+
+    def finish(self) -> None:
+        for account in self.ledger:
+            if "step" in account.last:
+                self._judge(account.last["step"])
+
+    def _missing(self) -> list[torch.Tensor]:
+        known = {i for account in self.ledger for i in account.ids}
+        seen: dict[int, torch.Tensor] = {}
+        for module in self.watch.modules():
+            for parameter in module.parameters():
+                if id(parameter) not in known and parameter.requires_grad and parameter.grad is not None:
+                    seen[id(parameter)] = parameter
+        return list(seen.values())
+
+    def _judge(self, event: Event) -> None:
+        missing = [p for p in self._missing() if not self._updated_by_hand(p)]
+        if not missing:
+            return
+        modules = self.watch.modules()
+        ours = {id(p) for module in modules for p in module.parameters()}
+        optimizer = event.subject if event.name == "optimizer.step" else None
+        for module in modules:
+            in_it = {id(p) for p in module.parameters()}
+            holders = [account for account in self.ledger if account.steps and not account.ids.isdisjoint(in_it)]
+            late = [p for p in missing if id(p) in in_it]
+            # Parameters that the optimizer holds and no model has any more: those of the layer that was replaced.
+            orphans = any(p.grad is None and id(p) not in ours for account in holders for p in account.params)
+            late = [p for p in late if id(p) in self.added or orphans]
+            if holders and late:
+                names = [full_name([module], p) or "?" for p in late]
+                _, place = self.added.get(id(late[0]), ("", None))
+                self.found(
+                    118,
+                    place or event,
+                    optimizer=name_of(optimizer or holders[0].optimizer),
+                    name=names[0].rpartition(".")[0] or names[0],
+                    model=name_of(module),
+                    fact=f"{len(late)} parameters in no optimizer: {_listed(names)}",
+                    related=((event, "the step that does not know them"),),
+                    details={"parameters": names},
+                )
+                return
+
+    def _updated_by_hand(self, parameter: torch.Tensor) -> bool:
+        before = self.samples.get(id(parameter))
+        return before is None or not torch.equal(before, parameter.detach().flatten()[:16])
+
+
+class NeverGetsGrad(Check):
+    """A trainable parameter never gets a gradient."""
+
+    numbers = (119,)
+
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        self.without: dict[int, tuple[Account, list[torch.Tensor]]] = {}
+
+    def before_optimizer_step(self, event: Event) -> None:
+        if event.closure:
+            return
+        account = self.ledger.account(event.subject)
+        known = self.without.get(id(account))
+        candidates = account.params if known is None else known[1]
+        if candidates:
+            left = [p for p in candidates if p.grad is None and p.requires_grad]
+            self.without[id(account)] = (account, left)
+            if left and account.steps == _LONG:
+                self._say(account, left, event)
+
+    def finish(self) -> None:
+        for account, left in self.without.values():
+            if left and account.steps >= _STEPS and "step" in account.last:
+                self._say(account, left, account.last["step"])
+
+    def _say(self, account: Account, left: list[torch.Tensor], event: Event) -> None:
+        modules = self.watch.modules()
+        names = [name for p in left if (name := full_name(modules, p)) is not None]
+        # With none at all it is another mistake (103), and what no model has any more is 118's or 135's.
+        if names and len(left) < len(account.params) and account.backwards_in_all:
+            self.found(
+                119,
+                event,
+                key=tuple(names[:1]),
+                name=names[0],
+                optimizer=name_of(account.optimizer),
+                fact=f"{_listed(names)} in {account.steps} steps",
+                details={"parameters": names},
+            )
+
+
+class NoOpStep(Check):
+    """A step leaves the parameters as they were, although their gradients are not zero."""
+
+    numbers = (127,)
+
+    _FIRST, _EVERY, _IN_A_ROW = 4, 64, 2
+
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        self.taken: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
+        self.idle: dict[int, int] = {}
+
+    def before_optimizer_step(self, event: Event) -> None:
+        account = self.ledger.account(event.subject)
+        if account.steps >= self._FIRST and account.steps % self._EVERY > 1:
+            return
+        optimizer = event.subject
+        if event.closure or getattr(optimizer, "found_inf", None) is not None or not account.reached:
+            return
+        waits = any("initial_lr" in group and not _positive(group.get("lr", 1)) for group in optimizer.param_groups)
+        if waits:
+            return  # a schedule that warms up from zero
+        with torch.no_grad():
+            pairs = []
+            for parameter in account.params:
+                grad = parameter.grad
+                if grad is None or grad.layout != torch.strided or not type(grad).__module__.startswith("torch"):
+                    continue
+                if bool(grad.flatten()[:64].any()):
+                    pairs.append((parameter, parameter.detach().flatten()[:64].clone()))
+                if len(pairs) == 4:
+                    break
+            if pairs:
+                self.taken[id(account)] = pairs
+
+    def on_optimizer_step(self, event: Event) -> None:
+        account = self.ledger.account(event.subject)
+        pairs = self.taken.pop(id(account), None)
+        if pairs is None:
+            return
+        with torch.no_grad():
+            changed = any(not torch.equal(before, parameter.detach().flatten()[:64]) for parameter, before in pairs)
+        self.idle[id(account)] = 0 if changed else self.idle.get(id(account), 0) + 1
+        if self.idle[id(account)] >= self._IN_A_ROW:
+            groups = event.subject.param_groups
+            rates = sorted({float(group["lr"]) for group in groups if "lr" in group})
+            dtypes = sorted({str(parameter.dtype).removeprefix("torch.") for parameter, _ in pairs})
+            self.found(
+                127,
+                event,
+                optimizer=name_of(event.subject),
+                value=rates[0] if rates else "?",
+                fact=f"learning rate {', '.join(f'{rate:g}' for rate in rates)}, parameters in {', '.join(dtypes)}",
+                details={"lr": rates, "dtypes": dtypes},
+            )
+
+
+def _positive(rate: Any) -> bool:
+    return float(rate) > 0
+
+
+CHECKS = (NotInOptimizer, NeverGetsGrad, NoOpStep)
