@@ -1,7 +1,7 @@
 """What earlier runs found out: verdicts by content hash, in msgpack, safe to read from a tree that is not trusted.
 
 Layout: `<folder>/<version>/<two hex digits>.msgpack`. The version stands for everything that verdicts depend on besides
-files; a shard holds the verdicts of the folders whose names hash to it, so that a run over a few files reads few shards.
+files; a shard holds the verdicts of the folders whose names hash to it, so that a run over few files reads few shards.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from torchlint.judge import ENGINE_VARIABLE, Order, Verdict
 _FORMAT = "1"
 _SHARDS = 64
 _KEEP_SECONDS = 30 * 24 * 3600
-_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This is a cache folder of torchlint (https://bford.info/cachedir/)\n"
+_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# A cache folder of torchlint, see https://bford.info/cachedir/\n"
 
 
 class _Entry(msgspec.Struct, array_like=True):

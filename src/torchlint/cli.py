@@ -95,10 +95,11 @@ def _release(context: click.Context, parameter: click.Parameter, value: str | No
 @click.command(
     name="check",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog="\b\nOther commands:\n  torchlint explain RULE  what a rule is about, why, and how to mend it (101, TL101, its name)\n"
+    epilog="\b\nOther commands:\n"
+    "  torchlint explain RULE  what a rule is about, why, and how to mend it (101, TL101, its name)\n"
     "  torchlint rules         all rules\n\n"
-    "RULES are codes (TL101), prefixes (TL1), groups (correctness, suspicious, performance, opt-in), names or ALL, with "
-    "commas between them. Settings are read from [tool.torchlint] in the nearest pyproject.toml. "
+    "RULES are codes (TL101), prefixes (TL1), groups (correctness, suspicious, performance, opt-in), names or ALL, "
+    "with commas between them. Settings are read from [tool.torchlint] in the nearest pyproject.toml. "
     "Exit status: 0 clean, 1 findings, 2 could not run or some file could not be judged.",
 )
 @click.argument("paths", nargs=-1, metavar="[PATHS]...")

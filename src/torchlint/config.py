@@ -104,7 +104,7 @@ def _shared_folder(paths: Sequence[Path]) -> Path:
 
 
 def _has_section(path: Path) -> bool:
-    """Whether a pyproject.toml is ours to read. One that mentions us but does not parse is, so that it is complained of."""
+    """Whether a pyproject.toml is ours to read. One with our section that does not parse is: people must hear of it."""
     try:
         raw = path.read_bytes()
     except OSError:

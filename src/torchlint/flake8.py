@@ -71,7 +71,8 @@ class TorchlintPlugin:
         for finding in runner.visible(verdict.findings, noqa=not self._ignores_noqa):
             at = finding.location
             if at.filename == path:
-                yield at.row, at.column - 1, f"{finding.code} {_with_related(finding.message, finding.related, at)}", type(self)
+                text = f"{finding.code} {_with_related(finding.message, finding.related, at)}"
+                yield at.row, at.column - 1, text, type(self)
 
     @classmethod
     def _runner(cls, folder: Path) -> tuple[Runner, Judge] | str:

@@ -36,7 +36,9 @@ class Bar:
             self._task = self._bar.add_task("judging", total=tick.total)
         self._bar.update(self._task, completed=tick.done, refresh=True)
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
         if self._bar is not None:
             self._bar.stop()
 

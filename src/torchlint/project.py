@@ -26,7 +26,7 @@ class File(msgspec.Struct, frozen=True):
 class Discovery:
     """Finds the files under some paths.
 
-    Files that are named are taken whatever they are called, unless `force_exclude` makes the excludes hold for them too.
+    Files that are named are taken whatever they are called, unless `force_exclude` makes excludes hold for them too.
     Folders are walked; ignored and excluded entries below them are left out, links to folders are not followed, and
     links to files only where they stay inside the folder. After `find`, `problems` has what could not be reached.
     """
@@ -40,7 +40,7 @@ class Discovery:
         self._specs: dict[str, GitIgnoreSpec | None] = {}
 
     def find(self, paths: Iterable[str]) -> list[File]:
-        """The files under `paths`, each once, largest first: the long ones must not be left for the end of a parallel run."""
+        """The files under `paths`, each once, largest first: no long one must be left for the end of a parallel run."""
         found: dict[str, File] = {}
         for path in paths:
             for file in self._under(os.path.abspath(path)):
@@ -178,7 +178,7 @@ def _ignored(path: str, is_folder: bool, ignores: Sequence[tuple[str, GitIgnoreS
 
 
 def _below(path: str, folder: str, is_folder: bool) -> str:
-    """The path as seen from a folder above it, with / between parts and, for folders, at the end; "" if not below it."""
+    """The path as seen from a folder above it, with / between parts and at the end of folders; "" if not below it."""
     prefix = folder if folder.endswith(os.sep) else folder + os.sep
     if not path.startswith(prefix):
         return ""
@@ -186,7 +186,7 @@ def _below(path: str, folder: str, is_folder: bool) -> str:
 
 
 def _info_exclude(top: str) -> str:
-    """The path of a repository's info/exclude. In worktrees and submodules `.git` is a file that tells where to look."""
+    """The path of a repository's info/exclude. In worktrees and submodules `.git` is a file that says where it is."""
     git = os.path.join(top, ".git")
     if os.path.isfile(git):
         try:

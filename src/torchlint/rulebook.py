@@ -1,4 +1,4 @@
-"""The catalogue of a run: the shipped pages, the user's own folders of pages, and those that installed packages bring."""
+"""The catalogue of a run: the shipped pages, the user's own folders of pages, and those of installed packages."""
 
 from __future__ import annotations
 

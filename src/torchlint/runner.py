@@ -170,8 +170,8 @@ class Runner:
         told = [map_locations(finding, shown.location) for finding in self.visible(findings)]
         told.sort(key=lambda finding: finding.sort_key)
         said = {msgspec.structs.replace(problem, filename=shown.name(problem.filename)) for problem in problems}
-        order = sorted(said, key=lambda problem: (problem.filename, problem.cell or 0, problem.row or 0, problem.message))
-        return Outcome(told, order, files, warnings)
+        in_order = sorted(said, key=lambda one: (one.filename, one.cell or 0, one.row or 0, one.message))
+        return Outcome(told, in_order, files, warnings)
 
 
 class _PerFile:

@@ -58,7 +58,7 @@ def active(
     start: Iterable[Rule] | None = None,
 ) -> tuple[Rule, ...]:
     """The active rules: those selected (all of `start`, or of the default groups, where nothing is selected) and those
-    of `extend`, without the ignored ones. Where both name a rule the more specific selector wins, and else the ignoring.
+    of `extend`, without the ignored ones. Where both name a rule the more specific selector wins, or else `ignore`.
 
     Raises:
         SelectorError: a selector means no rule.

@@ -55,7 +55,7 @@ class Source(msgspec.Struct, frozen=True):
         return (self.text if self.shown is None else self.shown).split("\n")
 
     def place(self, location: Location) -> Location:
-        """Where a location of `text` stands in the file as people see it; locations in other files come back as they are."""
+        """Where a location of `text` stands in the file as people see it; one in another file comes back as it is."""
         if self.rows is None or location.filename != self.filename or not 0 < location.row <= len(self.rows):
             return location
         cell, row = self.rows[location.row - 1]

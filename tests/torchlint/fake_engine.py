@@ -29,8 +29,8 @@ def finding(filename="train.py", row=1, column=1, end_column=None, code="TL101",
 class FakeEngine:
     """Flags each call of `bad()`. Further names in the judged text make it do what engines should not, or need to:
     `die()` kills the process, `crash()` raises, `sleep()` takes a while, `elsewhere("x.py")` flags row 1 of x.py,
-    `reads("x.py")` depends on x.py, `related(3)` flags itself with row 3 as the other line that matters. Every text judged
-    is noted in the file that FAKE_ENGINE_LOG names.
+    `reads("x.py")` depends on x.py, `related(3)` flags itself with row 3 as the other line that matters. Every text
+    judged is noted in the file that FAKE_ENGINE_LOG names.
     """
 
     def __init__(self, rules, torch_version, roots):

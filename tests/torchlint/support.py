@@ -13,7 +13,7 @@ ENGINE = "tests.torchlint.fake_engine:FakeEngine"
 
 @pytest.fixture
 def fake_engine(monkeypatch, tmp_path):
-    """Has files judged by the fake engine; returns a function that gives the names of the files judged since the last call."""
+    """Has files judged by the fake engine; gives a function that names the files judged since it was last asked."""
     log = tmp_path.parent / f"{tmp_path.name}.log"
     monkeypatch.setenv("TORCHLINT_ENGINE", ENGINE)
     monkeypatch.setenv("FAKE_ENGINE_LOG", str(log))
@@ -39,6 +39,10 @@ def run_python(*args, cwd=None, env=None, **options):
     """A finished Python process with this repository's packages importable."""
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     return subprocess.run(
-        [sys.executable, *map(str, args)], cwd=cwd, capture_output=True, timeout=120,
-        env={**os.environ, "PYTHONPATH": path, **(env or {})}, **options,
+        [sys.executable, *map(str, args)],
+        cwd=cwd,
+        capture_output=True,
+        timeout=120,
+        env={**os.environ, "PYTHONPATH": path, **(env or {})},
+        **options,
     )

@@ -7,12 +7,25 @@ import pytest
 
 SRC = Path(__file__).parents[2] / "src"
 MODULES = {
-    ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__"): path for path in sorted(SRC.rglob("*.py"))
+    ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in sorted(SRC.rglob("*.py"))
 }
 # Packages a module may use of torchlint without knowing which tool is speaking.
 NEUTRAL = ("torchlint.findings", "torchlint.catalogue", "torchlint.vocabulary", "torchlint.report")
-HEAVY = ("torchlint.cli", "torchlint.commands", "torchlint.checking", "torchlint.engine", "torchlint.dryrun", "torchlint.sieve",
-         "torchlint.rules", "torchlint.runner", "torchlint.workers", "torchlint.judge", "torchlint.flake8", "libcst")
+HEAVY = (
+    "torchlint.cli",
+    "torchlint.commands",
+    "torchlint.checking",
+    "torchlint.engine",
+    "torchlint.dryrun",
+    "torchlint.sieve",
+    "torchlint.rules",
+    "torchlint.runner",
+    "torchlint.workers",
+    "torchlint.judge",
+    "torchlint.flake8",
+    "libcst",
+)
 
 
 def imports_of(text, module, is_package):
@@ -43,7 +56,11 @@ def forbidden(module, imported):
         if top == "libcst":
             return "torchsan never loads libcst"
         # `import torchlint` alone gives the version
-        if top == "torchlint" and imported not in ("torchlint", "torchlint.__version__") and not within(imported, NEUTRAL):
+        if (
+            top == "torchlint"
+            and imported not in ("torchlint", "torchlint.__version__")
+            and not within(imported, NEUTRAL)
+        ):
             return "torchsan may use findings, catalogue, vocabulary and report alone"
     else:
         if top == "torchsan":
@@ -67,26 +84,35 @@ def test_rule_pages_are_data():
     assert not list((SRC.parent / "rules").rglob("*.py"))
 
 
-@pytest.mark.parametrize(("module", "text"), [
-    ("torchsan.watch", "import torchlint.dryrun.values"),
-    ("torchsan.watch", "def f():\n    from torchlint import engine"),
-    ("torchsan.watch", "import libcst as cst"),
-    ("torchlint.fix", "import torch"),
-    ("torchlint.fix", "from torch.nn import Module"),
-    ("torchlint.fix", "import torchsan"),
-    ("torchlint.report.full", "from torchlint.cli import main"),
-    ("torchlint.report.full", "from ..dryrun import values"),
-    ("torchlint.findings", "import libcst"),
-])
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        ("torchsan.watch", "import torchlint.dryrun.values"),
+        ("torchsan.watch", "def f():\n    from torchlint import engine"),
+        ("torchsan.watch", "import libcst as cst"),
+        ("torchlint.fix", "import torch"),
+        ("torchlint.fix", "from torch.nn import Module"),
+        ("torchlint.fix", "import torchsan"),
+        ("torchlint.report.full", "from torchlint.cli import main"),
+        ("torchlint.report.full", "from ..dryrun import values"),
+        ("torchlint.findings", "import libcst"),
+    ],
+)
 def test_breaches_are_seen(module, text):
     assert any(forbidden(module, name) for name in imports_of(text, module, False))
 
 
-@pytest.mark.parametrize(("module", "text"), [
-    ("torchsan.watch", "import torch\nfrom torchlint.findings import Finding\nfrom torchlint.report import write\nimport torchlint"),
-    ("torchsan.watch", "from . import probes"),
-    ("torchlint.dryrun.values", "import libcst\nfrom .. import findings\nimport torchvision_like"),
-    ("torchlint.cli", "from torchlint.engine import Engine"),
-])
+@pytest.mark.parametrize(
+    ("module", "text"),
+    [
+        (
+            "torchsan.watch",
+            "import torch, torchlint\nfrom torchlint.findings import Finding\nfrom torchlint.report import write",
+        ),
+        ("torchsan.watch", "from . import probes"),
+        ("torchlint.dryrun.values", "import libcst\nfrom .. import findings\nimport torchvision_like"),
+        ("torchlint.cli", "from torchlint.engine import Engine"),
+    ],
+)
 def test_what_is_allowed_is_allowed(module, text):
     assert not any(forbidden(module, name) for name in imports_of(text, module, False))

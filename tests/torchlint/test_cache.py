@@ -29,7 +29,10 @@ def shards(folder):
 
 
 def test_second_run_judges_nothing_and_finds_the_same(tmp_path, fake_engine):  # noqa: F811
-    write(tmp_path, {"setup.cfg": "", "a.py": "bad()\n", "b/c.py": "x = 1\nrelated(1)\n", "broken.py": "x = (\n", "n.ipynb": "{"})
+    write(
+        tmp_path,
+        {"setup.cfg": "", "a.py": "bad()\n", "b/c.py": "x = 1\nrelated(1)\n", "broken.py": "x = (\n", "n.ipynb": "{"},
+    )
     first = run(tmp_path)
     assert fake_engine() == ["a.py", "broken.py", "c.py"]
     second = run(tmp_path)
@@ -82,8 +85,14 @@ def test_failures_of_ours_are_not_remembered(tmp_path, fake_engine):  # noqa: F8
 def test_other_rules_release_and_roots_are_other_verdicts():
     rules = tuple(KNOWN)
     changed = msgspec.structs.replace(rules[0], text="another page")
-    orders = [Order(rules), Order(rules[:-1]), Order((changed, *rules[1:])), Order(rules, (2, 6)), Order(rules, (2, 7)),
-              Order(rules, None, ("/x",))]
+    orders = [
+        Order(rules),
+        Order(rules[:-1]),
+        Order((changed, *rules[1:])),
+        Order(rules, (2, 6)),
+        Order(rules, (2, 7)),
+        Order(rules, None, ("/x",)),
+    ]
     assert len({version_key(order) for order in orders}) == len(orders)
     assert version_key(Order(rules)) == version_key(Order(tuple(KNOWN)))
 
@@ -132,7 +141,9 @@ def test_folder_explains_itself_to_git_and_backups(tmp_path, fake_engine):  # no
     run(tmp_path)
     status = subprocess.run(["git", "-C", tmp_path, "status", "--porcelain"], capture_output=True, text=True).stdout
     assert status == "?? a.py\n?? setup.cfg\n"
-    assert (tmp_path / CACHE_FOLDER / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
+    assert (
+        (tmp_path / CACHE_FOLDER / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
+    )
     assert not list((tmp_path / CACHE_FOLDER).rglob(".new-*"))
 
 
@@ -180,8 +191,15 @@ def test_versions_of_long_ago_are_dropped(tmp_path, fake_engine):  # noqa: F811
 def test_runs_at_the_same_time_do_not_disturb_each_other(tmp_path, fake_engine):  # noqa: F811
     write(tmp_path, {"setup.cfg": "", **{f"p{number}/x{number}.py": "sleep(0.02)\nbad()\n" for number in range(12)}})
     command = [sys.executable, "-m", "torchlint", "--output-format", "concise", "--jobs", "1"]
-    runs = [subprocess.Popen([*command, str(tmp_path / f"p{number}"), str(tmp_path)], stdout=subprocess.PIPE, text=True,
-                             cwd=os.path.dirname(os.path.dirname(os.path.dirname(__file__)))) for number in range(3)]
+    runs = [
+        subprocess.Popen(
+            [*command, str(tmp_path / f"p{number}"), str(tmp_path)],
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=os.path.dirname(os.path.dirname(os.path.dirname(__file__))),
+        )
+        for number in range(3)
+    ]
     outputs = {process.communicate(timeout=60)[0] for process in runs}
     assert len(outputs) == 1 and outputs.pop().count("TL101") == 12
     fake_engine()
@@ -195,16 +213,26 @@ def test_merging_keeps_what_the_other_run_wrote(tmp_path):
     shard = _merged(_Shard([], {}), {a: Verdict("1", depends={"/x": digest, "/y": None})})
     shard = _merged(shard, {b: Verdict("2", depends={"/y": None, "/z": None})})
     assert set(shard.entries) == {a, b}
-    assert [[shard.paths[at] for at, _ in shard.entries[path].depends] for path in (a, b)] == [["/x", "/y"], ["/y", "/z"]]
+    assert [[shard.paths[at] for at, _ in shard.entries[path].depends] for path in (a, b)] == [
+        ["/x", "/y"],
+        ["/y", "/z"],
+    ]
     assert shard.entries[a].depends[0][1] == bytes.fromhex(digest)
 
 
 def test_warm_runs_do_not_load_libcst(tmp_path):
     write(tmp_path, {"setup.cfg": "", "a.py": "import torch\nx = 1\n"})
-    code = "import sys; from torchlint.cli import main; status = main([sys.argv[1]]); " \
-           "print(status, 'libcst' in sys.modules, 'torchlint.engine' in sys.modules)"
+    code = (
+        "import sys; from torchlint.cli import main; status = main([sys.argv[1]]); "
+        "print(status, 'libcst' in sys.modules, 'torchlint.engine' in sys.modules)"
+    )
     cold = run_python("-c", code, tmp_path)
     warm = run_python("-c", code, tmp_path)
     assert cold.stdout.decode().splitlines()[-1].endswith("True"), cold
     assert warm.stdout.decode().splitlines()[-1] == "0 False False", warm
-    assert run_python("-c", code, tmp_path, env={"TORCHLINT_ENGINE": ENGINE}).stdout.decode().splitlines()[-1].endswith("True")
+    assert (
+        run_python("-c", code, tmp_path, env={"TORCHLINT_ENGINE": ENGINE})
+        .stdout.decode()
+        .splitlines()[-1]
+        .endswith("True")
+    )

@@ -57,40 +57,61 @@ def test_statuses(lint):
 
 
 def test_bad_files_cost_one_line_each_and_the_run_goes_on(lint, project):
-    write(project, {"broken.py": "x = (\n", "n.ipynb": "{", "latin.py": b"x = 1\n'\xe9'\n", "crash.py": "crash()\n", "empty.py": ""})
+    write(
+        project,
+        {
+            "broken.py": "x = (\n",
+            "n.ipynb": "{",
+            "latin.py": b"x = 1\n'\xe9'\n",
+            "crash.py": "crash()\n",
+            "empty.py": "",
+        },
+    )
     status, out, err = lint("-f", "concise")
     assert (status, out) == (2, LINE)
     assert [line.split(": ", 2)[:2] for line in err.splitlines()] == [
-        ["torchlint", "broken.py:1"], ["torchlint", "crash.py"], ["torchlint", "latin.py:2"], ["torchlint", "n.ipynb"],
+        ["torchlint", "broken.py:1"],
+        ["torchlint", "crash.py"],
+        ["torchlint", "latin.py:2"],
+        ["torchlint", "n.ipynb"],
     ]
     assert "Traceback" not in err
 
 
 def test_cells_that_do_not_parse_are_named(lint, project):
-    write(project, {"n.ipynb": '{"cells": [{"cell_type": "code", "source": "def :"}, {"cell_type": "code", "source": "bad()"}]}'})
+    write(
+        project,
+        {"n.ipynb": '{"cells": [{"cell_type": "code", "source": "def :"}, {"cell_type": "code", "source": "bad()"}]}'},
+    )
     status, out, err = lint("n.ipynb", "-f", "concise")
     assert status == 2 and out.startswith("n.ipynb:cell 2:1:1: TL101")
     assert err == "torchlint: n.ipynb:cell 1:1: this cell does not parse: invalid syntax\n"
 
 
-@pytest.mark.parametrize(("args", "message"), [
-    (["--select", "TL9999"], "--select: 'TL9999' is no rule, prefix or group"),
-    (["--ignore", "corectness"], "--ignore: 'corectness' is no rule, prefix or group (did you mean 'correctness'?)"),
-    (["--extend-select", "TL101,nope"], "--extend-select: 'nope' is no rule, prefix or group"),
-    (["--output-format", "xml"], "Invalid value for '-f' / '--output-format': 'xml' is not one of"),
-    (["--jobs", "0"], "Invalid value for '-j' / '--jobs': 0 is not in the range x>=1."),
-    (["--jobs", "many"], "Invalid value for '-j' / '--jobs': 'many' is not a valid integer"),
-    (["--torch-version", "new"], "Invalid value for '--torch-version': 'new' is no release such as 2.6"),
-    (["--nope"], "No such option"),
-    (["-", "a.py"], "- (standard input) cannot be given together with other paths"),
-    (["--stdin-filename", "x.py", "a.py"], "--stdin-filename is of use only where standard input is read"),
-    (["--config", "no.toml"], "no.toml: cannot be read: no such file or directory"),
-    (["-o", "no/such/out.txt"], "no/such/out.txt: cannot be written: no such file or directory"),
-    (["explain", "TL100"], "there is no rule 'TL100'"),
-    (["explain", "missing-zero-gard"], "there is no rule 'missing-zero-gard' (did you mean 'missing-zero-grad'?)"),
-    (["explain"], "Missing argument 'RULE'"),
-    (["rules", "-f", "xml"], "Invalid value for '-f'"),
-])
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--select", "TL9999"], "--select: 'TL9999' is no rule, prefix or group"),
+        (
+            ["--ignore", "corectness"],
+            "--ignore: 'corectness' is no rule, prefix or group (did you mean 'correctness'?)",
+        ),
+        (["--extend-select", "TL101,nope"], "--extend-select: 'nope' is no rule, prefix or group"),
+        (["--output-format", "xml"], "Invalid value for '-f' / '--output-format': 'xml' is not one of"),
+        (["--jobs", "0"], "Invalid value for '-j' / '--jobs': 0 is not in the range x>=1."),
+        (["--jobs", "many"], "Invalid value for '-j' / '--jobs': 'many' is not a valid integer"),
+        (["--torch-version", "new"], "Invalid value for '--torch-version': 'new' is no release such as 2.6"),
+        (["--nope"], "No such option"),
+        (["-", "a.py"], "- (standard input) cannot be given together with other paths"),
+        (["--stdin-filename", "x.py", "a.py"], "--stdin-filename is of use only where standard input is read"),
+        (["--config", "no.toml"], "no.toml: cannot be read: no such file or directory"),
+        (["-o", "no/such/out.txt"], "no/such/out.txt: cannot be written: no such file or directory"),
+        (["explain", "TL100"], "there is no rule 'TL100'"),
+        (["explain", "missing-zero-gard"], "there is no rule 'missing-zero-gard' (did you mean 'missing-zero-grad'?)"),
+        (["explain"], "Missing argument 'RULE'"),
+        (["rules", "-f", "xml"], "Invalid value for '-f'"),
+    ],
+)
 def test_what_cannot_be_run_is_one_clear_line(lint, args, message):
     status, out, err = lint(*args)
     assert (status, out) == (2, "")
@@ -112,7 +133,11 @@ def test_settings_are_heeded(lint, project):
     write(project, {"pyproject.toml": "[tool.torchlint]\nexclude = ['a.py']\n"})
     assert lint("-f", "concise") == (0, "", "")
     assert lint("-f", "concise", "a.py")[0] == 1
-    assert lint("-f", "concise", "a.py", "--force-exclude") == (0, "", "torchlint: warning: no Python files or notebooks there\n")
+    assert lint("-f", "concise", "a.py", "--force-exclude") == (
+        0,
+        "",
+        "torchlint: warning: no Python files or notebooks there\n",
+    )
     assert lint("-f", "concise", "a.py", "--force-exclude", "-q") == (0, "", "")
 
 
@@ -125,10 +150,13 @@ def test_selection_reaches_the_engine(lint, project, monkeypatch):
 
         def check(self, filename, text):
             from torchlint.engine import Judged
+
             return Judged(())
 
     monkeypatch.setattr("torchlint.judge.make_engine", Spy)
-    write(project, {"pyproject.toml": "[tool.torchlint]\nselect = ['TL1']\nignore = ['TL102']\ntorch-version = '2.1'\n"})
+    write(
+        project, {"pyproject.toml": "[tool.torchlint]\nselect = ['TL1']\nignore = ['TL102']\ntorch-version = '2.1'\n"}
+    )
     lint("--no-cache")
     lint("--no-cache", "--ignore", "TL103", "--extend-select", "201,missing-no-grad")
     lint("--no-cache", "--select", "TL102", "--torch-version", "2.7")
@@ -149,8 +177,11 @@ def test_standard_input(lint, project, monkeypatch):
     status, out, _ = lint("-", "--stdin-filename", "n.ipynb")
     assert status == 1 and "1 │ bad()" in out
     stdin(monkeypatch, b"x = (\n")
-    assert lint("-") == (2, "No mistakes found in what could be judged of 1 file.\n",
-                         "torchlint: -:1: does not parse: '(' was never closed\n")
+    assert lint("-") == (
+        2,
+        "No mistakes found in what could be judged of 1 file.\n",
+        "torchlint: -:1: does not parse: '(' was never closed\n",
+    )
     stdin(monkeypatch, b"bad()  # noqa\n")
     assert lint("-", "-q") == (0, "", "")
     stdin(monkeypatch, b"\xff")
@@ -184,7 +215,9 @@ def test_filenames_are_as_people_see_them(lint, project, monkeypatch):
 
 def test_statistics(lint):
     assert lint("--statistics") == (1, "1  TL101  missing-zero-grad\n", "")
-    assert json.loads(lint("--statistics", "-f", "json")[1]) == [{"code": "TL101", "name": "missing-zero-grad", "count": 1}]
+    assert json.loads(lint("--statistics", "-f", "json")[1]) == [
+        {"code": "TL101", "name": "missing-zero-grad", "count": 1}
+    ]
 
 
 def test_cache_options(lint, project, fake_engine):  # noqa: F811
@@ -196,7 +229,10 @@ def test_cache_options(lint, project, fake_engine):  # noqa: F811
     lint("--cache-dir", "elsewhere")
     assert fake_engine() == []
     assert lint("--cache-dir", "a.py/x", "-q", "b.py") == (
-        0, "", "torchlint: warning: a.py/x: cache cannot be written: not a directory\n")
+        0,
+        "",
+        "torchlint: warning: a.py/x: cache cannot be written: not a directory\n",
+    )
 
 
 def test_explain(lint, monkeypatch):
@@ -236,6 +272,7 @@ def test_version(lint):
 
 def test_failures_of_ours_are_one_line_unless_asked(lint, monkeypatch):
     for error in (RuntimeError("boom\nmore"), ValueError("boom"), click.exceptions.Abort(), KeyboardInterrupt()):
+
         def fail(*args, error=error, **more):
             raise error
 
@@ -243,7 +280,9 @@ def test_failures_of_ours_are_one_line_unless_asked(lint, monkeypatch):
         status, out, err = lint()
         assert out == "" and err.strip().count("\n") == 0
         if not isinstance(error, (click.exceptions.Abort, KeyboardInterrupt)):
-            assert status == 2 and err.startswith(f"torchlint: error: internal error, please report it ({type(error).__name__}: boom)")
+            assert status == 2 and err.startswith(
+                f"torchlint: error: internal error, please report it ({type(error).__name__}: boom)"
+            )
         else:
             assert (status, err.strip()) == (130, "torchlint: interrupted")
     monkeypatch.setattr("torchlint.checking.run_check", lambda *args, **more: 1 / 0)
@@ -260,8 +299,12 @@ def test_module_can_be_run(project):
 def test_reader_that_hangs_up(project):
     write(project, {f"f{number}.py": "bad()\n" * 2000 for number in range(3)})
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-    with subprocess.Popen([sys.executable, "-m", "torchlint"], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          env={**os.environ, "PYTHONPATH": path}) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", "torchlint"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+    ) as process:
         process.stdout.readline()
         process.stdout.close()
         assert process.stderr.read() == b""
@@ -273,8 +316,12 @@ def test_interrupted_run_ends_with_one_line_and_keeps_what_it_found(project, job
     write(project, {"q1.py": "x = 1\n" * 20_000, "q2.py": "x = 1\n" * 19_000 + "sleep(60)\n"})
     path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
     log = os.environ["FAKE_ENGINE_LOG"]
-    with subprocess.Popen([sys.executable, "-m", "torchlint", "-j", jobs], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          env={**os.environ, "PYTHONPATH": path}) as process:
+    with subprocess.Popen(
+        [sys.executable, "-m", "torchlint", "-j", jobs],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ, "PYTHONPATH": path},
+    ) as process:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and not (os.path.exists(log) and "q2.py" in open(log).read()):
             time.sleep(0.02)

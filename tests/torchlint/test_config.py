@@ -57,19 +57,26 @@ def test_every_key(tmp_path):
 
 
 def test_own_file_has_its_keys_at_the_top_and_goes_first(tmp_path):
-    write(tmp_path, {"torchlint.toml": 'extend-exclude = ["x"]\n', "pyproject.toml": "[tool.torchlint]\nignore = ['TL1']\n"})
+    write(
+        tmp_path,
+        {"torchlint.toml": 'extend-exclude = ["x"]\n', "pyproject.toml": "[tool.torchlint]\nignore = ['TL1']\n"},
+    )
     config = load([tmp_path])
     assert config.ignore == ()
     assert config.exclude == (*DEFAULT_EXCLUDES, "x")
 
 
 def test_nearest_file_with_our_section_counts(tmp_path):
-    write(tmp_path, {
-        "pyproject.toml": "[tool.torchlint]\nignore = ['TL1']\n",
-        "a/pyproject.toml": "[project]\ndescription = 'not torchlint'\n",
-        "a/b/pyproject.toml": "[tool.torchlint]\nignore = ['TL2']\n",
-        "a/b/x.py": "", "a/y.py": "",
-    })
+    write(
+        tmp_path,
+        {
+            "pyproject.toml": "[tool.torchlint]\nignore = ['TL1']\n",
+            "a/pyproject.toml": "[project]\ndescription = 'not torchlint'\n",
+            "a/b/pyproject.toml": "[tool.torchlint]\nignore = ['TL2']\n",
+            "a/b/x.py": "",
+            "a/y.py": "",
+        },
+    )
     assert load([tmp_path / "a" / "b" / "x.py"]).ignore == ("TL2",)
     assert load([tmp_path / "a"]).ignore == ("TL1",)
     assert load([tmp_path / "a" / "b" / "x.py", tmp_path / "a" / "y.py"]).root == tmp_path
@@ -92,29 +99,49 @@ def test_no_project_has_its_cache_in_the_working_folder(tmp_path, monkeypatch):
     assert cache_folder(config) == tmp_path / "here" / CACHE_FOLDER
 
 
-@pytest.mark.parametrize(("text", "message"), [
-    ("[tool.torchlint]\n\nigore = []\n", "3: unknown key 'igore' (did you mean 'ignore'?)"),
-    ("[tool.torchlint]\nxyzzy = 1\n", "2: unknown key 'xyzzy'"),
-    ("ignore = 1\n[tool.torchlint]\nignore = 'TL1'\n", "3: ignore must be a list of strings"),
-    ("[tool.torchlint]\nselect = [1]\n", "2: select must be a list of strings"),
-    ("[tool.torchlint]\nper_file_ignores = {}\n", "2: unknown key 'per_file_ignores' (did you mean 'per-file-ignores'?)"),
-    ("[tool.torchlint]\nper-file-ignores = []\n",
-     "2: per-file-ignores must be a table from file pattern to list of codes"),
-    ("[tool.torchlint.per-file-ignores]\n'a.py' = 'TL1'\n", "2: per-file-ignores of 'a.py' must be a list of strings"),
-    ("[tool.torchlint]\nseverity = 'error'\n", "2: severity must be a table from group to severity"),
-    ("[tool.torchlint.severity]\ncorectness = 'error'\n",
-     "2: severity: 'corectness' is no group (did you mean 'correctness'?); groups are correctness, suspicious, "
-     "performance, opt-in"),
-    ("[tool.torchlint]\nseverity.suspicious = 'warn'\n",
-     "2: severity of suspicious must be error, warning or note, not 'warn' (did you mean 'warning'?)"),
-    ("[tool.torchlint]\ntorch-version = 2.6\n",
-     '2: torch-version must be a string such as "2.6": write torch-version = "2.6"'),
-    ("[tool.torchlint]\ntorch-version = 'new'\n", "2: torch-version must be a string such as \"2.6\": 'new' is not"),
-    ("[tool.torchlint]\ncache-dir = 1\n", "2: cache-dir must be a string: the path of a folder"),
-    ("[tool]\ntorchlint = 3\n", "2: [tool.torchlint] must be a table"),
-    ("[tool.torchlint]\nselect = [\n", "2: not valid TOML: Invalid value"),
-    ("[tool.torchlint]\nselect = ]\nignore = []\n", "2: not valid TOML: Invalid value"),
-])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[tool.torchlint]\n\nigore = []\n", "3: unknown key 'igore' (did you mean 'ignore'?)"),
+        ("[tool.torchlint]\nxyzzy = 1\n", "2: unknown key 'xyzzy'"),
+        ("ignore = 1\n[tool.torchlint]\nignore = 'TL1'\n", "3: ignore must be a list of strings"),
+        ("[tool.torchlint]\nselect = [1]\n", "2: select must be a list of strings"),
+        (
+            "[tool.torchlint]\nper_file_ignores = {}\n",
+            "2: unknown key 'per_file_ignores' (did you mean 'per-file-ignores'?)",
+        ),
+        (
+            "[tool.torchlint]\nper-file-ignores = []\n",
+            "2: per-file-ignores must be a table from file pattern to list of codes",
+        ),
+        (
+            "[tool.torchlint.per-file-ignores]\n'a.py' = 'TL1'\n",
+            "2: per-file-ignores of 'a.py' must be a list of strings",
+        ),
+        ("[tool.torchlint]\nseverity = 'error'\n", "2: severity must be a table from group to severity"),
+        (
+            "[tool.torchlint.severity]\ncorectness = 'error'\n",
+            "2: severity: 'corectness' is no group (did you mean 'correctness'?); groups are correctness, suspicious, "
+            "performance, opt-in",
+        ),
+        (
+            "[tool.torchlint]\nseverity.suspicious = 'warn'\n",
+            "2: severity of suspicious must be error, warning or note, not 'warn' (did you mean 'warning'?)",
+        ),
+        (
+            "[tool.torchlint]\ntorch-version = 2.6\n",
+            '2: torch-version must be a string such as "2.6": write torch-version = "2.6"',
+        ),
+        (
+            "[tool.torchlint]\ntorch-version = 'new'\n",
+            "2: torch-version must be a string such as \"2.6\": 'new' is not",
+        ),
+        ("[tool.torchlint]\ncache-dir = 1\n", "2: cache-dir must be a string: the path of a folder"),
+        ("[tool]\ntorchlint = 3\n", "2: [tool.torchlint] must be a table"),
+        ("[tool.torchlint]\nselect = [\n", "2: not valid TOML: Invalid value"),
+        ("[tool.torchlint]\nselect = ]\nignore = []\n", "2: not valid TOML: Invalid value"),
+    ],
+)
 def test_mistakes_are_named_with_their_line(tmp_path, text, message):
     assert config_error(tmp_path, text) == f"pyproject.toml:{message}"
 
@@ -138,25 +165,28 @@ def test_releases():
     assert parse_version("2") is parse_version("x") is parse_version("2.6.1.dev") is None
 
 
-@pytest.mark.parametrize(("files", "version"), [
-    ({"requirements.txt": "numpy\ntorch==2.1.0\n"}, (2, 1)),
-    ({"requirements.txt": "torch>=2.6\n"}, (2, 6)),
-    ({"requirements.txt": "torch >= 1.13.1, != 2.0.0 , <3 ; python_version < '3.12'\n"}, (1, 13)),
-    ({"requirements.txt": "torch==2.1.*\n"}, (2, 1)),
-    ({"requirements.txt": "torch~=2.2\n"}, (2, 2)),
-    ({"requirements.txt": "torch\ntorchvision==0.15\ntorch-scatter==2.0\n#torch==1.1\n"}, None),
-    ({"requirements.txt": "torch<2.5\n"}, None),
-    ({"requirements.txt": "torch[opt]==2.3.1+cu118\n"}, (2, 3)),
-    ({"requirements-dev.txt": "torch==2.7\n", "requirements/base.txt": "torch>=2.2\n"}, (2, 2)),
-    ({"pyproject.toml": "[project]\ndependencies = ['torch>=2.4', 'numpy']\n"}, (2, 4)),
-    ({"pyproject.toml": "[project.optional-dependencies]\ngpu = ['torch>=2.0,>=2.2']\n"}, (2, 2)),
-    ({"pyproject.toml": "[tool.poetry.dependencies]\ntorch = '^2.1'\n"}, (2, 1)),
-    ({"pyproject.toml": "[tool.poetry.dependencies]\ntorch = {version = '2.3', source = 'x'}\n"}, (2, 3)),
-    ({"pyproject.toml": "[project\n", "setup.cfg": "[options\n"}, None),
-    ({"pyproject.toml": "project = 3\n"}, None),
-    ({"setup.cfg": "[options]\ninstall_requires =\n    torch>=1.8\n    x\n"}, (1, 8)),
-    ({}, None),
-])
+@pytest.mark.parametrize(
+    ("files", "version"),
+    [
+        ({"requirements.txt": "numpy\ntorch==2.1.0\n"}, (2, 1)),
+        ({"requirements.txt": "torch>=2.6\n"}, (2, 6)),
+        ({"requirements.txt": "torch >= 1.13.1, != 2.0.0 , <3 ; python_version < '3.12'\n"}, (1, 13)),
+        ({"requirements.txt": "torch==2.1.*\n"}, (2, 1)),
+        ({"requirements.txt": "torch~=2.2\n"}, (2, 2)),
+        ({"requirements.txt": "torch\ntorchvision==0.15\ntorch-scatter==2.0\n#torch==1.1\n"}, None),
+        ({"requirements.txt": "torch<2.5\n"}, None),
+        ({"requirements.txt": "torch[opt]==2.3.1+cu118\n"}, (2, 3)),
+        ({"requirements-dev.txt": "torch==2.7\n", "requirements/base.txt": "torch>=2.2\n"}, (2, 2)),
+        ({"pyproject.toml": "[project]\ndependencies = ['torch>=2.4', 'numpy']\n"}, (2, 4)),
+        ({"pyproject.toml": "[project.optional-dependencies]\ngpu = ['torch>=2.0,>=2.2']\n"}, (2, 2)),
+        ({"pyproject.toml": "[tool.poetry.dependencies]\ntorch = '^2.1'\n"}, (2, 1)),
+        ({"pyproject.toml": "[tool.poetry.dependencies]\ntorch = {version = '2.3', source = 'x'}\n"}, (2, 3)),
+        ({"pyproject.toml": "[project\n", "setup.cfg": "[options\n"}, None),
+        ({"pyproject.toml": "project = 3\n"}, None),
+        ({"setup.cfg": "[options]\ninstall_requires =\n    torch>=1.8\n    x\n"}, (1, 8)),
+        ({}, None),
+    ],
+)
 def test_lowest_release_a_project_admits(tmp_path, files, version):
     assert lowest_torch(write(tmp_path, files)) == version
 
@@ -165,30 +195,52 @@ def rule(code, name, group):
     return Rule(code, name, "s", group, "0.1", "", "", "", "", "", {}, "", "")
 
 
-KNOWN = Catalogue([
-    rule(101, "missing-zero-grad", "correctness"), rule(102, "zero-grad-before-step", "suspicious"),
-    rule(110, "slow-thing", "performance"), rule(201, "missing-eval", "correctness"), rule(942, "old-thing", "opt-in"),
-])
+KNOWN = Catalogue(
+    [
+        rule(101, "missing-zero-grad", "correctness"),
+        rule(102, "zero-grad-before-step", "suspicious"),
+        rule(110, "slow-thing", "performance"),
+        rule(201, "missing-eval", "correctness"),
+        rule(942, "old-thing", "opt-in"),
+    ]
+)
 
 
 def codes(*args, **more):
     return [rule.code for rule in active(KNOWN, *args, **more)]
 
 
-@pytest.mark.parametrize(("selector", "meant"), [
-    ("ALL", {101, 102, 110, 201, 942}), ("all", {101, 102, 110, 201, 942}), ("TL", {101, 102, 110, 201, 942}),
-    ("TL1", {101, 102, 110}), ("TL10", {101, 102}), ("TS101", {101}), ("tl101", {101}), ("101", {101}), ("missing-eval", {201}),
-    ("correctness", {101, 201}), ("opt-in", {942}),
-])
+@pytest.mark.parametrize(
+    ("selector", "meant"),
+    [
+        ("ALL", {101, 102, 110, 201, 942}),
+        ("all", {101, 102, 110, 201, 942}),
+        ("TL", {101, 102, 110, 201, 942}),
+        ("TL1", {101, 102, 110}),
+        ("TL10", {101, 102}),
+        ("TS101", {101}),
+        ("tl101", {101}),
+        ("101", {101}),
+        ("missing-eval", {201}),
+        ("correctness", {101, 201}),
+        ("opt-in", {942}),
+    ],
+)
 def test_selectors(selector, meant):
     assert rules_of(selector, KNOWN)[0] == meant
 
 
-@pytest.mark.parametrize(("selector", "hint"), [
-    ("TL5", "'TL5' is no rule, prefix or group"), ("corectness", "did you mean 'correctness'?"),
-    ("TL103", "'TL103' is no rule, prefix or group"), ("missing-evil", "did you mean 'missing-eval'?"), ("", "is no rule"),
-    ("1", "is no rule"),
-])
+@pytest.mark.parametrize(
+    ("selector", "hint"),
+    [
+        ("TL5", "'TL5' is no rule, prefix or group"),
+        ("corectness", "did you mean 'correctness'?"),
+        ("TL103", "'TL103' is no rule, prefix or group"),
+        ("missing-evil", "did you mean 'missing-eval'?"),
+        ("", "is no rule"),
+        ("1", "is no rule"),
+    ],
+)
 def test_selectors_that_mean_nothing(selector, hint):
     with pytest.raises(SelectorError, match="is no rule") as caught:
         rules_of(selector, KNOWN)
@@ -228,23 +280,29 @@ group = "correctness"
 
 
 def test_own_rules(tmp_path):
-    write(tmp_path, {
-        "pyproject.toml": "[tool.torchlint]\nextend-rules = ['lint/rules']\nselect = ['TL777']\n",
-        "lint/rules/area/777-our-own.md": PAGE,
-    })
+    write(
+        tmp_path,
+        {
+            "pyproject.toml": "[tool.torchlint]\nextend-rules = ['lint/rules']\nselect = ['TL777']\n",
+            "lint/rules/area/777-our-own.md": PAGE,
+        },
+    )
     known = load_rules(load([tmp_path]))
     assert known.find("our-own").code == 777
     assert known.find("TL101") is not None
 
 
-@pytest.mark.parametrize(("settings", "files", "error", "words"), [
-    ("extend-rules = ['no']", {}, ConfigError, r"pyproject.toml:2: extend-rules: 'no' is no folder"),
-    ("extend-rules = ['empty']", {"empty/x": ""}, ConfigError, r":2: extend-rules: 'empty' holds no rule pages"),
-    ("extend-rules = ['r']", {"r/1.md": "hello"}, PageError, r"1\.md: no front matter"),
-    ("extend-rules = ['r']", {"r/1.md": b"\xff"}, PageError, r"1\.md: not UTF-8"),
-    ("ignore = ['TL1',\n 'TL9999']", {}, ConfigError, r"pyproject.toml:3: ignore: 'TL9999' is no rule"),
-    ("[tool.torchlint.per-file-ignores]\n'x' = ['TL000']", {}, ConfigError, r":3: per-file-ignores: 'TL000' is no"),
-])
+@pytest.mark.parametrize(
+    ("settings", "files", "error", "words"),
+    [
+        ("extend-rules = ['no']", {}, ConfigError, r"pyproject.toml:2: extend-rules: 'no' is no folder"),
+        ("extend-rules = ['empty']", {"empty/x": ""}, ConfigError, r":2: extend-rules: 'empty' holds no rule pages"),
+        ("extend-rules = ['r']", {"r/1.md": "hello"}, PageError, r"1\.md: no front matter"),
+        ("extend-rules = ['r']", {"r/1.md": b"\xff"}, PageError, r"1\.md: not UTF-8"),
+        ("ignore = ['TL1',\n 'TL9999']", {}, ConfigError, r"pyproject.toml:3: ignore: 'TL9999' is no rule"),
+        ("[tool.torchlint.per-file-ignores]\n'x' = ['TL000']", {}, ConfigError, r":3: per-file-ignores: 'TL000' is no"),
+    ],
+)
 def test_rules_that_cannot_be_used(tmp_path, settings, files, error, words):
     write(tmp_path, {"pyproject.toml": f"[tool.torchlint]\n{settings}\n", **files})
     with pytest.raises(error, match=words):
@@ -254,11 +312,15 @@ def test_rules_that_cannot_be_used(tmp_path, settings, files, error, words):
 def test_rules_of_installed_packages(tmp_path, monkeypatch):
     from torchlint import rulebook
 
-    write(tmp_path, {
-        "lintpages/__init__.py": "raise SystemExit('rules are read, not run')", "lintpages/777-our-own.md": PAGE,
-        "lintpages-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: lintpages\nVersion: 1\n",
-        "lintpages-1.dist-info/entry_points.txt": "[torchlint.rules]\nours = lintpages\n",
-    })
+    write(
+        tmp_path,
+        {
+            "lintpages/__init__.py": "raise SystemExit('rules are read, not run')",
+            "lintpages/777-our-own.md": PAGE,
+            "lintpages-1.dist-info/METADATA": "Metadata-Version: 2.1\nName: lintpages\nVersion: 1\n",
+            "lintpages-1.dist-info/entry_points.txt": "[torchlint.rules]\nours = lintpages\n",
+        },
+    )
     monkeypatch.syspath_prepend(str(tmp_path))
     rulebook._from_packages.cache_clear()
     try:

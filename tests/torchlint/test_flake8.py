@@ -25,8 +25,15 @@ def flake8(project):
 
     def run(*args, text=None):
         path = os.pathsep.join([str(ROOT / "src"), str(ROOT)])
-        done = subprocess.run([sys.executable, "-m", "flake8", *args], cwd=project, capture_output=True, text=True, input=text,
-                              env={**os.environ, "PYTHONPATH": path}, timeout=120)
+        done = subprocess.run(
+            [sys.executable, "-m", "flake8", *args],
+            cwd=project,
+            capture_output=True,
+            text=True,
+            input=text,
+            env={**os.environ, "PYTHONPATH": path},
+            timeout=120,
+        )
         return done.returncode, done.stdout.splitlines(), done.stderr
 
     if "torchlint" not in run("--version")[1][0]:
@@ -52,14 +59,19 @@ def test_many_processes_agree(flake8, project):
 
 
 def test_noqa_of_both_kinds(flake8, project):
-    write(project, {"c.py": "bad()  # noqa: TL101\n", "d.py": "# torchlint: noqa\nbad()\n", "e.py": "bad(\n    1,  # noqa\n)\n"})
+    write(
+        project,
+        {"c.py": "bad()  # noqa: TL101\n", "d.py": "# torchlint: noqa\nbad()\n", "e.py": "bad(\n    1,  # noqa\n)\n"},
+    )
     assert flake8("--select", "TL", "c.py", "d.py", "e.py") == (0, [], "")
     assert len(flake8("--select", "TL", "--disable-noqa", "c.py", "d.py", "e.py")[1]) == 3
 
 
 def test_standard_input(flake8):
     assert flake8("--select", "TL", "-", text="bad()\n")[1] == [f"stdin:1:1: TL101 {TEXT}"]
-    assert flake8("--select", "TL", "--stdin-display-name", "x/new.py", "-", text="bad()\n")[1] == [f"x/new.py:1:1: TL101 {TEXT}"]
+    assert flake8("--select", "TL", "--stdin-display-name", "x/new.py", "-", text="bad()\n")[1] == [
+        f"x/new.py:1:1: TL101 {TEXT}"
+    ]
 
 
 def test_findings_in_other_files_are_left_to_those(flake8, project):

@@ -14,26 +14,34 @@ def loaded(code):
     return set(done.stdout.decode().split("\n")[-2].split())
 
 
-@pytest.mark.parametrize("code", [
-    "import torchlint",
-    "import torchlint.findings, torchlint.catalogue, torchlint.vocabulary, torchlint.report",
-    "from torchlint.cli import main; main(['--version'])",
-    "from torchlint.cli import main; main(['--help'])",
-])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import torchlint",
+        "import torchlint.findings, torchlint.catalogue, torchlint.vocabulary, torchlint.report",
+        "from torchlint.cli import main; main(['--version'])",
+        "from torchlint.cli import main; main(['--help'])",
+    ],
+)
 def test_light_things_load_nothing_heavy(code):
     assert loaded(code).isdisjoint(HEAVY)
 
 
 def test_version_loads_hardly_anything():
-    assert loaded("from torchlint.cli import main; main(['--version'])").isdisjoint({"msgspec", "pathspec", "multiprocessing", "tomllib"})
+    assert loaded("from torchlint.cli import main; main(['--version'])").isdisjoint(
+        {"msgspec", "pathspec", "multiprocessing", "tomllib"}
+    )
 
 
-@pytest.mark.parametrize("code", [
-    "from torchlint.cli import main; main(['rules'])",
-    "from torchlint.cli import main; main(['explain', '101'])",
-    "import torchlint.runner, torchlint.cache, torchlint.workers",
-    "import torchlint.flake8",
-])
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from torchlint.cli import main; main(['rules'])",
+        "from torchlint.cli import main; main(['explain', '101'])",
+        "import torchlint.runner, torchlint.cache, torchlint.workers",
+        "import torchlint.flake8",
+    ],
+)
 def test_nothing_but_judging_loads_libcst(code):
     assert loaded(code).isdisjoint({"libcst", "torch"})
 

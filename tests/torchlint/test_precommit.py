@@ -58,8 +58,12 @@ def try_hook(tmp_path, hook, home):
         git(tmp_path, "init", "-q")
         git(tmp_path, "add", ".")
         done = subprocess.run(
-            [sys.executable, "-m", "pre_commit", "try-repo", str(hook), "torchlint", "--all-files", "--verbose"], cwd=tmp_path,
-            capture_output=True, text=True, timeout=600, env={**os.environ, "PRE_COMMIT_HOME": str(home), "NO_COLOR": "1"},
+            [sys.executable, "-m", "pre_commit", "try-repo", str(hook), "torchlint", "--all-files", "--verbose"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=600,
+            env={**os.environ, "PRE_COMMIT_HOME": str(home), "NO_COLOR": "1"},
         )
         text = done.stdout + done.stderr
         if re.search(r"pip.*install", text) and "CalledProcessError" in text:
@@ -70,7 +74,9 @@ def try_hook(tmp_path, hook, home):
 
 
 def test_hook_fails_on_files_that_cannot_be_judged_and_heeds_excludes(try_hook):
-    status, text = try_hook({"broken.py": "x = (\n", "n.ipynb": "{", "vendored/also_broken.py": "x = (\n", "readme.md": "x = ("})
+    status, text = try_hook(
+        {"broken.py": "x = (\n", "n.ipynb": "{", "vendored/also_broken.py": "x = (\n", "readme.md": "x = ("}
+    )
     assert status == 1, text
     assert "torchlint: broken.py:1: " in text and "torchlint: n.ipynb: broken notebook" in text
     assert "also_broken" not in text and "readme" not in text

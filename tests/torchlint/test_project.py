@@ -1,8 +1,13 @@
 """Which files are found, and how they are judged: in how many processes ever, whatever they do."""
 
+import gc
+import multiprocessing
 import os
+import signal
 import subprocess
+import threading
 
+import msgspec
 import pytest
 
 from tests.torchlint.fake_engine import finding
@@ -13,7 +18,7 @@ from torchlint.judge import Judge, Order, Verdict
 from torchlint.project import Discovery
 from torchlint.runner import Runner
 from torchlint.source import Problem
-from torchlint.workers import default_jobs, judge_all
+from torchlint.workers import _serve, default_jobs, judge_all
 from tests.torchlint.test_config import KNOWN
 
 
@@ -32,9 +37,15 @@ def found(folder, *paths, **more):
 
 
 def test_python_files_and_notebooks_largest_first(tmp_path):
-    write(tmp_path, {"a.py": "", "b/c.py": "x" * 10, "b/n.ipynb": "x" * 5, "b/d.pyw": "", "e.txt": "", "f.pyi": "", "g": ""})
+    write(
+        tmp_path,
+        {"a.py": "", "b/c.py": "x" * 10, "b/n.ipynb": "x" * 5, "b/d.pyw": "", "e.txt": "", "f.pyi": "", "g": ""},
+    )
     assert found(tmp_path) == ["a.py", "b/c.py", "b/d.pyw", "b/n.ipynb"]
-    assert [os.path.basename(file.path) for file in Discovery(Config(tmp_path)).find([str(tmp_path)])][:2] == ["c.py", "n.ipynb"]
+    assert [os.path.basename(file.path) for file in Discovery(Config(tmp_path)).find([str(tmp_path)])][:2] == [
+        "c.py",
+        "n.ipynb",
+    ]
 
 
 def test_each_file_once(tmp_path):
@@ -43,10 +54,29 @@ def test_each_file_once(tmp_path):
 
 
 def test_default_excludes_and_own_ones(tmp_path):
-    write(tmp_path, {name: "" for name in ("a.py", ".venv/x.py", "node_modules/y/x.py", "src/build/x.py", "old/x.py", "old/deep/x.py",
-                                           "src/old.py", "src/gen/a_pb2.py")})
+    write(
+        tmp_path,
+        {
+            name: ""
+            for name in (
+                "a.py",
+                ".venv/x.py",
+                "node_modules/y/x.py",
+                "src/build/x.py",
+                "old/x.py",
+                "old/deep/x.py",
+                "src/old.py",
+                "src/gen/a_pb2.py",
+            )
+        },
+    )
     assert found(tmp_path) == ["a.py", "old/deep/x.py", "old/x.py", "src/gen/a_pb2.py", "src/old.py"]
-    assert found(tmp_path, exclude=("old", "*_pb2.py", "/src/build")) == [".venv/x.py", "a.py", "node_modules/y/x.py", "src/old.py"]
+    assert found(tmp_path, exclude=("old", "*_pb2.py", "/src/build")) == [
+        ".venv/x.py",
+        "a.py",
+        "node_modules/y/x.py",
+        "src/old.py",
+    ]
 
 
 def test_named_paths_are_taken_even_if_excluded_unless_told_otherwise(tmp_path):
@@ -63,19 +93,47 @@ def repository(tmp_path):
 
 
 def test_gitignore_as_git_means_it(repository):
-    write(repository, {
-        ".gitignore": "*.gen.py\n/data/\n!keep.gen.py\ndir_only/\n", "a.py": "", "x.gen.py": "", "keep.gen.py": "",
-        "data/x.py": "", "src/data/x.py": "", "dir_only/x.py": "", "src/dir_only": "", "src/dir_only.py": "",
-        "src/.gitignore": "local.py\n!special.gen.py\n", "src/local.py": "", "local.py": "", "src/special.gen.py": "",
-        "src/deep/local.py": "", "src/deep/special.gen.py": "", ".git/info/exclude": "secret.py\n", "src/secret.py": "",
-    })
-    listed = subprocess.run(["git", "-C", repository, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True)
+    write(
+        repository,
+        {
+            ".gitignore": "*.gen.py\n/data/\n!keep.gen.py\ndir_only/\n",
+            "a.py": "",
+            "x.gen.py": "",
+            "keep.gen.py": "",
+            "data/x.py": "",
+            "src/data/x.py": "",
+            "dir_only/x.py": "",
+            "src/dir_only": "",
+            "src/dir_only.py": "",
+            "src/.gitignore": "local.py\n!special.gen.py\n",
+            "src/local.py": "",
+            "local.py": "",
+            "src/special.gen.py": "",
+            "src/deep/local.py": "",
+            "src/deep/special.gen.py": "",
+            ".git/info/exclude": "secret.py\n",
+            "src/secret.py": "",
+        },
+    )
+    listed = subprocess.run(
+        ["git", "-C", repository, "ls-files", "-co", "--exclude-standard"], capture_output=True, text=True
+    )
     assert found(repository) == sorted(name for name in listed.stdout.split() if name.endswith(".py"))
     assert "src/special.gen.py" in found(repository) and "src/local.py" not in found(repository)
 
 
 def test_gitignore_above_the_folder_asked_for(repository):
-    write(repository, {".gitignore": "gen/\n*_x.py\n", "src/a.py": "", "src/a_x.py": "", "src/gen/b.py": "", "gen/c.py": "", "gen/c_x.py": ""})
+    write(
+        repository,
+        {
+            ".gitignore": "gen/\n*_x.py\n",
+            "src/a.py": "",
+            "src/a_x.py": "",
+            "src/gen/b.py": "",
+            "gen/c.py": "",
+            "gen/c_x.py": "",
+        },
+    )
     assert found(repository, "src") == ["src/a.py"]
     assert found(repository, "gen") == ["gen/c.py", "gen/c_x.py"]  # asked for, so its files are wanted
     assert found(repository, "gen/c.py", "src/a_x.py") == ["gen/c.py", "src/a_x.py"]
@@ -122,8 +180,11 @@ def test_paths_that_are_not_to_be_had(tmp_path):
     files, problems = names(tmp_path, "a.py", "no.py", "pipe.py", "gone.py", "a.py/b", "x\0y")
     assert files == ["a.py"]
     assert [problem.split(": ", 1)[1] for problem in problems] == [
-        "no such file or folder", "neither a file nor a folder (to read standard input, give -)",
-        "dangling link to nowhere.py", "cannot be read: not a directory", "not a path",
+        "no such file or folder",
+        "neither a file nor a folder (to read standard input, give -)",
+        "dangling link to nowhere.py",
+        "cannot be read: not a directory",
+        "not a path",
     ]
     assert names(tmp_path)[0] == ["a.py"]  # a walk passes over pipes
 
@@ -152,6 +213,7 @@ def test_folder_that_cannot_be_read(tmp_path, monkeypatch):
 
 # Judging
 
+
 def run(folder, *paths, config=None, **more):
     runner = Runner(config or Config(folder), tuple(KNOWN), KNOWN)
     options = {"use_cache": False, "jobs": 1, **more}
@@ -170,7 +232,9 @@ def test_every_file_is_judged_whatever_the_others_do(tmp_path, fake_engine, jobs
     said = dict(problems)
     assert said["broken.py"] == "does not parse: '(' was never closed"
     assert said["latin.py"].startswith("byte 0xe9 is not utf-8")
-    assert said["crash.py"].startswith("internal error, please report it (RecursionError: maximum recursion depth exceeded)")
+    assert said["crash.py"].startswith(
+        "internal error, please report it (RecursionError: maximum recursion depth exceeded)"
+    )
     assert all("\n" not in message for message in said.values())
 
 
@@ -201,8 +265,6 @@ def test_debug_variable_lets_errors_through(tmp_path, fake_engine, monkeypatch):
 
 
 def test_garbage_is_not_collected_while_a_file_is_judged(tmp_path, monkeypatch):
-    import gc
-
     seen = []
 
     class Watching:
@@ -224,10 +286,15 @@ def test_file_that_vanishes_between_finding_and_judging(tmp_path, fake_engine): 
 
 
 def test_findings_in_other_files_once_and_heeding_that_files_noqa(tmp_path, fake_engine):  # noqa: F811
-    write(tmp_path, {
-        "helper.py": "x = 1\n", "quiet.py": "x = 1  # noqa: TL101\n",
-        "a.py": "elsewhere('helper.py')\nelsewhere('quiet.py')\n", "b.py": "elsewhere('helper.py')  # noqa\n",
-    })
+    write(
+        tmp_path,
+        {
+            "helper.py": "x = 1\n",
+            "quiet.py": "x = 1  # noqa: TL101\n",
+            "a.py": "elsewhere('helper.py')\nelsewhere('quiet.py')\n",
+            "b.py": "elsewhere('helper.py')  # noqa\n",
+        },
+    )
     assert run(tmp_path) == ([("helper.py", 1)], [])
     assert run(tmp_path, "b.py") == ([("helper.py", 1)], [])
 
@@ -248,14 +315,23 @@ def test_severity_by_group(tmp_path, fake_engine):  # noqa: F811
 
 
 def test_notebooks(tmp_path, fake_engine):  # noqa: F811
-    cells = '{"cells": [{"cell_type": "markdown", "source": "x"}, {"cell_type": "code", "source": ["%time bad()\\n", "bad()"]},' \
-            '{"cell_type": "code", "source": "def :"}, {"cell_type": "code", "source": "bad()  # noqa"}]}'
+    cells = (
+        '{"cells": [{"cell_type": "markdown", "source": "x"}, {"cell_type": "code",'
+        '"source": ["%time bad()\\n", "bad()"]},'
+        '{"cell_type": "code", "source": "def :"}, {"cell_type": "code", "source": "bad()  # noqa"}]}'
+    )
     write(tmp_path, {"n.ipynb": cells, "m.ipynb": "{"})
     runner = Runner(Config(tmp_path), tuple(KNOWN), KNOWN)
     outcome = runner.run([str(tmp_path)], jobs=1, use_cache=False)
-    assert [(one.location.cell, one.location.row, one.location.column) for one in outcome.findings] == [(2, 1, 7), (2, 2, 1)]
+    assert [(one.location.cell, one.location.row, one.location.column) for one in outcome.findings] == [
+        (2, 1, 7),
+        (2, 2, 1),
+    ]
     assert runner.line(outcome.findings[0].location) == "%time bad()"
-    assert [(os.path.basename(one.filename), one.cell, one.row) for one in outcome.problems] == [("m.ipynb", None, None), ("n.ipynb", 3, 1)]
+    assert [(os.path.basename(one.filename), one.cell, one.row) for one in outcome.problems] == [
+        ("m.ipynb", None, None),
+        ("n.ipynb", 3, 1),
+    ]
 
 
 def test_lines_of_files_that_are_gone(tmp_path):
@@ -264,3 +340,35 @@ def test_lines_of_files_that_are_gone(tmp_path):
     write(tmp_path, {"a.py": "one\n"})
     assert runner.line(finding(str(tmp_path / "a.py"), 1).location) == "one"
     assert runner.line(finding(str(tmp_path / "a.py"), 9).location) is None
+
+
+def test_worker_answers_until_nobody_asks(tmp_path, fake_engine):  # noqa: F811
+    """The life of a worker, once in this process, where coverage and debuggers see it."""
+    write(tmp_path, {"a.py": "bad()\n", "b.py": "x = (\n"})
+    ours, theirs = multiprocessing.Pipe()
+    handler = signal.getsignal(signal.SIGINT)
+    try:
+        ours.send_bytes(
+            msgspec.msgpack.encode([str(tmp_path / "a.py"), str(tmp_path / "b.py"), str(tmp_path / "gone.py")])
+        )
+        verdicts = []
+        thread = threading.Thread(target=lambda: (verdicts.extend(ours.recv_bytes() for _ in range(3)), ours.close()))
+        thread.start()
+        _serve(theirs, Order(()))
+        thread.join()
+    finally:
+        signal.signal(signal.SIGINT, handler)
+        gc.enable()
+    first, second, third = (msgspec.msgpack.decode(verdict, type=Verdict) for verdict in verdicts)
+    assert [one.code for one in first.findings] == ["TL101"]
+    assert second.problems[0].message.startswith("does not parse")
+    assert third.problems[0].message.startswith("cannot be read")
+
+
+def test_memory_is_looked_after_in_long_runs(tmp_path, fake_engine, monkeypatch):  # noqa: F811
+    collected = []
+    monkeypatch.setattr("torchlint.workers._COLLECT_EVERY_BYTES", 10)
+    monkeypatch.setattr("torchlint.workers.gc.collect", lambda: collected.append(1))
+    write(tmp_path, {"a.py": "x = 1\n" * 3, "b.py": "x = 1\n" * 3})
+    run(tmp_path)
+    assert len(collected) == 2

@@ -11,8 +11,17 @@ from torchlint.findings import Location, Related, Severity
 from torchlint.report import Context, clean, write
 
 SOURCE = {
-    "train.py": ["for x, y in loader:", "    loss = crit(net(x), y)", "    loss.backward()", "    x = 1", "    optimizer.step()", "",
-                 "    tab\t= 1", "s = '漢字'; bad()", "z = '" + "y" * 300 + "'; bad(1)"],
+    "train.py": [
+        "for x, y in loader:",
+        "    loss = crit(net(x), y)",
+        "    loss.backward()",
+        "    x = 1",
+        "    optimizer.step()",
+        "",
+        "    tab\t= 1",
+        "s = '漢字'; bad()",
+        "z = '" + "y" * 300 + "'; bad(1)",
+    ],
     "other.py": ["def f():", "    return 1"],
 }
 
@@ -64,28 +73,59 @@ error TL101 missing-zero-grad
 
 
 def test_earlier_line_stands_first_and_gaps_are_shown():
-    one = finding(row=5, column=5, end_column=21, related=(related("train.py", 1, "loops here", 1, 4),), help="", url="")
+    one = finding(
+        row=5, column=5, end_column=21, related=(related("train.py", 1, "loops here", 1, 4),), help="", url=""
+    )
     assert told(one).splitlines()[2:] == [
-        "  ╭─ train.py:5:5", "  │", "1 │ for x, y in loader:", "  │ --- loops here", "  ┆", "5 │     optimizer.step()",
-        "  │     ^^^^^^^^^^^^^^^^", "  │", "",
+        "  ╭─ train.py:5:5",
+        "  │",
+        "1 │ for x, y in loader:",
+        "  │ --- loops here",
+        "  ┆",
+        "5 │     optimizer.step()",
+        "  │     ^^^^^^^^^^^^^^^^",
+        "  │",
+        "",
     ]
 
 
 def test_same_row_and_other_files():
-    one = finding(row=3, column=5, end_column=20, help="", url="", related=(
-        related("other.py", 2, "returned here", 5, 13), related("train.py", 3, "again", 5, 9), related("gone.py", 7, "was here"),
-    ))
+    one = finding(
+        row=3,
+        column=5,
+        end_column=20,
+        help="",
+        url="",
+        related=(
+            related("other.py", 2, "returned here", 5, 13),
+            related("train.py", 3, "again", 5, 9),
+            related("gone.py", 7, "was here"),
+        ),
+    )
     assert told(one).splitlines()[2:] == [
-        "  ╭─ train.py:3:5", "  │", "3 │     loss.backward()", "  │     ^^^^^^^^^^^^^^^", "  │     ---- again",
-        "  ├─ other.py:2:5", "  │", "2 │     return 1", "  │     -------- returned here",
-        "  ├─ gone.py:7:5", "  │ line 7: was here", "  │", "",
+        "  ╭─ train.py:3:5",
+        "  │",
+        "3 │     loss.backward()",
+        "  │     ^^^^^^^^^^^^^^^",
+        "  │     ---- again",
+        "  ├─ other.py:2:5",
+        "  │",
+        "2 │     return 1",
+        "  │     -------- returned here",
+        "  ├─ gone.py:7:5",
+        "  │ line 7: was here",
+        "  │",
+        "",
     ]
 
 
 def test_notebooks_name_the_cell():
     one = finding("n.ipynb", 2, 1, 4, cell=7)
     assert "╭─ n.ipynb:cell 7:2:1" in told(one)
-    assert told(one, format="concise") == "n.ipynb:cell 7:2:1: TL101 `loss.backward()` adds to the gradients of the last step\n"
+    assert (
+        told(one, format="concise")
+        == "n.ipynb:cell 7:2:1: TL101 `loss.backward()` adds to the gradients of the last step\n"
+    )
 
 
 def test_findings_of_live_runs():
@@ -121,7 +161,7 @@ def test_long_lines_are_cut_around_the_stretch(width, monkeypatch):
     shown = uncoloured(told(finding(row=9, column=309, end_column=314), out=out)).splitlines()
     source, under = next((line, shown[at + 1]) for at, line in enumerate(shown) if line.startswith("9 │"))
     assert "…" in source and "bad(1)" in source
-    assert source[under.index("^"): under.rindex("^") + 1] == "bad(1"
+    assert source[under.index("^"):].startswith("bad(1)") and under.count("^") == 5
     assert len(source) <= (width or 160)
     source = uncoloured(told(finding(row=9, column=1, end_column=2), out=Terminal() if width else None))
     assert "9 │ z = 'yyy" in source and "y…\n" in source
@@ -144,10 +184,17 @@ def test_terminal_gets_colours_and_its_width_is_kept(width, monkeypatch):
     assert shown[-1] == "Found 1 error in 1 of 3 files."
 
 
-@pytest.mark.parametrize(("variables", "out", "coloured"), [
-    ({}, Terminal, True), ({}, io.StringIO, False), ({"NO_COLOR": "1"}, Terminal, False), ({"TERM": "dumb"}, Terminal, False),
-    ({"FORCE_COLOR": "1"}, io.StringIO, True), ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, Terminal, False),
-])
+@pytest.mark.parametrize(
+    ("variables", "out", "coloured"),
+    [
+        ({}, Terminal, True),
+        ({}, io.StringIO, False),
+        ({"NO_COLOR": "1"}, Terminal, False),
+        ({"TERM": "dumb"}, Terminal, False),
+        ({"FORCE_COLOR": "1"}, io.StringIO, True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, Terminal, False),
+    ],
+)
 def test_when_to_colour(monkeypatch, variables, out, coloured):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
@@ -180,13 +227,16 @@ def test_markup_is_text(monkeypatch):
     assert "[red]x[/red] :smile:" in uncoloured(told(finding(message="[red]x[/red] :smile:")))
 
 
-@pytest.mark.parametrize(("findings", "context", "line"), [
-    ((), {"files": 1}, "No mistakes found in 1 file."),
-    ((), {"files": 1234}, "No mistakes found in 1,234 files."),
-    ((), {"files": 2, "problems": ["x"]}, "No mistakes found in what could be judged of 2 files."),
-    (("error", "error", "warning", "note"), {"files": 9}, "Found 2 errors, 1 warning and 1 note in 1 of 9 files."),
-    (("note", "note"), {"files": 1}, "Found 2 notes in 1 file."),
-])
+@pytest.mark.parametrize(
+    ("findings", "context", "line"),
+    [
+        ((), {"files": 1}, "No mistakes found in 1 file."),
+        ((), {"files": 1234}, "No mistakes found in 1,234 files."),
+        ((), {"files": 2, "problems": ["x"]}, "No mistakes found in what could be judged of 2 files."),
+        (("error", "error", "warning", "note"), {"files": 9}, "Found 2 errors, 1 warning and 1 note in 1 of 9 files."),
+        (("note", "note"), {"files": 1}, "Found 2 notes in 1 file."),
+    ],
+)
 def test_last_line(findings, context, line):
     made = [finding(row=1, severity=Severity(word)) for word in findings]
     assert told(*made, **context).splitlines()[-1] == line

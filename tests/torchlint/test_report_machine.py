@@ -18,10 +18,33 @@ def lines(location):
 
 
 MANY = (
-    finding("a,b:c/d e.py", 3, 5, 20, message="50 % lost,\nreally: yes", related=(Related(Location("x.py", 1, 2, 1, 4), "set here"),)),
-    finding("n.ipynb", 2, 1, 4, cell=7, severity=Severity.NOTE, related=(Related(Location("n.ipynb", 1, 1, cell=3), "first"),)),
+    finding(
+        "a,b:c/d e.py",
+        3,
+        5,
+        20,
+        message="50 % lost,\nreally: yes",
+        related=(Related(Location("x.py", 1, 2, 1, 4), "set here"),),
+    ),
+    finding(
+        "n.ipynb",
+        2,
+        1,
+        4,
+        cell=7,
+        severity=Severity.NOTE,
+        related=(Related(Location("n.ipynb", 1, 1, cell=3), "first"),),
+    ),
     finding("/abs/é.py", 9, severity=Severity.WARNING, code="TL999", name="not-in-the-catalogue", help="", url=""),
-    finding("live.py", 9, step=3, ranks=(0, 1), count=5, details={"norm": 1.5, "bad": "\x00\x1b<&>"}, message="\x0b <b> & \ufffe"),
+    finding(
+        "live.py",
+        9,
+        step=3,
+        ranks=(0, 1),
+        count=5,
+        details={"norm": 1.5, "bad": "\x00\x1b<&>"},
+        message="\x0b <b> & \ufffe",
+    ),
 )
 
 
@@ -34,12 +57,26 @@ def told(format, *findings, **context):
 def test_json():
     first, second, third, fourth = json.loads(told("json", *MANY))
     assert first == {
-        "code": "TL101", "name": "missing-zero-grad", "message": "50 % lost,\nreally: yes",
-        "help": "call `optimizer.zero_grad()` once per step", "filename": "a,b:c/d e.py", "cell": None,
-        "location": {"row": 3, "column": 5}, "end_location": {"row": 3, "column": 20}, "group": "correctness",
-        "severity": "error", "url": "https://torchlint.readthedocs.io/rules/101-missing-zero-grad",
-        "related": [{"message": "set here", "filename": "x.py", "cell": None, "location": {"row": 1, "column": 2},
-                     "end_location": {"row": 1, "column": 4}}],
+        "code": "TL101",
+        "name": "missing-zero-grad",
+        "message": "50 % lost,\nreally: yes",
+        "help": "call `optimizer.zero_grad()` once per step",
+        "filename": "a,b:c/d e.py",
+        "cell": None,
+        "location": {"row": 3, "column": 5},
+        "end_location": {"row": 3, "column": 20},
+        "group": "correctness",
+        "severity": "error",
+        "url": "https://torchlint.readthedocs.io/rules/101-missing-zero-grad",
+        "related": [
+            {
+                "message": "set here",
+                "filename": "x.py",
+                "cell": None,
+                "location": {"row": 1, "column": 2},
+                "end_location": {"row": 1, "column": 4},
+            }
+        ],
     }
     assert (second["cell"], second["severity"], second["related"][0]["cell"]) == (7, "note", 3)
     assert third["end_location"] == third["location"] == {"row": 9, "column": 1}
@@ -59,7 +96,9 @@ def test_github():
         "/abs/é.py:9:1: TL999 `loss.backward()` adds to the gradients of the last step",
         *told("github", MANY[3]).splitlines(),
     ]
-    assert "col=" not in told("github", finding().__class__("TL1", "n", "m", Location("x.py", 1, 2, 4, 3), "correctness"))
+    assert "col=" not in told(
+        "github", finding().__class__("TL1", "n", "m", Location("x.py", 1, 2, 4, 3), "correctness")
+    )
     assert told("github") == ""
 
 
@@ -77,7 +116,9 @@ def check_sarif(log):
 @pytest.mark.parametrize("findings", [(), MANY])
 @pytest.mark.parametrize("problems", [(), ("x.py:1: does not parse",)])
 def test_sarif_is_valid(findings, problems):
-    log = json.loads(told("sarif", *findings, problems=problems, version="0.1", rules={rule.code: rule for rule in catalogue()}))
+    log = json.loads(
+        told("sarif", *findings, problems=problems, version="0.1", rules={rule.code: rule for rule in catalogue()})
+    )
     check_sarif(log)
     assert log["runs"][0]["invocations"][0]["executionSuccessful"] is not bool(problems)
 
@@ -105,7 +146,12 @@ def test_sarif_says_everything():
     assert rule["fullDescription"]["text"].startswith("Every step uses the sum of all gradients")
     first, second, third, fourth = run["results"]
     assert first["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "a%2Cb%3Ac/d%20e.py"
-    assert first["locations"][0]["physicalLocation"]["region"] == {"startLine": 3, "startColumn": 5, "endLine": 3, "endColumn": 20}
+    assert first["locations"][0]["physicalLocation"]["region"] == {
+        "startLine": 3,
+        "startColumn": 5,
+        "endLine": 3,
+        "endColumn": 20,
+    }
     assert first["relatedLocations"][0]["message"]["text"] == "set here"
     assert "region" not in second["locations"][0]["physicalLocation"]
     assert second["locations"][0]["logicalLocations"][0]["name"] == "cell 7, line 2, column 1"
@@ -117,7 +163,9 @@ def test_sarif_fingerprints_stay_when_lines_move_and_differ_when_lines_repeat():
     def prints(*findings, source):
         out = io.StringIO()
         write("sarif", findings, out, Context(lines=lambda at: source[at.row - 1]))
-        return [next(iter(one["partialFingerprints"].values())) for one in json.loads(out.getvalue())["runs"][0]["results"]]
+        return [
+            next(iter(one["partialFingerprints"].values())) for one in json.loads(out.getvalue())["runs"][0]["results"]
+        ]
 
     before = prints(finding(row=1), finding(row=2), source=["bad()", "bad()"])
     assert len(set(before)) == 2
@@ -125,7 +173,9 @@ def test_sarif_fingerprints_stay_when_lines_move_and_differ_when_lines_repeat():
 
 
 def test_sarif_of_live_runs_names_their_codes():
-    (run,) = json.loads(told("sarif", tool="torchsan", prefix="TS", rules={rule.code: rule for rule in catalogue()}))["runs"]
+    (run,) = json.loads(told("sarif", tool="torchsan", prefix="TS", rules={rule.code: rule for rule in catalogue()}))[
+        "runs"
+    ]
     assert all(rule["id"].startswith("TS") for rule in run["tool"]["driver"]["rules"])
 
 

@@ -37,13 +37,16 @@ def test_line_ends_become_newlines_and_form_feeds_stay():
     assert parse_source("x.py", b"a\x0cb\n\xe2\x80\xa8c\n").lines() == ["a\x0cb", "\u2028c", ""]
 
 
-@pytest.mark.parametrize(("raw", "row", "words"), [
-    (b"x = 1\ny = '\xe9'\n", 2, "byte 0xe9 is not utf-8"),
-    (b"# coding: klingon\nx = 1\n", 1, "unknown encoding: klingon"),
-    (b"\xef\xbb\xbf# coding: latin-1\n", 1, "encoding problem"),
-    (b"x = 1\n\ny\0z\n", 3, "NUL"),
-    ("x = 1\n".encode("utf-16"), 1, "UTF-16"),
-])
+@pytest.mark.parametrize(
+    ("raw", "row", "words"),
+    [
+        (b"x = 1\ny = '\xe9'\n", 2, "byte 0xe9 is not utf-8"),
+        (b"# coding: klingon\nx = 1\n", 1, "unknown encoding: klingon"),
+        (b"\xef\xbb\xbf# coding: latin-1\n", 1, "encoding problem"),
+        (b"x = 1\n\ny\0z\n", 3, "NUL"),
+        ("x = 1\n".encode("utf-16"), 1, "UTF-16"),
+    ],
+)
 def test_what_cannot_be_decoded(raw, row, words):
     problem = trouble(raw)
     assert (problem.row, problem.filename) == (row, "x.py")
@@ -92,26 +95,29 @@ def test_notebook_findings_are_placed_with_their_related_lines():
     assert parse_source("x.py", b"a").place_finding(finding("x.py", 3)).location.row == 3
 
 
-@pytest.mark.parametrize(("cell", "expected"), [
-    ("%matplotlib inline\nx = 1", "pass\nx = 1"),
-    ("if a:\n    !pip install torch\nx = 1", "if a:\n    pass\nx = 1"),
-    ("!pip install \\\n  torch\nx = 1", "pass\n\nx = 1"),
-    ("files = !ls *.py\nrest = %sql select 1", "files = get_ipython()\nrest = get_ipython()"),
-    ("torch.nn?\n?torch\nloss.backward??\nx = 1", "pass\npass\npass\nx = 1"),
-    ("%time loss.backward()", "pass; loss.backward()"),
-    ("  %timeit -n 3 f()\n  x = 1", "pass\nx = 1"),
-    ("%%time\nloss.backward()\n%cd x", "\nloss.backward()\npass"),
-    ("%%bash\npip install torch\nls", "\n\n"),
-    ("%%time", ""),
-    ("\n%%writefile x.py\nclass A:", "\n\n"),
-    # No magics: an operator, strings, a modulo that starts a row
-    ("x = (a\n% b)\n!ls", "x = (a\n% b)\npass"),
-    ("x = a \\\n% b\n!ls", "x = a \\\n% b\npass"),
-    ("s = '''\n%no\n!no\n'''\n!ls", "s = '''\n%no\n!no\n'''\npass"),
-    ("s = 'it\\'s ('  # ( '''\n!ls", "s = 'it\\'s ('  # ( '''\npass"),
-    ("x = 1 # why?\n!ls", "x = 1 # why?\npass"),
-    ("f({'a': [1]})\n%ls", "f({'a': [1]})\npass"),
-])
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("%matplotlib inline\nx = 1", "pass\nx = 1"),
+        ("if a:\n    !pip install torch\nx = 1", "if a:\n    pass\nx = 1"),
+        ("!pip install \\\n  torch\nx = 1", "pass\n\nx = 1"),
+        ("files = !ls *.py\nrest = %sql select 1", "files = get_ipython()\nrest = get_ipython()"),
+        ("torch.nn?\n?torch\nloss.backward??\nx = 1", "pass\npass\npass\nx = 1"),
+        ("%time loss.backward()", "pass; loss.backward()"),
+        ("  %timeit -n 3 f()\n  x = 1", "pass\nx = 1"),
+        ("%%time\nloss.backward()\n%cd x", "\nloss.backward()\npass"),
+        ("%%bash\npip install torch\nls", "\n\n"),
+        ("%%time", ""),
+        ("\n%%writefile x.py\nclass A:", "\n\n"),
+        # No magics: an operator, strings, a modulo that starts a row
+        ("x = (a\n% b)\n!ls", "x = (a\n% b)\npass"),
+        ("x = a \\\n% b\n!ls", "x = a \\\n% b\npass"),
+        ("s = '''\n%no\n!no\n'''\n!ls", "s = '''\n%no\n!no\n'''\npass"),
+        ("s = 'it\\'s ('  # ( '''\n!ls", "s = 'it\\'s ('  # ( '''\npass"),
+        ("x = 1 # why?\n!ls", "x = 1 # why?\npass"),
+        ("f({'a': [1]})\n%ls", "f({'a': [1]})\npass"),
+    ],
+)
 def test_what_only_ipython_understands_is_put_out_of_the_way(cell, expected):
     source = book(cell)
     assert source.text.removesuffix("\n") == expected
@@ -138,41 +144,47 @@ def test_other_notebooks():
     assert book().text == ""
 
 
-@pytest.mark.parametrize(("raw", "words"), [
-    (b"{", "not valid JSON"),
-    (b"", "not valid JSON"),
-    (b"[]", "broken notebook: expected `object`"),
-    (b'{"cells": 3}', "broken notebook"),
-    (b'{"metadata": {}}', "no list of cells"),
-    (b'{"cells": [{"cell_type": "code", "source": "\xff"}]}', "broken notebook"),
-    (b"[" * 100_000, "broken notebook"),
-])
+@pytest.mark.parametrize(
+    ("raw", "words"),
+    [
+        (b"{", "not valid JSON"),
+        (b"", "not valid JSON"),
+        (b"[]", "broken notebook: expected `object`"),
+        (b'{"cells": 3}', "broken notebook"),
+        (b'{"metadata": {}}', "no list of cells"),
+        (b'{"cells": [{"cell_type": "code", "source": "\xff"}]}', "broken notebook"),
+        (b"[" * 100_000, "broken notebook"),
+    ],
+)
 def test_broken_notebooks(raw, words):
     problem = trouble(raw, "x.ipynb")
     assert words in problem.message
     assert "\n" not in problem.message
 
 
-@pytest.mark.parametrize(("comment", "hidden"), [
-    ("# noqa", True),
-    ("#noqa", True),
-    ("# NOQA", True),
-    ("# noqa: TL101", True),
-    ("# noqa:TL1", True),
-    ("# noqa: TL", True),
-    ("# noqa: E501,TL101", True),
-    ("# noqa: E501 TL101", True),
-    ("# noqa: tl101", True),
-    ("# noqa: missing-zero-grad", True),
-    ("# type: ignore  # noqa: TL101", True),
-    ("# noqa: TL101 because it is so", True),
-    ("# noqa: because it is so", True),
-    ("# noqa: TL102", False),
-    ("# noqa: E501", False),
-    ("# noqa: TL1015", False),
-    ("# noqaing", False),
-    ("# see noqa", False),
-])
+@pytest.mark.parametrize(
+    ("comment", "hidden"),
+    [
+        ("# noqa", True),
+        ("#noqa", True),
+        ("# NOQA", True),
+        ("# noqa: TL101", True),
+        ("# noqa:TL1", True),
+        ("# noqa: TL", True),
+        ("# noqa: E501,TL101", True),
+        ("# noqa: E501 TL101", True),
+        ("# noqa: tl101", True),
+        ("# noqa: missing-zero-grad", True),
+        ("# type: ignore  # noqa: TL101", True),
+        ("# noqa: TL101 because it is so", True),
+        ("# noqa: because it is so", True),
+        ("# noqa: TL102", False),
+        ("# noqa: E501", False),
+        ("# noqa: TL1015", False),
+        ("# noqaing", False),
+        ("# see noqa", False),
+    ],
+)
 def test_noqa_on_a_row(comment, hidden):
     source = Source("x.py", f"x = 1\nbad()  {comment}\ny = 2\n")
     assert Noqa(source).hides(finding("x.py", 2)) is hidden
@@ -180,7 +192,9 @@ def test_noqa_on_a_row(comment, hidden):
 
 
 def test_noqa_holds_for_all_rows_of_a_statement_and_no_further():
-    source = Source("x.py", "f(\n    a,\n    b,  # noqa: TL101\n)\nbad()\nfor x in y:  # noqa\n    bad()\n\nx = '''\n'''  # noqa\n")
+    source = Source(
+        "x.py", "f(\n    a,\n    b,  # noqa: TL101\n)\nbad()\nfor x in y:  # noqa\n    bad()\n\nx = '''\n'''  # noqa\n"
+    )
     hidden = [row for row in range(1, 11) if Noqa(source).hides(finding("x.py", row))]
     assert hidden == [1, 2, 3, 4, 6, 9, 10]
 
@@ -190,17 +204,20 @@ def test_noqa_counts_in_comments_only():
     assert not any(Noqa(source).hides(finding("x.py", row)) for row in (1, 2, 3))
 
 
-@pytest.mark.parametrize(("comment", "hidden"), [
-    ("# torchlint: noqa", True),
-    ("# torchlint:noqa: TL101", True),
-    ("# torchlint: noqa: TL2, TL101", True),
-    ("# flake8: noqa", True),
-    ("# flake8: noqa: TL1", True),
-    ("# torchlint: noqa: TL2", False),
-    ("# torchlint: noqa: why not", False),
-    ("x = 1  # torchlint: noqa", False),
-    ("# ruff: noqa", False),
-])
+@pytest.mark.parametrize(
+    ("comment", "hidden"),
+    [
+        ("# torchlint: noqa", True),
+        ("# torchlint:noqa: TL101", True),
+        ("# torchlint: noqa: TL2, TL101", True),
+        ("# flake8: noqa", True),
+        ("# flake8: noqa: TL1", True),
+        ("# torchlint: noqa: TL2", False),
+        ("# torchlint: noqa: why not", False),
+        ("x = 1  # torchlint: noqa", False),
+        ("# ruff: noqa", False),
+    ],
+)
 def test_noqa_for_a_whole_file(comment, hidden):
     assert Noqa(Source("x.py", f"import x\n{comment}\n\nbad()\n")).hides(finding("x.py", 4)) is hidden
 

@@ -24,7 +24,8 @@ FORMATS = {
 class Context(msgspec.Struct, frozen=True):
     """What a report needs besides the findings.
 
-    `prefix` is what the tool's codes begin with. `lines` gives the source line that a location begins on, or None. `rules` are the rules by number that were judged by.
+    `prefix` is what the tool's codes begin with. `lines` gives the source line that a location begins on, or None.
+    `rules` are the rules by number that were judged by.
     `problems` are lines about what could not be judged; formats with a place for such things tell them.
     """
 

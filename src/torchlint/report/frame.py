@@ -15,6 +15,7 @@ from torchlint.report.style import COLOURS
 
 Piece = tuple[str, str]  # text and style; the style "source" asks for Python's colours
 Line = list[Piece]
+Lines = Callable[[Location], str | None]
 
 _TAB = 4
 _MIN_SOURCE = 20
@@ -43,7 +44,7 @@ class _Mark(msgspec.Struct, frozen=True):
     main: bool
 
 
-def layout(finding: Finding, lines: Callable[[Location], str | None], width: int | None, glyphs: Glyphs) -> Iterator[Line]:
+def layout(finding: Finding, lines: Lines, width: int | None, glyphs: Glyphs) -> Iterator[Line]:
     """The lines that tell a finding. Text is wrapped and source is cut at `width` columns; not where it is None."""
     colour = COLOURS[finding.severity.value]
     yield [
@@ -86,13 +87,15 @@ def _notes(finding: Finding) -> Iterator[tuple[str, str]]:
         yield "see", finding.url
 
 
-def _frame(marks: list[_Mark], lines: Callable[[Location], str | None], width: int | None, glyphs: Glyphs, gutter: int,
-           colour: str) -> Iterator[Line]:
+def _frame(
+    marks: list[_Mark], lines: Lines, width: int | None, glyphs: Glyphs, gutter: int, colour: str
+) -> Iterator[Line]:
     blank: Line = [(f"{' ' * gutter}{glyphs.bar}", "blue")]
     for number, (part, (name, cell)) in enumerate(_by_file(marks)):
         first = next((mark.location for mark in part if mark.main), part[0].location)
         where = clean(name) + ("" if cell is None else f":cell {cell}") + f":{first.row}:{first.column}"
-        yield [(f"{' ' * gutter}{glyphs.next if number else glyphs.top} ", "blue"), (where, "blue" if number else "bold blue")]
+        corner = glyphs.next if number else glyphs.top
+        yield [(f"{' ' * gutter}{corner} ", "blue"), (where, "blue" if number else "bold blue")]
         before = None
         for mark in part:
             row = mark.location.row
@@ -104,7 +107,8 @@ def _frame(marks: list[_Mark], lines: Callable[[Location], str | None], width: i
             if before is None:
                 yield blank
             elif row == before + 2 and (between := lines(Location(name, before + 1, cell=cell))) is not None:
-                yield [(f"{before + 1:>{gutter - 1}} {glyphs.bar} ", "blue"), *_cut(between, 1, width, gutter, glyphs)[0]]
+                shown, _, _ = _cut(between, 1, width, gutter, glyphs)
+                yield [(f"{before + 1:>{gutter - 1}} {glyphs.bar} ", "blue"), *shown]
             elif row > before + 1:
                 yield [(f"{' ' * gutter}{glyphs.gap}", "blue")]
             shown, lead, length = _cut(source, mark.location.column, width, gutter, glyphs, mark.location)
@@ -115,8 +119,10 @@ def _frame(marks: list[_Mark], lines: Callable[[Location], str | None], width: i
     yield blank
 
 
-def _underline(mark: _Mark, blank: Line, lead: int, length: int, width: int | None, gutter: int, colour: str) -> Iterator[Line]:
-    """The line of carets below a source line, with what is said about the stretch, below it where it does not fit beside."""
+def _underline(
+    mark: _Mark, blank: Line, lead: int, length: int, width: int | None, gutter: int, colour: str
+) -> Iterator[Line]:
+    """The line of carets below a source line and what is said about the stretch: beside them if it fits, else below."""
     style = f"bold {colour}" if mark.main else "bold blue"
     under: Line = [*blank, (" " * (lead + 1), ""), (("^" if mark.main else "-") * length, style)]
     if not mark.text:
@@ -144,8 +150,9 @@ def _by_file(marks: Iterable[_Mark]) -> list[tuple[list[_Mark], tuple[str, int |
     ]
 
 
-def _cut(source: str, column: int, width: int | None, gutter: int, glyphs: Glyphs,
-         at: Location | None = None) -> tuple[Line, int, int]:
+def _cut(
+    source: str, column: int, width: int | None, gutter: int, glyphs: Glyphs, at: Location | None = None
+) -> tuple[Line, int, int]:
     """A source line made fit for the width, how many columns stand before the marked stretch, and how many it takes."""
     column = max(1, min(column, len(source) + 1))
     end = len(source.rstrip()) + 1
@@ -192,4 +199,5 @@ def _wrapped(text: str, width: int | None, indent: int) -> list[str]:
 def _prose(text: str, style: str) -> Line:
     """Text with what stands between backticks made bold."""
     parts = re.split(r"(`[^`]+`)", text)
-    return [(part, f"{style} bold".strip() if part.startswith("`") and len(part) > 2 else style) for part in parts if part]
+    bold = f"{style} bold".strip()
+    return [(part, bold if part.startswith("`") and len(part) > 2 else style) for part in parts if part]

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, TextIO
 
+import msgspec
+
 from torchlint.findings import Finding
 from torchlint.report import Context
 from torchlint.report.frame import ASCII, Glyphs, Line, layout
@@ -44,7 +46,7 @@ def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
 
 def _glyphs(out: TextIO) -> Glyphs:
     try:
-        "".join(getattr(Glyphs(), name) for name in Glyphs.__struct_fields__).encode(getattr(out, "encoding", None) or "utf-8")
+        "".join(msgspec.structs.astuple(Glyphs())).encode(getattr(out, "encoding", None) or "utf-8")
     except (UnicodeEncodeError, LookupError):
         return ASCII
     return Glyphs()
@@ -57,7 +59,10 @@ def _summary(findings: Sequence[Finding], context: Context) -> Line:
             return [(f"No mistakes found in what could be judged of {files}.", "yellow")]
         return [(f"No mistakes found in {files}.", "bold green")]
     counts = Counter(finding.severity.value for finding in findings)
-    parts = [(f"{counts[word]} {word}{'' if counts[word] == 1 else 's'}", colour) for word, colour in COLOURS.items() if counts[word]]
+    parts = [
+        (f"{counts[word]} {word}{'' if counts[word] == 1 else 's'}", colour)
+        for word, colour in COLOURS.items() if counts[word]
+    ]
     line: Line = [("Found ", "bold")]
     for number, (text, colour) in enumerate(parts):
         if number:

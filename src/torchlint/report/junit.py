@@ -27,7 +27,9 @@ def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
             at = finding.location
             case = ElementTree.SubElement(suite, "testcase", name=f"{finding.code} {finding.name}",
                                           classname=_text(filename), line=str(at.row), column=str(at.column))
-            failure = ElementTree.SubElement(case, "failure", message=_text(finding.message), type=finding.severity.value)
+            failure = ElementTree.SubElement(
+                case, "failure", message=_text(finding.message), type=finding.severity.value
+            )
             lines = [f"{place(at)}: {finding.code} {finding.message}"]
             lines += [f"{place(item.location)}: {item.message}" for item in finding.related]
             lines += [f"help: {finding.help}"] if finding.help else []
