@@ -3,6 +3,7 @@
 import gc
 import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import threading
@@ -372,3 +373,8 @@ def test_memory_is_looked_after_in_long_runs(tmp_path, fake_engine, monkeypatch)
     write(tmp_path, {"a.py": "x = 1\n" * 3, "b.py": "x = 1\n" * 3})
     run(tmp_path)
     assert len(collected) == 2
+
+
+def test_orders_travel_to_processes_that_are_not_forked():
+    order = Order(tuple(KNOWN), (2, 6), ("/x",))
+    assert pickle.loads(pickle.dumps(order)) == order
