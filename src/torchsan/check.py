@@ -22,7 +22,7 @@ class Check:
     """Hears events and says what it found. One object per watch.
 
     Methods named `before_<event>` and `on_<event>` (dots become underscores: `before_optimizer_step`) are told the event
-    before and after it happens. `start` is called when the watch starts, `finish` when it ends.
+    before and after it happens; `ledger` tells what is known of each optimizer's step so far. `start` is called when the watch starts, `finish` when it ends.
 
     Class attributes: `numbers`, the pitfalls it can find; `level`, the least level at which it runs ("default",
     "thorough"; "memory" checks run at that level alone). The first line of the docstring stands in for a page's message.
@@ -33,11 +33,7 @@ class Check:
 
     def __init__(self, watch: Watch):
         self.watch = watch
-
-    @property
-    def ledger(self) -> Any:
-        """What is known of each optimizer's step so far: `torchsan.ledger.Ledger`."""
-        return self.watch.ledger
+        self.ledger = watch.ledger
 
     def start(self) -> None:
         """The watch starts."""

@@ -21,8 +21,10 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import Any
 
+from torchlint import vocabulary
 from torchsan.deliver import SanError
 from torchsan.where import Where, here
 
@@ -57,8 +59,9 @@ class Event:
 
     def let_go(self) -> None:
         """Hold nothing of the program any longer."""
-        for key in _HELD & self.__dict__.keys():
-            del self.__dict__[key]
+        own = self.__dict__
+        for key in _HELD.get(self.name, _HELD[""]):
+            own.pop(key, None)
         try:
             self._subject = weakref.ref(self._subject)
         except TypeError:
@@ -72,10 +75,16 @@ class Event:
         return None
 
 
-# What probes put on events that belongs to the program. Handlers must not put more of its tensors there.
-_HELD = frozenset(
-    "args batch child error input inputs kwargs loss optimizer output parameter result roots scaled target".split()
-)
+# What probes put on events that belongs to the program, for the events of every step by name. Handlers must not put more
+# of the program's tensors there.
+_HELD: dict[str, tuple[str, ...]] = {
+    "": tuple("args batch child error input inputs kwargs loss optimizer output parameter result roots scaled target".split()),
+    "backward": ("roots", "inputs"),
+    "forward": ("args", "kwargs", "output"),
+    "loss": ("input", "target", "args", "kwargs", "result", "error"),
+    "optimizer.step": (),
+    "optimizer.zero_grad": (),
+}
 
 
 class _Local(threading.local):
@@ -85,8 +94,8 @@ class _Local(threading.local):
 _local = _Local()
 _lock = threading.RLock()
 _listeners: list[Any] = []  # watches that are running, in the order they started
-_before: dict[str, list[tuple[Any, Callable[[Event], None]]]] = {}
-_after: dict[str, list[tuple[Any, Callable[[Event], None]]]] = {}
+_before: dict[str, tuple[tuple[Any, Callable[[Event], None]], ...]] = {}
+_after: dict[str, tuple[tuple[Any, Callable[[Event], None]], ...]] = {}
 
 
 def listening() -> bool:
@@ -105,24 +114,36 @@ def refresh() -> None:
     after: dict[str, list] = {}
     for watch in _listeners:
         for check in watch.checks:
-            for attribute in dir(type(check)):
-                table = before if attribute.startswith("before_") else after if attribute.startswith("on_") else None
-                if table is not None:
-                    heard = attribute.split("_", 1)[1]
-                    table.setdefault(heard, []).append((check, getattr(check, attribute)))
+            for method, table, name in _heard(type(check)):
+                (before if table == "before" else after).setdefault(name, []).append((check, getattr(check, method)))
             for name, handler in getattr(check, "hears", {}).items():
-                after.setdefault(name.replace(".", "_"), []).append((check, handler))
+                after.setdefault(name, []).append((check, handler))
     with _lock:
         for old, new in ((_before, before), (_after, after)):
             old.clear()
-            old.update(new)
+            old.update({name: tuple(handlers) for name, handlers in new.items()})
+
+
+_NAMES = {name.replace(".", "_"): name for name in vocabulary.EVENTS}
+
+
+@lru_cache(maxsize=None)
+def _heard(cls: type) -> tuple[tuple[str, str, str], ...]:
+    """The handlers of a class of checks: method, "before" or "on", name of the event."""
+    found = []
+    for method in dir(cls):
+        table, _, event = method.partition("_")
+        if table in ("before", "on") and event:
+            if event not in _NAMES:
+                raise TypeError(f"{cls.__name__}.{method}: no event is called {event!r}")
+            found.append((method, table, _NAMES[event]))
+    return tuple(found)
 
 
 def begin(name: str, subject: Any, /, **info: Any) -> Event | None:
     """An event starts: tells it to those who want to know before, and gives it back for `end`. None: nobody listens."""
-    key = name.replace(".", "_")
-    first = _before.get(key)
-    if (first is None and key not in _after) or _local.quiet:
+    first = _before.get(name)
+    if (first is None and name not in _after) or _local.quiet:
         return None
     event = Event(name, subject, info)
     if first is not None:
@@ -133,7 +154,7 @@ def begin(name: str, subject: Any, /, **info: Any) -> Event | None:
 def end(event: Event | None) -> None:
     """The event is over: tells it to those who want to know after. Does nothing with None."""
     if event is not None:
-        heard = _after.get(event.name.replace(".", "_"))
+        heard = _after.get(event.name)
         if heard is not None and not _local.quiet:
             _tell(heard, event)
         event.let_go()
@@ -154,12 +175,12 @@ def quiet() -> Iterator[None]:
         _local.quiet -= 1
 
 
-def _tell(heard: list[tuple[Any, Callable[[Event], None]]], event: Event) -> None:
+def _tell(heard: tuple[tuple[Any, Callable[[Event], None]], ...], event: Event) -> None:
     # What a handler does itself (a look at a value, a replay) must not come back as events.
     with _lock:
         _local.quiet += 1
         try:
-            for check, handler in tuple(heard):
+            for check, handler in heard:
                 try:
                     handler(event)
                 except SanError:

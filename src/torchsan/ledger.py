@@ -89,6 +89,7 @@ class Ledger:
     def __init__(self, watch: Any):
         self.watch = watch
         self.accounts: dict[int, Account] = {}
+        self._living: list[Account] = []
         self.scaled: tuple[weakref.ref, Event] | None = None
         self.last_forward: Event | None = None
         self._steps_before = 0
@@ -100,17 +101,19 @@ class Ledger:
     def account(self, optimizer: Optimizer) -> Account:
         """The account of `optimizer`, opened where there is none."""
         account = self.accounts.get(id(optimizer))
-        if account is None or account.optimizer is not optimizer:
+        if account is None or account._optimizer() is not optimizer:
             account = self.accounts[id(optimizer)] = Account(optimizer)
+            self._living = [a for a in self.accounts.values() if a.optimizer is not None]
         return account
 
     def __iter__(self) -> Iterator[Account]:
         """Accounts of living optimizers."""
-        for key, account in list(self.accounts.items()):
-            if account.optimizer is None:
-                del self.accounts[key]
-            else:
-                yield account
+        for account in self._living:
+            if account._optimizer() is None:
+                self.accounts = {key: a for key, a in self.accounts.items() if a.optimizer is not None}
+                self._living = list(self.accounts.values())
+                break
+        return iter(self._living)
 
     def of(self, params: Iterable[torch.Tensor]) -> list[Account]:
         """The accounts that hold any of `params`."""

@@ -1,0 +1,65 @@
+"""Whole programs under a watch: sound ones are silent, broken ones are found on the marked lines, and watching changes
+no number, for either."""
+
+from __future__ import annotations
+
+import warnings
+
+import pytest
+import torch
+
+import torchsan
+from tests.torchsan.conftest import FIXTURES, load
+
+SOUND = sorted((FIXTURES / "sound").glob("*.py"))
+BROKEN = sorted((FIXTURES / "broken").glob("*.py"))
+
+
+def outcome(path, watched, level="default"):
+    """Losses of a program, the random state after it, and all parameters and gradients that it left in tensors."""
+    torch.manual_seed(1234)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        module = load(path)
+        if not watched:
+            losses = module.main()
+        else:
+            with torchsan.watch(on_finding="collect", level=level, select="ALL") as san:
+                losses = module.main()
+            assert not san.off, san.off
+    return losses, torch.get_rng_state()
+
+
+def same(a, b):
+    """Bit for bit, NaN included."""
+    return torch.equal(
+        torch.tensor(a, dtype=torch.float64).view(torch.int64), torch.tensor(b, dtype=torch.float64).view(torch.int64)
+    )
+
+
+@pytest.mark.parametrize("level", ["default", "thorough"])
+@pytest.mark.parametrize("path", SOUND, ids=lambda path: path.stem)
+def test_sound_programs_are_silent(run, path, level):
+    ran = run(path, level=level)
+    assert ran.error is None
+    assert not ran.findings, ran.san.report()
+
+
+@pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.stem)
+def test_broken_programs_are_found(run, path):
+    ran = run(path)
+    assert ran.marked, "the program marks no line"
+    assert ran.lines == ran.marked, ran.san.report()
+
+
+@pytest.mark.parametrize("path", [*SOUND, *BROKEN], ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_numbers_stay_the_same(path):
+    try:
+        bare, state = outcome(path, False)
+    except Exception as error:
+        with pytest.raises(type(error)):
+            outcome(path, True)
+        return
+    watched, watched_state = outcome(path, True)
+    assert same(bare, watched)
+    assert torch.equal(state, watched_state)
