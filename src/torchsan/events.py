@@ -40,10 +40,10 @@ class Event:
     count = 0
 
     def __init__(self, name: str, subject: Any, info: dict[str, Any]):
+        self._where: Where | None = None
         self.__dict__.update(info)
         self.name = name
         self._subject = subject
-        self._where: Where | None = None
         Event.count = self.number = Event.count + 1
 
     @property
