@@ -537,7 +537,15 @@ class Calls(TorchCalls):
         self.emit("readout", args[0] if args else None, node, name="float")
         return Opaque("", "call", tags=frozenset({"number"}))
 
-    builtin_float = builtin_int = builtin_len = builtin_bool = builtin_round = builtin_hasattr = builtin_id = _number
+    def builtin_float(self, args, kwargs, node) -> Value:
+        if len(args) == 1 and isinstance(args[0], Const) and isinstance(args[0].value, (str, int, float)):
+            try:
+                return Const(float(args[0].value))
+            except (ValueError, OverflowError):
+                pass
+        return self._number(args, kwargs, node)
+
+    builtin_int = builtin_len = builtin_bool = builtin_round = builtin_hasattr = builtin_id = _number
     builtin_str = builtin_repr = builtin_format = builtin_type = _number
 
     def builtin_print(self, args, kwargs, node) -> Value:

@@ -325,7 +325,7 @@ class Expressions:
                 return self.sequence(left.kind, [*one.known, *two.known], node, one.open or two.open)
         sides = (left, right)
         flows, parts = union_of(s.flows for s in sides), union_of(
-            frozenset({s}) | s.parts for s in sides if isinstance(s, (Opaque, Union))
+            frozenset({s, *alternatives(s)}) | s.parts for s in sides if isinstance(s, (Opaque, Union))
         )
         tensors = [alt for side in sides for alt in alternatives(side) if isinstance(alt, Tensor)]
         if tensors:
@@ -804,7 +804,7 @@ class Expressions:
                 self.store.set(alt, f"[{key.value!r}]", value)
             if isinstance(alt, Tensor):
                 self.emit("inplace", alt, node, method="[]=", value=value)
-                if alt.name and value.flows:
+                if value.flows:
                     changed = alt.with_(None, graph=True)
                     changed.flows = union_of((alt.flows, value.flows))
                     if type(target.value) is cst.Name:

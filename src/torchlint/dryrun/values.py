@@ -82,8 +82,8 @@ class Tensor(Opaque):
         self.sites: dict[str, Site] = sites or {}
 
     def with_(self, site: Site | None = None, **traits: Any) -> Tensor:
-        """A tensor computed from this one with some traits set (None takes one away)."""
-        new = Tensor(self.name, "op", site or self.site, self.flows, self.parts | {self}, self, dict(self.traits),
+        """A tensor computed from this one with some traits set (None takes one away); it has no name yet."""
+        new = Tensor("", "op", site or self.site, self.flows, self.parts | {self}, self, dict(self.traits),
                      dict(self.sites))
         for key, value in traits.items():
             if value is None:

@@ -227,7 +227,7 @@ class TorchCalls(Methods):
                 traits["graph"] = True
             if items:
                 self.emit_mix(node, tuple(items))
-            return Tensor(last, "op", self.site(node), flows, parts, None, traits, sites)
+            return Tensor("", "op", self.site(node), flows, parts, None, traits, sites)
         if last in effects.ACTIVATIONS and (name.startswith(FUNCTIONAL) or name.count(".") == 1):
             return self.activated(effects.ACTIVATIONS[last], first, node, flows, parts)
         if last in effects.KEEPS and first is not None:
@@ -308,7 +308,7 @@ class TorchCalls(Methods):
             traits["maybe0"] = True
         if traits["device"] is None:
             del traits["device"]
-        return Tensor(last, "made", site, NOTHING, NOTHING, args[0] if args else None, traits, sites)
+        return Tensor("", "made", site, NOTHING, NOTHING, args[0] if args else None, traits, sites)
 
     def device_of(self, value: Value | None):
         """What is known of a device argument: its text, or the value itself (two equal values are one device)."""
@@ -338,7 +338,7 @@ class TorchCalls(Methods):
             modules, tensors, complete = self.held(first)
             self.emit("clip", first, node, modules=modules, tensors=tensors, complete=complete, limit=limit, name=last)
             self.consume(first, node)
-            return Tensor(last, "call", self.site(node), NOTHING, NOTHING, None, {"graph": False})
+            return Tensor("", "call", self.site(node), NOTHING, NOTHING, None, {"graph": False})
         if last in ("spectral_norm", "weight_norm", "remove_weight_norm", "remove_spectral_norm"):
             return first if first is not None else Opaque(last, "call")
         if name.startswith("torch.nn.init."):
@@ -362,7 +362,7 @@ class TorchCalls(Methods):
             graph = self.grad_state()[0]
             if graph is not None and any(t.traits.get("graph") for t in tensors):
                 traits["graph"] = bool(graph)
-        return Tensor("loss", "op", self.site(node), flows, parts, None, traits, {"graph": self.site(node)})
+        return Tensor("", "op", self.site(node), flows, parts, None, traits, {"graph": self.site(node)})
 
     # -- modules --------------------------------------------------------------------------------------------------------
 
@@ -402,7 +402,7 @@ class TorchCalls(Methods):
                 for item in items.known:
                     value = self.each(real(item), lambda alt, v=value: self.call_value(alt, [v], {}, node))
                 return self.came_from(value, None, flows)
-            return Tensor("output", "op", self.site(node), flows, parts, module, {"graph": True} if grad else {})
+            return Tensor("", "op", self.site(node), flows, parts, module, {"graph": True} if grad else {})
         act = effects.LAYER_ACTIVATIONS.get(name)
         if act is not None:
             made = self.activated(act, first, node, flows, parts)
@@ -419,7 +419,7 @@ class TorchCalls(Methods):
             if not traits and isinstance(first, Tensor) and first.traits.get("graph"):
                 traits["graph"] = True
             self.emit_mix(node, tuple(args), module)
-            return Tensor("output", "op", self.site(node), flows, parts, module, traits, {"graph": self.site(node)})
+            return Tensor("", "op", self.site(node), flows, parts, module, traits, {"graph": self.site(node)})
         if name.startswith("torchvision.models."):
             return Opaque("output", "call", self.site(node), flows, parts, module, frozenset({"logits"}))
         return Opaque("output", "call", self.site(node), flows, parts, module)
@@ -448,7 +448,7 @@ class TorchCalls(Methods):
         if isinstance(value, Union):
             return Union(tuple(self.came_from(alt, event, flows) for alt in value.alts))
         if isinstance(value, Tensor):
-            made = Tensor(value.name, "output", value.site, union_of((value.flows, extra)), value.parts, value, dict(value.traits), dict(value.sites))
+            made = Tensor("", "output", value.site, union_of((value.flows, extra)), value.parts, value, dict(value.traits), dict(value.sites))
             return made
         if isinstance(value, Seq):
             items = self.store.get(value, "[]")

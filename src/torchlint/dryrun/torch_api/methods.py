@@ -285,7 +285,7 @@ class Methods:
             self.emit("scaler.scale", owner, node, value=first)
             if first is None:
                 return Opaque("scaled", "op")
-            made = Tensor("scaled", "op", self.site(node), first.flows, union_of((frozenset({first}), first.parts)), first)
+            made = Tensor("", "op", self.site(node), first.flows, union_of((frozenset({first}), first.parts)), first)
             made.traits["scaled"] = owner
             return made
         if name == "step":
@@ -440,7 +440,7 @@ class Methods:
         if name in ("max", "min", "topk", "sort", "median", "mode") and (args or kwargs):
             return Opaque(name, "call", site, flows, parts, owner)
         if name in ("new", "new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"):
-            return Tensor(name, "made", site, NOTHING, NOTHING, owner, {"graph": False})
+            return Tensor("", "made", site, NOTHING, NOTHING, owner, {"graph": False})
         tensors = [owner, *(alt for value in args for alt in real(value) if isinstance(alt, Tensor))]
         if len(tensors) > 1:
             self.emit_mix(node, tuple(tensors))

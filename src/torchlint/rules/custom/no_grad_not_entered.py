@@ -16,5 +16,8 @@ CONTEXTS = frozenset({"torch.no_grad", "torch.inference_mode", "torch.enable_gra
 def check(view: View) -> Iterator[Report]:
     """`torch.no_grad()` as a statement."""
     for event in view.of("discarded"):
-        if isinstance(event.subject, Instance) and event.subject.kind == "context" and event.subject.type in CONTEXTS:
+        made = event.subject
+        # Made by this very call: `stack.enter_context(torch.no_grad())` gives back one that it has entered.
+        here = isinstance(made, Instance) and made.site is not None and made.site.node is event.site.node
+        if here and made.kind == "context" and made.type in CONTEXTS:
             yield Report(CODE, event.site, {"call": view.call_text(event.site)})
