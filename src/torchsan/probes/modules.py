@@ -5,8 +5,8 @@ hooked call of the thread), `output` afterwards (None where it raised). module.a
 `child`). parameter.create: a module gets a parameter (`name`, `parameter`) while a root's forward runs.
 
 Roots are the modules given to `watch`, and those that register parameters or children while a watch runs (torch's
-official registration hooks tell of them). Hooks are put on when they are about to matter: at the first optimizer built,
-step or backward.
+official registration hooks tell of them). They are hooked when the next optimizer is built, or at the next call of any
+module: a global hook that sees one call and takes itself away tells of that.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ _seen = WeakIds()  # modules that were built, or called, while a watch runs
 _parents = WeakIds()  # of these, the ones that have a parent
 _hooked: dict[int, tuple[nn.Module, list[Any]]] = {}
 _copied = [False]
+_armed: list[Any] = [None]
 
 
 class _Hook:
@@ -109,6 +110,28 @@ def roots() -> list[nn.Module]:
     return [module for module, _ in _hooked.values()]
 
 
+def _arm() -> None:
+    """Hear of the next call of any module."""
+    if _armed[0] is None:
+        _armed[0] = registration.register_module_forward_pre_hook(_next_call)
+
+
+def _disarm() -> None:
+    if _armed[0] is not None:
+        _armed[0].remove()
+        _armed[0] = None
+
+
+def _next_call(module: nn.Module, args: tuple) -> None:
+    if torch.compiler.is_compiling():
+        return
+    _disarm()
+    known = id(module) in _hooked
+    discover()
+    if not known and id(module) in _hooked:
+        _before(module, args, {})  # its own hooks were put on too late for this call
+
+
 def _is_part(module: nn.Module) -> bool:
     """Loss functions and lone layers without anything to learn are no models."""
     return next(module.parameters(), None) is None
@@ -118,6 +141,7 @@ def _on_parameter(module: nn.Module, name: str, parameter: Any) -> None:
     if torch.compiler.is_compiling():
         return
     _seen.add(module)
+    _arm()
     if _state.depth and parameter is not None:
         happened("parameter.create", module, name=name, parameter=parameter)
 
@@ -126,6 +150,7 @@ def _on_module(module: nn.Module, name: str, child: Any) -> None:
     if torch.compiler.is_compiling():
         return
     _seen.add(module)
+    _arm()
     if isinstance(child, nn.Module):
         happened("module.add", module, name=name, child=child)
         _parents.add(child)
@@ -164,10 +189,11 @@ _before_hook, _after_hook = _Hook(_before), _Hook(_after)
 
 
 def _take_down() -> None:
+    _disarm()
     for module, handles in list(_hooked.values()):
         for handle in handles:
             handle.remove()
-        _strip(module)
+        _strip(module)  # a copy carries hooks of which there are no handles
     if _copied[0]:
         for thing in gc.get_objects():
             if nn.Module in type(thing).__mro__ and "_forward_hooks" in thing.__dict__:
