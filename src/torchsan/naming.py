@@ -1,4 +1,8 @@
-"""What the user calls a thing: the variable or attribute that holds it in the frames that are running."""
+"""What the user calls a thing: the variable or attribute that holds it in the frames that are running.
+
+To be asked only when there is something to report: before Python 3.13, reading a frame's variables leaves a copy of them
+with the frame, which keeps what they hold alive until the frame ends.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,8 @@ _DEPTH = 6  # user frames to look at: further out, a name tells little about the
 
 def name_of(wanted: Any) -> str | None:
     """The shortest expression for `wanted` in the innermost user's frame that has one: "optimizer", "self.opt"."""
+    if wanted is None:
+        return None
     return find(lambda value: value is wanted)
 
 

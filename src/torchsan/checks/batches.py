@@ -41,19 +41,19 @@ class BadBatch(Check):
     def _look(self, given: torch.Tensor, event: Event) -> None:
         with torch.no_grad():
             low, high = (float(value) for value in torch.aminmax(given.detach().float()))
-        name = name_of(given) or "input"
         if not (abs(low) < float("inf") and abs(high) < float("inf")):
             bad = int((~torch.isfinite(given)).sum())
-            self._say(event, name, f"{bad} of {given.numel()} values are NaN or infinite", low, high)
+            self._say(event, given, f"{bad} of {given.numel()} values are NaN or infinite", low, high)
         elif low == high and given.numel() >= _FEW and given.dim() > 1 and given.shape[0] > 1:
             self.constant += 1
             if self.constant > 1:
-                self._say(event, name, f"every value is {low:g}", low, high)
+                self._say(event, given, f"every value is {low:g}", low, high)
         elif low >= 0 and 64 < high <= 255 and given.dim() >= 3 and not _normalises(event.subject):
             if bool((given == given.round()).all()):
-                self._say(event, name, f"whole numbers from {low:g} to {high:g}", low, high)
+                self._say(event, given, f"whole numbers from {low:g} to {high:g}", low, high)
 
-    def _say(self, event: Event, name: str, fact: str, low: float, high: float) -> None:
+    def _say(self, event: Event, given: torch.Tensor, fact: str, low: float, high: float) -> None:
+        name = name_of(given) or "input"
         details = {"min": repr(low), "max": repr(high)}
         self.found(423, event, name=name, model=name_of(event.subject), fact=f"{name}: {fact}", details=details)
 

@@ -114,7 +114,7 @@ class MissingNoGrad(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.open: list[tuple[weakref.ref, list[bool], Event, int, str | None]] = []
+        self.open: list[tuple[weakref.ref, list[bool], Event, int]] = []
         self.unused = 0
 
     def on_forward(self, event: Event) -> None:
@@ -128,8 +128,7 @@ class MissingNoGrad(Check):
         node.metadata["torchsan.unused"] = graph
         node.register_prehook(_marks(graph.used))
         event.where()
-        name = name_of(event.subject) if self.unused + 1 >= _UNUSED or not self.open else None
-        self.open.append((weakref.ref(graph), graph.used, event, self.watch.step, name))
+        self.open.append((weakref.ref(graph), graph.used, event, self.watch.step))
 
     def on_loader_end(self, event: Event) -> None:
         self._sweep(False)
@@ -145,12 +144,13 @@ class MissingNoGrad(Check):
         """Count graphs that are gone, or were overtaken by a step, and that no backward went through."""
         still = []
         for entry in self.open:
-            graph, used, event, step, name = entry
+            graph, used, event, step = entry
             if used[0]:
                 continue
             if graph() is None or last or self.watch.step > step:
                 self.unused += 1
                 if self.unused >= _UNUSED:
+                    name = name_of(event.subject)
                     self.found(202, event, call=f"{name or 'model'}(...)", model=name)
             else:
                 still.append(entry)

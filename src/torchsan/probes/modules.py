@@ -95,7 +95,7 @@ def add(modules: Iterable[nn.Module]) -> None:
 def discover() -> None:
     """Hook the roots among the modules built since the first watch started."""
     if len(_seen) > len(_parents):
-        add([m for m in list(_seen) if m not in _parents and id(m) not in _hooked and not _is_part(m)])
+        add([m for m in _seen if m not in _parents and id(m) not in _hooked and not _is_part(m)])
 
 
 def remove(modules: Iterable[nn.Module]) -> None:
@@ -134,7 +134,10 @@ def _next_call(module: nn.Module, args: tuple) -> None:
 
 def _is_part(module: nn.Module) -> bool:
     """Loss functions and lone layers without anything to learn are no models."""
-    return next(module.parameters(), None) is None
+    try:
+        return next(module.parameters(), None) is None
+    except Exception:  # a class that torch itself cannot walk through
+        return True
 
 
 def _on_parameter(module: nn.Module, name: str, parameter: Any) -> None:

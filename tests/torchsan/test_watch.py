@@ -1,0 +1,378 @@
+"""The watch itself: what it puts in place and takes away, how it is asked for, and that it ends no run and changes none."""
+
+from __future__ import annotations
+
+import copy
+import gc
+import io
+import pickle
+import threading
+import warnings
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.nn.modules import module as registration
+from torch.optim import lr_scheduler
+from torch.optim import optimizer as optim_module
+from torch.utils.data import DataLoader
+from torch.utils.data.dataloader import _BaseDataLoaderIter
+
+import torchsan
+from torchsan import check, events
+from torchsan.options import OptionError
+
+
+def places():
+    """Everything of torch's that a watch may replace or hook."""
+    functions = {
+        "backward": torch.autograd.backward,
+        "grad": torch.autograd.grad,
+        "clip": torch.nn.utils.clip_grad_norm_,
+        "clip_home": torch.nn.utils.clip_grad.clip_grad_norm_,
+        **{name: getattr(F, name) for name in ("cross_entropy", "mse_loss", "nll_loss", "dropout")},
+    }
+    methods = {
+        (cls.__name__, name): cls.__dict__.get(name)
+        for cls, names in {
+            torch.optim.Optimizer: ("__init__", "zero_grad"),
+            nn.Module: ("zero_grad",),
+            torch.amp.GradScaler: ("scale", "unscale_", "step", "update"),
+            DataLoader: ("__iter__",),
+            _BaseDataLoaderIter: ("__next__",),
+            lr_scheduler.LRScheduler: ("step", "__init__"),
+            lr_scheduler.OneCycleLR: ("step",),
+            lr_scheduler.ReduceLROnPlateau: ("step",),
+        }.items()
+        for name in names
+    }
+    hooks = [
+        len(table)
+        for table in (
+            optim_module._global_optimizer_pre_hooks,
+            optim_module._global_optimizer_post_hooks,
+            registration._global_forward_pre_hooks,
+            registration._global_forward_hooks,
+            registration._global_parameter_registration_hooks,
+            registration._global_module_registration_hooks,
+        )
+    ]
+    return functions, methods, hooks
+
+
+def hooks_of(model):
+    return [(len(m._forward_pre_hooks), len(m._forward_hooks), len(m._backward_hooks)) for m in model.modules()]
+
+
+def small():
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Dropout(0.1), nn.Linear(8, 2))
+
+
+def train(model, steps=3, zero=True):
+    optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+    for _ in range(steps):
+        loss = F.cross_entropy(model(torch.randn(8, 4)), torch.randint(0, 2, (8,)))
+        if zero:
+            optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return loss.item()
+
+
+@pytest.fixture
+def untouched():
+    before = places()
+    yield
+    assert places() == before
+    assert not events.listening()
+
+
+@pytest.mark.usefixtures("untouched")
+class TestTakenDown:
+    def test_after_a_run(self):
+        model = small()
+        before = hooks_of(model)
+        with torchsan.watch(model, on_finding="collect"):
+            assert hooks_of(model) != before
+            train(model)
+        assert hooks_of(model) == before
+        assert not any("torchsan" in key for p in model.parameters() for key in vars(p))
+
+    @pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit])
+    def test_after_an_exception(self, error):
+        model = small()
+        before = hooks_of(model)
+        with pytest.raises(error):
+            with torchsan.watch(model, on_finding="collect"):
+                train(model)
+                raise error
+        assert hooks_of(model) == before
+
+    def test_after_an_exception_inside_forward_and_backward(self):
+        class Bad(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(2, 2)
+
+            def forward(self, x):
+                raise ArithmeticError
+
+        with torchsan.watch(on_finding="collect") as san:
+            model = Bad()
+            for _ in range(2):
+                with pytest.raises(ArithmeticError):
+                    model(torch.ones(1, 2))
+            train(small())
+        assert not san.off
+        assert hooks_of(model) == [(0, 0, 0)] * 2
+
+    def test_nested_and_crossing(self):
+        a, b = small(), small()
+        outer, inner = torchsan.watch(a, on_finding="collect"), torchsan.watch(b, on_finding="collect")
+        outer.start()
+        inner.start()
+        train(b, zero=False)
+        outer.stop()
+        assert hooks_of(a) == [(0, 0, 0)] * 5
+        train(b, zero=False)
+        inner.stop()
+        assert [f.code for f in outer.findings] == ["TS101"]
+        assert [f.code for f in inner.findings] == ["TS101"]
+        assert hooks_of(b) == [(0, 0, 0)] * 5
+
+    def test_same_watch_twice(self):
+        model = small()
+        san = torchsan.watch(model, on_finding="collect")
+        with san:
+            with san:
+                train(model)
+            assert events.listening()
+        with san:
+            train(model)
+        san.stop()
+
+    def test_copies_of_a_watched_model(self):
+        model = small()
+        with torchsan.watch(model, on_finding="collect"):
+            called, kept = copy.deepcopy(model), copy.deepcopy(model)
+            called(torch.randn(2, 4))
+            whole = pickle.loads(pickle.dumps(model))
+            file = io.BytesIO()
+            torch.save(model, file)
+        for other in (called, kept, whole):
+            assert hooks_of(other) == [(0, 0, 0)] * 5
+        file.seek(0)
+        loaded = torch.load(file, weights_only=False)
+        loaded(torch.randn(2, 4))
+
+    def test_modules_found_meanwhile(self):
+        with torchsan.watch(on_finding="collect") as san:
+            model = small()
+            train(model)
+            assert model in san.modules()
+        assert hooks_of(model) == [(0, 0, 0)] * 5
+
+    def test_names_imported_early(self):
+        import tests.torchsan.early as early
+
+        original = early.ce
+        with torchsan.watch(on_finding="collect") as san:
+            assert early.ce is not original
+            early.train()
+        assert early.ce is original
+        assert [f.code for f in san.findings] == ["TS301"]
+
+    def test_nothing_is_kept_alive(self):
+        import weakref
+
+        with torchsan.watch(on_finding="collect"):
+            model = small()
+            train(model)
+            ref = weakref.ref(model)
+            outputs = weakref.ref(model(torch.randn(2, 4)))
+            gc.collect()
+            assert outputs() is None
+            del model
+        gc.collect()
+        assert ref() is None
+
+
+def test_numbers_gradients_and_states_stay_the_same():
+    def run(watched):
+        model = small()
+        optimizer = torch.optim.AdamW(model.parameters(), lr=1e-2)
+        san = torchsan.watch(model, on_finding="collect", level="thorough", select="ALL")
+        if watched:
+            san.start()
+        for _ in range(5):
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(torch.randn(8, 4)), torch.randint(0, 2, (8,)))
+            loss.backward()
+            nn.utils.clip_grad_norm_(model.parameters(), 0.5)
+            optimizer.step()
+        san.stop()
+        state = [v for s in optimizer.state.values() for v in s.values()]
+        return [loss.detach(), *model.parameters(), *(p.grad for p in model.parameters()), *state, torch.get_rng_state()]
+
+    for a, b in zip(run(False), run(True)):
+        assert torch.equal(a, b)
+
+
+def test_warns_at_the_users_line_once():
+    with pytest.warns(torchsan.SanWarning, match="TS101") as caught:
+        with torchsan.watch():
+            train(small(), steps=5, zero=False)
+    assert [w.filename for w in caught if w.category is torchsan.SanWarning] == [__file__]
+
+
+def test_warnings_as_errors_end_no_run(capsys):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with torchsan.watch(on_finding="warn"):
+            train(small(), zero=False)
+    assert "TS101" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("untouched")
+def test_raises_when_asked():
+    with pytest.raises(torchsan.SanError, match="TS101") as caught:
+        with torchsan.watch(on_finding="raise"):
+            train(small(), zero=False)
+    assert caught.value.finding.number == 101
+
+
+def test_callable_and_counts():
+    seen = []
+    with torchsan.watch(on_finding=seen.append) as san:
+        train(small(), steps=5, zero=False)
+    assert [f.code for f in seen] == ["TS101"]
+    assert san.findings[0].count == 4
+    assert san.findings[0].step == 1
+    assert "TS101" in san.report() and "4 times, first at step 1" in san.report()
+
+
+def test_a_callable_that_fails_ends_no_run(capsys):
+    def bad(finding):
+        raise ValueError("mine")
+
+    with torchsan.watch(on_finding=bad):
+        train(small(), zero=False)
+    assert "mine" in capsys.readouterr().err
+
+
+def test_decorator():
+    san = torchsan.watch(on_finding="collect")
+
+    @san
+    def job():
+        return train(small(), zero=False)
+
+    job()
+    assert [f.code for f in san.findings] == ["TS101"]
+
+
+def test_a_check_that_fails_is_switched_off_and_said_once(capsys, monkeypatch):
+    class Faulty(check.Check):
+        """Never works."""
+
+        numbers = (999,)
+        calls = 0
+
+        def on_backward(self, event):
+            Faulty.calls += 1
+            raise ZeroDivisionError("of mine")
+
+    known = check.known()
+    monkeypatch.setattr("torchsan.watcher.known", lambda: (*known, Faulty))
+    with torchsan.watch(on_finding="collect") as san:
+        train(small(), steps=4, zero=False)
+    assert Faulty.calls == 1
+    assert capsys.readouterr().err.count("Faulty") == 1
+    assert [f.code for f in san.findings] == ["TS101"]
+    assert "Faulty" in san.report()
+
+
+def test_select_and_ignore():
+    for options, found in (
+        ({"select": "TS102"}, []),
+        ({"select": "TS1"}, ["TS101"]),
+        ({"select": "101,TS201"}, ["TS101"]),
+        ({"select": ["correctness"]}, ["TS101"]),
+        ({"ignore": "missing-zero-grad"}, []),
+        ({"ignore": ["TS1"], "select": ["TS101", "correctness"]}, ["TS101"]),
+    ):
+        with torchsan.watch(on_finding="collect", **options) as san:
+            train(small(), zero=False)
+        assert [f.code for f in san.findings] == found, options
+
+
+def test_options_from_outside(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "pyproject.toml").write_text('[tool.torchsan]\nlevel = "thorough"\nignore = ["TS101"]\n', encoding="utf-8")
+    assert torchsan.watch().options.level == "thorough"
+    monkeypatch.setenv("TORCHSAN_OPTIONS", "ignore=TS102,TS103:on-finding=collect")
+    options = torchsan.watch(level="default").options
+    assert (options.level, options.ignore, options.on_finding) == ("default", ("TS102", "TS103"), "collect")
+
+
+@pytest.mark.parametrize("text", ["levl=thorough", "level=thorogh", "thorough", "on_finding=shout"])
+def test_wrong_options_are_errors(monkeypatch, text):
+    monkeypatch.setenv("TORCHSAN_OPTIONS", text)
+    with pytest.raises(OptionError, match="TORCHSAN_OPTIONS"):
+        torchsan.watch()
+
+
+def test_wrong_arguments():
+    with pytest.raises(TypeError, match="modules and optimizers"):
+        torchsan.watch(3)
+
+
+def test_threads():
+    with torchsan.watch(on_finding="collect") as san:
+        threads = [threading.Thread(target=train, args=(small(), 20)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert not san.off
+    assert not san.findings, san.report()
+
+
+def test_unhashable_modules_and_strange_classes():
+    class Odd(nn.Linear):
+        __hash__ = None
+
+        def __eq__(self, other):
+            raise RuntimeError("do not compare me")
+
+    with torchsan.watch(on_finding="collect") as san:
+        model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+        odd = Odd(4, 2)
+        train(model)
+        odd(torch.randn(1, 4))
+    assert not san.off
+
+
+def test_scripted_model():
+    with torchsan.watch(on_finding="collect") as san:
+        model = small()
+        scripted = torch.jit.script(small())
+        train(scripted)
+        train(model)
+    assert not san.off
+
+
+@pytest.mark.parametrize("wrap", ["function", "in place"])
+def test_compiled_model(wrap):
+    with torchsan.watch(on_finding="collect") as san:
+        model = small()
+        if wrap == "function":
+            compiled = torch.compile(model, backend="eager")
+        else:
+            compiled = model
+            model.compile(backend="eager")
+        train(compiled, zero=False)
+    assert not san.off
+    assert [f.code for f in san.findings] == ["TS101"], san.report()
