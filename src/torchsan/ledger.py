@@ -27,7 +27,7 @@ class Account:
             "clip", "unscale", "step", "scheduler.step", "scale" (its last backward's loss was scaled by that event).
         reached: indices into `params` that the last backward gave a gradient to.
         backwards: how many backward passes reached it since its last step, and in all.
-        tampered: gradients were changed in place by something unknown between the last backward and now.
+        grads, versions: the gradients and their versions after the last backward, clip or unscale.
     """
 
     def __init__(self, optimizer: Optimizer):
@@ -40,7 +40,8 @@ class Account:
         self.reached: tuple[int, ...] = ()
         self.backwards = 0
         self.backwards_in_all = 0
-        self.marks: list[tuple[Any, int]] = []
+        self.grads: list[Any] = []
+        self.versions: list[int] = []
         self.had_state = bool(optimizer.state)
         self.refresh()
 
@@ -58,7 +59,7 @@ class Account:
             self._groups = total
             self.params = [p for group in optimizer.param_groups for p in group["params"]]
             self.ids = {id(p) for p in self.params}
-            self.marks = []
+            self.grads, self.versions = [], []
 
     def number(self, kind: str) -> int:
         """When the last event of `kind` was, as its event number; 0 for never."""
@@ -67,20 +68,34 @@ class Account:
 
     def mark(self) -> None:
         """Remember every gradient and its version."""
-        marks = []
-        for p in self.params:
-            grad = p.grad
-            marks.append((grad, 0 if grad is None else grad._version))
-        self.marks = marks
+        grads = self.grads = [p.grad for p in self.params]
+        self.versions = [-1 if grad is None else grad._version for grad in grads]
 
-    def changed(self) -> tuple[int, ...]:
-        """Indices of the parameters whose gradient is another one, or was written to, since `mark`."""
-        found = []
-        for index, (p, (old, version)) in enumerate(zip(self.params, self.marks)):
-            grad = p.grad
-            if grad is not None and (grad is not old or grad._version != version):
-                found.append(index)
-        return tuple(found)
+    def compare(self) -> tuple[int, ...]:
+        """Indices of the parameters whose gradient is another one, or was written to, since `mark`; marks anew."""
+        old, versions = self.grads, self.versions
+        self.mark()
+        if len(old) != len(self.grads):  # parameters were added meanwhile
+            return tuple(i for i, grad in enumerate(self.grads) if grad is not None)
+        return tuple(
+            [
+                i
+                for i, (grad, version) in enumerate(zip(self.grads, self.versions))
+                if grad is not None and (grad is not old[i] or version != versions[i])
+            ]
+        )
+
+    def changed_since(self) -> bool:
+        """Whether a gradient was replaced or written to since the last backward, clip or unscale."""
+        return any(
+            p.grad is not None and (p.grad is not grad or p.grad._version != version)
+            for p, grad, version in zip(self.params, self.grads, self.versions)
+        )
+
+    def forget(self) -> None:
+        """Hold no gradient that the program has let go: its memory is needed for the next forward."""
+        if any([p.grad is not grad for p, grad in zip(self.params, self.grads)]):
+            self.grads, self.versions = [], []
 
 
 class Ledger:
@@ -141,6 +156,9 @@ class Ledger:
         if event.depth == 0 and event.grad:
             self.last_forward = event
             event.where()
+            for account in self._living:
+                if account.grads:
+                    account.forget()
 
     def before_backward(self, event: Event) -> None:
         self.watch.discover()
@@ -152,7 +170,7 @@ class Ledger:
         event.where()
         event.reached = []
         for account in self:
-            account.reached = account.changed()
+            account.reached = account.compare()
             if account.reached:
                 account.backwards += 1
                 account.backwards_in_all += 1
@@ -161,7 +179,6 @@ class Ledger:
                     account.last["scale"] = event.scale
                 else:
                     account.last.pop("scale", None)
-                account.mark()
                 event.reached.append(account)
 
     def before_optimizer_zero_grad(self, event: Event) -> None:
@@ -171,6 +188,7 @@ class Ledger:
     def on_optimizer_zero_grad(self, event: Event) -> None:
         for account in self.touched(event.subject):
             account.last["zero_grad"] = event
+            account.forget()
 
     def touched(self, subject: Any) -> list[Account]:
         """The accounts whose gradients `subject` (an optimizer or a module) clears."""

@@ -36,7 +36,8 @@ class Clipping(Check):
         for account in waiting:
             scale = account.last.get("scale")
             if scale is not None and account.number("unscale") < account.number("backward"):
-                if not self._rescaled(account):
+                # Changed by hand since the backward: divided by the scale, it may be.
+                if not account.changed_since():
                     self.found(
                         703,
                         event,
@@ -56,14 +57,6 @@ class Clipping(Check):
             optimizer=name_of(account.optimizer),
             fact="these gradients have been used already",
             related=((account.last["step"], "the step that used them"),),
-        )
-
-    @staticmethod
-    def _rescaled(account: Any) -> bool:
-        """The user changed the gradients since the backward: divided by the scale by hand, it may be."""
-        return any(
-            p.grad is not None and (p.grad is not grad or p.grad._version != version)
-            for p, (grad, version) in zip(account.params, account.marks)
         )
 
     def on_clip(self, event: Event) -> None:

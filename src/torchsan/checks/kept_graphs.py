@@ -19,6 +19,7 @@ from torchsan.naming import find
 from torchsan.where import Where, here
 
 _ALIVE = 4  # graphs of earlier backward passes, one more at each of them: truncated BPTT keeps fewer, and no more
+_FIRST, _EVERY = 32, 4  # backward passes that are marked: the first ones, then one in so many
 _KEY = "torchsan.kept"
 
 
@@ -35,8 +36,12 @@ class KeptGraphs(Check):
         super().__init__(watch)
         self.tokens: list[weakref.ref] = []
         self.history: list[int] = []
+        self.backwards = 0
 
     def on_backward(self, event: Event) -> None:
+        self.backwards += 1
+        if self.backwards > _FIRST and self.backwards % _EVERY:
+            return
         node = getattr(event.subject, "grad_fn", None)
         if node is None or event.retain_graph or event.create_graph:
             return

@@ -33,15 +33,17 @@ class NonFiniteLoss(Check):
             self._look(event.subject, event, scaled=False)
 
     def _look(self, loss: Any, event: Event, scaled: bool) -> None:
-        if not isinstance(loss, torch.Tensor) or loss.numel() != 1 or not loss.is_floating_point():
+        if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
             return
-        if loss.device.type == "cpu":
+        if loss.is_cpu:
             value = loss.item()
             if not math.isfinite(value):
                 self._say(value, event.where(), self.watch.step, scaled, name_of(loss))
             elif scaled:
                 self.in_a_row = 0
         else:
+            if not loss.is_floating_point():
+                return
             told = functools.partial(self._late, event.where(), self.watch.step, scaled)
             self.watch.late.ask(self, loss.detach(), told)
 

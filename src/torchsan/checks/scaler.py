@@ -19,6 +19,16 @@ def autocast_dtype(device: str) -> torch.dtype | None:
         return None
 
 
+# One call that tells that no device type has autocast on, where torch has it.
+_any_autocast = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
+
+
+def _float16(module: torch.nn.Module) -> bool:
+    """Whether a forward of `module` runs in float16 by autocast."""
+    parameter = next(module.parameters(), None)
+    return autocast_dtype("cpu" if parameter is None else parameter.device.type) is torch.float16
+
+
 class BackwardInAutocast(Check):
     """Backward runs inside autocast."""
 
@@ -26,7 +36,7 @@ class BackwardInAutocast(Check):
 
     def before_backward(self, event: Event) -> None:
         root = event.subject
-        if isinstance(root, torch.Tensor):
+        if _any_autocast() and isinstance(root, torch.Tensor):
             dtype = autocast_dtype(root.device.type)
             if dtype is not None:
                 self.found(701, event, loss=name_of(root), fact=f"autocast to {str(dtype).removeprefix('torch.')}")
@@ -44,9 +54,7 @@ class Unscaled(Check):
 
     def before_forward(self, event: Event) -> None:
         if event.depth == 0 and event.grad:
-            parameter = next(event.subject.parameters(), None)
-            device = "cpu" if parameter is None else parameter.device.type
-            self.forward = event if autocast_dtype(device) is torch.float16 else None
+            self.forward = event if _any_autocast() and _float16(event.subject) else None
 
     def on_backward(self, event: Event) -> None:
         forward = self.forward
@@ -123,11 +131,8 @@ class ScalerSteps(Check):
             return
         if account.number("unscale") > account.number("backward"):
             return  # unscaled on purpose: the gradients are right, only an overflow would go unseen
-        if any(
-            p.grad is not None and (p.grad is not grad or p.grad._version != version)
-            for p, (grad, version) in zip(account.params, account.marks)
-        ):
-            return  # changed by hand since the backward
+        if account.changed_since():
+            return  # divided by hand, it may be
         self.found(
             705,
             event,

@@ -66,6 +66,20 @@ class StaleGradients(Check):
                     del state.grads[index]
         self.candidates = []
 
+    def on_optimizer_zero_grad(self, event: Event) -> None:
+        for account in self.ledger.touched(event.subject):
+            state = self.states.get(id(account))
+            if state is not None and state.grads:
+                state.keep_unchanged(account.params)
+
+    def before_forward(self, event: Event) -> None:
+        # Gradients that the program has let go of must not be held by us while the next forward needs the memory.
+        if event.grad and not event.depth:
+            for account in self.ledger:
+                state = self.states.get(id(account))
+                if state is not None and state.grads:
+                    state.keep_unchanged(account.params)
+
     def before_clip(self, event: Event) -> None:
         self._check_point()
 

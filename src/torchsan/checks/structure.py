@@ -10,6 +10,7 @@ from torch import nn
 from torchsan.check import Check
 from torchsan.events import Event
 from torchsan.naming import name_of
+from torchsan.probes import modules
 from torchsan.source import assigned, follows_device, methods_that_use, users_class
 from torchsan.weak import WeakIds
 
@@ -24,9 +25,12 @@ class Unregistered(Check):
     def __init__(self, watch: Any):
         super().__init__(watch)
         self.looked = WeakIds()
+        self.count = -1
 
     def on_backward(self, event: Event) -> None:
-        self._all()
+        if self.count != modules.count():
+            self.count = modules.count()
+            self._all()
 
     def finish(self) -> None:
         self._all()

@@ -23,6 +23,9 @@ class Targets(Check):
         self.calls = 0
 
     def before_loss(self, event: Event) -> None:
+        target = event.target
+        if isinstance(target, torch.Tensor) and target.dtype is torch.int64 and not target.is_cuda:
+            return
         pair = _classes(event)
         if pair is None:
             return

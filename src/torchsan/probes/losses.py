@@ -44,7 +44,7 @@ def _wrapper(name: str) -> Callable[[Callable], Callable]:
                 return original(*args, **kwargs)
             given = args[0] if args else kwargs.get("input")
             target = args[1] if len(args) > 1 else kwargs.get("target")
-            event = begin("loss", name, input=given, target=target, args=args, kwargs=kwargs)
+            event = begin("loss", name, input=given, target=target, args=args, kwargs=kwargs, error=None)
             if event is None:
                 return original(*args, **kwargs)
             try:

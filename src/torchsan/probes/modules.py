@@ -110,6 +110,11 @@ def roots() -> list[nn.Module]:
     return [module for module, _ in _hooked.values()]
 
 
+def count() -> int:
+    """How many modules are hooked."""
+    return len(_hooked)
+
+
 def _arm() -> None:
     """Hear of the next call of any module."""
     if _armed[0] is None:
