@@ -494,8 +494,10 @@ class Expressions:
         if isinstance(owner, (Seq, Dict, Iter, Func, Const)):
             return Method(owner, name) if not isinstance(owner, (Func, Const)) else Opaque(name, "attr")
         value = Opaque(name, "attr", None, owner.flows, owner.parts, owner)
-        if name in ("data", "grad", "shape"):
-            value = Opaque(name, "attr", None, owner.flows if name == "data" else NOTHING, NOTHING, owner)
+        if name == "data" and owner.flows:  # a model's output: the same numbers without the graph
+            value = Tensor(name, "attr", None, owner.flows, NOTHING, owner, {"graph": False})
+        elif name in ("data", "grad", "shape"):
+            value = Opaque(name, "attr", None, NOTHING, NOTHING, owner)
         self.base_store.set(owner, name, value)
         return value
 
@@ -751,6 +753,8 @@ class Expressions:
             if isinstance(alt, Instance) and isinstance(alt.cls, Class):
                 setter = None  # properties with setters are left to be what they were
                 del setter
+            if isinstance(alt, Tensor) and name == "requires_grad" and boolean(value) is True and alt.traits.get("graph") is not True:
+                alt.traits.update(graph=True, leaf=True)
             if isinstance(alt, Tensor) and name == "grad":
                 self.emit("grad.set", alt, node, value=value)
             elif isinstance(alt, Opaque) and name == "grad":
@@ -758,7 +762,7 @@ class Expressions:
             if isinstance(alt, Instance):
                 self.emit("setattr", alt, node, name=name, value=value)
                 if alt.kind in ("module", "wrapper", "loss"):
-                    self.register(value)
+                    self.keep_on(alt, name, value)
             if len(alts) == 1:
                 if type(value) in (Opaque, Tensor) and not value.name:
                     value.name = name

@@ -102,7 +102,8 @@ class Run(Expressions, Calls):
         self.entered: set[int] = set()  # ids of functions that were run, by their unit
         self.classes: dict[int, Class] = {}
         self.keep: list = []  # what is known by id must stay alive
-        self.children: dict[int, list[Value]] = {}  # by id of a module: the modules in it
+        self.children: dict[int, list[Value]] = {}  # by id of a module: the modules in it, and what may be one
+        self.unsure_children: set[tuple[int, int]] = set()  # ids of a module and of what is in it on some paths, or no longer
         self.holds: dict[int, tuple] = {}  # by id of an optimizer: the modules and tensors it updates
         self.last_call: tuple | None = None
         self.pending_grad: tuple | None = None
@@ -110,6 +111,7 @@ class Run(Expressions, Calls):
         self.watched_calls: frozenset[str] = frozenset()
         self.made_in: dict[int, tuple] = {}  # by id of a list or tensor: the loops it was made in
         self.root: Func | None = None
+        self.unsure = 0  # how many calls are open whose receiver may be one of several values
 
     # -- events ---------------------------------------------------------------------------------------------------
 

@@ -78,7 +78,7 @@ def _class_runs(body: Run, facts: FileFacts, cf, called: set[str]) -> Iterator[R
 def _follow(body: Run, store: Store | None = None) -> Run:
     """A run that starts with what the body of the file has left behind."""
     run = Run(body.world, store or Store(body.store))
-    for name in ("classes", "children", "holds", "registered", "escaped", "keep", "entered", "made_in", "watched_calls"):
+    for name in ("classes", "children", "unsure_children", "holds", "registered", "escaped", "keep", "entered", "made_in", "watched_calls"):
         setattr(run, name, getattr(body, name))
     return run
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torchlint.dryrun.source_text import Parsed, Site
 
 NOTHING: frozenset = frozenset()
-MOST = 8  # provenance sets are cut at this size: past it nothing certain can be said anyway
+MOST = 24  # provenance sets are cut at this size: past it nothing certain can be said anyway
 
 
 class Value:
@@ -285,13 +285,13 @@ UNSET = Const("<not set>")  # a name that one path has set and another has not
 
 
 def union_of(sets) -> frozenset:
-    """The union of provenance sets, cut to a size that stays cheap."""
+    """The union of provenance sets, cut to a size that stays cheap: what comes first stays."""
     found = NOTHING
     for item in sets:
         if item and item is not found:
+            if len(found) + len(item) > MOST and found:
+                item = frozenset(list(item - found)[: MOST - len(found)])
             found = found | item if found else item
-    if len(found) > MOST:
-        found = frozenset(sorted(found, key=id)[:MOST])
     return found
 
 

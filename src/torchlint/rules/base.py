@@ -35,6 +35,7 @@ class View:
         for event in run.graph.events:
             self.by_kind.setdefault(event.kind, []).append(event)
         self._closures: dict[int, frozenset[int]] = {}
+        self._called = {id(event.subject) for event in self.by_kind.get("forward", ())}
 
     def of(self, *kinds: str) -> list[Event]:
         """The events of some kinds, in the order they were met."""
@@ -71,7 +72,7 @@ class View:
                 if id(item) in seen:
                     continue
                 seen.add(id(item))
-                todo.extend(self.run.children.get(id(item), ()))
+                todo.extend(child for child in self.run.children.get(id(item), ()) if self.is_module(child))
                 if isinstance(item, Instance) and item.kind == "wrapper":
                     todo.extend(real(item.args[0]) if item.args else ())
                 if isinstance(item, Union_):
@@ -123,12 +124,20 @@ class View:
                 if isinstance(owner, Class) and any("dropout" in unit.words and "F" in unit.words for unit in owner.cf.methods.values()):
                     return True
         for child in self.run.children.get(id(module), ()):
+            if not self.is_module(child):
+                continue
             found = self.mode_dependent(child, depth + 1)
-            if found:
+            if found and (id(module), id(child)) not in self.run.unsure_children:
                 return True
-            if found is None:
+            if found is not False:
                 known = None
         return known
+
+    def is_module(self, value: Value) -> bool:
+        """Whether something kept in a module is a module too: it was made as one, or is used as one."""
+        if isinstance(value, Opaque):
+            return bool(value.tags & {"module", "module?"}) or id(value) in self._called
+        return True
 
     # -- optimizers -------------------------------------------------------------------------------------------------
 

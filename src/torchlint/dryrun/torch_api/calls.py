@@ -110,7 +110,7 @@ class TorchCalls(Methods):
         elif name in ("torch.nn.ModuleList", "torch.nn.ParameterList"):
             inner_value = args[0] if args else None
             inner = self.items_of(inner_value) if inner_value is not None else ()
-            known = inner if inner is not None else self.known_items(inner_value)
+            known = inner if inner is not None else [item for alt in real(inner_value) for item in self.known_items(alt)]
             self.store.set(made, "[]", Items(tuple(known), inner is None))
         elif name in ("torch.nn.ModuleDict", "torch.nn.ParameterDict"):
             inner_items = self.store.get(args[0], "{}") if args and isinstance(args[0], Dict) else None
@@ -132,15 +132,40 @@ class TorchCalls(Methods):
     def adopt(self, owner: Value, child: Value) -> None:
         """Notes that a module is part of another."""
         self.register(child)
-        for alt in real(child):
+        alts = real(child)
+        for alt in alts:
             if isinstance(alt, (Instance, Opaque)):
-                self.children.setdefault(id(owner), []).append(alt)
-                self.keep.append(owner)
+                self.add_child(owner, alt, sure=len(alts) == 1)
 
-    def created_optimizer(self, made: Instance, node) -> None:
+    def add_child(self, owner: Value, child: Value, sure: bool) -> None:
+        family = self.children.setdefault(id(owner), [])
+        if all(child is not have for have in family):
+            family.append(child)
+        self.keep += (owner, child)
+        if sure:
+            self.unsure_children.discard((id(owner), id(child)))
+        else:
+            self.unsure_children.add((id(owner), id(child)))
+
+    def keep_on(self, owner: Instance, name: str, value: Value) -> None:
+        """Notes that a module gets a value as an attribute: another module in it is part of it from then on."""
+        self.register(value)
+        old = self.store.get(owner, name)
+        for alt in real(old) if isinstance(old, Value) and old is not value else ():
+            if isinstance(alt, Instance):
+                self.unsure_children.add((id(owner), id(alt)))
+        alts = real(value)
+        for alt in alts:
+            if isinstance(alt, Instance) and alt.kind in ("module", "wrapper", "loss"):
+                self.add_child(owner, alt, sure=len(alts) == 1 and alts[0] is value)
+            elif type(alt) is Opaque:  # a module, if it is ever called as one
+                self.add_child(owner, alt, sure=False)
+
+    def created_optimizer(self, made: Instance, node, seen: bool = False) -> None:
+        """An optimizer was built; `seen`: by an __init__ of the project, which was run and took the parameters there."""
         params = made.arg(0, "params")
         modules, tensors, complete = self.held(params) if params is not None else ((), (), False)
-        if params is not None:
+        if params is not None and not seen:
             self.consume(params, node)
         self.emit("optimizer.create", made, node, params=params, modules=modules, tensors=tensors, complete=complete)
         self.holds[id(made)] = (modules, tensors, complete)
@@ -209,7 +234,11 @@ class TorchCalls(Methods):
         if name.startswith(("torch.nn.init.", "torch.nn.utils.")):
             return self.utility(name, last, args, kwargs, node)
         if last in effects.CREATES and name.count(".") <= 2 and name.startswith("torch."):
-            return self.created_tensor(last, args, kwargs, node)
+            made = self.created_tensor(last, args, kwargs, node)
+            if name.startswith("torch.cuda."):
+                made.traits["device"] = "cuda"
+                del made.traits["made"]
+            return made
         if name.startswith("torch.distributed."):
             self.emit("collective", None, node, name=last, args=args)
             return Opaque(last, "call", self.site(node))
@@ -226,7 +255,7 @@ class TorchCalls(Methods):
             if graph:
                 traits["graph"] = True
             if items:
-                self.emit_mix(node, tuple(items))
+                self.emit_mix(node, self.known_items(first))
             return Tensor("", "op", self.site(node), flows, parts, None, traits, sites)
         if last in effects.ACTIVATIONS and (name.startswith(FUNCTIONAL) or name.count(".") == 1):
             return self.activated(effects.ACTIVATIONS[last], first, node, flows, parts)
@@ -247,14 +276,16 @@ class TorchCalls(Methods):
             return Opaque(last, "call", self.site(node), flows, parts) if last != "where" else Tensor("", "op", self.site(node), flows, parts, None, graph)
         return self.result_tensor(node, flows, parts, tensors, cut=last in effects.CUTS_GRAPH)
 
-    def result_tensor(self, node, flows, parts, tensors, cut: bool = False) -> Tensor:
-        """A new tensor computed from others."""
+    def result_tensor(self, node, flows, parts, tensors, cut: bool = False, all_known: bool = False) -> Tensor:
+        """A new tensor computed from others; `all_known` tells that there are no others."""
         traits = {}
         if cut:
             traits["graph"] = False
             flows, parts = NOTHING, NOTHING
         elif any(isinstance(t, Tensor) and t.traits.get("graph") for t in tensors):
             traits["graph"] = True
+        elif all_known and all(isinstance(t, Tensor) and t.traits.get("graph") is False for t in tensors):
+            traits["graph"] = False
         devices = {t.traits.get("device") for t in tensors if isinstance(t, Tensor)}
         if tensors and len(devices) == 1 and None not in devices:
             traits["device"] = devices.pop()
@@ -366,19 +397,20 @@ class TorchCalls(Methods):
 
     # -- modules --------------------------------------------------------------------------------------------------------
 
-    def call_module(self, module: Instance, args, kwargs, node, direct: bool = False) -> Value:
-        """A module is called: its forward is run where the project defines it."""
+    def call_module(self, module: Instance, args, kwargs, node, direct: bool = False, wrapped: bool = False) -> Value:
+        """A module is called: its forward is run where the project defines it. `wrapped`: DataParallel or DDP stands around
+        it, which brings the inputs to the right device."""
         if module.kind == "wrapper" and module.args:
             self.tag(module, "wrapped")
             inner = [alt for alt in real(module.args[0]) if isinstance(alt, Instance)]
             if inner:
-                return self.call_module(inner[0], args, kwargs, node)
+                return self.call_module(inner[0], args, kwargs, node, wrapped=True)
         if module.kind == "loss" and isinstance(module.cls, Ref):
             last = module.type.rsplit(".", 1)[-1]
             return self.loss_call(effects.LOSS_OF_CLASS.get(last, last), module, args, kwargs, node)
         grad, grad_site = self.grad_state()
         event = self.emit("forward", module, node, mode=self.mode_of(module), mode_site=self.mode_site(module), grad=grad,
-                          grad_site=grad_site, args=args, direct=direct, device=self.store.get(module, " device"),
+                          grad_site=grad_site, args=args, direct=direct, device=None if wrapped else self.store.get(module, " device"),
                           device_site=self.store.get(module, " device site"), frozen=self.store.get(module, " frozen"))
         values = [*args, *kwargs.values()]
         flows = union_of([*(value.flows for value in values), frozenset({event})])
