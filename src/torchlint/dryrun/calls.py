@@ -74,7 +74,9 @@ class Calls(TorchCalls):
         if len(alts) == 1:
             return call(alts[0])
         results: list[Value] = []
+        self.unsure += 1
         self.branch([(lambda alt=alt: results.append(call(alt))) for alt in alts])
+        self.unsure -= 1
         result = results[0]
         for other in results[1:]:
             result = join(result, other)
@@ -362,7 +364,7 @@ class Calls(TorchCalls):
             for name, value in kwargs.items():
                 self.store.set(instance, name, value)
         if instance.kind == "optimizer":
-            self.created_optimizer(instance, node)
+            self.created_optimizer(instance, node, seen=found is not None)
         elif instance.kind == "scheduler":
             self.emit("scheduler.create", instance, node, optimizer=instance.arg(0, "optimizer"))
         return instance

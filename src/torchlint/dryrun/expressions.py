@@ -335,7 +335,10 @@ class Expressions:
             if any(graph is True for graph in graphs):
                 traits["graph"] = True
                 sites.update({k: t.sites[k] for t in tensors for k in ("graph",) if k in t.sites})
-            elif len(tensors) == 2 and all(graph is False for graph in graphs):
+            elif all(graph is False for graph in graphs) and all(
+                isinstance(alt, (Tensor, Const)) or isinstance(alt, Opaque) and "number" in alt.tags
+                for side in sides for alt in alternatives(side)
+            ):
                 traits["graph"] = False
             small = operator in ("Add", "Subtract") and (b is not None and abs(b) < 1e-2)
             if small and isinstance(left, Tensor) and left.traits.get("act"):

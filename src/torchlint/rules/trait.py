@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import libcst as cst
+
 from torchlint.dryrun.torch_api.effects import LOSS_OF_CLASS
 from torchlint.dryrun.values import Tensor, Value, real
 from torchlint.rules.base import Report, View
@@ -54,4 +56,6 @@ def report(view: View, code: int, event, alts, act: str | None) -> Report:
         site = alt.sites.get("act") if act else alt.site
         if site is not None and all(site != have for have, _ in related):
             related.append((site, WORDS.get(act or "", "the scores come straight out of this layer")))
-    return Report(code, event.site, {"loss": view.owner_text(event, event.loss), "call": view.call_text(event.site)}, related)
+    node = event.site.node
+    name = event.site.parsed.text(node.func) if isinstance(node, cst.Call) else event.loss
+    return Report(code, event.site, {"loss": name if len(name) <= 40 else event.loss, "call": view.call_text(event.site)}, related)

@@ -66,6 +66,8 @@ class Methods:
             return self.super_method(owner, name, args, kwargs, node)
         if isinstance(owner, Tensor):
             return self.tensor_method(owner, name, args, kwargs, node)
+        if name == "backward" and isinstance(owner, (Seq, Dict, Iter, Const)):
+            return self.backward(owner, args, kwargs, node)  # it is no such thing: what it is was taken for wrong
         if isinstance(owner, (Seq, Dict)):
             return self.container_method(owner, name, args, kwargs, node)
         if isinstance(owner, Opaque):
@@ -399,6 +401,8 @@ class Methods:
             if owner.traits.get("grad_of") is not None and name in ("zero_", "fill_"):
                 self.emit("optimizer.zero_grad", owner.traits["grad_of"], node)
             return owner
+        if name == "type" and args:
+            return self.typed(owner, args[0], site)
         if name in ("to", "cuda", "cpu"):
             device = args[0] if args else kwargs.get("device")
             if name != "to" and device is None:
@@ -443,8 +447,21 @@ class Methods:
             return Tensor("", "made", site, NOTHING, NOTHING, owner, {"graph": False})
         tensors = [owner, *(alt for value in args for alt in real(value) if isinstance(alt, Tensor))]
         if len(tensors) > 1:
-            self.emit_mix(node, tuple(tensors))
-        return self.result_tensor(node, flows, parts, tensors)
+            self.emit_mix(node, (owner, *(value for value in args if any(isinstance(alt, Tensor) for alt in real(value)))))
+        all_known = all(isinstance(alt, (Tensor, Const)) for value in given for alt in real(value))
+        return self.result_tensor(node, flows, parts, tensors, all_known=all_known)
+
+    def typed(self, owner: Tensor, to: Value, site) -> Tensor:
+        """x.type(...): a type of torch.cuda moves the tensor, one of torch brings it to the CPU; an unknown one may do either."""
+        name = to.name if isinstance(to, Ref) else to.value if isinstance(to, Const) and isinstance(to.value, str) else ""
+        if re.fullmatch(r"torch\.[a-z_]*\d*", name):  # torch.float32: a dtype
+            return owner.with_(site, layout=None, leaf=None)
+        made = owner.with_(site, layout=None, leaf=None, made=None)
+        made.traits.pop("device", None)
+        if name.startswith("torch.cuda."):
+            made.traits["device"] = "cuda"
+            made.sites["device"] = site
+        return made
 
     def backward(self, owner: Value, args, kwargs, node) -> Value:
         """loss.backward()."""
@@ -597,6 +614,8 @@ class Methods:
 
     def emit_mix(self, node, values, module: Value | None = None) -> None:
         """Several tensors meet in one operation: of interest where the device of one of them is known."""
+        if self.unsure:
+            return
         if any(isinstance(alt, Tensor) and alt.traits.get("device") is not None for value in values for alt in real(value)):
             self.emit("mix", module, node, values=values)
 

@@ -8,6 +8,7 @@ from typing import Any
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.values import Class, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.custom.tensor_created_in_forward import has_parameters
 
 CODE = 401
 
@@ -17,17 +18,34 @@ def check(view: View) -> Iterator[Report]:
     for event in view.of("forward"):
         if not on_gpu(event.get("device")) or view.of("module.move") and _moved_back(view, event):
             continue
+        if not _has_weights(view, event.subject):
+            continue
         for value in event.args:
             if _on_cpu(value):
                 yield _report(view, event, value, event.get("device_site"), "the model is moved here")
                 break
     for event in view.of("mix"):
-        tensors = [alt for value in event.values for alt in real(value) if isinstance(alt, Tensor)]
+        tensors = [value for value in event.values if isinstance(value, Tensor)]
         gpu = [t for t in tensors if on_gpu(t.traits.get("device"))]
         cpu = [t for t in tensors if t.traits.get("device") in ("default", "cpu") and not t.traits.get("dim0") and not t.traits.get("maybe0")]
         if gpu and cpu and len(tensors) == len(event.values) and not _defaults_changed(view):
             site = gpu[0].sites.get("device")
             yield _report(view, event, cpu[0], site, "the other operand is put on its device here")
+
+
+def _has_weights(view: View, module: Value, depth: int = 0) -> bool:
+    """Whether a module has anything that a move brings to another device."""
+    if not isinstance(module, Instance) or depth > 6:
+        return True
+    if isinstance(module.cls, Ref):
+        return not module.type.startswith("torch.nn.") or has_parameters(module) or bool(view.run.children.get(id(module)))
+    children = view.run.children.get(id(module), ())
+    if any(_has_weights(view, child, depth + 1) for child in children):
+        return True
+    return any(
+        event.subject is module and any(isinstance(alt, Tensor) and alt.traits.get("param") for alt in real(event.value))
+        for event in view.of("setattr")
+    )
 
 
 def on_gpu(device: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Class, Instance, Value, real
+from torchlint.dryrun.values import Class, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 505
@@ -27,6 +27,8 @@ def _matters(view: View, made: Value) -> bool:
     if not isinstance(made, Instance) or isinstance(made.cls, Class):
         return False
     name = made.type.rsplit(".", 1)[-1]
+    if "Dropout" in name and isinstance(made.arg(0, "p"), Opaque) and made.arg(0, "p").source == "param":
+        return False  # forward's caller says how much: it can say 0
     if "BatchNorm" in name or "InstanceNorm" in name or "LayerNorm" in name or "GroupNorm" in name:
         affine = made.kwargs.get("affine", made.kwargs.get("elementwise_affine"))
         return affine is None

@@ -21,6 +21,8 @@ def check(view: View) -> Iterator[Report]:
         if len(containers) != 1 or len(real(event.value)) != 1:
             continue
         container = containers[0]
+        if container not in real(view.run.store.get(owner, event.name)):
+            continue  # replaced later, as in self.blocks = nn.ModuleList(self.blocks)
         layers = list(_layers(view, container))
         if layers and _plain(view, container, layers) and _used(owner, event.name) and not _hidden_on_purpose(view, event, container):
             site = next((layer.site for layer in layers if layer.site is not None), None)
@@ -39,13 +41,17 @@ def _layers(view: View, container: Value, depth: int = 0) -> Iterator[Value]:
                 yield from _layers(view, alt, depth + 1)
 
 
-def _trains(view: View, layer: Instance) -> bool:
+def _trains(view: View, layer: Instance, depth: int = 0) -> bool:
     """Whether a module has anything to lose by not being registered."""
-    if isinstance(layer.cls, Class):
-        return bool(view.run.children.get(id(layer))) or "?" in layer.cls.externals()
     name = layer.type.rsplit(".", 1)[-1]
-    if name in ("Sequential", "ModuleList", "ModuleDict"):
-        return any(isinstance(c, Instance) and _trains(view, c) for c in view.run.children.get(id(layer), ()))
+    if isinstance(layer.cls, Class) or name in ("Sequential", "ModuleList", "ModuleDict"):
+        inner = [child for child in view.run.children.get(id(layer), ()) if isinstance(child, Instance)]
+        if depth < 6 and any(_trains(view, child, depth + 1) for child in inner):
+            return True
+        return any(
+            event.subject is layer and any(isinstance(alt, Tensor) and alt.traits.get("param") for alt in real(event.value))
+            for event in view.of("setattr")
+        )
     return not layer.type.startswith("torch.nn.") or name.startswith(
         ("Linear", "Conv", "Embedding", "LSTM", "GRU", "RNN", "Batch", "Layer", "Group", "Instance", "Dropout", "Multihead", "Transformer",
          "Bilinear", "PReLU", "LazyLinear", "LazyConv")

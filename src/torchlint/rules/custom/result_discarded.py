@@ -24,10 +24,17 @@ def check(view: View) -> Iterator[Report]:
         node = event.site.node
         if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or event.owner is None:
             continue
+        if isinstance(node.func.value, cst.Call) or _shown(event):
+            continue  # torch.zeros(1).cuda(): nobody has a name for what should have changed
         alts = real(event.owner)
         if alts and all(_new_tensor(alt, event) for alt in alts):
             call = view.call_text(event.site)
             yield Report(CODE, event.site, {"call": call, "value": view.owner_text(event, "the tensor")})
+
+
+def _shown(event: Event) -> bool:
+    """Whether this is a line of a tutorial or an exported notebook, written for the value that it shows."""
+    return event.site.parsed.unit.name == "<module>" and not event.loops and not event.calls and event.name not in effects.PURE_IF_TENSOR
 
 
 def _new_tensor(owner: Value, event: Event) -> bool:
