@@ -420,6 +420,9 @@ class Expressions:
                 if operator in (cst.Is, cst.IsNot) and isinstance(left, Const) and isinstance(right, Const):
                     if isinstance(right.value, bool) and isinstance(left.value, bool):
                         return Const((left.value is right.value) == (operator is cst.Is))
+            for side in (left, right):
+                if side.flows:
+                    self.emit("readout", side, node, name="comparison")
             if isinstance(left, Tensor) or isinstance(right, Tensor):
                 if operator in (cst.Equal, cst.NotEqual, cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual):
                     self.emit_mix(node, (left, right))

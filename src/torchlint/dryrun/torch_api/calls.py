@@ -7,6 +7,7 @@ import re
 
 import libcst as cst
 
+from torchlint.dryrun.facts import Unit
 from torchlint.dryrun.store import Items
 from torchlint.dryrun.torch_api import effects
 from torchlint.dryrun.torch_api.methods import Methods
@@ -274,7 +275,10 @@ class TorchCalls(Methods):
         if last in ("max", "min", "topk", "sort", "median", "mode", "kthvalue", "unbind", "split", "chunk", "meshgrid", "where"):
             graph = {"graph": True} if any(t.traits.get("graph") for t in tensors) else {}
             return Opaque(last, "call", self.site(node), flows, parts) if last != "where" else Tensor("", "op", self.site(node), flows, parts, None, graph)
-        return self.result_tensor(node, flows, parts, tensors, cut=last in effects.CUTS_GRAPH)
+        cut = last in effects.CUTS_GRAPH
+        if cut and first is not None and first.flows:
+            self.emit("readout", first, node, name=last)
+        return self.result_tensor(node, flows, parts, tensors, cut=cut)
 
     def result_tensor(self, node, flows, parts, tensors, cut: bool = False, all_known: bool = False) -> Tensor:
         """A new tensor computed from others; `all_known` tells that there are no others."""
@@ -410,7 +414,8 @@ class TorchCalls(Methods):
             return self.loss_call(effects.LOSS_OF_CLASS.get(last, last), module, args, kwargs, node)
         grad, grad_site = self.grad_state()
         event = self.emit("forward", module, node, mode=self.mode_of(module), mode_site=self.mode_site(module), grad=grad,
-                          grad_site=grad_site, args=args, direct=direct, device=None if wrapped else self.store.get(module, " device"),
+                          grad_site=grad_site, args=args, direct=direct, inside=self.inside_forward(),
+                          device=None if wrapped else self.store.get(module, " device"),
                           device_site=self.store.get(module, " device site"), frozen=self.store.get(module, " frozen"))
         values = [*args, *kwargs.values()]
         flows = union_of([*(value.flows for value in values), frozenset({event})])
@@ -423,6 +428,10 @@ class TorchCalls(Methods):
             if not any(base in ("torch.nn.Sequential",) for base in module.cls.externals()):
                 return Opaque("output", "call", self.site(node), flows, parts, module)
         return self.layer_output(module, args, node, flows, parts, grad)
+
+    def inside_forward(self) -> bool:
+        """Whether some module's forward is being run: what it calls is not the model itself."""
+        return any(key.name == "forward" for key in self.stack if isinstance(key, Unit))
 
     def layer_output(self, module: Instance, args, node, flows, parts, grad) -> Value:
         name = module.type
@@ -509,7 +518,7 @@ class TorchCalls(Methods):
             grad, grad_site = self.grad_state()
             values = [*args, *kwargs.values()]
             event = self.emit("forward", callee, node, mode=self.mode_of(callee), mode_site=self.mode_site(callee), grad=grad,
-                              grad_site=grad_site, args=args, direct=False)
+                              grad_site=grad_site, args=args, direct=False, inside=self.inside_forward())
             flows = union_of([*(value.flows for value in values), frozenset({event})])
             parts = union_of(frozenset({value}) | value.parts for value in values if not isinstance(value, Const))
             if re.search(r"zero|grad|reset|clear|step|train|optim|backward|closure", callee.name or ""):

@@ -440,6 +440,8 @@ class Methods:
         if name in effects.KEEPS:
             return owner.with_(site, layout=None, leaf=None)
         if name in effects.CUTS_GRAPH:
+            if owner.flows:
+                self.emit("readout", owner, node, name=name)
             return self.result_tensor(node, flows, parts, [], cut=True)
         if name in ("max", "min", "topk", "sort", "median", "mode") and (args or kwargs):
             return Opaque(name, "call", site, flows, parts, owner)
@@ -584,6 +586,8 @@ class Methods:
         if name == "requires_grad_":
             return owner
         if name in effects.CUTS_GRAPH and name in ("argmax", "argmin", "long", "eq"):
+            if owner.flows:
+                self.emit("readout", owner, node, name=name)
             return Opaque(name, "call", self.site(node), NOTHING, NOTHING, owner)
         if name in ("transpose", "permute", "t"):
             made = Tensor(owner.name if isinstance(owner, Opaque) else "", "op", self.site(node), flows, parts, owner)

@@ -27,12 +27,19 @@ def _matters(view: View, made: Value) -> bool:
     if not isinstance(made, Instance) or isinstance(made.cls, Class):
         return False
     name = made.type.rsplit(".", 1)[-1]
-    if "Dropout" in name and isinstance(made.arg(0, "p"), Opaque) and made.arg(0, "p").source == "param":
+    if "Dropout" in name and _from_caller(made):
         return False  # forward's caller says how much: it can say 0
     if "BatchNorm" in name or "InstanceNorm" in name or "LayerNorm" in name or "GroupNorm" in name:
         affine = made.kwargs.get("affine", made.kwargs.get("elementwise_affine"))
         return affine is None
     return name.startswith(WITH_WEIGHTS) or "Dropout" in name
+
+
+def _from_caller(made: Instance) -> bool:
+    """Whether the rate is a parameter of the function that the layer is built in."""
+    rate = made.arg(0, "p")
+    same = isinstance(rate, Opaque) and rate.source == "param" and rate.site is not None and made.site is not None
+    return same and rate.site.parsed is made.site.parsed
 
 
 def _called(view: View, made: Value) -> bool:

@@ -44,6 +44,6 @@ def _trained(view: View, model: Value) -> bool:
 
 def _inner(view: View, event: Event) -> bool:
     """Whether the call stands inside another module's forward, or trains by other means."""
-    return not isinstance(event.subject, (Instance, Opaque)) or any(
+    return bool(event.get("inside")) or not isinstance(event.subject, (Instance, Opaque)) or any(
         event in backward.flows for backward in view.of("backward", "autograd.grad")
     )

@@ -15,7 +15,7 @@ GRADIENT_WORDS = frozenset({"requires_grad_", "grad", "attack", "saliency", "ret
 def check(view: View) -> Iterator[Report]:
     """An eval-mode forward in a loop, with grad mode on, whose output is only read out."""
     for event in view.of("forward"):
-        if event.mode is not False or event.grad is not True or not event.loops or event.mode_site is None:
+        if event.mode is not False or event.grad is not True or not event.loops or event.mode_site is None or event.get("inside"):
             continue
         if event.get("frozen") is TRUE or not _read_out(view, event) or _gradient_wanted(view, event):
             continue
