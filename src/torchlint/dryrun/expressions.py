@@ -312,6 +312,7 @@ class Expressions:
 
     def eval_binary(self, node: cst.BinaryOperation) -> Value:
         left, right = self.eval(node.left), self.eval(node.right)
+        self.last_operands = (node, left, right)
         return self.arithmetic(node, type(node.operator).__name__, left, right)
 
     def arithmetic(self, node: cst.CSTNode, operator: str, left: Value, right: Value) -> Value:

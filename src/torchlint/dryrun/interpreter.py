@@ -106,6 +106,7 @@ class Run(Expressions, Calls):
         self.unsure_children: set[tuple[int, int]] = set()  # ids of a module and of what is in it on some paths, or no longer
         self.holds: dict[int, tuple] = {}  # by id of an optimizer: the modules and tensors it updates
         self.last_call: tuple | None = None
+        self.last_operands: tuple | None = None  # of the binary operation evaluated last: its node, left, right
         self.pending_grad: tuple | None = None
         self.graph_key = object()  # owner of what the whole run shares in the store
         self.watched_calls: frozenset[str] = frozenset()

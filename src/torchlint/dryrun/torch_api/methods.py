@@ -647,7 +647,9 @@ class Methods:
         if isinstance(value, (Tensor, Union)) or isinstance(value, Instance) and value.kind in ("module", "wrapper") or (
             isinstance(value, Opaque) and (value.tags or value.source == "op")
         ) or isinstance(value, (Seq, Dict)):
-            self.emit("assign", value, node, target=target)
+            operands = self.last_operands or (None,)
+            own = operands[0] is not None and operands[0] is getattr(node, "value", None)
+            self.emit("assign", value, node, target=target, operands=operands[1:] if own else ())
 
 
 _KINDS = {"wrapper": "module"}

@@ -33,7 +33,7 @@ def _added(view: View, event: Event) -> tuple[Value, str] | None:
     """The value that is added up, and the name of the sum that outlives the iteration."""
     node = event.site.node
     if event.kind == "augment":
-        if event.operator != "Add" or not _carries(event.subject):
+        if event.operator != "Add" or not _carries(event.subject, node):
             return None
         return event.value, event.site.parsed.text(event.target)
     if event.kind == "append":
@@ -44,17 +44,16 @@ def _added(view: View, event: Event) -> tuple[Value, str] | None:
         text = event.site.parsed.text
         target = text(event.target)
         left, right = text(node.value.left), text(node.value.right)
-        if target in (left, right) and isinstance(event.subject, (Opaque,)):
-            added = right if left == target else left
-            for part in event.subject.parts:
-                if isinstance(part, Opaque) and part.name == added:
-                    return part, target
+        if target in (left, right) and event.operands:
+            old, added = event.operands if left == target else reversed(event.operands)
+            if _carries(old, node.value):
+                return added, target
     return None
 
 
-def _carries(old: Value) -> bool:
-    """Whether the sum holds what an earlier iteration put there, and is no number by then."""
-    return any(isinstance(alt, Opaque) and alt.source == "op" and alt.flows for alt in real(old))
+def _carries(old: Value, node: cst.CSTNode) -> bool:
+    """Whether the sum holds what this very addition put there in an earlier iteration, and is no number by then."""
+    return any(isinstance(alt, Opaque) and alt.flows and alt.site is not None and alt.site.node is node for alt in real(old))
 
 
 def _trained_on(view: View, event: Event, value: Value) -> Event | None:
