@@ -21,15 +21,18 @@ LEVELS = ("default", "thorough", "memory")
 class Check:
     """Hears events and says what it found. One object per watch.
 
-    Methods named `before_<event>` and `on_<event>` (dots become underscores: `before_optimizer_step`) are told the event
-    before and after it happens; `ledger` tells what is known of each optimizer's step so far. `start` is called when the watch starts, `finish` when it ends.
+    Methods named `before_<event>` and `on_<event>` (dots become underscores: `before_optimizer_step`) are told the
+    event before and after it happens; `ledger` tells what is known of each optimizer's step so far. `start` is called
+    when the watch starts, `finish` when it ends.
 
     Class attributes: `numbers`, the pitfalls it can find; `level`, the least level at which it runs ("default",
-    "thorough"; "memory" checks run at that level alone). The first line of the docstring stands in for a page's message.
+    "thorough"; "memory" checks run at that level alone); `serves_pages`, whether it also judges pages of the user's.
+    The first line of the docstring stands in for a page's message.
     """
 
     numbers: tuple[int, ...] = ()
     level = "default"
+    serves_pages = False
 
     def __init__(self, watch: Watch):
         self.watch = watch
@@ -65,7 +68,7 @@ class Check:
         identity = (number, key) if key is not None else (number, place and (place.code.co_filename, place.line))
         if self.watch.gathered.seen(identity):
             return
-        rule = wording.rule(number, type(self).__doc__ or "")
+        rule = wording.rule(number, type(self).__doc__ or "", self.watch.pages)
         message = wording.fill(rule.message or rule.summary, roles)
         also = tuple(Related(where.location(), why) for where, why in ((_place(e), w) for e, w in related) if where)
         finding = Finding(

@@ -30,11 +30,11 @@ from torchsan.where import Where, here
 
 
 class Event:
-    """Something that happened, to `subject` (an optimizer, a module, a loader ...). Further attributes by name of event.
+    """Something that happened, to `subject` (an optimizer, a module, a loader ...). Other attributes by name of event.
 
-    `number` counts the events of the process, so that two events can be put in order. A check may keep an event: when it
-    is over it lets go of tensors, arguments and results, and holds its subject weakly (None once that is gone), so that
-    nothing of the program lives longer for being watched.
+    `number` counts the events of the process, so that two events can be put in order. A check may keep an event: when
+    it is over it lets go of tensors, arguments and results, and holds its subject weakly (None once that is gone), so
+    that nothing of the program lives longer for being watched.
     """
 
     count = 0
@@ -75,10 +75,11 @@ class Event:
         return None
 
 
-# What probes put on events that belongs to the program, for the events of every step by name. Handlers must not put more
-# of the program's tensors there.
+# What probes put on events that belongs to the program, for the events of every step by name. Handlers must not put
+# more of the program's tensors there.
 _HELD: dict[str, tuple[str, ...]] = {
-    "": tuple("args batch child error input inputs kwargs loss optimizer output parameter result roots scaled target".split()),
+    "": ("args", "batch", "child", "error", "input", "inputs", "kwargs", "loss", "optimizer", "output", "parameter")
+    + ("result", "roots", "scaled", "target"),
     "backward": ("roots", "inputs"),
     "forward": ("args", "kwargs", "output"),
     "loss": ("input", "target", "args", "kwargs", "result", "error"),

@@ -1,4 +1,4 @@
-"""What a model is made of, as far as checks ask: layers that depend on the mode, tensors among arguments and outputs."""
+"""What a model is made of, as far as checks ask: layers that depend on the mode, tensors in arguments and outputs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What the user calls a thing: the variable or attribute that holds it in the frames that are running.
 
-To be asked only when there is something to report: before Python 3.13, reading a frame's variables leaves a copy of them
-with the frame, which keeps what they hold alive until the frame ends.
+To be asked only when there is something to report: before Python 3.13, reading a frame's variables leaves a copy of
+them with the frame, which keeps what they hold alive until the frame ends.
 """
 
 from __future__ import annotations

@@ -10,6 +10,9 @@ from typing import Any
 from torchsan.where import Where, kind_of
 
 
+_MOVES = frozenset(("to", "cuda", "cpu", "type_as", "shape", "size", "dtype", "device", "numel", "item"))
+
+
 @lru_cache(maxsize=256)
 def _tree(cls: type) -> tuple[ast.ClassDef, int, Any] | None:
     """The class's syntax tree, the row before its first, and code of one of its methods (for the file's name)."""
@@ -74,7 +77,7 @@ def follows_device(thing: Any, name: str) -> bool:
             if _is_self(node, name) and isinstance(node.ctx, ast.Load):
                 reads += 1
             if isinstance(node, ast.Attribute) and _is_self(node.value, name):
-                moved += node.attr in ("to", "cuda", "cpu", "type_as", "shape", "size", "dtype", "device", "numel", "item")
+                moved += node.attr in _MOVES
     return reads > 0 and moved >= reads
 
 

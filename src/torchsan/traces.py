@@ -26,7 +26,8 @@ _TRAITS = {
 }
 # Operations whose output is a raw score: nothing about its range is known.
 _SCORES = frozenset(
-    "Addmm Mm Bmm Baddbmm Addbmm Addmv Mv Linear Convolution ConvolutionOverrideable MkldnnConvolution CudnnConvolution "
+    "Addmm Mm Bmm Baddbmm Addbmm Addmv Mv Linear Convolution ConvolutionOverrideable MkldnnConvolution "
+    "CudnnConvolution "
     "NativeLayerNorm NativeBatchNorm CudnnBatchNorm NativeGroupNorm Relu LeakyRelu Gelu Tanh Silu Elu Embedding "
     "MaxPool2DWithIndices AvgPool2D AdaptiveAvgPool2D NativeDropout".split()
 )
@@ -39,8 +40,8 @@ def node_name(node: Any) -> str:
 
 
 def trait_of(tensor: torch.Tensor) -> str | None:
-    """The trait of a tensor with an autograd graph: "probabilities", "log-probabilities", "sigmoid", "scores" (the output
-    of a layer), "other" (something known, none of these); None where the graph does not tell."""
+    """The trait of a tensor with an autograd graph: "probabilities", "log-probabilities", "sigmoid", "scores" (the
+    output of a layer), "other" (something known, none of these); None where the graph does not tell."""
     return None if tensor.grad_fn is None else _of_node(tensor.grad_fn, _FAR)
 
 

@@ -3,20 +3,22 @@
 How the parts fit (for whoever adds to them):
 
 - A **probe** (`probes/<source>.py`) has `install(patches)`. It puts official hooks (or, where torch has none,
-  replacements) in place through `patches` and tells events through `events.begin/end/happened`. Names of events stand in
-  `torchlint.vocabulary.EVENTS`, what they carry in the probe's docstring. Probes are shared by all running watches:
-  installed with the first, taken down with the last.
-- The **ledger** (`ledger.py`) hears every event first and keeps, for each optimizer, what happened since its last step.
-- A **check** (`checks/<name>.py`, listed in that file's `CHECKS`) derives from `check.Check`, has `numbers`, and methods
-  `before_<event>` / `on_<event>` told before and after the event; `found(number, where, role=..., fact=...)` reports.
-  Files are found by being in the folder. The page in `rules/` gives name, group, message and help; a check works
-  without its page. An exception inside a check switches that check off, with a word, and the run goes on.
+  replacements) in place through `patches` and tells events through `events.begin/end/happened`. Names of events
+  stand in `torchlint.vocabulary.EVENTS`, what they carry in the probe's docstring. Probes are shared by all running
+  watches: installed with the first, taken down with the last.
+- The **ledger** (`ledger.py`) hears every event first and keeps, for each optimizer, what happened since its last
+  step.
+- A **check** (`checks/<name>.py`, listed in that file's `CHECKS`) derives from `check.Check`, has `numbers`, and
+  methods `before_<event>` / `on_<event>` told before and after the event; `found(number, where, role=..., fact=...)`
+  reports. Files are found by being in the folder. The page in `rules/` gives name, group, message and help; a check
+  works without its page. An exception inside a check switches that check off, with a word, and the run goes on.
 - Pages with `[[order]]` forms and no check of their own are judged by `checks/order.py`, those with `[[trait]]` by
   `checks/traits.py`.
-- Values are read late: `late.Late` (a watch has one, `watch.late`) reads device values when they are there.
-- `where.here()` gives the user's line; an event gives its own by `event.where()`.
+- Values are read late: `watch.late.ask(check, tensor, answer)` reads device values when they are there.
+- `where.here()` gives the user's line; an event gives its own by `event.where()`. An event may be kept: when it is
+  over it lets go of everything of the program's. Checks hold tensors of the program weakly or not at all.
 - `events.quiet()` hides what a check itself does (a replay) from all probes.
-- An exception that leaves the `with` block is told as the event `error` (`error`, `where`) before the checks' `finish`.
+- An exception that leaves the `with` block is told as the event `error` (`error`, its `where`) before `finish`.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ from torch.optim import Optimizer
 
 from torchlint.findings import Finding
 from torchsan import events, wording
-from torchsan.check import Check, known
+from torchsan.check import known
 from torchsan.deliver import Findings, SanError, say
 from torchsan.late import Late
 from torchsan.ledger import Ledger
@@ -53,6 +55,7 @@ class Watch:
         self.options = options
         self.models = tuple(models)
         self.ranks = _ranks()
+        self.pages = wording.extra(options.extend_rules)
         self.late = Late()
         self.ledger = Ledger(self)
         self.gathered = Findings(options.on_finding)
@@ -160,7 +163,7 @@ class Watch:
         """Whether the options ask for this pitfall."""
         answer = self._wanted.get(number)
         if answer is None:
-            page = wording.rule(number, "")
+            page = wording.rule(number, "", self.pages)
             answer = self._wanted[number] = self.options.wants(number, page.name, page.group)
         return answer
 
@@ -196,7 +199,7 @@ class Watch:
                 continue
             if cls.level == "thorough" and self.options.level == "default":
                 continue
-            if cls.numbers and not any(self.wants(number) for number in cls.numbers):
+            if not (cls.serves_pages or not cls.numbers or any(self.wants(number) for number in cls.numbers)):
                 continue
             try:
                 made.append(cls(self))

@@ -16,7 +16,7 @@ _USER, _HELPER, _OURS = 0, 1, 2
 _kinds: dict[str, int] = {}  # by co_filename: a frame walk must cost a dictionary look-up a frame
 _OWN = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(os.path.abspath(__file__)) + os.sep)
 _HELPERS = tuple(
-    {path + os.sep for key, path in sysconfig.get_paths().items() if key in ("stdlib", "platstdlib", "purelib", "platlib")}
+    {sysconfig.get_path(key) + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib")}
 )
 _TYPED = ("<stdin>", "<string>", "<ipython-input", "<doctest")  # text without a file that is still the user's
 

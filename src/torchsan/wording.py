@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import string
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from torchlint import catalogue as pages
@@ -40,9 +43,22 @@ def rules() -> Catalogue:
         return Catalogue(())
 
 
-def rule(number: int, fallback: str) -> Rule:
-    """The page of a pitfall, or a stand-in that says `fallback` where there is none (yet)."""
-    found = rules().find(number)
+def extra(folders: Iterable[str]) -> dict[int, Rule]:
+    """The pages in the user's folders by number; one that cannot be read is said and left out."""
+    found = {}
+    for folder in folders:
+        for path in sorted(Path(folder).rglob("*.md")):
+            try:
+                page = pages.read_page(path)
+                found[page.code] = page
+            except (OSError, ValueError) as error:
+                say(str(error))
+    return found
+
+
+def rule(number: int, fallback: str, own: Mapping[int, Rule] = MappingProxyType({})) -> Rule:
+    """The page of a pitfall, the user's `own` first, or a stand-in that says `fallback` where there is none (yet)."""
+    found = own.get(number) or rules().find(number)
     if found is not None:
         return found
     summary = fallback.strip().split("\n", 1)[0].rstrip(".")

@@ -1,4 +1,4 @@
-"""The watch itself: what it puts in place and takes away, how it is asked for, and that it ends no run and changes none."""
+"""The watch itself: what it puts in place and takes away, how it is asked for, and that it ends and changes no run."""
 
 from __future__ import annotations
 
@@ -214,7 +214,8 @@ def test_numbers_gradients_and_states_stay_the_same():
             optimizer.step()
         san.stop()
         state = [v for s in optimizer.state.values() for v in s.values()]
-        return [loss.detach(), *model.parameters(), *(p.grad for p in model.parameters()), *state, torch.get_rng_state()]
+        grads = [p.grad for p in model.parameters()]
+        return [loss.detach(), *model.parameters(), *grads, *state, torch.get_rng_state()]
 
     for a, b in zip(run(False), run(True)):
         assert torch.equal(a, b)
@@ -310,7 +311,8 @@ def test_select_and_ignore():
 
 def test_options_from_outside(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "pyproject.toml").write_text('[tool.torchsan]\nlevel = "thorough"\nignore = ["TS101"]\n', encoding="utf-8")
+    table = '[tool.torchsan]\nlevel = "thorough"\nignore = ["TS101"]\n'
+    (tmp_path / "pyproject.toml").write_text(table, encoding="utf-8")
     assert torchsan.watch().options.level == "thorough"
     monkeypatch.setenv("TORCHSAN_OPTIONS", "ignore=TS102,TS103:on-finding=collect")
     options = torchsan.watch(level="default").options

@@ -19,7 +19,7 @@ from torchsan.traces import node_name
 _SHAPED = frozenset(("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "poisson_nll_loss"))
 _FIRST = 3  # backward passes of each kind of graph that are looked at
 _THROUGH = frozenset(("Mean", "Sum", "Pow", "Abs", "Mul", "Div", "Sqrt", "Nansum", "ToCopy", "Square", "Neg"))
-_DELIBERATE = frozenset(("Unsqueeze", "Expand", "View", "ReshapeAlias", "Index", "Repeat", "UnsafeView", "Permute", "Select"))
+_DELIBERATE = frozenset("Unsqueeze Expand View ReshapeAlias Index Repeat UnsafeView Permute Select".split())
 
 
 class Broadcast(Check):
@@ -43,7 +43,8 @@ class Broadcast(Check):
             return  # torch raises, and says so
         # A single number, or one row for the whole batch, is broadcast on purpose.
         if whole.numel() > max(given.numel(), target.numel()):
-            self._say(event, tuple(given.shape), tuple(target.shape), tuple(whole), call=event.subject, loss=event.subject)
+            roles = {"call": event.subject, "loss": event.subject}
+            self._say(event, tuple(given.shape), tuple(target.shape), tuple(whole), **roles)
 
     def before_backward(self, event: Event) -> None:
         if self.looked >= _FIRST or not isinstance(event.subject, torch.Tensor):

@@ -1,7 +1,7 @@
 """410: float64 creeps into a float32 model's loss.
 
-`float32 - float64` is float64, and nothing says so. A conversion that the user wrote (`.double()`) leaves a ToCopy node in
-the graph and is taken to be meant; a promotion leaves none.
+`float32 - float64` is float64, and nothing says so. A conversion that the user wrote (`.double()`) leaves a ToCopy
+node in the graph and is taken to be meant; a promotion leaves none.
 """
 
 from __future__ import annotations
@@ -58,8 +58,10 @@ class Float64(Check):
             self._say(event, name_of(loss) or "loss", loss, loss=name_of(loss))
 
     def _say(self, event: Event, name: str, value: torch.Tensor, **roles: Any) -> None:
-        self.left = dict.fromkeys(self.left, 0)  # the first place is where it comes in; what follows from it is not news
-        self.found(410, event, name=name, value="float64", fact=f"{name} is float64, shape {tuple(value.shape)}", **roles)
+        # The first place is where it comes in; what follows from it is not news.
+        self.left = dict.fromkeys(self.left, 0)
+        fact = f"{name} is float64, shape {tuple(value.shape)}"
+        self.found(410, event, name=name, value="float64", fact=fact, **roles)
 
 
 def _converted(node: Any, left: int = 40) -> bool:

@@ -11,6 +11,7 @@ import re
 from torchsan.check import Check
 from torchsan.events import Event
 
+_MATRICES = "(mat1 and mat2|m1 and m2|self and mat2)"
 # Message of torch (any release since 2.4 that words it so) to pitfall; the first that matches counts.
 PATTERNS: tuple[tuple[str, int], ...] = (
     (r"view size is not compatible with input tensor's size and stride", 406),
@@ -19,11 +20,11 @@ PATTERNS: tuple[tuple[str, int], ...] = (
     (r"Expected all tensors to be on the same device", 401),
     (r"Input type \(torch\.cuda\.\w+\) and weight type \(torch\.\w*(?<!cuda\.)\w+\) should be the same", 401),
     (r"Input type \(torch\.\w+\) and weight type \(torch\.cuda\.\w+\) should be the same", 401),
-    (r"(mat1 and mat2|m1 and m2|self and mat2) (must|to) have the same dtype, but got:? (Long|Int|Byte|Short|Char|Bool)", 409),
+    (rf"{_MATRICES} (must|to) have the same dtype, but got:? (Long|Int|Byte|Short|Char|Bool)", 409),
     (r"expected m1 and m2 to have the same dtype, but got: (long|int|unsigned char|short|signed char|bool)", 409),
     (r"Input type \((torch\.)?(cuda\.)?(Long|Int|Byte|Short|long|int|unsigned char)\w*\) and (bias|weight) type", 409),
     (r"mixed dtype \(CPU\): (all inputs must share same datatype|expect parameter to have scalar type)", 410),
-    (r"(mat1 and mat2|m1 and m2|self and mat2) (must|to) have the same dtype, but got:? (Double|double)", 410),
+    (rf"{_MATRICES} (must|to) have the same dtype, but got:? (Double|double)", 410),
     (r"Input type \((torch\.)?(cuda\.)?[Dd]ouble\w*\) and (bias|weight) type", 410),
     (r"Found dtype Double but expected Float", 410),
     (r"Expected tensor for argument #1 'indices' to have one of the following scalar types", 411),

@@ -1,7 +1,7 @@
 """106: graphs of earlier steps are still alive, because something keeps the losses.
 
-A token is put into the metadata of the loss's node (torch.autograd.graph.Node.metadata, which lives as long as the node);
-weak references to the tokens count the graphs that are alive.
+A token is put into the metadata of the loss's node (torch.autograd.graph.Node.metadata, which lives as long as the
+node); weak references to the tokens count the graphs that are alive.
 """
 
 from __future__ import annotations
@@ -121,8 +121,8 @@ def _growing_rows(tree: ast.AST, wanted: str) -> list[int]:
         elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.BinOp):
             if ast.unparse(node.targets[0]) == wanted and wanted in {ast.unparse(n) for n in ast.walk(node.value.left)}:
                 rows.append(node.lineno)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("append", "add"):
-            if ast.unparse(node.func.value).split("[")[0] == wanted:
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in ("append", "add") and ast.unparse(node.func.value).split("[")[0] == wanted:
                 rows.append(node.lineno)
     return rows
 

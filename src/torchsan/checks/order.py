@@ -11,10 +11,9 @@ from typing import Any
 
 from torch.optim import Optimizer
 
-from torchlint.catalogue import Rule, read_page
+from torchlint.catalogue import Rule
 from torchsan import wording
 from torchsan.check import Check, known
-from torchsan.deliver import say
 from torchsan.events import Event
 from torchsan.naming import name_of
 
@@ -34,12 +33,14 @@ class _Form:
 class Order(Check):
     """Things of a training step happen in the wrong order."""
 
+    serves_pages = True
+
     def __init__(self, watch: Any):
         super().__init__(watch)
         own = {number for cls in known() if cls is not Order for number in cls.numbers}
         self.forms = [
             _Form(rule, form)
-            for rule in (*wording.rules(), *_extra(watch.options.extend_rules))
+            for rule in (*wording.rules(), *watch.pages.values())
             if rule.code not in own and rule.live != "none" and watch.wants(rule.code)
             for form in rule.forms.get("order", ())
             if "after" in form and "before" in form
@@ -115,20 +116,6 @@ class Order(Check):
         if kind:
             return [event.subject] if event.name.startswith(f"{kind}.") or kind in ("model", "module") else []
         return [self.watch]
-
-
-def _extra(folders: tuple[str, ...]) -> list[Rule]:
-    """The pages of the user's folders; one that cannot be read is said and left out."""
-    from pathlib import Path
-
-    pages = []
-    for folder in folders:
-        for path in sorted(Path(folder).rglob("*.md")):
-            try:
-                pages.append(read_page(path))
-            except (OSError, ValueError) as error:
-                say(f"{error}")
-    return pages
 
 
 CHECKS = (Order,)

@@ -41,8 +41,9 @@ class OrderOfStep(Check):
 
     def before_scaler_step(self, event: Event) -> None:
         # torch refuses a scaled step without gradients, so the optimizer's own hook would come too late.
-        if self.ledger.account(event.optimizer).number("unscale") < self.ledger.account(event.optimizer).number("backward"):
-            self._judge(self.ledger.account(event.optimizer), event)
+        account = self.ledger.account(event.optimizer)
+        if account.number("unscale") < account.number("backward"):
+            self._judge(account, event)
 
     def before_optimizer_step(self, event: Event) -> None:
         if not event.closure:

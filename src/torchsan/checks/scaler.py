@@ -75,7 +75,7 @@ class Unscaled(Check):
                 backward,
                 loss=name_of(backward.subject),
                 optimizer=name_of(event.subject),
-                related=((forward, "the forward pass in float16"), (event, "the step on gradients that may have underflowed")),
+                related=((forward, "the forward in float16"), (event, "the step on what is left of the gradients")),
             )
 
 

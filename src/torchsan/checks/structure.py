@@ -60,8 +60,7 @@ class Unregistered(Check):
         lost = [
             item
             for item in items
-            if (isinstance(item, nn.Parameter) or isinstance(item, nn.Module) and next(item.parameters(), None) is not None)
-            and id(item) not in registered
+            if id(item) not in registered and _learns(item)
         ]
         # Frozen on purpose and kept out of the way: a teacher, a perceptual network.
         trained = [p for item in lost for p in (item.parameters() if isinstance(item, nn.Module) else (item,))]
@@ -114,6 +113,13 @@ class Unregistered(Check):
 
         code = getattr(type(module).__init__, "__code__", None)
         return None if code is None else Where(code, -1, code.co_firstlineno)
+
+
+def _learns(item: Any) -> bool:
+    """Whether an entry of a container is a parameter or a module that has one."""
+    if isinstance(item, nn.Module):
+        return next(item.parameters(), None) is not None
+    return isinstance(item, nn.Parameter)
 
 
 class BuiltInForward(Check):

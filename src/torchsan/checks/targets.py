@@ -32,7 +32,8 @@ class Targets(Check):
         given, target = pair
         if target.dtype not in (torch.int64, torch.uint8):
             dtype = str(target.dtype).removeprefix("torch.")
-            self.found(306, event, loss=event.subject, call=event.subject, value=dtype, name="target", fact=f"it is {dtype}")
+            roles = {"loss": event.subject, "call": event.subject, "value": dtype, "name": "target"}
+            self.found(306, event, fact=f"it is {dtype}", **roles)
         elif target.device.type == "cuda" and self.calls < _FIRST:
             self.calls += 1
             self._range(event, given, target)
@@ -66,7 +67,9 @@ class Targets(Check):
 def _classes(event: Event) -> tuple[torch.Tensor, torch.Tensor] | None:
     """Input and target of a class loss whose target holds class numbers (probabilities have the input's shape)."""
     given, target = event.input, event.target
-    if event.subject not in _CLASS_LOSSES or not isinstance(given, torch.Tensor) or not isinstance(target, torch.Tensor):
+    if event.subject not in _CLASS_LOSSES:
+        return None
+    if not isinstance(given, torch.Tensor) or not isinstance(target, torch.Tensor):
         return None
     if given.dim() == 0 or target.dim() != given.dim() - 1:
         return None

@@ -1,5 +1,5 @@
-"""301, 302, 303 and every page with a `[[trait]]` form about a loss function: judged by the graph that made the argument,
-and where the graph does not tell (compiled models, functions of one's own), by the numbers.
+"""301, 302, 303 and every page with a `[[trait]]` form about a loss function: judged by the graph that made the
+argument, and where the graph does not tell (compiled models, functions of one's own), by the numbers.
 """
 
 from __future__ import annotations
@@ -42,13 +42,14 @@ class Traits(Check):
     """The input of a loss has been through an activation that the loss applies itself, or lacks the one it needs."""
 
     numbers = (301, 302, 303)
+    serves_pages = True
 
     def __init__(self, watch: Any):
         super().__init__(watch)
         self.forms: dict[str, list[tuple[int, dict[str, Any]]]] = {}
         others = {number for cls in known() if cls is not Traits for number in cls.numbers}
         paged = set()
-        for rule in wording.rules():
+        for rule in (*wording.rules(), *watch.pages.values()):
             if rule.code in others or rule.live == "none" or not watch.wants(rule.code):
                 continue
             for form in rule.forms.get("trait", ()):
@@ -68,7 +69,8 @@ class Traits(Check):
             return
         for number, form in self.forms.get(event.subject, ()):
             position = form.get("position", 0)
-            value = event.args[position] if len(event.args) > position else event.kwargs.get(form.get("argument", "input"))
+            named = event.kwargs.get(form.get("argument", "input"))
+            value = event.args[position] if len(event.args) > position else named
             if isinstance(value, torch.Tensor) and value.requires_grad and value.is_floating_point():
                 self._judge(number, form["trait"], form.get("must", "not have") == "have", value, event)
 

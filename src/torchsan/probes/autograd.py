@@ -27,7 +27,7 @@ def inside_backward() -> bool:
 
 
 def _tuple(tensors: Any) -> tuple:
-    return (tensors,) if isinstance(tensors, torch.Tensor) else tensors if isinstance(tensors, tuple) else tuple(tensors)
+    return (tensors,) if isinstance(tensors, torch.Tensor) else tuple(tensors)
 
 
 def _backward(original: Callable) -> Callable:

@@ -99,7 +99,8 @@ def _scheduler_step(original: Callable) -> Callable:
         # The constructor makes a first step, and chained schedulers step their parts: neither is the user's call.
         if _depth.inside or getattr(self, "_is_initial", False) or not hasattr(self, "_last_lr"):
             return original(self, *args, **kwargs)
-        event = begin("scheduler.step", self, arguments=bool(args or kwargs), optimizer=getattr(self, "optimizer", None))
+        optimizer = getattr(self, "optimizer", None)
+        event = begin("scheduler.step", self, arguments=bool(args or kwargs), optimizer=optimizer)
         _depth.inside = True
         try:
             result = original(self, *args, **kwargs)
