@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.torch_api.names import mode_dependent as layer_mode_dependent
-from torchlint.dryrun.values import Class, Instance, Iter, Method, Opaque, Seq, Tensor, Value, real
+from torchlint.dryrun.values import MOST, Class, Const, Instance, Iter, Method, Opaque, Seq, Tensor, Value, real
 
 if TYPE_CHECKING:
     from torchlint.dryrun.interpreter import Run
@@ -168,6 +168,8 @@ class View:
                 return True
         if tensors and any(tensor in backward.parts for tensor in tensors):
             return True
+        if modules and complete and not sources and _of_tensors_only(backward):
+            return False
         known = [s for s in sources if isinstance(s, Instance) and s.kind in ("module", "wrapper")]
         if modules and complete and known and len(known) == len([s for s in sources if s is not None]):
             return False
@@ -239,6 +241,16 @@ _READS = frozenset({"save_checkpoint", "save", "print", "get_lr", "get_learning_
                     "log", "info", "debug"})
 
 from torchlint.dryrun.values import Union as Union_  # noqa: E402  (named so that typing's is not shadowed)
+
+
+def _of_tensors_only(backward: Event) -> bool:
+    """Whether a backward is about tensors of the program alone, all of them seen: about no module's parameters."""
+    def plain(part: Value) -> bool:
+        if isinstance(part, Tensor):
+            return part.source in ("made", "op") and not part.traits.get("param")
+        return isinstance(part, (Const, Union_))
+
+    return not backward.flows and len(backward.parts) < MOST and all(plain(part) for part in backward.parts)
 
 
 def _short(text: str, default: str) -> str:

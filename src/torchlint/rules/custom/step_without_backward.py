@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import common_loop
-from torchlint.dryrun.values import Instance, Ref
+from torchlint.dryrun.values import Dict, Func, Instance, Method, Ref, Seq, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 103
@@ -21,7 +21,7 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _gradients_come(view: View, optimizer) -> bool:
-    if view.of("backward", "autograd.grad", "grad.set"):
+    if view.of("autograd.grad", "grad.set") or any(view.reaches(event, optimizer) is not False for event in view.of("backward")):
         return True
     return any(view.may_touch(event, optimizer) for event in view.of("unknown", "called"))
 
@@ -40,11 +40,11 @@ def _backward_alone(view: View, created) -> Iterator[Report]:
     optimizer = created.subject
     if not isinstance(optimizer, Instance) or not isinstance(optimizer.cls, Ref):
         return
-    if view.steps() or view.of("scaler.step", "return") or id(optimizer) in view.run.escaped:
+    if view.steps() or view.of("scaler.step") or id(optimizer) in view.run.escaped or _handed_out(view, optimizer):
         return
     if any(view.may_touch(event, optimizer) for event in view.of("unknown", "called")):
         return
-    if any(event.value is optimizer for event in view.of("setattr")) or not view.of("optimizer.zero_grad"):
+    if not view.of("optimizer.zero_grad"):
         return
     for backward in view.of("backward"):
         if backward.loops and view.reaches(backward, optimizer) and backward.get("framework") is None:
@@ -52,3 +52,24 @@ def _backward_alone(view: View, created) -> Iterator[Report]:
             roles = {"call": view.call_text(backward.site), "loss": loss, "model": "the model"}
             yield Report(CODE, backward.site, roles, [(created.site, "this optimizer never steps")])
             return
+
+
+def _handed_out(view: View, optimizer: Instance) -> bool:
+    """Whether code outside this run may come by the optimizer, and step it."""
+    if any(_holds(view, event.subject, optimizer) for event in view.of("return")):
+        return True
+    kept = [event for event in view.of("setattr") if any(alt is optimizer for alt in real(event.value))]
+    if not kept:
+        return False
+    # Kept on an object of a whole program, in a file that does not know the word, it steps nowhere.
+    whole = view.run.root is None and not any(id(event.subject) in view.run.escaped for event in kept)
+    return not whole or any("step" in event.site.parsed.facts.words for event in kept)
+
+
+def _holds(view: View, value: Value, optimizer: Instance, depth: int = 0) -> bool:
+    for alt in real(value):
+        if alt is optimizer or isinstance(alt, (Func, Method)) or isinstance(alt, Instance) and alt.kind == "instance":
+            return True
+        if isinstance(alt, (Seq, Dict)) and (depth > 3 or any(_holds(view, item, optimizer, depth + 1) for item in view.run.known_items(alt))):
+            return True
+    return False
