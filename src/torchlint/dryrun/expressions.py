@@ -337,7 +337,7 @@ class Expressions:
                 traits["graph"] = True
                 sites.update({k: t.sites[k] for t in tensors for k in ("graph",) if k in t.sites})
             elif all(graph is False for graph in graphs) and all(
-                isinstance(alt, (Tensor, Const)) or isinstance(alt, Opaque) and "number" in alt.tags
+                isinstance(alt, (Tensor, Const)) or isinstance(alt, Opaque) and not alt.flows
                 for side in sides for alt in alternatives(side)
             ):
                 traits["graph"] = False
@@ -693,8 +693,9 @@ class Expressions:
         return result
 
     def consume(self, over: Value, node: cst.CSTNode) -> None:
-        """Notes that a generator is used up by this."""
-        for alt in real(over):
+        """Notes that a generator is used up by this, if it is that one for certain."""
+        alts = real(over)
+        for alt in alts if len(alts) == 1 else ():
             inner = alt
             while isinstance(inner, Iter) and inner.kind in ("enumerate", "same", "zip") and not inner.once:
                 inner = inner.base
@@ -760,9 +761,13 @@ class Expressions:
             if isinstance(alt, Instance) and isinstance(alt.cls, Class):
                 setter = None  # properties with setters are left to be what they were
                 del setter
-            if isinstance(alt, Tensor) and name == "requires_grad" and boolean(value) is True and alt.traits.get("graph") is not True:
-                alt.traits.update(graph=True, leaf=True)
-            if isinstance(alt, Tensor) and name == "grad":
+            if isinstance(alt, Tensor) and name == "requires_grad" and boolean(value) is True:
+                self.emit("leaf.set", alt, node)
+            if isinstance(alt, Tensor) and name == "requires_grad":
+                wants = value.value if isinstance(value, Const) and isinstance(value.value, bool) else None
+                target = node.targets[0].target if isinstance(node, cst.Assign) else None
+                self.switch_grad(alt, wants, node, target.value if isinstance(target, cst.Attribute) else None)
+            elif isinstance(alt, Tensor) and name == "grad":
                 self.emit("grad.set", alt, node, value=value)
             elif isinstance(alt, Opaque) and name == "grad":
                 self.emit("grad.set", alt, node, value=value)

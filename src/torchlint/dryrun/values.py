@@ -85,6 +85,7 @@ class Tensor(Opaque):
         """A tensor computed from this one with some traits set (None takes one away); it has no name yet."""
         new = Tensor("", "op", site or self.site, self.flows, self.parts | {self}, self, dict(self.traits),
                      dict(self.sites))
+        new.traits.pop("param", None)  # whatever is computed from a Parameter is none
         for key, value in traits.items():
             if value is None:
                 new.traits.pop(key, None)

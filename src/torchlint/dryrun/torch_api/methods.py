@@ -391,11 +391,8 @@ class Methods:
         if name == "log" and owner.traits.get("act") == "softmax":
             return owner.with_(site, act="log_softmax")
         if name == "requires_grad_":
-            wants = boolean(args[0]) if args else True
-            self.emit("inplace.flag", owner, node)
-            if wants and owner.source in ("made",):
-                return owner.with_(site, graph=True, leaf=True)
-            return owner
+            given = args[0] if args else kwargs.get("requires_grad", TRUE)
+            return self.switch_grad(owner, boolean(given), node, node.func.value if isinstance(node.func, cst.Attribute) else None)
         if name in effects.INPLACE:
             self.emit("inplace", owner, node, method=name, value=args[0] if args else None)
             if owner.traits.get("grad_of") is not None and name in ("zero_", "fill_"):
@@ -403,6 +400,8 @@ class Methods:
             return owner
         if name == "type" and args:
             return self.typed(owner, args[0], site)
+        if name in ("float", "contiguous", "cpu") and owner.traits.get("param") and owner.traits.get("leaf"):
+            return owner  # nothing to change: a Parameter gives itself back
         if name in ("to", "cuda", "cpu"):
             device = args[0] if args else kwargs.get("device")
             if name != "to" and device is None:
@@ -413,9 +412,6 @@ class Methods:
             else:
                 made = owner.with_(site, device=known, leaf=None)
             made.traits.pop("made", None)
-            if owner.traits.get("param"):
-                made.traits["was_param"] = True
-                made.traits.pop("param", None)
             return made
         if name in ("detach", "detach_", "data"):
             made = owner.with_(site, graph=False, leaf=None)
@@ -452,6 +448,22 @@ class Methods:
             self.emit_mix(node, (owner, *(value for value in args if any(isinstance(alt, Tensor) for alt in real(value)))))
         all_known = all(isinstance(alt, (Tensor, Const)) for value in given for alt in real(value))
         return self.result_tensor(node, flows, parts, tensors, all_known=all_known)
+
+    def switch_grad(self, owner: Tensor, wants: bool | None, node, target) -> Tensor:
+        """x.requires_grad_(wants) or x.requires_grad = wants: what x, the target, is from now on."""
+        self.emit("inplace.flag", owner, node)
+        if owner.traits.get("param") or owner.traits.get("graph") is wants is not None:
+            return owner
+        changed = owner.with_(self.site(node), graph=wants, leaf=True if wants else None, detached=None)
+        changed.source, changed.name = owner.source, owner.name
+        if wants and owner.traits.get("graph") is False:
+            changed.source = "made"  # a new leaf, whatever its numbers came from
+        # Other names for the same object know no better than that it changes at some time.
+        owner.traits.pop("graph", None)
+        owner.traits.pop("detached", None)
+        if type(target) in (cst.Name, cst.Attribute) and self.peek(target) is owner:
+            self.assign(target, changed, quiet=True)
+        return changed
 
     def typed(self, owner: Tensor, to: Value, site) -> Tensor:
         """x.type(...): a type of torch.cuda moves the tensor, one of torch brings it to the CPU; an unknown one may do either."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Tensor, real
+from torchlint.dryrun.values import Class, Instance, Iter, Ref, Tensor, real
 from torchlint.rules.base import Report, View
 
 CODE = 114
@@ -15,7 +15,7 @@ def check(view: View) -> Iterator[Report]:
     """`w += ...`, `w.mul_(...)`, `w[...] = ...` on a leaf made in this run."""
     for event in view.of("inplace", "augment"):
         alts = real(event.subject)
-        if event.grad_on is not True or not alts or not all(is_leaf(alt) for alt in alts):
+        if event.grad_on is not True or not alts or not all(is_leaf(alt) or _weight(view, event, alt) for alt in alts):
             continue
         if event.kind == "augment" and uses_gradient(event, alts):
             continue
@@ -29,6 +29,28 @@ def check(view: View) -> Iterator[Report]:
 def is_leaf(value) -> bool:
     """A tensor that was made here and requires grad."""
     return isinstance(value, Tensor) and bool(value.traits.get("leaf")) and value.source == "made"
+
+
+def _weight(view: View, event: Event, value) -> bool:
+    """Whether a tensor is a parameter of a module made in this run, in files that never switch `requires_grad`."""
+    if not isinstance(value, Tensor) or not value.traits.get("leaf") or not value.traits.get("param"):
+        return False
+    if value.source == "attr" and isinstance(value.origin, Instance) and isinstance(value.origin.cls, Ref):
+        module = value.origin
+    elif value.source == "item" and isinstance(value.origin, Iter) and isinstance(value.origin.base, Instance):
+        module = value.origin.base
+    else:
+        return False
+    classes = [item for item in module.cls.mro() if isinstance(item, Class)] if isinstance(module.cls, Class) else []
+    files = [event.site.parsed.facts, *(cls.facts for cls in classes), *([module.site.parsed.facts] if module.site else [])]
+    if any(_SWITCHES & facts.words for facts in files):
+        return False
+    # A function that nothing seen calls may be called under no_grad; one that makes a backward is not, nor is __init__.
+    root = view.run.root
+    return root is None or root.name == "__init__" or bool(view.of("backward"))
+
+
+_SWITCHES = frozenset({"requires_grad", "requires_grad_", "freeze", "set_grad_enabled"})
 
 
 def uses_gradient(event: Event, leaves) -> bool:

@@ -19,12 +19,15 @@ def check(view: View) -> Iterator[Report]:
         value = alts[0]
         if not _read_elsewhere(owner, event.name):
             continue
-        if value.traits.get("was_param"):
+        if _hidden_parameter(view, value):
             yield Report(CODE, event.site, {"call": _made_by(view, value), "name": f"self.{event.name}"})
         elif value.traits.get("leaf") and not value.traits.get("param") and value.source == "made" and not _optimized(view, value):
             yield Report(CODE, event.site, {"call": _made_by(view, value), "name": f"self.{event.name}"})
+    leaves = {id(event.subject) for event in view.of("leaf.set")}
     for event in view.of("optimizer.create"):
         for tensor in event.tensors:
+            if id(tensor) in leaves:
+                continue
             if isinstance(tensor, Tensor) and tensor.traits.get("graph") is False and tensor.traits.get("detached") is not None:
                 if not tensor.traits.get("leaf"):
                     yield Report(CODE, tensor.site, {"call": _made_by(view, tensor), "name": tensor.name or "the tensor"},
@@ -33,6 +36,17 @@ def check(view: View) -> Iterator[Report]:
 
 def _made_by(view: View, value: Tensor) -> str:
     return view.call_text(value.site) if value.site is not None else "this"
+
+
+def _hidden_parameter(view: View, value: Tensor) -> bool:
+    """Whether a tensor was computed from a Parameter that was made on the way and that no module knows."""
+    if value.traits.get("param") or value.traits.get("leaf") or value.traits.get("graph") is not True:
+        return False
+    return any(
+        isinstance(part, Tensor) and part.source == "made" and part.traits.get("param") and part.traits.get("leaf") and not part.name
+        and id(part) not in view.run.registered and id(part) not in view.run.escaped
+        for part in value.parts
+    )
 
 
 def _optimized(view: View, value: Value) -> bool:
