@@ -26,6 +26,7 @@ from torchlint.dryrun.values import (
     alternatives,
     boolean,
     join,
+    real,
     same,
     union_of,
 )
@@ -232,12 +233,9 @@ class Run(Expressions, Calls):
                     self.suite(node.orelse.body)
 
         if known is True:
-            self.suite(node.body)
+            then()
         elif known is False:
-            if type(node.orelse) is cst.If:
-                self.run_if(node.orelse)
-            elif node.orelse is not None:
-                self.suite(node.orelse.body)
+            other()
         else:
             self.branch((then, other))
 
@@ -503,6 +501,9 @@ class Run(Expressions, Calls):
             name = getattr(element, "value", element) if isinstance(element, cst.Element) else element
             if isinstance(name, cst.Name):
                 self.set_name(name.value, Opaque(name.value, "deleted"))
+            elif isinstance(name, cst.Attribute):
+                for owner in real(self.eval(name.value)):
+                    self.store.set(owner, name.attr.value, Opaque(name.attr.value, "deleted"))
 
 
 def _captured_names(pattern):

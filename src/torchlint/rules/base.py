@@ -53,7 +53,7 @@ class View:
         import libcst as cst
 
         node = event.site.node
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and (event.kind != "forward" or event.get("direct") or event.get("method")):
             return _short(event.site.parsed.text(node.func.value), default)
         if isinstance(node, cst.Call):
             return _short(event.site.parsed.text(node.func), default)

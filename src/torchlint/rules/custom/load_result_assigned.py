@@ -19,8 +19,10 @@ def check(view: View) -> Iterator[Report]:
         if len(alts) != 1 or not isinstance(alts[0], Opaque) or "load_result" not in alts[0].tags:
             continue
         node = getattr(event.site.node, "value", None)
+        if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or node.func.attr.value != "load_state_dict":
+            continue  # the value only passes through here
         target = event.site.parsed.text(event.target)
-        owner = event.site.parsed.text(node.func.value) if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else ""
+        owner = event.site.parsed.text(node.func.value)
         if target == owner or _used_as_model(view, alts[0]):
             yield Report(CODE, event.site, {"call": view.call_text(alts[0].site), "name": target})
 

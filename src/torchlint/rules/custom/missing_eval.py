@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Instance, Opaque, Value
+from torchlint.dryrun.values import Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 201
@@ -18,7 +18,7 @@ def check(view: View) -> Iterator[Report]:
         model = event.subject
         if event.grad is not False or event.mode is not True or not event.loops or id(model) in reported:
             continue
-        if not _matters(view, model) or not _trained(view, model) or _inner(view, event):
+        if not _matters(view, model) or not _trained(view, model) or _inner(view, event) or _sampling(event):
             continue
         reported.add(id(model))
         related = [(event.mode_site, "training mode was set here")] if event.mode_site is not None else []
@@ -40,6 +40,17 @@ def _trained(view: View, model: Value) -> bool:
         if any(flow.kind == "forward" and flow.subject is model for flow in backward.flows) and view.steps():
             return True
     return False
+
+
+def _sampling(event: Event) -> bool:
+    """Whether a generator is fed noise: GANs are sampled in training mode, by PyTorch's own tutorial too."""
+    return bool(event.args) and all(_noise(alt) for alt in real(event.args[0]))
+
+
+def _noise(value: Value) -> bool:
+    while isinstance(value, Tensor) and value.source != "made":
+        value = value.origin
+    return isinstance(value, Tensor) and value.traits.get("made") in ("randn", "rand", "randn_like", "rand_like", "normal")
 
 
 def _inner(view: View, event: Event) -> bool:
