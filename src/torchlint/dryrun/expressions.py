@@ -345,8 +345,10 @@ class Expressions:
             if small and isinstance(left, Tensor) and left.traits.get("act"):
                 traits["act"], sites["act"] = left.traits["act"], left.sites.get("act")
             devices = {t.traits.get("device") for t in tensors if not t.traits.get("dim0")}
-            if len(devices) == 1 and None not in devices and len(tensors) == 2:
+            numbers = sum(isinstance(s, Const) or isinstance(s, Opaque) and "number" in s.tags for s in sides)
+            if len(devices) == 1 and None not in devices and len(tensors) + numbers == 2:
                 traits["device"] = devices.pop()
+                self.still_made(tensors, traits, sites)
             return Tensor("", "op", self.site(node), flows, parts, None, traits, sites)
         return Opaque("", "op", self.site(node), flows, parts)
 
@@ -377,8 +379,8 @@ class Expressions:
         if type(node.operator) is cst.Minus:
             if n is not None:
                 return Const(-n)
-            if isinstance(value, Tensor):
-                return value.with_(act=None)
+        if isinstance(value, Tensor):
+            return value.with_(act=None)
         return Opaque("", "op", self.site(node), value.flows, value.parts) if isinstance(value, (Opaque, Union)) else value
 
     def eval_boolean(self, node: cst.BooleanOperation) -> Value:
@@ -605,7 +607,8 @@ class Expressions:
                 except TypeError:
                     pass
         if isinstance(owner, Tensor):
-            return owner.with_(None, layout=None)
+            whole = all(k is None or isinstance(k, Const) and k.value is None for k in keys)
+            return owner.with_(None, layout=None) if whole else owner.with_(None, layout=None, maybe0=True)
         if isinstance(owner, Opaque):
             if isinstance(key, Const) and isinstance(key.value, (str, int)):
                 name = f"[{key.value!r}]"
@@ -659,7 +662,7 @@ class Expressions:
         if isinstance(over, Instance) and over.kind == "loader":
             return Opaque("batch", "item", None, NOTHING, NOTHING, over, frozenset({"batch"}))
         if isinstance(over, Tensor):
-            return over.with_(None)
+            return over.with_(None, maybe0=True)
         flows = over.flows
         return Opaque("", "item", None, flows, over.parts, over, frozenset({"batch?"}))
 
@@ -743,7 +746,7 @@ class Expressions:
                 if items is not None and len(items) == len(elements):
                     piece: Value = items[n]
                 elif isinstance(alt, Tensor):
-                    piece = alt.with_(None)
+                    piece = alt.with_(None, maybe0=True)
                 else:
                     tags = alt.tags & BATCHY if isinstance(alt, Opaque) else NOTHING
                     piece = Opaque("", "item", None, alt.flows, alt.parts, alt, tags)

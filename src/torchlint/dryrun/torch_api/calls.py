@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.dryrun.facts import Unit
 from torchlint.dryrun.store import Items
 from torchlint.dryrun.torch_api import effects
-from torchlint.dryrun.torch_api.methods import Methods
+from torchlint.dryrun.torch_api.methods import Methods, reduced
 from torchlint.dryrun.torch_api.names import kind_of
 from torchlint.dryrun.values import (
     FALSE,
@@ -278,7 +278,7 @@ class TorchCalls(Methods):
         cut = last in effects.CUTS_GRAPH
         if cut and first is not None and first.flows:
             self.emit("readout", first, node, name=last)
-        return self.result_tensor(node, flows, parts, tensors, cut=cut)
+        return reduced(self.result_tensor(node, flows, parts, tensors, cut=cut), last)
 
     def result_tensor(self, node, flows, parts, tensors, cut: bool = False, all_known: bool = False) -> Tensor:
         """A new tensor computed from others; `all_known` tells that there are no others."""
@@ -291,9 +291,22 @@ class TorchCalls(Methods):
         elif all_known and all(isinstance(t, Tensor) and t.traits.get("graph") is False for t in tensors):
             traits["graph"] = False
         devices = {t.traits.get("device") for t in tensors if isinstance(t, Tensor)}
+        sites: dict = {}
         if tensors and len(devices) == 1 and None not in devices:
             traits["device"] = devices.pop()
-        return Tensor("", "op", self.site(node), flows, parts, None, traits)
+            self.still_made(tensors, traits, sites)
+        return Tensor("", "op", self.site(node), flows, parts, None, traits, sites)
+
+    def still_made(self, tensors, traits: dict, sites: dict) -> None:
+        """What is computed from tensors made here alone was made here too."""
+        if not all("made" in t.traits for t in tensors):
+            return
+        traits["made"] = tensors[0].traits["made"]
+        sites.update({key: tensors[0].sites[key] for key in ("made", "device") if key in tensors[0].sites})
+        if all(t.traits.get("dim0") for t in tensors):
+            traits["dim0"] = True
+        elif any(t.traits.get("maybe0") for t in tensors):
+            traits["maybe0"] = True
 
     def activated(self, act: str, first, node, flows, parts) -> Tensor:
         site = self.site(node)
@@ -333,7 +346,7 @@ class TorchCalls(Methods):
         elif last in effects.LIKE or last == "as_tensor" or "**" in kwargs:
             traits["device"] = None
         else:
-            traits["device"] = "default"
+            traits["device"] = self.default_device()
             sites["device"] = site
         if last == "tensor" and args and isinstance(args[0], Const) or last == "scalar_tensor":
             traits["dim0"] = True
@@ -344,6 +357,15 @@ class TorchCalls(Methods):
         if traits["device"] is None:
             del traits["device"]
         return Tensor("", "made", site, NOTHING, NOTHING, args[0] if args else None, traits, sites)
+
+    def default_device(self):
+        """Where a tensor is made when nothing is said; None where that is not known."""
+        for context in reversed(self.contexts):
+            if context.kind == "device":
+                return self.device_of(context.value)
+            if context.kind == "unknown":
+                return None
+        return "default"
 
     def device_of(self, value: Value | None):
         """What is known of a device argument: its text, or the value itself (two equal values are one device)."""
@@ -388,7 +410,11 @@ class TorchCalls(Methods):
         given = args[0] if args else kwargs.get("input")
         target = args[1] if len(args) > 1 else kwargs.get("target")
         values = [value for value in (given, target) if value is not None]
-        self.emit("loss", instance, node, loss=loss, input=given, target=target, args=args, kwargs=kwargs)
+        weight = kwargs.get("weight", kwargs.get("pos_weight"))
+        if instance is not None and id(instance) not in self.registered and self.store.get(instance, " device") is None:
+            weight = instance.kwargs.get("weight", instance.kwargs.get("pos_weight"))
+        source = given.traits.get("out_of") if isinstance(given, Tensor) and "device" not in given.traits else None
+        self.emit("loss", instance, node, loss=loss, input=given, target=target, args=args, kwargs=kwargs, weight=weight, source=source)
         flows = union_of(value.flows for value in values)
         parts = union_of(frozenset({value}) | value.parts for value in values if isinstance(value, Opaque))
         traits: dict = {"loss": loss}
@@ -424,10 +450,16 @@ class TorchCalls(Methods):
             found = module.cls.method("forward")
             if found is not None:
                 result = self.run_forward(module, found, args, kwargs, node)
-                return self.came_from(result, event, flows)
+                return self.out_of(self.came_from(result, event, flows), event)
             if not any(base in ("torch.nn.Sequential",) for base in module.cls.externals()):
                 return Opaque("output", "call", self.site(node), flows, parts, module)
-        return self.layer_output(module, args, node, flows, parts, grad)
+        return self.out_of(self.layer_output(module, args, node, flows, parts, grad), event)
+
+    def out_of(self, value: Value, event) -> Value:
+        """Notes on a model's output which call gave it; what moves it takes the note away."""
+        if isinstance(value, Tensor):
+            value.traits["out_of"] = event
+        return value
 
     def inside_forward(self) -> bool:
         """Whether some module's forward is being run: what it calls is not the model itself."""

@@ -41,6 +41,9 @@ CUTS_GRAPH = frozenset({"detach", "detach_", "argmax", "argmin", "argsort", "dat
                         "long", "int", "short", "byte", "isnan", "isinf", "isfinite", "sign", "round_", "nonzero", "bincount",
                         "one_hot", "multinomial", "zeros_like", "ones_like", "empty_like", "rand_like", "randn_like",
                         "full_like", "new_zeros", "new_ones", "new_empty", "new_full", "new_tensor", "bernoulli"})
+# Fewer dimensions than before, perhaps none.
+REDUCES = frozenset({"sum", "mean", "prod", "norm", "std", "var", "all", "any", "argmax", "argmin", "amax", "amin", "max", "min",
+                     "median", "logsumexp", "count_nonzero", "numel", "dot", "select", "trace", "nansum", "nanmean"})
 # Tensors made from nothing: on the default device unless `device=` says otherwise.
 CREATES = frozenset(
     """tensor zeros ones empty full rand randn randint randperm arange linspace logspace eye as_tensor from_numpy normal

@@ -345,6 +345,9 @@ class Methods:
                 self.pending_grad = None
             self.contexts.append(self.Context(kind, alt.site, known if kind == "grad" else alt))
             return alt
+        if isinstance(alt, Instance) and alt.kind == "device":
+            self.contexts.append(self.Context("device", self.site(node), alt))
+            return alt
         if isinstance(alt, Ref):
             self.emit("enter.uncalled", alt, node)
         if isinstance(alt, Iter) and alt.kind == "generator" or isinstance(alt, (Ref, Func)):
@@ -408,7 +411,7 @@ class Methods:
                 device = Const(name)
             known = self.device_of(device) if device is not None else None
             if isinstance(known, (Tensor, Ref)) or known is None:
-                made = owner.with_(site, device=None, leaf=None)
+                made = owner.with_(site, device=None, leaf=None, out_of=None)
             else:
                 made = owner.with_(site, device=known, leaf=None)
             made.traits.pop("made", None)
@@ -430,7 +433,7 @@ class Methods:
         if name == "view":
             self.emit("view", owner, node, args=args)
         if name == "type_as":
-            made = owner.with_(site, device=None)
+            made = owner.with_(site, device=None, out_of=None)
             made.traits.pop("made", None)
             return made
         if name in effects.KEEPS:
@@ -438,7 +441,8 @@ class Methods:
         if name in effects.CUTS_GRAPH:
             if owner.flows:
                 self.emit("readout", owner, node, name=name)
-            return self.result_tensor(node, flows, parts, [], cut=True)
+            others = [alt for value in args for alt in real(value) if isinstance(alt, Tensor)]
+            return reduced(self.result_tensor(node, flows, parts, [owner, *others], cut=True), name)
         if name in ("max", "min", "topk", "sort", "median", "mode") and (args or kwargs):
             return Opaque(name, "call", site, flows, parts, owner)
         if name in ("new", "new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"):
@@ -447,7 +451,7 @@ class Methods:
         if len(tensors) > 1:
             self.emit_mix(node, (owner, *(value for value in args if any(isinstance(alt, Tensor) for alt in real(value)))))
         all_known = all(isinstance(alt, (Tensor, Const)) for value in given for alt in real(value))
-        return self.result_tensor(node, flows, parts, tensors, all_known=all_known)
+        return reduced(self.result_tensor(node, flows, parts, tensors, all_known=all_known), name)
 
     def switch_grad(self, owner: Tensor, wants: bool | None, node, target) -> Tensor:
         """x.requires_grad_(wants) or x.requires_grad = wants: what x, the target, is from now on."""
@@ -470,7 +474,7 @@ class Methods:
         name = to.name if isinstance(to, Ref) else to.value if isinstance(to, Const) and isinstance(to.value, str) else ""
         if re.fullmatch(r"torch\.[a-z_]*\d*", name):  # torch.float32: a dtype
             return owner.with_(site, layout=None, leaf=None)
-        made = owner.with_(site, layout=None, leaf=None, made=None)
+        made = owner.with_(site, layout=None, leaf=None, made=None, out_of=None)
         made.traits.pop("device", None)
         if name.startswith("torch.cuda."):
             made.traits["device"] = "cuda"
@@ -665,3 +669,10 @@ class Methods:
 
 
 _KINDS = {"wrapper": "module"}
+
+
+def reduced(made: Tensor, name: str) -> Tensor:
+    """A result that may have no dimensions left: such a tensor meets those of any device."""
+    if name in effects.REDUCES and "device" in made.traits:
+        made.traits["maybe0"] = True
+    return made

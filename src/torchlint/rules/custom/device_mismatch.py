@@ -15,6 +15,12 @@ CODE = 401
 
 def check(view: View) -> Iterator[Report]:
     """A moved model and a batch that was not; a tensor on the GPU and one made on the CPU."""
+    reports = list(_meetings(view))
+    if reports and not _defaults_changed(view):
+        yield from reports
+
+
+def _meetings(view: View) -> Iterator[Report]:
     for event in view.of("forward"):
         if not on_gpu(event.get("device")) or view.of("module.move") and _moved_back(view, event):
             continue
@@ -24,11 +30,19 @@ def check(view: View) -> Iterator[Report]:
             if _on_cpu(value):
                 yield _report(view, event, value, event.get("device_site"), "the model is moved here")
                 break
+    for event in view.of("loss"):
+        source = event.source
+        if source is None or not on_gpu(source.get("device")) or _moved_back(view, source) or not _has_weights(view, source.subject):
+            continue
+        for value in (event.target, event.weight):
+            if value is not None and _on_cpu(value):
+                yield _report(view, event, value, source.get("device_site"), "the model is moved here")
+                break
     for event in view.of("mix"):
         tensors = [value for value in event.values if isinstance(value, Tensor)]
         gpu = [t for t in tensors if on_gpu(t.traits.get("device"))]
         cpu = [t for t in tensors if t.traits.get("device") in ("default", "cpu") and not t.traits.get("dim0") and not t.traits.get("maybe0")]
-        if gpu and cpu and len(tensors) == len(event.values) and not _defaults_changed(view):
+        if gpu and cpu and len(tensors) == len(event.values):
             site = gpu[0].sites.get("device")
             yield _report(view, event, cpu[0], site, "the other operand is put on its device here")
 
@@ -68,7 +82,7 @@ def _on_cpu(value: Value) -> bool:
         return False
     alt = alts[0]
     if isinstance(alt, Tensor):
-        return alt.traits.get("device") in ("default", "cpu") and not alt.traits.get("dim0")
+        return alt.traits.get("device") in ("default", "cpu") and not alt.traits.keys() & {"dim0", "maybe0"}
     source = alt
     while isinstance(source, Opaque) and source.source == "item" and "batch" in source.tags and source.origin is not None:
         source = source.origin
@@ -86,11 +100,14 @@ def _cpu_dataset(dataset: Value) -> bool:
     if isinstance(dataset.cls, Class):
         words = set().union(*(unit.words for unit in dataset.cls.cf.methods.values())) if dataset.cls.cf.methods else set()
         return dataset.kind == "dataset" and not words & {"cuda", "to", "device", "set_default_tensor_type", "set_default_device"}
+    if dataset.type == "torch.utils.data.TensorDataset":
+        return bool(dataset.args) and all(_on_cpu(value) for value in dataset.args)
     return isinstance(dataset.cls, Ref) and dataset.type.startswith("torchvision.datasets.")
 
 
 def _defaults_changed(view: View) -> bool:
-    return any("set_default" in word for event in view.run.graph.events[:1] for word in event.site.parsed.facts.words if event.site)
+    files = {id(event.site.parsed.facts): event.site.parsed.facts for event in view.run.graph.events if event.site is not None}
+    return any(facts.words & {"set_default_device", "set_default_tensor_type"} for facts in files.values())
 
 
 def _moved_back(view: View, event: Event) -> bool:
