@@ -52,8 +52,9 @@ class Calls(TorchCalls):
         if type(func) is cst.Attribute:
             owner = self.eval(func.value)
             args, kwargs = self.arguments(node)
+            result = self.each(real(owner), lambda alt: self.call_method(alt, func.attr.value, args, kwargs, node))
             self.last_call = (owner, func.attr.value, args)
-            return self.each(real(owner), lambda alt: self.call_method(alt, func.attr.value, args, kwargs, node))
+            return result
         if type(func) is cst.Name and func.value == "super":
             self.eval_arguments_only(node)
             frame = self.frame
@@ -64,8 +65,9 @@ class Calls(TorchCalls):
             return Opaque("super", "call")
         callee = self.eval(func)
         args, kwargs = self.arguments(node)
+        result = self.each(real(callee), lambda alt: self.call_value(alt, args, kwargs, node))
         self.last_call = (None, func.value if type(func) is cst.Name else "", args)
-        return self.each(real(callee), lambda alt: self.call_value(alt, args, kwargs, node))
+        return result
 
     def each(self, alts: tuple[Value, ...], call) -> Value:
         """Calls each of several alternatives on a path of its own."""

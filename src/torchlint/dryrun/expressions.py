@@ -345,6 +345,9 @@ class Expressions:
             if small and isinstance(left, Tensor) and left.traits.get("act"):
                 traits["act"], sites["act"] = left.traits["act"], left.sites.get("act")
             devices = {t.traits.get("device") for t in tensors if not t.traits.get("dim0")}
+            ranks = [t.traits.get("rank", 0) for t in tensors if t in sides]
+            if ranks and all(ranks) and (operator != "MatrixMultiply" or len(ranks) == 2):
+                traits["rank"] = max(ranks)
             numbers = sum(isinstance(s, Const) or isinstance(s, Opaque) and "number" in s.tags for s in sides)
             if len(devices) == 1 and None not in devices and len(tensors) + numbers == 2:
                 traits["device"] = devices.pop()

@@ -71,7 +71,8 @@ class Tensor(Opaque):
     """A value that is a tensor for certain.
 
     `traits` maps a trait's name to the value it has and, under the same key in `sites`, the place that gave it. Traits in
-    use: act (softmax, log_softmax, sigmoid, relu ...), graph (True/False), leaf, device, layout, made, dim0 (zero-dim).
+    use: act (softmax, log_softmax, sigmoid, relu ...), graph (True/False), leaf, device, layout, made, dim0 (zero-dim),
+    rank (how many dimensions it has at least), out_of (the call of a model that gave it).
     """
 
     __slots__ = ("sites", "traits")
@@ -86,6 +87,7 @@ class Tensor(Opaque):
         new = Tensor("", "op", site or self.site, self.flows, self.parts | {self}, self, dict(self.traits),
                      dict(self.sites))
         new.traits.pop("param", None)  # whatever is computed from a Parameter is none
+        new.traits.pop("rank", None)
         for key, value in traits.items():
             if value is None:
                 new.traits.pop(key, None)

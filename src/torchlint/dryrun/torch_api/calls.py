@@ -317,6 +317,8 @@ class TorchCalls(Methods):
                     traits["graph"] = True
                 if act == "softmax" and alt.traits.get("act") == "log":
                     del traits["act"]
+                if alt is first and "rank" in alt.traits:
+                    traits["rank"] = alt.traits["rank"]
         return Tensor("", "op", site, flows, parts, first, traits, sites)
 
     def reshaped(self, first: Value, name: str, args, kwargs, node, flows, parts) -> Value:
@@ -348,6 +350,8 @@ class TorchCalls(Methods):
         else:
             traits["device"] = self.default_device()
             sites["device"] = site
+        if last in ("zeros", "ones", "empty", "rand", "randn"):
+            traits["sizes"] = tuple(self.items_of(args[0]) or args) if args else ()
         if last == "tensor" and args and isinstance(args[0], Const) or last == "scalar_tensor":
             traits["dim0"] = True
         if last in ("zeros", "ones", "empty", "rand", "randn") and len(args) == 1 and self.items_of(args[0]) == ():
@@ -440,7 +444,7 @@ class TorchCalls(Methods):
             return self.loss_call(effects.LOSS_OF_CLASS.get(last, last), module, args, kwargs, node)
         grad, grad_site = self.grad_state()
         event = self.emit("forward", module, node, mode=self.mode_of(module), mode_site=self.mode_site(module), grad=grad,
-                          grad_site=grad_site, args=args, direct=direct, inside=self.inside_forward(),
+                          grad_site=grad_site, args=args, direct=direct, inside=self.inside_module(module),
                           device=None if wrapped else self.store.get(module, " device"),
                           device_site=self.store.get(module, " device site"), frozen=self.store.get(module, " frozen"))
         values = [*args, *kwargs.values()]
@@ -461,9 +465,13 @@ class TorchCalls(Methods):
             value.traits["out_of"] = event
         return value
 
-    def inside_forward(self) -> bool:
-        """Whether some module's forward is being run: what it calls is not the model itself."""
-        return any(key.name == "forward" for key in self.stack if isinstance(key, Unit))
+    def inside_module(self, called: Value) -> bool:
+        """Whether the code that calls a module belongs to a module around it: then it is not the model itself."""
+        if any(key.name == "forward" for key in self.stack if isinstance(key, Unit)):
+            return True
+        # A method that is the root of the run may well be the training loop; one that is called is part of a model.
+        around = self.frame.self_value if self.frame is not None and len(self.stack) > 1 else None
+        return isinstance(around, Instance) and around.kind == "module" and around is not called
 
     def layer_output(self, module: Instance, args, node, flows, parts, grad) -> Value:
         name = module.type
@@ -550,7 +558,7 @@ class TorchCalls(Methods):
             grad, grad_site = self.grad_state()
             values = [*args, *kwargs.values()]
             event = self.emit("forward", callee, node, mode=self.mode_of(callee), mode_site=self.mode_site(callee), grad=grad,
-                              grad_site=grad_site, args=args, direct=False, inside=self.inside_forward())
+                              grad_site=grad_site, args=args, direct=False, inside=self.inside_module(callee))
             flows = union_of([*(value.flows for value in values), frozenset({event})])
             parts = union_of(frozenset({value}) | value.parts for value in values if not isinstance(value, Const))
             if re.search(r"zero|grad|reset|clear|step|train|optim|backward|closure", callee.name or ""):

@@ -30,6 +30,7 @@ from torchlint.dryrun.values import (
     Value,
     boolean,
     join,
+    number,
     real,
     union_of,
 )
@@ -424,18 +425,26 @@ class Methods:
         if name == "clone":
             return owner.with_(site, leaf=None, param=None)
         if name in ("transpose", "permute", "t", "swapaxes", "swapdims", "movedim"):
-            made = owner.with_(site, leaf=None)
-            made.traits["layout"] = (name, args)
-            made.sites["layout"] = site
+            made = owner.with_(site, leaf=None, layout=None, rank=owner.traits.get("rank"))
+            # Twice out of order may be in order again, and a dimension of size 1 has no place in memory.
+            if "layout" not in owner.traits and not self.has_size_one(owner):
+                made.traits["layout"] = (name, args)
+                made.sites["layout"] = site
             return made
         if name in ("expand", "expand_as"):
             return owner.with_(site, layout=("expand", args), leaf=None)
         if name == "view":
-            self.emit("view", owner, node, args=args)
+            self.emit("view", owner, node, args=args, kwargs=kwargs)
         if name == "type_as":
             made = owner.with_(site, device=None, out_of=None)
             made.traits.pop("made", None)
             return made
+        if name in ("view", "reshape"):
+            sizes = self.items_of(args[0]) if len(args) == 1 and isinstance(args[0], Seq) else args
+            rank = len(sizes) if sizes and (len(sizes) > 1 or number(sizes[0]) is not None) and not kwargs else None
+            return owner.with_(site, layout=None, leaf=None, rank=rank)
+        if name == "contiguous":
+            return owner.with_(site, layout=None, leaf=None, rank=owner.traits.get("rank"))
         if name in effects.KEEPS:
             return owner.with_(site, layout=None, leaf=None)
         if name in effects.CUTS_GRAPH:
@@ -452,6 +461,10 @@ class Methods:
             self.emit_mix(node, (owner, *(value for value in args if any(isinstance(alt, Tensor) for alt in real(value)))))
         all_known = all(isinstance(alt, (Tensor, Const)) for value in given for alt in real(value))
         return reduced(self.result_tensor(node, flows, parts, tensors, all_known=all_known), name)
+
+    def has_size_one(self, tensor: Tensor) -> bool:
+        """Whether some dimension of a tensor made here is written as 1."""
+        return "made" in tensor.traits and any(number(size) == 1 for size in tensor.traits.get("sizes", ()))
 
     def switch_grad(self, owner: Tensor, wants: bool | None, node, target) -> Tensor:
         """x.requires_grad_(wants) or x.requires_grad = wants: what x, the target, is from now on."""

@@ -17,19 +17,24 @@ def check(view: View) -> Iterator[Report]:
     root = view.run.root
     if root is None or root.name != "__init__" or root.home is None or not _plain_module(root.home):
         return
+    inits = [event for event in view.of("super.init") if isinstance(event.subject, Instance) and event.subject.cls is root.home]
+    early = None
     for event in view.of("setattr"):
         owner = event.subject
         if not isinstance(owner, Instance) or owner.cls is not root.home or not _layer(event.value):
             continue
         found, start = before(event, lambda other, owner=owner: other.kind in ("super.init", "unknown.init") and other.subject is owner)
         if start and not found:
-            yield Report(CODE, event.site, {"name": root.home.name})
-            return
-    inits = [event for event in view.of("super.init") if isinstance(event.subject, Instance) and event.subject.cls is root.home]
-    if not inits and not view.of("unknown") and not view.run.graph.dead:
+            early = event
+            break
+    if inits:
+        if early is not None:
+            yield Report(CODE, early.site, {"name": root.home.name})
+    elif early is not None or not view.of("unknown") and not view.run.graph.dead:
         definition, parsed = view.run.definition(root)
         if definition is not None:
-            yield Report(CODE, Site(parsed, definition.name), {"name": root.home.name})
+            related = [(early.site, "the first layer is assigned here")] if early is not None else []
+            yield Report(CODE, Site(parsed, definition.name), {"name": root.home.name}, related)
 
 
 def _plain_module(cls: Class) -> bool:

@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-
-import libcst as cst
 
 from torchlint.dryrun.values import Const, Seq, Tensor, Value, number, real
 from torchlint.rules.base import Report, View
 
 CODE = 406
-BATCH_NAME = re.compile(r"^(?:b|n|bs|bsz|B|N|batch|batch_size|nbatches)$|\.size\(0\)$|\.shape\[0\]$")
 
 
 def check(view: View) -> Iterator[Report]:
-    """Only views that flatten everything, or everything behind the batch: those cannot be legal by accident."""
+    """Only views that must merge what no stride can merge: those cannot be legal by accident."""
     for event in view.of("view"):
         alts = real(event.subject)
         if len(alts) != 1 or not isinstance(alts[0], Tensor) or not isinstance(alts[0].traits.get("layout"), tuple):
             continue
         order = _order(alts[0].traits["layout"])
+        if order is not None:
+            order += range(len(order), alts[0].traits.get("rank", 0))
         if order is not None and _must_fail(view, event, order):
             yield Report(CODE, event.site, {"call": view.call_text(event.site)},
                          [(alts[0].sites["layout"], "the dimensions are taken out of order here")])
@@ -45,15 +43,17 @@ def _order(layout: tuple[str, list[Value]]) -> list[int] | None:
 
 
 def _must_fail(view: View, event, order: list[int]) -> bool:
+    """Whether the view has fewer dimensions than there are runs of memory to keep apart.
+
+    Dimensions that are still neighbours in memory can be merged into one; those out of order cannot. (Size 1 is the
+    exception: a first dimension that moved may be a batch of one, so then only the flattest view is sure to fail.)
+    """
     args = event.args
     if len(args) == 1 and isinstance(args[0], Seq):
-        args = list(view.run.known_items(args[0]))
-    if order == list(range(len(order))) or not args:
+        args = view.run.items_of(args[0]) or ()
+    if event.kwargs or not args:
         return False
     if len(args) == 1:
-        return isinstance(args[0], Const) and args[0].value == -1
-    if len(args) == 2 and isinstance(args[1], Const) and args[1].value == -1 and order[0] == 0:
-        node = event.site.node
-        if isinstance(node, cst.Call) and len(node.args) == 2:
-            return bool(BATCH_NAME.search(event.site.parsed.text(node.args[0].value)))
-    return False
+        return order != sorted(order) and isinstance(args[0], Const) and args[0].value == -1
+    runs = 1 + sum(after != one + 1 for one, after in zip(order, order[1:]))
+    return order[0] == 0 and len(args) < runs
