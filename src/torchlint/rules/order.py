@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -195,7 +196,9 @@ def _expected(view: View, code: int, order: Order, links: OptimizerLinks) -> Ite
             firsts = [view.run.graph.start]
         for event in firsts:
             for found, loop in _unmet(view, event, seconds, links, wanted, key):
-                if not _confirmed(view, order, event, found, links, key, loop):
+                if second == "backward":
+                    found = _own_backward(view, found, seconds, links, key, loop)
+                if _correlated(event, found) or not _confirmed(view, order, event, found, links, key, loop):
                     continue
                 yield _report(view, code, order, links, key, event, found)
 
@@ -217,8 +220,36 @@ def _unmet(view, event, seconds, links, wanted, key) -> Iterator[tuple[Event, Lo
             return
 
 
+def _own_backward(view: View, found: Event, seconds: list[Event], links, key, loop: Loop | None) -> Event:
+    """The backward that an optimizer steps on: those before it, for steps of other optimizers, only add to the pile (in a
+    GAN, that of the generator goes through the discriminator)."""
+    for _ in range(4):
+        onward, _ = after(found, lambda event: event.kind == "optimizer.step", loop)
+        if not onward or any(links.certain(step, "optimizer.step", key) for step in onward):
+            break
+        later, _ = after(found, lambda event: event in seconds or links.possible(event, "optimizer.zero_grad", key), loop)
+        if not later or later[0] not in seconds:
+            break
+        found = later[0]
+    return found
+
+
 def _depth(event: Event, loop: Loop) -> int:
     return event.loops.index(loop) if loop in event.loops else -1
+
+
+def _correlated(one: Event, other: Event) -> bool:
+    """Whether two events stand under conditions of their own that speak of the same thing: `if phase == "val": eval()` and
+    `if phase == "train": backward()` hardly ever happen in one run of the code."""
+    mine, others = set(one.get("guards", ())), set(other.get("guards", ()))
+    return bool(_names(mine - others) & _names(others - mine))
+
+
+def _names(guards) -> set[str]:
+    return {name for site, _ in guards for name in re.findall(r"[A-Za-z_][\w.]*", site.text())} - _NO_NAMES
+
+
+_NO_NAMES = {"and", "or", "not", "in", "is", "None", "True", "False", "len", "int", "epoch", "i", "step"}
 
 
 def _confirmed(view, order, event, found, links, key, loop) -> bool:
@@ -232,6 +263,10 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
 
         onward, _ = after(found, stop, loop)
         if not onward or not all(other.kind == "optimizer.step" for other in onward):
+            return False
+        # A step for which nothing was computed leaves nothing behind either.
+        back, start = before(event, lambda e: e.kind == "backward" or links.possible(e, "optimizer.zero_grad", key))
+        if back and not start and all(e.kind != "backward" for e in back):
             return False
         return not _has_closure(event) and not _differentiable(found)
     if second == "scheduler.step":
@@ -334,7 +369,7 @@ def _report(view, code, order, links, key, first: Event, at: Event, last: Event 
         related.append((last.site, "and would be used here"))
     elif order["before"] == "scheduler.step":
         for step in view.of("optimizer.step"):
-            if common_loop(at, step) is not None:
+            if common_loop(at, step) is not None and links.certain(step, "optimizer.step", key):
                 roles["optimizer"] = view.owner_text(step, "optimizer")
                 related.append((step.site, "the optimizer steps only here"))
                 break

@@ -50,8 +50,19 @@ def _later(first: Event, second: Event) -> bool:
 
 def _seen_again(view: View, event: Event, change: Event) -> bool:
     """Whether the new parameters reach an optimizer after all."""
-    again = [other for other in view.of("optimizer.create", "optimizer.add") if other is not event]
-    return any(_later(change, other) for other in again)
+    if any(_later(change, other) for other in view.of("optimizer.add")):
+        return True
+    again = [other for other in view.of("optimizer.create") if other is not event and _later(change, other)]
+    return any(_beside(view, event.subject, other.subject) for other in again)
+
+
+def _beside(view: View, one: Value, other: Value) -> bool:
+    """Whether two optimizers may train together, or the other one later: not so if it only warms up before."""
+    mine = [step for step in view.steps() if any(alt is one for alt in real(step.subject))]
+    others = [step for step in view.steps() if any(alt is other for alt in real(step.subject))]
+    if not mine or not others:
+        return True
+    return any(after(step, lambda event: event in others)[0] for step in mine)
 
 
 def _trains(view: View, optimizer: Value, change: Event) -> bool:
