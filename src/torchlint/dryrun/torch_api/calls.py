@@ -89,9 +89,9 @@ class TorchCalls(Methods):
         return made
 
     def emit_module(self, made: Instance, node) -> None:
-        """A module is built inside another module's forward: worth an event."""
+        """A module is built inside another module's forward, or in a method that it calls: worth an event."""
         frame = self.frame
-        if node is not None and frame is not None and frame.func is not None and frame.func.name == "forward":
+        if node is not None and frame is not None and self.in_forward():
             if isinstance(frame.self_value, Instance) and frame.self_value.kind == "module":
                 self.emit("module.create", made, node)
 
@@ -465,9 +465,12 @@ class TorchCalls(Methods):
             value.traits["out_of"] = event
         return value
 
+    def in_forward(self) -> bool:
+        return any(key.name == "forward" for key in self.stack if isinstance(key, Unit))
+
     def inside_module(self, called: Value) -> bool:
         """Whether the code that calls a module belongs to a module around it: then it is not the model itself."""
-        if any(key.name == "forward" for key in self.stack if isinstance(key, Unit)):
+        if self.in_forward():
             return True
         # A method that is the root of the run may well be the training loop; one that is called is part of a model.
         around = self.frame.self_value if self.frame is not None and len(self.stack) > 1 else None

@@ -13,11 +13,20 @@ WITH_WEIGHTS = ("Linear", "Conv", "Embedding", "LSTM", "GRU", "RNN", "BatchNorm"
 
 
 def check(view: View) -> Iterator[Report]:
-    """`nn.Linear(...)(x)` inside forward, not kept on self."""
-    kept = {id(alt) for event in view.of("setattr") for alt in real(event.value)}
+    """`nn.Linear(...)(x)` inside forward, or set on self by every forward anew."""
+    kept: dict[int, list[Event]] = {}
+    for event in view.of("setattr"):
+        for alt in real(event.value):
+            kept.setdefault(id(alt), []).append(event)
     for event in view.of("module.create"):
         made = event.subject
-        if id(made) in kept or id(made) in view.run.registered or not _matters(view, made):
+        if not _matters(view, made):
+            continue
+        if id(made) in kept:
+            # A layer that is built once, when the first input tells its size, stands under a condition.
+            if event.guards or any(change.guards for change in kept[id(made)]):
+                continue
+        elif id(made) in view.run.registered:
             continue
         if _called(view, made):
             yield Report(CODE, event.site, {"call": view.call_text(event.site)})
