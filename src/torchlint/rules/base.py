@@ -53,11 +53,26 @@ class View:
         import libcst as cst
 
         node = event.site.node
-        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and (event.kind != "forward" or event.get("direct") or event.get("method")):
-            return _short(event.site.parsed.text(node.func.value), default)
-        if isinstance(node, cst.Call):
-            return _short(event.site.parsed.text(node.func), default)
-        return default
+        if not isinstance(node, cst.Call):
+            return default
+        owner = node.func
+        if isinstance(owner, cst.Attribute) and (event.kind != "forward" or event.get("direct") or event.get("method")):
+            owner = owner.value
+        text = _short(event.site.parsed.text(owner), default)
+        if text in ("self", "super()") and isinstance(event.subject, Instance):
+            return event.subject.cls.name.rsplit(".", 1)[-1]  # `self(x)`: the class says more
+        return text
+
+    def model_text(self, optimizer: Value) -> str:
+        """What the user calls the model that an optimizer was made for: `net` of `SGD(net.parameters())`."""
+        import libcst as cst
+
+        for event in self.of("optimizer.create"):
+            node = event.site.node if event.subject is optimizer else None
+            given = node.args[0].value if isinstance(node, cst.Call) and node.args else None
+            if isinstance(given, cst.Call) and isinstance(given.func, cst.Attribute):
+                return _short(event.site.parsed.text(given.func.value), "model")
+        return "model"
 
     # -- modules ----------------------------------------------------------------------------------------------------
 
@@ -247,6 +262,7 @@ def _of_tensors_only(backward: Event) -> bool:
     """Whether a backward is about tensors of the program alone, all of them seen: about no module's parameters."""
     def plain(part: Value) -> bool:
         if isinstance(part, Tensor):
+            part = part.traits.get("grad_of") or part
             return part.source in ("made", "op") and not part.traits.get("param")
         return isinstance(part, (Const, Union_))
 

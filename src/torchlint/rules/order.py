@@ -195,7 +195,8 @@ def _expected(view: View, code: int, order: Order, links: OptimizerLinks) -> Ite
         if first == "scheduler.create" and not firsts:
             firsts = [view.run.graph.start]
         for event in firsts:
-            for found, loop in _unmet(view, event, seconds, links, wanted, key):
+            again = [other for other in seconds if _same_optimizer(event, other)] if first == second == "scaler.step" else seconds
+            for found, loop in _unmet(view, event, again, links, wanted, key):
                 if second == "backward":
                     found = _own_backward(view, found, seconds, links, key, loop)
                 if _correlated(event, found) or not _confirmed(view, order, event, found, links, key, loop):
@@ -218,6 +219,12 @@ def _unmet(view, event, seconds, links, wanted, key) -> Iterator[tuple[Event, Lo
             for other in found:
                 yield other, loop
             return
+
+
+def _same_optimizer(one: Event, other: Event) -> bool:
+    """Whether two steps of a scaler are for the same optimizer: it keeps a record for each."""
+    mine, others = real(one.get("optimizer")), real(other.get("optimizer"))
+    return len(mine) == len(others) == 1 and mine[0] is others[0]
 
 
 def _own_backward(view: View, found: Event, seconds: list[Event], links, key, loop: Loop | None) -> Event:

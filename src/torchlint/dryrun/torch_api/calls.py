@@ -62,6 +62,8 @@ class TorchCalls(Methods):
         if last in effects.PASSES_ITEMS and args:
             return Iter("same", args[0], self.site(node))
         if name.startswith("copy."):
+            if name == "copy.copy" and args and isinstance(args[0], Opaque) and "state_dict" in args[0].tags:
+                return self.shallow_copy(args[0], node)
             return self.copied(args, node)
         return self.unknown_call(name, args, kwargs, node)
 

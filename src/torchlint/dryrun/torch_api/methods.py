@@ -205,6 +205,10 @@ class Methods:
             return Opaque(name, "call", self.site(node), flows, NOTHING, owner)
         return self.unknown_call(name, args, kwargs, node, owner)
 
+    def shallow_copy(self, state: Value, node) -> Opaque:
+        """A new dict around the same tensors: as live as the old one."""
+        return Opaque("state_dict", "call", self.site(node), NOTHING, NOTHING, state.origin, state.tags)
+
     def set_mode(self, owner: Value, name: str, args, kwargs, node) -> Value:
         """model.train() and model.eval(), for the module and all that is in it."""
         given = args[0] if args else kwargs.get("mode")
@@ -597,6 +601,8 @@ class Methods:
         if name == "load_state_dict":
             self.emit("load", owner, node, args=args, state=args[0] if args else None)
             return Opaque("load_state_dict", "call", self.site(node), NOTHING, NOTHING, owner, frozenset({"load_result"}))
+        if name == "copy" and "state_dict" in tags and not args:
+            return self.shallow_copy(owner, node)
         if name == "set_epoch":
             self.emit("sampler.set_epoch", owner, node)
             return NONE

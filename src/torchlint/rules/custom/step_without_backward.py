@@ -32,7 +32,8 @@ def _step_alone(view: View, optimizer) -> Iterator[Report]:
             continue
         losses = [event for event in view.of("loss", "forward") if common_loop(event, step) is step.loops[-1]]
         if any(event.kind == "loss" for event in losses) or losses and view.held_by(optimizer)[0]:
-            roles = {"call": view.call_text(step.site), "optimizer": view.owner_text(step, "optimizer"), "model": "the model"}
+            roles = {"call": view.call_text(step.site), "optimizer": view.owner_text(step, "optimizer")}
+            roles["model"] = view.model_text(optimizer)
             yield Report(CODE, step.site, roles, [(losses[-1].site, "computed here, but never sent backward")])
 
 
@@ -49,7 +50,7 @@ def _backward_alone(view: View, created) -> Iterator[Report]:
     for backward in view.of("backward"):
         if backward.loops and view.reaches(backward, optimizer) and backward.get("framework") is None:
             loss = view.owner_text(backward, "loss")
-            roles = {"call": view.call_text(backward.site), "loss": loss, "model": "the model"}
+            roles = {"call": view.call_text(backward.site), "loss": loss, "model": view.model_text(optimizer)}
             yield Report(CODE, backward.site, roles, [(created.site, "this optimizer never steps")])
             return
 
