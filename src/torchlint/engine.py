@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Iterator, Sequence
 
@@ -29,10 +30,18 @@ class Engine:
         rules: the active rules.
         torch_version: the torch release to judge by, as (major, minor); None where it is not known.
         roots: folders from which absolute imports of project files resolve, besides what each file's place tells.
+        sieve: leave out what no rule can have anything to say about; off only to test that nothing is lost by it.
     """
 
-    def __init__(self, rules: Sequence[Rule], torch_version: tuple[int, int] | None = None, roots: Sequence[str] = ()):
+    def __init__(
+        self,
+        rules: Sequence[Rule],
+        torch_version: tuple[int, int] | None = None,
+        roots: Sequence[str] = (),
+        sieve: bool = True,
+    ):
         self.rules = tuple(rules)
+        self.sieve = sieve
         self.torch_version = torch_version
         self.roots = tuple(roots)
         self._by_code = {rule.code: rule for rule in self.rules}
@@ -50,21 +59,24 @@ class Engine:
             return Judged(())
         from torchlint.dryrun.roots import runs_of
         from torchlint.dryrun.world import World
-        from torchlint.rules import judge, watched_calls
+        from torchlint.rules import judge, needs, watched_calls
         from torchlint.rules.base import View
 
         if self._world is None:
             self._world = World(self.roots)
+            self._needs = needs.needs_of(self.rules)
+            self._watched = watched_calls(self.rules)
         world = self._world
         world.asked = set()
         facts = world.add(filename, text)
         found: dict[tuple, Finding] = {}
-        for run in runs_of(world, facts, watched_calls(self.rules)):
+        met = functools.partial(needs.met, self._needs) if self.sieve else None
+        for run in runs_of(world, facts, self._watched, met):
             view = View(run, self.torch_version)
             for report in judge(view, self.rules):
                 finding = self._finding(report, filename, facts.path)
                 found.setdefault((finding.code, finding.location), finding)
-        world.forget(facts)
+        world.forget()
         asked = world.asked - {facts.path}
         depends = {path: world.hashes.get(path) for path in sorted(asked)}
         return Judged(tuple(sorted(_settled(found.values()), key=lambda finding: finding.sort_key)), depends)
@@ -72,10 +84,12 @@ class Engine:
     def _finding(self, report, filename: str, path: str) -> Finding:
         rule = self._by_code[report.code]
         names = {path: filename}
+        # Other files are named as this one was: the same finding, met from two files, is then told once.
+        other = str if os.path.isabs(filename) else _relative
 
         def place(site):
             at = site.location()
-            return msgspec.structs.replace(at, filename=names.get(at.filename) or _relative(at.filename))
+            return msgspec.structs.replace(at, filename=names.get(at.filename) or other(at.filename))
 
         related = tuple(Related(place(site), words) for site, words in report.related)
         return Finding(

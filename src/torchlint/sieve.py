@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
+from torchlint.dryrun.torch_api.effects import INPLACE, PURE_IF_TENSOR, PURE_TENSOR_ONLY
 
 # A file that has none of these words cannot make a torch event.
 MARKS = (b"torch", b"lightning", b"accelerate", b"transformers", b"timm", b"ignite", b"fastai", b"deepspeed")
@@ -120,29 +121,125 @@ def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, indent: bool) -> Uni
 def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool) -> Unit:
     words: set[str] = set()
     sets: set[str] = set()
+    binds: set[str] = set()
     todo = list(nodes)
     while todo:
         node = todo.pop()
         kind = type(node)
         if kind is ast.Attribute:
             words.add(node.attr)
-            if type(node.ctx) is not ast.Load and type(node.value) is ast.Name and node.value.id == "self":
-                sets.add(node.attr)
-        elif kind is ast.Name:
+            if type(node.ctx) is not ast.Load:
+                words.add("!setattr")
+                if type(node.value) is ast.Name and node.value.id == "self":
+                    sets.add(node.attr)
+                if "best" in node.attr:
+                    words.add("!best")
+            todo.append(node.value)
+            continue
+        if kind is ast.Name:
             words.add(node.id)
+            if type(node.ctx) is not ast.Load:
+                binds.add(node.id)
+                if "best" in node.id.lower():
+                    words.add("!best")
             continue
-        elif kind is ast.Constant:
+        if kind is ast.Constant:
             continue
-        elif kind is ast.Import or kind is ast.ImportFrom:
-            words.update(alias.name for alias in node.names)
-            continue
+        mark = _MARKS.get(kind)
+        if mark is not None:
+            mark(node, words)
         for field in node._fields:
             value = getattr(node, field, None)
             if type(value) is list:
                 todo.extend(item for item in value if isinstance(item, ast.AST))
             elif isinstance(value, ast.AST):
                 todo.append(value)
-    return Unit(name, _start(first), last.end_lineno, indent, words=frozenset(words), sets=frozenset(sets))
+    return Unit(
+        name, _start(first), last.end_lineno, indent, (), frozenset(words), frozenset(sets), frozenset(binds)
+    )
+
+
+# -- marks: shapes of statements that some rule asks for, see rules/needs.py ----------------------------------------------
+
+
+def _mark_import(node, words: set[str]) -> None:
+    words.update(alias.name for alias in node.names)
+
+
+def _mark_expr(node: ast.Expr, words: set[str]) -> None:
+    value = node.value
+    if type(value) is ast.Attribute:
+        words.add("!bare")
+    elif type(value) is ast.Call:
+        name = getattr(value.func, "attr", None) or getattr(value.func, "id", "")
+        if name in _CONTEXTS:
+            words.add("!dropped")
+        elif type(value.func) is ast.Attribute and name in _PURE:
+            words.add("!discarded")
+
+
+def _mark_with(node: ast.With, words: set[str]) -> None:
+    if any(type(item.context_expr) in (ast.Attribute, ast.Name) for item in node.items):
+        words.add("!bare")
+
+
+def _mark_augmented(node: ast.AugAssign, words: set[str]) -> None:
+    words.add("!inplace")
+
+
+def _mark_call(node: ast.Call, words: set[str]) -> None:
+    if type(node.func) is ast.Attribute and node.func.attr in INPLACE:
+        words.add("!inplace")
+    elif type(node.func) is ast.Name and node.func.id == "setattr":
+        words.add("!setattr")
+    if any(keyword.arg == "requires_grad" for keyword in node.keywords):
+        words.add("!leaf")
+
+
+def _mark_subscript(node: ast.Subscript, words: set[str]) -> None:
+    if type(node.ctx) is ast.Store:
+        words.add("!inplace")
+
+
+def _mark_assign(node, words: set[str]) -> None:
+    targets = node.targets if type(node) is ast.Assign else [node.target]
+    if any(type(target) is ast.Attribute for target in targets):
+        value = node.value
+        if type(value) in _CONTAINERS or type(value) is ast.Call and getattr(value.func, "id", "") in ("list", "dict", "tuple", "set"):
+            words.add("!container")
+        elif type(value) in (ast.BinOp, ast.Name, ast.IfExp):
+            words.add("!container?")
+
+
+_CONTEXTS = frozenset({"no_grad", "inference_mode", "enable_grad", "autocast"})
+_PURE = PURE_TENSOR_ONLY | PURE_IF_TENSOR
+_CONTAINERS = (ast.List, ast.Dict, ast.Tuple, ast.ListComp, ast.DictComp, ast.Set)
+_MARKS = {
+    ast.Import: _mark_import,
+    ast.ImportFrom: _mark_import,
+    ast.Expr: _mark_expr,
+    ast.With: _mark_with,
+    ast.AugAssign: _mark_augmented,
+    ast.Call: _mark_call,
+    ast.Subscript: _mark_subscript,
+    ast.Assign: _mark_assign,
+    ast.AnnAssign: _mark_assign,
+}
+
+
+def _starts_with_super(node: ast.FunctionDef) -> bool:
+    """Whether the first thing a method does is to call the __init__ of its base."""
+    for statement in node.body:
+        if type(statement) is ast.Expr and type(statement.value) is ast.Constant:
+            continue
+        value = getattr(statement, "value", None)
+        return (
+            type(statement) is ast.Expr
+            and type(value) is ast.Call
+            and type(value.func) is ast.Attribute
+            and value.func.attr == "__init__"
+        )
+    return False
 
 
 def _class(node: ast.ClassDef, everything: set[str]) -> ClassFacts:
@@ -162,6 +259,8 @@ def _class(node: ast.ClassDef, everything: set[str]) -> ClassFacts:
             unit = _function(item, indent=True)
             if any(d.endswith((".setter", ".deleter")) for d in unit.decorators):
                 continue
+            if item.name == "__init__" and not _starts_with_super(item):
+                unit.words |= {"!init"}
             facts.methods[item.name] = unit
         elif isinstance(item, ast.ClassDef):
             facts.classes[item.name] = _class(item, everything)

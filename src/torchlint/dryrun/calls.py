@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import builtins
 import re
 from contextlib import contextmanager
 
 import libcst as cst
 
-from torchlint.dryrun.facts import ClassFacts, FileFacts
+from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
 from torchlint.dryrun.store import Items, Store
 from torchlint.dryrun.torch_api.calls import TorchCalls
 from torchlint.dryrun.torch_api.names import base_kind, canonical
@@ -34,6 +35,7 @@ from torchlint.dryrun.values import (
     union_of,
 )
 
+PYTHON = frozenset(dir(builtins))
 HARMLESS_DECORATORS = frozenset(
     """staticmethod classmethod property cached_property abstractmethod wraps lru_cache cache dataclass overload override
     contextmanager jit.script jit.export jit.ignore jit.unused torch.jit.script torch.jit.export torch.jit.ignore
@@ -136,6 +138,8 @@ class Calls(TorchCalls):
                 builtin = getattr(self, "builtin_" + callee.name, None)
                 if builtin is not None and callee.origin is None:
                     return builtin(args, kwargs, node)
+                if callee.name in PYTHON and callee.origin is None:
+                    return self._result([*args, *kwargs.values()])
             return self.call_opaque(callee, args, kwargs, node)
         return self.unknown_call("", args, kwargs, node)
 
@@ -394,9 +398,9 @@ class Calls(TorchCalls):
 
     def run_class_body(self, cls: Class, unit, name: str) -> Value | None:
         parsed = self.world.parse(cls.facts, unit)
-        if parsed is None or id(unit) in self.entered:
+        if parsed is None or id(unit) in self.ran:
             return None
-        self.entered.add(id(unit))
+        self.ran.add(id(unit))
         with self.silent():
             self.frame = self.Frame(cls.facts, Func("<class>", cls.facts, unit, cls))
             self.frame.base = self.store
@@ -430,29 +434,26 @@ class Calls(TorchCalls):
             args = [func.home] if func.home is not None else []
         return self.inline(func, args, {"**": NONE}, None, self_value)
 
-    def run_elsewhere(self, name: str, facts: FileFacts) -> Value | None:
-        """A name that the body of another file sets: that body is run once, without its main block."""
-        if id(facts) in self.entered:
+    def run_late(self, unit: Unit, name: str, facts: FileFacts) -> Value | None:
+        """A name that statements of a file set which were not run so far: those of another file, or of this one where
+        the sieve left them out. They are run for the values they leave."""
+        self.ran.add(id(unit))
+        parsed = self.world.parse(facts, unit)
+        if parsed is None or "__name__" in unit.words:
             return None
-        self.entered.add(id(facts))
         with self.silent():
             self.frame = self.Frame(facts)
             self.frame.base = self.store
-            for item in facts.body:
-                if isinstance(item, str) or "__name__" in item.words:
-                    continue
-                parsed = self.world.parse(facts, item)
-                if parsed is not None and not self.graph.dead:
-                    self.parsed = parsed
-                    self.run_block(parsed.body)
+            self.parsed = parsed
+            self.run_block(parsed.body)
         return self.base_store.get(facts, name)
 
     @contextmanager
     def silent(self):
         """Runs something for the values it leaves; its events are no part of this run."""
-        names = ("graph", "store", "loops", "contexts", "guards", "call_sites", "jumps", "frame", "parsed")
+        names = ("entered", "graph", "store", "loops", "contexts", "guards", "call_sites", "jumps", "frame", "parsed")
         saved = {name: getattr(self, name) for name in names}
-        self.graph, self.store = type(self.graph)(), self.base_store
+        self.graph, self.store, self.entered = type(self.graph)(), self.base_store, set(self.entered)
         self.loops, self.contexts, self.guards, self.call_sites, self.jumps = (), [], (), (), []
         try:
             yield
@@ -502,6 +503,8 @@ class Calls(TorchCalls):
     builtin_tuple = builtin_set = builtin_sorted = builtin_reversed = builtin_list
 
     def builtin_dict(self, args, kwargs, node) -> Value:
+        if len(args) == 1 and not kwargs and isinstance(args[0], Opaque) and "state_dict" in args[0].tags:
+            return self.shallow_copy(args[0], node)
         if args and isinstance(args[0], Dict):
             items = self.store.get(args[0], "{}") or Items({}, True)
             return self.mapping({**items.known, **kwargs}, node, items.open)

@@ -123,10 +123,9 @@ class Expressions:
             elif path is None and star in ("torch.nn", "torch", "torch.nn.functional", "torch.optim", "torch.utils.data"):
                 if name[:1].isupper() and star != "torch.nn.functional" or star == "torch.nn.functional" and name.islower():
                     return Ref(canonical(f"{star}.{name}"))
-        if facts is not (self.frame.facts if self.frame else None):
-            for item in facts.body:
-                if not isinstance(item, str) and name in item.words:
-                    return self.run_elsewhere(name, facts)
+        for item in facts.body:
+            if not isinstance(item, str) and name in item.binds and id(item) not in self.ran:
+                return self.run_late(item, name, facts)
         return None
 
     def imported(self, qualified: str, facts, depth: int = 0) -> Value:

@@ -22,8 +22,10 @@ class Unit:
     params: tuple[str, ...] = ()
     words: frozenset[str] = frozenset()  # names that the text calls, reads as attributes or imports
     sets: frozenset[str] = frozenset()  # x of every `self.x = ...`
+    binds: frozenset[str] = frozenset()  # names that the text assigns
     is_async: bool = False
     decorators: tuple[str, ...] = ()
+    parsed: object = None  # the libcst tree while the file is judged; False where libcst could not parse it
 
 
 @dataclass(slots=True, eq=False)
@@ -54,6 +56,7 @@ class FileFacts:
     imports: dict[str, str] = field(default_factory=dict)  # local name -> qualified name, relative ones with leading dots
     stars: list[str] = field(default_factory=list)
     words: frozenset[str] = frozenset()
+    digest: str = ""
 
     def all_classes(self):
         """Every class of the file, nested ones too."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import contextmanager
 
 import libcst as cst
 
 from torchlint.dryrun.calls import Calls
 from torchlint.dryrun.expressions import Expressions
-from torchlint.dryrun.facts import FileFacts
+from torchlint.dryrun.facts import FileFacts, Unit
 from torchlint.dryrun.flow import Event, Graph, Loop
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.store import Store
@@ -101,6 +102,7 @@ class Run(Expressions, Calls):
         self.registered: set[int] = set()  # ids of modules and tensors that some module owns by now
         self.escaped: set[int] = set()  # ids of values handed to code that cannot be seen
         self.entered: set[int] = set()  # ids of functions that were run, by their unit
+        self.ran: set[int] = set()  # ids of statements outside functions that were run, by their unit
         self.classes: dict[int, Class] = {}
         self.keep: list = []  # what is known by id must stay alive
         self.children: dict[int, list[Value]] = {}  # by id of a module: the modules in it, and what may be one
@@ -134,15 +136,19 @@ class Run(Expressions, Calls):
 
     # -- bodies ---------------------------------------------------------------------------------------------------
 
-    def run_file(self, facts: FileFacts) -> None:
-        """Runs the body of a file."""
+    def run_file(self, facts: FileFacts, matters: Callable[[Unit], bool] = lambda unit: True) -> None:
+        """Runs the body of a file: those statements that matter and those that set what these mention; the others when
+        something asks for what they set."""
         self.frame = Frame(facts)
         self.frame.base = self.store
-        for item in facts.body:
-            if isinstance(item, str):
-                if item in facts.classes:
-                    self.class_of(facts, facts.classes[item])
-                continue
+        wanted: list[Unit] = []
+        mentioned: set[str] = set()
+        for item in reversed(facts.body):
+            if not isinstance(item, str) and (item.binds & mentioned or matters(item)):
+                wanted.insert(0, item)
+                mentioned |= item.words
+        self.ran.update(map(id, wanted))
+        for item in wanted:
             parsed = self.world.parse(facts, item)
             if parsed is None:
                 continue

@@ -1,40 +1,117 @@
-"""Where dry runs of a file start: its body, then every function and method that no run so far has come to."""
+"""Where dry runs of a file start: its body, then every function and method that no run so far has come to, as far as some
+rule may have anything to say there."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
-from torchlint.dryrun.facts import FileFacts, Unit
+from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
 from torchlint.dryrun.interpreter import Run, TooMuch
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.values import Func, Instance
-from torchlint.dryrun.world import World
+from torchlint.dryrun.world import World, units_of
+
+SHARED = ("classes", "watched_calls", "ran")
+GROWING = ("children", "unsure_children", "holds", "registered", "escaped", "keep", "made_in", "entered")
 
 
-def runs_of(world: World, facts: FileFacts, watched: frozenset[str]) -> Iterator[Run]:
-    """The runs of one file, each finished. A run that grew past its bounds is left out."""
+class Relevance:
+    """Which units of a file can matter, by the words in them and in what they call.
+
+    Args:
+        met: tells of a set of words whether some rule has anything to say of it.
+    """
+
+    def __init__(self, world: World, facts: FileFacts, met: Callable[[set[str]], bool]):
+        self.world, self.facts, self.met = world, facts, met
+        self.named: dict[str, list[Unit]] = {}
+        for unit in units_of(facts):
+            if unit.name[0] != "<" and unit.name not in ("__init__", "forward"):
+                self.named.setdefault(unit.name, []).append(unit)
+        self._imported: dict[str, frozenset[str]] = {}
+
+    def words(self, *units: Unit) -> set[str]:
+        """The words of some units and of the functions of the project that they mention."""
+        found: set[str] = set()
+        seen: set[int] = set()
+        todo = list(units)
+        while todo:
+            unit = todo.pop()
+            if id(unit) in seen:
+                continue
+            seen.add(id(unit))
+            found |= unit.words
+            for name in unit.words:
+                if name in self.named:
+                    todo.extend(self.named[name])
+                elif name in self.facts.imports:
+                    found |= self.imported(name)
+        return found
+
+    def imported(self, name: str) -> frozenset[str]:
+        """The words of a function or class that is imported from another file of the project."""
+        if name not in self._imported:
+            self._imported[name] = frozenset()
+            base, _, last = self.facts.imports[name].rpartition(".")
+            path = self.world.resolve(base, self.facts.path) if base.strip(".") or base else None
+            inner = self.world.facts(path) if path is not None else None
+            if inner is not None and last in inner.functions:
+                self._imported[name] = inner.functions[last].words
+            elif inner is not None and last in inner.classes:
+                methods = inner.classes[last].methods.items()
+                self._imported[name] = frozenset().union(*(u.words for key, u in methods if key not in ("__init__", "forward")))
+        return self._imported[name]
+
+    def unit(self, unit: Unit) -> bool:
+        """Whether a function, or statements outside any, can matter."""
+        return self.met(self.words(unit))
+
+    def cls(self, cf: ClassFacts) -> list[Unit]:
+        """The methods of a class that can matter. What __init__ sets is seen together with each of them."""
+        init = cf.methods.get("__init__")
+        start = self.words(init) if init is not None else set()
+        marks = {word for word in start if word[0] == "!"} | {"!class"}
+        found = []
+        for name, unit in cf.methods.items():
+            words = start | marks if name == "__init__" else self.words(unit) | marks
+            if name == "forward":
+                words |= start | {"!forward"}
+            if self.met(words):
+                found.append(unit)
+        return found
+
+
+def runs_of(world: World, facts: FileFacts, watched: frozenset[str], met: Callable[[set[str]], bool] | None = None) -> Iterator[Run]:
+    """The runs of one file, each finished. A run that grew past its bounds is left out.
+
+    Args:
+        watched: qualified names whose calls become events.
+        met: tells of a set of words whether some rule has anything to say of it; None lets everything through.
+    """
+    relevance = Relevance(world, facts, met if met is not None else lambda words: True)
     body = Run(world)
     body.watched_calls = watched
     try:
-        body.run_file(facts)
+        body.run_file(facts, relevance.unit)
         yield body
     except (TooMuch, RecursionError):
         body = Run(world)
         body.watched_calls = watched
-    entered = body.entered
     called = _called_names(facts)
-    functions = sorted(facts.functions.values(), key=lambda unit: unit.name in called)
-    for unit in functions:
-        if id(unit) not in entered:
+    for unit in sorted(facts.functions.values(), key=lambda unit: unit.name in called):
+        if id(unit) not in body.entered and relevance.unit(unit):
             run = _follow(body)
             func = Func(unit.name, facts, unit)
             if _finish(run, lambda run=run, func=func: run.run_root_function(func), func, facts):
                 yield run
+            body.entered |= run.entered
     for cf in facts.all_classes():
-        yield from _class_runs(body, facts, cf, called)
+        wanted = relevance.cls(cf)
+        if wanted:
+            yield from _class_runs(body, facts, cf, called, wanted)
 
 
-def _class_runs(body: Run, facts: FileFacts, cf, called: set[str]) -> Iterator[Run]:
+def _class_runs(body: Run, facts: FileFacts, cf: ClassFacts, called: set[str], wanted: list[Unit]) -> Iterator[Run]:
     """The runs of one class: its __init__ on an instance of which nothing is known, then each method on that."""
     first = _follow(body)
     made: list[Instance] = []
@@ -60,26 +137,31 @@ def _class_runs(body: Run, facts: FileFacts, cf, called: set[str]) -> Iterator[R
     if "__init__" in cf.methods:
         runs.append(first)
     is_module = instance.kind == "module"
-    names = sorted(cf.methods, key=lambda name: (name != "forward", name in called))
+    names = sorted((unit.name for unit in wanted), key=lambda name: (name != "forward", name in called))
     for name in names:
         unit = cf.methods[name]
-        if name == "__init__" or id(unit) in body.entered and not (is_module and name == "forward"):
+        if name == "__init__" or id(unit) in first.entered and not (is_module and name == "forward"):
             continue
-        run = _follow(body, Store(first.store))
+        run = _follow(first, Store(first.store), grow=True)
         run.graph.start = first.graph.start
         run.graph.events = list(start_events)
         run.graph.tails = list(start_tails or [first.graph.start])
         func = Func(name, facts, unit, cls)
         if _finish(run, lambda run=run, func=func: run.run_root_function(func, instance), func, facts):
             runs.append(run)
+    body.entered |= first.entered
     yield from runs
 
 
-def _follow(body: Run, store: Store | None = None) -> Run:
-    """A run that starts with what the body of the file has left behind."""
+def _follow(body: Run, store: Store | None = None, grow: bool = False) -> Run:
+    """A run that starts with what another has left behind. With `grow`, what it learns is learnt by both: the methods of one
+    class are about one object."""
     run = Run(body.world, store or Store(body.store))
-    for name in ("classes", "children", "unsure_children", "holds", "registered", "escaped", "keep", "entered", "made_in", "watched_calls"):
+    for name in SHARED:
         setattr(run, name, getattr(body, name))
+    for name in GROWING:
+        mine = getattr(body, name)
+        setattr(run, name, mine if grow else type(mine)(mine))
     return run
 
 
@@ -97,11 +179,6 @@ def _finish(run: Run, work, func: Func, facts: FileFacts) -> bool:
 def _called_names(facts: FileFacts) -> set[str]:
     """Names that some other function or the body of the file mentions: those are better run from there."""
     names: set[str] = set()
-    units = [item for item in facts.body if isinstance(item, Unit)] + list(facts.functions.values())
-    for cls in facts.all_classes():
-        units += [*cls.methods.values(), *cls.body]
-    for unit in units:
+    for unit in units_of(facts):
         names |= unit.words - {unit.name}
     return names
-
-

@@ -36,7 +36,7 @@ class World:
     def __init__(self, roots: Sequence[str] = ()):
         self.roots = tuple(os.path.abspath(root) for root in roots)
         self._facts: dict[str, FileFacts | None] = {}
-        self._parsed: dict[int, Parsed | None] = {}
+        self._trees: list[Unit] = []
         self._listing: dict[str, frozenset[str]] = {}
         self._found: dict[tuple[str, str], str | None] = {}
         self.hashes: dict[str, str | None] = {}
@@ -49,13 +49,19 @@ class World:
             SyntaxError: the text does not parse.
         """
         path = os.path.abspath(path) if path else path
-        self._facts[path] = facts = read_facts(path, text)
-        return facts
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        known = self._facts.get(path)
+        if known is None or known.digest != digest:
+            self._facts[path] = known = read_facts(path, text)
+            known.digest = digest
+        return known
 
-    def forget(self, facts: FileFacts) -> None:
-        """Drops the libcst trees of a file, which are large; its facts stay for the files that import it."""
-        for unit in units_of(facts):
-            self._parsed.pop(id(unit), None)
+    def forget(self, most: int = 400) -> None:
+        """Drops the libcst trees, which are large, once there are many; the facts stay for the files that import them."""
+        if len(self._trees) > most:
+            for unit in self._trees:
+                unit.parsed = None
+            self._trees.clear()
 
     def facts(self, path: str) -> FileFacts | None:
         """The facts of a file on disk; None if it cannot be read or does not parse."""
@@ -66,7 +72,9 @@ class World:
                 with open(path, "rb") as file:
                     data = file.read(4_000_000)
                 self.hashes[path] = hashlib.sha256(data).hexdigest()
-                found = read_facts(path, data.decode("utf-8-sig"))
+                text = data.decode("utf-8-sig")
+                found = read_facts(path, text)
+                found.digest = hashlib.sha256(text.encode()).hexdigest()
             except (OSError, UnicodeDecodeError, SyntaxError):
                 self.hashes.setdefault(path, None)
             self._facts[path] = found
@@ -74,13 +82,13 @@ class World:
 
     def parse(self, facts: FileFacts, unit: Unit) -> Parsed | None:
         """The libcst tree of a unit; None where libcst cannot parse what the C parser could."""
-        key = id(unit)
-        if key not in self._parsed:
+        if unit.parsed is None:
+            self._trees.append(unit)
             try:
-                self._parsed[key] = Parsed(facts, unit)
+                unit.parsed = Parsed(facts, unit)
             except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError):
-                self._parsed[key] = None
-        return self._parsed[key]
+                unit.parsed = False
+        return unit.parsed or None
 
     def resolve(self, name: str, importer: str) -> str | None:
         """The file of the module `name` (with leading dots if relative) as `importer` would import it; None if it is not

@@ -39,7 +39,9 @@ def _out_of_order(view: View, step: Event, backward: Event) -> bool:
 
     back, _ = before(step, lambda event: head(event) or gradients(event))
     onward, _ = after(step, lambda event: head(event) or event is backward or gradients(event))
-    return bool(back) and all(head(event) for event in back) and onward == [backward] and _computed_first(step, backward)
+    used, _ = after(backward, lambda event: head(event) or event.kind == "optimizer.step" and event.subject is optimizer)
+    in_time = not all(head(event) for event in used)  # a second step follows: the first is one too many, not in the wrong place
+    return bool(back) and all(head(event) for event in back) and onward == [backward] and not in_time and _computed_first(step, backward)
 
 
 def _computed_first(step: Event, backward: Event) -> bool:

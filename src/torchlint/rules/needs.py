@@ -1,0 +1,98 @@
+"""What a stretch of source must mention before a rule can have anything to say about it: the rules' triggers.
+
+Each rule has alternatives; an alternative is a tuple of word sets, of each of which at least one word must be there. Words
+that begin with "!" are marks that the sieve sets for a shape of statement, or for where it stands: "!class" in a method,
+"!forward" in what forward runs. No libcst here: most files are read no further.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from torchlint.catalogue import Rule
+from torchlint.dryrun.torch_api.effects import CREATES
+
+Need = tuple[frozenset[str], ...]
+
+
+def _any(*words: str) -> frozenset[str]:
+    return frozenset(" ".join(words).split())
+
+
+_LAYERS = _any(
+    "Linear Bilinear Embedding EmbeddingBag LSTM GRU RNN LSTMCell GRUCell RNNCell Conv1d Conv2d Conv3d ConvTranspose1d"
+    " ConvTranspose2d ConvTranspose3d BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm GroupNorm InstanceNorm2d PReLU"
+    " MultiheadAttention Transformer TransformerEncoderLayer TransformerDecoderLayer Dropout Dropout1d Dropout2d Dropout3d"
+    " AlphaDropout FeatureAlphaDropout"
+)
+_LEAVES = _any("!leaf requires_grad Parameter requires_grad_ Variable")
+_EVENTS = {
+    "optimizer.step": _any("step"),
+    "optimizer.zero_grad": _any("zero_grad zero_ grad"),
+    "backward": _any("backward"),
+    "scheduler.create": _any("step"),
+    "scheduler.step": _any("step"),
+    "scaler.scale": _any("scale"),
+    "scaler.unscale": _any("unscale_"),
+    "scaler.step": _any("step"),
+    "scaler.update": _any("update"),
+    "clip": _any("clip_grad_norm_ clip_grad_value_ clip_grad_norm"),
+    "module.train": _any("train"),
+    "module.eval": _any("eval"),
+    "loader.iterate": _any("DistributedSampler"),
+    "sampler.set_epoch": _any("set_epoch"),
+    "save": _any("save"),
+    "load": _any("load_state_dict"),
+}
+_CUSTOM: dict[int, tuple[Need, ...]] = {
+    103: ((_any("step"),), (_any("backward"),)),
+    106: ((_any("backward"),),),
+    114: ((_LEAVES | _any("weight bias parameters named_parameters"), _any("!inplace")),),
+    116: ((_LEAVES, _any("to cuda cpu half float double detach clone randn rand zeros ones tensor empty full FloatTensor Tensor")),),
+    118: ((_any("parameters"), _any("!setattr")),),
+    123: ((_any("grad"), _LEAVES),),
+    130: ((_any("step"), _any("backward")),),
+    131: ((_any("parameters named_parameters"),),),
+    132: ((_any("!bare"),),),
+    134: ((_any("!dropped"),),),
+    201: ((_any("no_grad inference_mode set_grad_enabled"), _any("backward")),),
+    202: ((_any("eval"),),),
+    401: ((_any("to cuda"), CREATES | {"DataLoader"}),),
+    402: ((CREATES, _any("!forward")),),
+    405: ((_any("!discarded"),),),
+    406: ((_any("view"), _any("transpose permute t T mT swapaxes movedim")),),
+    501: ((_any("!container !container?"), _any("!class")),),
+    502: ((CREATES, _any("!setattr"), _any("!class")),),
+    503: ((_any("!init"), _any("!class")),),
+    505: ((_LAYERS, _any("!forward")),),
+    801: ((_any("DistributedSampler"),),),
+    904: ((_any("state_dict !best"), _any("step backward train fit")),),
+    906: ((_any("load_state_dict"),),),
+}
+
+
+def needs_of(rules: Iterable[Rule]) -> tuple[Need, ...]:
+    """The alternatives of all active rules. A rule of which nothing is known needs everything: an empty alternative."""
+    found: list[Need] = []
+    for rule in rules:
+        if rule.code in _CUSTOM:
+            found.extend(_CUSTOM[rule.code])
+        for table in rule.forms.get("order", ()):
+            words = [_EVENTS.get(table[key]) for key in ("after", "before")]
+            found.append(tuple(item for item in words if item is not None))
+        for table in rule.forms.get("trait", ()):
+            found.append((_names(table["call"]),))
+        for table in rule.forms.get("call", ()):
+            names = _names([table["name"]] if isinstance(table["name"], str) else table["name"])
+            found.append((names, _any("!class")) if table.get("inside") == "module" else (names,))
+    return tuple(dict.fromkeys(found))
+
+
+def _names(names: Iterable[str]) -> frozenset[str]:
+    """The last parts of qualified names, and the functions behind loss classes."""
+    return frozenset(name.rsplit(".", 1)[-1] for name in names)
+
+
+def met(needs: tuple[Need, ...], words: frozenset[str] | set[str]) -> bool:
+    """Whether some alternative is met."""
+    return any(all(not part.isdisjoint(words) for part in need) for need in needs)
