@@ -712,6 +712,8 @@ class Expressions:
     def assign(self, target, value: Value, node: cst.CSTNode | None = None, quiet: bool = False) -> None:
         """Binds a target: a name, attribute, item or a tuple of them."""
         kind = type(target)
+        if type(value) in (Instance, Iter) and not value.name and kind in (cst.Name, cst.Attribute):
+            value.name = self.dotted(target)
         if kind is cst.Name:
             if not quiet:
                 self.emit_assign(target, value, node)

@@ -189,12 +189,14 @@ class Class(Value):
 
 
 class Instance(Value):
-    """An object made by calling a class: of the project (`cls` is a Class) or of torch (`cls` is a Ref)."""
+    """An object made by calling a class: of the project (`cls` is a Class) or of torch (`cls` is a Ref). `name` is what the
+    program called it first."""
 
-    __slots__ = ("args", "cls", "complete", "kind", "kwargs", "site")
+    __slots__ = ("args", "cls", "complete", "kind", "kwargs", "name", "site")
 
     def __init__(self, cls: Class | Ref, kind: str, site: Site | None, args: list[Value], kwargs: dict[str, Value]):
         self.cls, self.kind, self.site, self.args, self.kwargs = cls, kind, site, args, kwargs
+        self.name = ""
         self.complete = True  # __init__ was seen to its end
 
     @property
@@ -235,10 +237,11 @@ class Dict(Value):
 class Iter(Value):
     """An iterator or view over another value: parameters, named_parameters, modules, enumerate, zip, items ..."""
 
-    __slots__ = ("base", "kind", "once", "parts", "flows", "site")
+    __slots__ = ("base", "kind", "name", "once", "parts", "flows", "site")
 
     def __init__(self, kind: str, base: Value, site: Site | None, once: bool = False):
         self.kind, self.base, self.site, self.once = kind, base, site, once
+        self.name = ""
         self.flows, self.parts = base.flows, NOTHING
 
 

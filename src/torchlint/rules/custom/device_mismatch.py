@@ -115,6 +115,8 @@ def _moved_back(view: View, event: Event) -> bool:
 
 
 def _report(view: View, event: Event, value: Value, site, words: str) -> Report:
-    name = getattr(real(value)[0], "name", "") or "the tensor"
+    name = getattr(real(value)[0], "name", "") or "an input"
+    if f"self.{name}" in event.site.text():
+        name = f"self.{name}"
     related = [(site, words)] if site is not None else []
     return Report(CODE, event.site, {"call": view.call_text(event.site), "value": name}, related)

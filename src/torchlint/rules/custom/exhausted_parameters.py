@@ -20,10 +20,8 @@ def check(view: View) -> Iterator[Report]:
         found, _ = after(event, lambda other, made=made: other.kind in ("consume", "iter.create") and other.subject is made)
         for second in found:
             if second.kind == "consume" and second.site.node is not event.site.node:
-                name = _name(view, made)
-                if name:
-                    roles = {"name": name, "call": view.call_text(second.site)}
-                    yield Report(CODE, second.site, roles, [(event.site, "the first use takes all of it")])
+                roles = {"name": made.name or "parameters", "call": view.call_text(second.site)}
+                yield Report(CODE, second.site, roles, [(event.site, "the first use takes all of it")])
 
 
 def _of_parameters(value: Value) -> bool:
@@ -34,14 +32,3 @@ def _of_parameters(value: Value) -> bool:
             return False
         value = value.base
     return False
-
-
-def _name(view: View, made: Iter) -> str:
-    """What the user calls the generator: nothing can use an unnamed one twice."""
-    layer = view.run.store
-    while layer is not None:
-        for (_, name), value in layer.data.items():
-            if value is made:
-                return name
-        layer = layer.parent
-    return "the generator"

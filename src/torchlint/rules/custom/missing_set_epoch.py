@@ -24,9 +24,11 @@ def check(view: View) -> Iterator[Report]:
             continue
         if "set_epoch" in event.site.parsed.facts.words or _handed_on(view, loader, alts) or _evaluates(view, event):
             continue
-        loader_text = event.site.text()
+        name = event.site.text()
+        if "(" in name:  # enumerate(loader)
+            name = loader.name or name
         related = [(alts[0].site, "the sampler is built here")] if alts[0].site is not None else []
-        names = {"loader": loader_text if len(loader_text) < 40 else "the loader", "sampler": getattr(alts[0], "name", "") or "sampler"}
+        names = {"loader": name if len(name) < 40 else "loader", "sampler": getattr(alts[0], "name", "") or "sampler"}
         yield Report(CODE, event.site, names, related)
 
 

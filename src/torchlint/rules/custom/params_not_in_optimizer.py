@@ -25,7 +25,7 @@ def check(view: View) -> Iterator[Report]:
                 continue
             if _later(event, change) and not _seen_again(view, event, change) and _trains(view, event.subject, change):
                 name = _target(change)
-                optimizer = getattr(event.subject, "name", "") or "the optimizer"
+                optimizer = getattr(event.subject, "name", "") or "optimizer"
                 yield Report(CODE, change.site, {"name": name, "optimizer": _named(view, event) or optimizer},
                              [(event.site, "the optimizer took the parameters here")])
 
