@@ -29,6 +29,7 @@ from torchlint.dryrun.values import (
     Seq,
     Super,
     Tensor,
+    Union,
     Value,
     join,
     real,
@@ -426,6 +427,20 @@ class Calls(TorchCalls):
                     if value is not None:
                         return value
         return None
+
+    def set_elsewhere(self, owner: Instance, name: str) -> Value:
+        """An attribute that __init__ leaves at None for another method to set: on an object of which only that is known, it
+        may be either."""
+        for cls in owner.cls.mro():
+            if isinstance(cls, Class):
+                for unit in cls.cf.methods.values():
+                    if name in unit.sets and unit.name != "__init__":
+                        late = Opaque(name, "attr", None, NOTHING, NOTHING, owner)
+                        value = Union((NONE, late))
+                        self.base_store.set(owner, name, value)
+                        self.store.set(owner, name, value)
+                        return value
+        return NONE
 
     def run_root_function(self, func: Func, self_value: Value | None = None) -> Value:
         """Runs a function that nothing seen calls: its parameters are not known."""

@@ -484,6 +484,8 @@ class Expressions:
             return result
         found = self.store.get(owner, name)
         if found is not None and found is not UNSET:
+            if found is NONE and isinstance(owner, Instance) and owner.site is None and isinstance(owner.cls, Class):
+                return self.set_elsewhere(owner, name)
             return found
         if isinstance(owner, Ref):
             return Ref(canonical(f"{owner.name}.{name}"))
@@ -726,20 +728,20 @@ class Expressions:
                 self.emit_assign(target, value, node)
             self.set_attribute(owner, target.attr.value, value, node or target)
         elif kind in (cst.Tuple, cst.List):
-            self.unpack(target, value)
+            self.unpack(target, value, node, quiet or node is None)
         elif kind is cst.Subscript:
             self.set_item(target, value, node or target)
         elif kind is cst.StarredElement:
             self.assign(target.value, Opaque("", "item", None, value.flows, value.parts, value), quiet=True)
 
-    def unpack(self, target, value: Value) -> None:
+    def unpack(self, target, value: Value, node: cst.CSTNode | None = None, quiet: bool = True) -> None:
         elements = [element for element in target.elements]
         for alt in real(value):
             items = self.items_of(alt)
             starred = any(isinstance(e, cst.StarredElement) for e in elements)
             if items is not None and len(items) == len(elements) and not starred and len(real(value)) == 1:
                 for element, item in zip(elements, items):
-                    self.assign(element.value, item, quiet=True)
+                    self.assign(element.value, item, node, quiet)
                 return
         group = object()
         columns: list[Value | None] = [None] * len(elements)

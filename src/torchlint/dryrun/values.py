@@ -6,6 +6,7 @@ Values are compared by identity: two names for one optimizer hold the same objec
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from torchlint.dryrun.source_text import Parsed, Site
 
 NOTHING: frozenset = frozenset()
+_serial = itertools.count()
 MOST = 24  # provenance sets are cut at this size: past it nothing certain can be said anyway
 
 
@@ -48,7 +50,7 @@ class Opaque(Value):
     """A value of which little is known. `name` is what the program calls it, `source` how it came to be: "param", "attr",
     "call", "global", "op", "item", "join"; `origin` is the value that it was read from or called on."""
 
-    __slots__ = ("flows", "name", "origin", "parts", "site", "source", "tags")
+    __slots__ = ("flows", "name", "origin", "parts", "serial", "site", "source", "tags")
 
     def __init__(
         self,
@@ -62,6 +64,7 @@ class Opaque(Value):
     ):
         self.name, self.source, self.site, self.origin, self.tags = name, source, site, origin, tags
         self.flows, self.parts = flows, parts
+        self.serial = next(_serial)  # which of two values of one expression is the later one
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name}, {self.source})"
@@ -317,15 +320,39 @@ def join(a: Value, b: Value) -> Value:
     """What is known where two paths meet."""
     if a is b:
         return a
-    alts: list[Value] = []
-    for alt in (*alternatives(a), *alternatives(b)):
-        if not any(same(alt, have) for have in alts):
+    alts = list(alternatives(a))
+    for alt in alternatives(b):
+        for n, have in enumerate(alts):
+            if same(alt, have):
+                break
+            merged = _merged(have, alt)
+            if merged is not None:
+                alts[n] = merged
+                break
+        else:
             alts.append(alt)
     if len(alts) == 1:
         return alts[0]
     if len(alts) > 4:
         return Opaque("", "join", flows=union_of(alt.flows for alt in alts), parts=union_of(alt.parts for alt in alts))
     return Union(tuple(alts))
+
+
+def _merged(old: Value, new: Value) -> Value | None:
+    """One value for two that the same expression made, in different iterations: what is true of both. None if they are not."""
+    if type(old) is not type(new) or not isinstance(new, Opaque) or new.site is None or old.site is None:
+        return None
+    if old.serial > new.serial:
+        old, new = new, old
+    if old.site.node is not new.site.node or old.source != new.source or old.origin is not new.origin:
+        return None
+    if isinstance(new, Tensor) and old.traits != new.traits:
+        traits = {key: value for key, value in new.traits.items() if key in old.traits and old.traits[key] is value}
+        sites = {key: site for key, site in new.sites.items() if key in traits}
+        return Tensor(new.name, new.source, new.site, union_of((new.flows, old.flows)), union_of((new.parts, old.parts)), new.origin,
+                      traits, sites)
+    new.flows, new.parts = union_of((new.flows, old.flows)), union_of((new.parts, old.parts))
+    return new
 
 
 def same(a: Value, b: Value) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import Event, after
@@ -20,11 +21,14 @@ def check(view: View) -> Iterator[Report]:
             model = _aliased(view, event, value)
             if model is None or not _trains_on(view, event, model):
                 continue
-            if _saved_at_once(view, event, value) or not _used_later(view, event, value):
-                continue
             name = event.site.parsed.text(event.target)
+            if value is model:
+                if not _named_later(view, event, name):
+                    continue
+            elif _saved_at_once(view, event, value) or not _used_later(view, event, value):
+                continue
             model_name = getattr(model, "name", "") or "model"
-            if isinstance(value, Opaque) and value.site is not None:
+            if value is not model and value.site is not None:
                 text = value.site.text()
                 model_name = text.rsplit(".state_dict", 1)[0] if ".state_dict" in text else model_name
                 value_text = text
@@ -91,9 +95,17 @@ def _used_later(view: View, event: Event, value: Value) -> bool:
             return _carries(other.get("state"), value, view)
         if other.kind in ("save", "return"):
             return _carries(other.subject, value, view)
-        if other.kind == "forward":
-            return False
         return False
 
     found, _ = after(event, reads)
+    return bool(found)
+
+
+def _named_later(view: View, event: Event, name: str) -> bool:
+    """Whether a second name of the model, which is the model itself, is used where training is over."""
+    word = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w.])")
+    outer = event.loops[0]
+    found, _ = after(
+        event, lambda other: outer not in other.loops and any(word.search(site.text()) for site in (other.site, *other.calls) if site is not None)
+    )
     return bool(found)
