@@ -15,8 +15,6 @@ from torchsan.where import NOWHERE, Where
 if TYPE_CHECKING:
     from torchsan.watcher import Watch
 
-LEVELS = ("default", "thorough", "memory")
-
 
 class Check:
     """Hears events and says what it found. One object per watch.

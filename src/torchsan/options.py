@@ -13,7 +13,6 @@ from typing import Any
 import msgspec
 
 from torchlint.catalogue import DEFAULT_GROUPS, GROUPS
-from torchsan.check import LEVELS
 from torchsan.deliver import MODES
 
 if sys.version_info >= (3, 11):
@@ -21,6 +20,7 @@ if sys.version_info >= (3, 11):
 else:
     import tomli as tomllib
 
+LEVELS = ("default", "thorough", "memory")
 DEFAULT_SELECT = (*DEFAULT_GROUPS, "performance")
 
 

@@ -35,7 +35,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from torchlint.findings import Finding
-from torchsan import events, wording
+from torchsan import events, telling, wording
 from torchsan.check import known
 from torchsan.deliver import Findings, SanError, say
 from torchsan.late import Late
@@ -78,21 +78,12 @@ class Watch:
         return self.ledger.step
 
     def report(self) -> str:
-        """All findings as text: place, code, message, how to mend it, how often it was seen."""
+        """All findings as text, each with its source line, how often it was seen, and how to mend it."""
         findings = self.findings
-        if not findings:
-            lines = [f"torchsan: nothing found in {self.step} steps"]
-        else:
-            lines = [f"torchsan: {len(findings)} finding{'s' * (len(findings) > 1)} in {self.step} steps"]
-        for finding in findings:
-            at = finding.location
-            often = f" [{finding.count} times, first at step {finding.step}]" if finding.count > 1 else ""
-            lines.append(f"{at.filename}:{at.row}:{at.column}: {finding.code} {finding.message}{often}")
-            lines.extend(
-                f"    {other.location.filename}:{other.location.row}: {other.message}" for other in finding.related
-            )
-            if finding.help:
-                lines.append(f"    help: {finding.help}")
+        steps = telling.counted(self.step, "optimizer step")
+        lines = [f"torchsan: {telling.counted(len(findings), 'finding') if findings else 'nothing found'} in {steps}"]
+        if findings:
+            lines += ["", telling.as_text(findings)]
         lines.extend(f"torchsan: {name} was switched off: {why}" for name, why in self.off.items())
         return "\n".join(lines)
 

@@ -251,7 +251,7 @@ def test_callable_and_counts():
     assert [f.code for f in seen] == ["TS101"]
     assert san.findings[0].count == 4
     assert san.findings[0].step == 1
-    assert "TS101" in san.report() and "4 times, first at step 1" in san.report()
+    assert "TS101" in san.report() and "first at step 1, 4 times" in san.report()
 
 
 def test_a_callable_that_fails_ends_no_run(capsys):

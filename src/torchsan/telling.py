@@ -1,0 +1,91 @@
+"""How findings look to people: torchlint's own report, with paths as short as the reader knows them."""
+
+from __future__ import annotations
+
+import io
+import linecache
+import os
+from collections.abc import Iterable, Sequence
+from typing import TextIO
+
+import msgspec
+
+from torchlint.findings import Finding, Location
+from torchlint.report import Context, clean, place, write
+from torchsan import __version__
+
+
+def source_line(location: Location) -> str | None:
+    """The source line that a location begins on; notebooks and interactive input too, where Python still has it."""
+    line = linecache.getline(location.filename, location.row)
+    return line.rstrip("\r\n") if line else None
+
+
+def context(base: str | None = None, **more: object) -> Context:
+    """What torchlint's reports want to know. `base` is the folder that paths are told from."""
+
+    def lines(location: Location) -> str | None:
+        path = location.filename
+        return source_line(msgspec.structs.replace(location, filename=os.path.join(base or os.getcwd(), path)))
+
+    return Context(tool="torchsan", version=__version__, prefix="TS", lines=lines, **more)  # type: ignore[arg-type]
+
+
+def shortened(findings: Iterable[Finding], base: str) -> list[Finding]:
+    """The findings with paths below `base` told from there."""
+    return [
+        msgspec.structs.replace(
+            finding,
+            location=_short(finding.location, base),
+            related=tuple(msgspec.structs.replace(r, location=_short(r.location, base)) for r in finding.related),
+        )
+        for finding in findings
+    ]
+
+
+def _short(location: Location, base: str) -> Location:
+    inside = os.path.join(base, "")
+    if not location.filename.startswith(inside):
+        return location
+    return msgspec.structs.replace(location, filename=location.filename[len(inside):])
+
+
+def tell(findings: Sequence[Finding], out: TextIO, base: str, format: str = "full") -> None:
+    """Print the findings as torchlint would."""
+    write(format, shortened(findings, base), out, context(base))
+
+
+def as_text(findings: Sequence[Finding], base: str | None = None) -> str:
+    """The findings in full, uncoloured."""
+    out = io.StringIO()
+    tell(findings, out, base or _here())
+    return out.getvalue().rstrip("\n")
+
+
+def _here() -> str:
+    try:
+        return os.getcwd()
+    except OSError:  # the folder is gone
+        return os.sep
+
+
+def counted(count: int, noun: str) -> str:
+    """ "1 finding", "2 findings"."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+def summary(findings: Sequence[Finding], base: str) -> list[str]:
+    """A line for each finding: where, what, how often. The most frequent mistakes are no worse than the others, so the
+    order is that of appearance."""
+    short = shortened(findings, base)
+    rows = [(place(f.location), f"{f.code} {f.name}", how_often(f)) for f in short]
+    widths = [max((len(row[at]) for row in rows), default=0) for at in (0, 1)]
+    return [clean(f"{at:<{widths[0]}}  {what:<{widths[1]}}  {often}".rstrip()) for at, what, often in rows]
+
+
+def how_often(finding: Finding) -> str:
+    """ "once", "47 times"; with the ranks where there are several."""
+    often = "once" if finding.count == 1 else f"{finding.count:,} times"
+    if finding.ranks:
+        often += f" on rank{'' if len(finding.ranks) == 1 else 's'} {', '.join(map(str, finding.ranks))}"
+    return often
