@@ -180,6 +180,7 @@ class Calls(TorchCalls):
             self.call_sites = (*self.call_sites, self.site(node))
         self.stack.append(key)
         frame.base = self.store
+        tails = list(self.graph.tails)
         try:
             self.store = Store(self.store)
             self.jumps = []
@@ -199,11 +200,14 @@ class Calls(TorchCalls):
             del self.contexts[depth:]
             self.stack.pop()
         self.entered.add(id(key))
-        return self.returned(frame, func)
+        return self.returned(frame, func, args, kwargs, node, tails)
 
-    def returned(self, frame, func: Func) -> Value:
+    def returned(self, frame, func: Func, args, kwargs, node, tails) -> Value:
         """Goes on after a call: the paths that returned meet."""
         if not frame.returns:
+            if _left_to_others(func):
+                self.graph.tails = tails
+                return self.unknown_call(func.name, args, kwargs, node) if node is not None else Opaque(func.name, "call")
             self.graph.tails = []
             return Opaque(func.name, "call")
         if not frame.captured:
@@ -602,3 +606,8 @@ class Calls(TorchCalls):
         return NONE
 
     builtin_quit = builtin_exit
+
+
+def _left_to_others(func: Func) -> bool:
+    """Whether a method only says that subclasses must write it: what is called in the end is not known."""
+    return func.unit is not None and "NotImplementedError" in func.unit.words

@@ -13,6 +13,7 @@ from torchlint.dryrun.facts import FileFacts, Unit
 from torchlint.dryrun.flow import Event, Graph, Loop
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.store import Store
+from torchlint.dryrun.torch_api.methods import SCHEDULER_NAME
 from torchlint.dryrun.values import (
     NONE,
     Class,
@@ -252,6 +253,8 @@ class Run(Expressions, Calls):
             return bool(value.value)
         if isinstance(value, Instance):
             return None if value.kind in ("dataset", "loader", "instance") else True
+        if type(value) is Opaque and value.source in ("param", "attr") and SCHEDULER_NAME.search(value.name) and "bool" not in value.tags:
+            return True if isinstance(test, (cst.Name, cst.Attribute)) else None  # `if scheduler:` asks whether there is one
         return None
 
     def narrow(self, test: cst.BaseExpression, holds: bool) -> None:

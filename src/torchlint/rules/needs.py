@@ -55,7 +55,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     131: ((_any("parameters named_parameters"),),),
     132: ((_any("!bare"),),),
     134: ((_any("!dropped"),),),
-    201: ((_any("no_grad inference_mode set_grad_enabled"), _any("backward")),),
+    201: ((_any("backward"),),),
     202: ((_any("eval"),),),
     401: ((_any("to cuda"), CREATES | {"DataLoader"}),),
     402: ((CREATES, _any("!forward")),),

@@ -205,6 +205,12 @@ class Methods:
             return Opaque(name, "call", self.site(node), flows, NOTHING, owner)
         return self.unknown_call(name, args, kwargs, node, owner)
 
+    def move_contents(self, owner: Value) -> None:
+        """An object of unknown kind is moved: the tensors that were put on it may go along."""
+        for name, value in list(self._attributes_of(owner)):
+            if isinstance(value, Tensor) and "device" in value.traits:
+                self.store.set(owner, name, value.with_(None, device=None, made=None))
+
     def shallow_copy(self, state: Value, node) -> Opaque:
         """A new dict around the same tensors: as live as the old one."""
         return Opaque("state_dict", "call", self.site(node), NOTHING, NOTHING, state.origin, state.tags)
@@ -595,6 +601,8 @@ class Methods:
         if name in MOVES:
             if isinstance(owner, Opaque) and (owner.tags & {"batch", "batch?"} or owner.source in ("op", "item")):
                 return Opaque(owner.name, "op", self.site(node), owner.flows, union_of((frozenset({owner}), owner.parts)), owner, owner.tags)
+            if isinstance(owner, Opaque) and owner.source == "call":
+                self.move_contents(owner)
             return owner
         if name == "state_dict":
             return Opaque("state_dict", "call", self.site(node), NOTHING, NOTHING, owner, frozenset({"state_dict"}))

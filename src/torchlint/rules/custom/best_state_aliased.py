@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.flow import Event, after
 from torchlint.dryrun.values import Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
@@ -98,7 +100,17 @@ def _used_later(view: View, event: Event, value: Value) -> bool:
         return False
 
     found, _ = after(event, reads)
-    return bool(found)
+    return bool(found) or _loaded_by_another_method(view, event)
+
+
+def _loaded_by_another_method(view: View, event: Event) -> bool:
+    """Whether the state is kept on self, and another method of the class loads what is kept there."""
+    target, root = event.target, view.run.root
+    if not isinstance(target, cst.Attribute) or event.site.parsed.text(target.value) != "self" or root is None or root.home is None:
+        return False
+    methods = root.home.cf.methods.values()
+    wanted = {target.attr.value, "load_state_dict"}
+    return any(wanted <= unit.words and unit.name != root.name for unit in methods)
 
 
 def _named_later(view: View, event: Event, name: str) -> bool:

@@ -7,24 +7,30 @@ from collections.abc import Iterator
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.values import Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.custom.missing_no_grad import read_out
 
 CODE = 201
 
 
 def check(view: View) -> Iterator[Report]:
-    """A forward with gradients off, in a loop, in training mode for certain."""
+    """A forward in an evaluation loop, in training mode for certain."""
     reported: set[int] = set()
     for event in view.of("forward"):
         model = event.subject
-        if event.grad is not False or event.mode is not True or not event.loops or id(model) in reported:
+        if event.mode is not True or not event.loops or id(model) in reported or not _evaluates(view, event):
             continue
         if not _matters(view, model) or not _trained(view, model) or _inner(view, event) or _sampling(event):
             continue
         reported.add(id(model))
         related = [(event.mode_site, "training mode was set here")] if event.mode_site is not None else []
-        if event.grad_site is not None:
+        if event.grad is False and event.grad_site is not None:
             related.append((event.grad_site, "an evaluation: gradients are off"))
         yield Report(CODE, event.site, {"model": view.owner_text(event, "model")}, related)
+
+
+def _evaluates(view: View, event: Event) -> bool:
+    """Whether a forward only evaluates: gradients are off, or its output is only read out in a loop without a training step."""
+    return event.grad is False or event.grad is True and view.mode_dependent(event.subject) is True and read_out(view, event)
 
 
 def _matters(view: View, model: Value) -> bool:
@@ -54,7 +60,10 @@ def _noise(value: Value) -> bool:
 
 
 def _inner(view: View, event: Event) -> bool:
-    """Whether the call stands inside another module's forward, or trains by other means."""
+    """Whether the call stands inside another module's forward, or takes part in training: a reference or a teacher for the
+    loss of the same iteration."""
+    if any(backward.loops and backward.loops[-1] is event.loops[-1] for backward in view.of("backward")):
+        return True
     return bool(event.get("inside")) or not isinstance(event.subject, (Instance, Opaque)) or any(
         event in backward.flows for backward in view.of("backward", "autograd.grad")
     )

@@ -17,13 +17,13 @@ def check(view: View) -> Iterator[Report]:
     for event in view.of("forward"):
         if event.mode is not False or event.grad is not True or not event.loops or event.mode_site is None or event.get("inside"):
             continue
-        if event.get("frozen") is TRUE or not _read_out(view, event) or _gradient_wanted(view, event):
+        if event.get("frozen") is TRUE or not read_out(view, event) or _gradient_wanted(view, event):
             continue
         yield Report(CODE, event.site, {"call": view.call_text(event.site), "model": view.owner_text(event, "model")},
                      [(event.mode_site, "evaluation mode is set here, but gradients are still on")])
 
 
-def _read_out(view: View, event: Event) -> bool:
+def read_out(view: View, event: Event) -> bool:
     """Whether the output ends as numbers, in the same loop, and never in a backward."""
     if any(event in other.flows for other in view.of("backward", "autograd.grad")):
         return False

@@ -16,7 +16,7 @@ def check(view: View) -> Iterator[Report]:
     kept = {}
     for event in view.of("setattr"):
         owner = event.subject
-        if isinstance(owner, Instance) and owner.kind == "module" and isinstance(owner.cls, Class) and not _moves_itself(owner.cls):
+        if isinstance(owner, Instance) and owner.kind == "module" and isinstance(owner.cls, Class) and not _moved_by_hand(owner.cls, event.name):
             for alt in real(event.value):
                 if isinstance(alt, Tensor) and "made" in alt.traits and not alt.traits.get("leaf"):
                     kept[id(alt)] = event
@@ -32,5 +32,7 @@ def check(view: View) -> Iterator[Report]:
         yield Report(CODE, change.site, {"name": f"self.{change.name}"}, [(event.site, "it meets what moves with the model here")])
 
 
-def _moves_itself(cls: Class) -> bool:
-    return any(isinstance(item, Class) and {"to", "cuda", "_apply"} & item.cf.methods.keys() for item in cls.mro())
+def _moved_by_hand(cls: Class, name: str) -> bool:
+    """Whether the class moves the attribute in a `to`, `cuda` or `_apply` of its own."""
+    methods = [unit for item in cls.mro() if isinstance(item, Class) for unit in item.cf.methods.values()]
+    return any(unit.name in ("to", "cuda", "_apply") and unit.words & {name, "__dict__", "setattr", "vars"} for unit in methods)
