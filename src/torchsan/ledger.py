@@ -104,6 +104,7 @@ class Ledger:
     def __init__(self, watch: Any):
         self.watch = watch
         self.accounts: dict[int, Account] = {}
+        self._most = 0  # kept here: optimizers may be gone when somebody asks
         self._living: list[Account] = []
         self.scaled: tuple[weakref.ref, Event] | None = None
         self.last_forward: Event | None = None
@@ -138,7 +139,7 @@ class Ledger:
     @property
     def step(self) -> int:
         """Steps so far: those of the optimizer that made most."""
-        return max((account.steps for account in self), default=0)
+        return self._most
 
     def scale_of(self, roots: tuple) -> Event | None:
         """The scaler.scale event that made the first of `roots`, if it was scaled."""
@@ -243,5 +244,6 @@ class Ledger:
 
     def _stepped(self, account: Account, event: Event) -> None:
         account.steps += 1
+        self._most = max(self._most, account.steps)
         account.backwards = 0
         account.last["step"] = event

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import linecache
 import os
+import re
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
@@ -36,11 +37,23 @@ def shortened(findings: Iterable[Finding], base: str) -> list[Finding]:
     return [
         msgspec.structs.replace(
             finding,
-            location=_short(finding.location, base),
-            related=tuple(msgspec.structs.replace(r, location=_short(r.location, base)) for r in finding.related),
+            location=_short(_spanned(finding.location), base),
+            related=tuple(
+                msgspec.structs.replace(r, location=_short(_spanned(r.location), base)) for r in finding.related
+            ),
         )
         for finding in findings
     ]
+
+
+def _spanned(location: Location) -> Location:
+    """A place of which only the row is known, as the text that stands on it."""
+    line = source_line(location) if location.end_column is None and location.column == 1 else None
+    if not line or not line.strip():
+        return location
+    code = line.split(" #", 1)[0].rstrip() or line
+    start = len(line) - len(line.lstrip()) + 1
+    return msgspec.structs.replace(location, column=start, end_row=location.row, end_column=max(start, len(code)) + 1)
 
 
 def _short(location: Location, base: str) -> Location:
@@ -52,7 +65,21 @@ def _short(location: Location, base: str) -> Location:
 
 def tell(findings: Sequence[Finding], out: TextIO, base: str, format: str = "full") -> None:
     """Print the findings as torchlint would."""
-    write(format, shortened(findings, base), out, context(base))
+    write(format, [_brief(finding) for finding in shortened(findings, base)], out, context(base))
+
+
+def _brief(finding: Finding) -> Finding:
+    """Without the values that the message has already."""
+    told = {key: value for key, value in finding.details.items() if not _is_told(value, finding.message)}
+    return msgspec.structs.replace(finding, details={key: _plain(value) for key, value in told.items()})
+
+
+def _is_told(value: object, message: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(_plain(value))}(?!\w)", message) is not None
+
+
+def _plain(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
 
 
 def as_text(findings: Sequence[Finding], base: str | None = None) -> str:

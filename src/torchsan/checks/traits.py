@@ -4,6 +4,7 @@ argument, and where the graph does not tell (compiled models, functions of one's
 
 from __future__ import annotations
 
+import linecache
 from typing import Any
 
 import torch
@@ -84,7 +85,7 @@ class Traits(Check):
             return
         else:
             fact = ""
-        self.found(number, event, loss=_class_of(event.subject), call=event.subject, name="input", fact=fact)
+        self.found(number, event, loss=_loss_of(event), call=event.subject, name="input", fact=fact)
 
     def _by_numbers(self, number: int, wanted: str, must: bool, value: torch.Tensor, event: Event) -> bool:
         """Whether the first calls of this line all show what is wrong. Numbers are looked at in these calls only."""
@@ -118,6 +119,13 @@ def _functions(calls: Any) -> list[str]:
     """Names of torch's loss functions among the qualified names of a form."""
     names = [str(call).rsplit(".", 1)[-1] for call in ([calls] if isinstance(calls, str) else calls)]
     return list(dict.fromkeys(_CLASSES.get(name, name) for name in names if _CLASSES.get(name, name) in NAMES))
+
+
+def _loss_of(event: Event) -> str:
+    """What the user's line calls the loss: the function, if it stands there, or else the class that calls it."""
+    place = event.where()
+    line = linecache.getline(place.code.co_filename, place.line) if place else ""
+    return event.subject if event.subject in line else _class_of(event.subject)
 
 
 def _class_of(function: str) -> str:
