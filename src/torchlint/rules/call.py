@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.values import Const
 from torchlint.rules.base import Report, View
+
+# Tests load files that they have written themselves.
+TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
 
 
 def names(table: dict[str, Any]) -> frozenset[str]:
@@ -23,6 +27,8 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
     wanted = names(table)
     for event in view.of("call"):
         if event.name not in wanted:
+            continue
+        if table.get("outside") == "tests" and TEST_FILE.search(event.site.path.replace("\\", "/")):
             continue
         if table.get("inside") == "module" and not event.get("in_module"):
             continue
