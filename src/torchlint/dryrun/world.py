@@ -56,12 +56,15 @@ class World:
             known.digest = digest
         return known
 
-    def forget(self, most: int = 400) -> None:
-        """Drops the libcst trees, which are large, once there are many; the facts stay for the files that import them."""
-        if len(self._trees) > most:
+    def forget(self, most_trees: int = 400, most_files: int = 300) -> None:
+        """Drops what takes memory once there is much of it: libcst trees first, then what is known of files. Whoever imports
+        a dropped file reads it again."""
+        if len(self._trees) > most_trees:
             for unit in self._trees:
                 unit.parsed = None
             self._trees.clear()
+        if len(self._facts) > most_files:
+            self._facts.clear()
 
     def facts(self, path: str) -> FileFacts | None:
         """The facts of a file on disk; None if it cannot be read or does not parse."""
