@@ -123,10 +123,11 @@ class Expressions:
             elif path is None and star in ("torch.nn", "torch", "torch.nn.functional", "torch.optim", "torch.utils.data"):
                 if name[:1].isupper() and star != "torch.nn.functional" or star == "torch.nn.functional" and name.islower():
                     return Ref(canonical(f"{star}.{name}"))
-        for item in facts.body:
+        late = None
+        for item in facts.body:  # all of them, in order: the last one counts
             if not isinstance(item, str) and name in item.binds and id(item) not in self.ran:
-                return self.run_late(item, name, facts)
-        return None
+                late = self.run_late(item, name, facts) or late
+        return late
 
     def imported(self, qualified: str, facts, depth: int = 0) -> Value:
         """What an import brings: a file, something out of a file, or something outside the project."""

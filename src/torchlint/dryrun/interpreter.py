@@ -147,7 +147,7 @@ class Run(Expressions, Calls):
         for item in reversed(facts.body):
             if not isinstance(item, str) and (item.binds & mentioned or matters(item)):
                 wanted.insert(0, item)
-                mentioned |= item.words
+                _mention(item.words, facts, mentioned)
         self.ran.update(map(id, wanted))
         for item in wanted:
             parsed = self.world.parse(facts, item)
@@ -513,6 +513,15 @@ class Run(Expressions, Calls):
             elif isinstance(name, cst.Attribute):
                 for owner in real(self.eval(name.value)):
                     self.store.set(owner, name.attr.value, Opaque(name.attr.value, "deleted"))
+
+
+def _mention(words: frozenset[str], facts: FileFacts, mentioned: set[str]) -> None:
+    """Adds what a stretch of a file mentions, itself or through the file's functions."""
+    todo = [words]
+    while todo:
+        new = todo.pop() - mentioned
+        mentioned |= new
+        todo.extend(facts.functions[name].words for name in new if name in facts.functions)
 
 
 def _captured_names(pattern):
