@@ -108,6 +108,18 @@ class Watch:
                 self._safely(check, check.start)
         return self
 
+    def add(self, *things: nn.Module | Optimizer) -> None:
+        """Watch these models and optimizers too; they were built before the watch began."""
+        with _guard:
+            self.models += tuple(thing for thing in things if isinstance(thing, nn.Module))
+            self._optimizers += tuple(thing for thing in things if isinstance(thing, Optimizer))
+            if self._depth:
+                from torchsan.probes import modules
+
+                modules.add(self._hookable())
+                for optimizer in self._known_optimizers():
+                    self.ledger.account(optimizer)
+
     def stop(self, error: BaseException | None = None) -> None:
         """Stop watching and take down what was put in place. Stopping a watch that does not run does nothing.
 
