@@ -77,7 +77,7 @@ class Check:
             group=rule.group,
             severity=Severity(rule.severity),
             help=wording.fill(rule.help, roles),
-            url=rule.url,
+            url=rule.url if rule.path else "",  # a stand-in for a page has no address
             related=also,
             step=self.watch.step if step is None else step,
             ranks=self.watch.ranks,

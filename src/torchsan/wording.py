@@ -12,6 +12,7 @@ from typing import Any
 from torchlint import catalogue as pages
 from torchlint.catalogue import Catalogue, Rule
 from torchsan.deliver import say
+from torchsan.mends import MENDS
 
 
 class _Roles(string.Formatter):
@@ -61,5 +62,8 @@ def rule(number: int, fallback: str, own: Mapping[int, Rule] = MappingProxyType(
     found = own.get(number) or rules().find(number)
     if found is not None:
         return found
+    if number in MENDS:
+        name, summary, help = MENDS[number]
+        return Rule(number, name, summary, "correctness", "", "", help, "", "", "", {}, "", "")
     summary = fallback.strip().split("\n", 1)[0].rstrip(".")
     return Rule(number, f"pitfall-{number}", summary, "correctness", "", "", "", "", "", "", {}, "", "")

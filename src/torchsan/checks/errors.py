@@ -1,62 +1,77 @@
-"""torch's own errors that are pitfalls: 107 108 306 307 401 406 409 410 411 416 and others, told by their messages.
+"""torch's own errors that are pitfalls, as findings, and a note on the error that leaves the watch.
 
-An exception that leaves the watch becomes a finding at the user's line; it passes on unchanged. What the operands were
-and where they came from is told by `torchsan.explain`.
+An exception passes on unchanged. What it is about is told by `torchsan.explain`.
 """
 
 from __future__ import annotations
 
-import re
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import torch
 
 from torchsan.check import Check
 from torchsan.events import Event
+from torchsan.explain import MENDS, attach, explain, note, roles
+from torchsan.operands import describe
 
-_MATRICES = "(mat1 and mat2|m1 and m2|self and mat2)"
-# Message of torch (any release since 2.4 that words it so) to pitfall; the first that matches counts.
-PATTERNS: tuple[tuple[str, int], ...] = (
-    (r"view size is not compatible with input tensor's size and stride", 406),
-    (r"Can't call numpy\(\) on Tensor that requires grad", 416),
-    (r"can't convert \S+ device type tensor to numpy", 416),
-    (r"Expected all tensors to be on the same device", 401),
-    (r"Input type \(torch\.cuda\.\w+\) and weight type \(torch\.\w*(?<!cuda\.)\w+\) should be the same", 401),
-    (r"Input type \(torch\.\w+\) and weight type \(torch\.cuda\.\w+\) should be the same", 401),
-    (rf"{_MATRICES} (must|to) have the same dtype, but got:? (Long|Int|Byte|Short|Char|Bool)", 409),
-    (r"expected m1 and m2 to have the same dtype, but got: (long|int|unsigned char|short|signed char|bool)", 409),
-    (r"Input type \((torch\.)?(cuda\.)?(Long|Int|Byte|Short|long|int|unsigned char)\w*\) and (bias|weight) type", 409),
-    (r"mixed dtype \(CPU\): (all inputs must share same datatype|expect parameter to have scalar type)", 410),
-    (rf"{_MATRICES} (must|to) have the same dtype, but got:? (Double|double)", 410),
-    (r"Input type \((torch\.)?(cuda\.)?[Dd]ouble\w*\) and (bias|weight) type", 410),
-    (r"Found dtype Double but expected Float", 410),
-    (r"Expected tensor for argument #1 'indices' to have one of the following scalar types", 411),
-    (r"(gather|scatter\w*|index_select|index_add\w*|take)\(\): Expected dtype int\S* .*for index", 411),
-    (r"tensors used as indices must be long", 411),
-    (r"Trying to backward through the graph a second time", 107),
-    (r"element 0 of tensors does not require grad and does not have a grad_fn", 108),
-    (r"a leaf Variable that requires grad is being used in an in-place operation", 114),
-    (r"one of the variables needed for gradient computation has been modified by an inplace operation", 115),
-    (r"Inference tensors cannot be saved for backward", 205),
-    (r"expected scalar type Long but found", 306),
-    (r"Target -?\d+ is out of bounds", 307),
-)
-_COMPILED = tuple((re.compile(pattern), number) for pattern, number in PATTERNS)
-
-
-def number_of(error: BaseException) -> int | None:
-    """The pitfall that an exception of torch's is about, if its message tells."""
-    text = str(error)
-    return next((number for pattern, number in _COMPILED if pattern.search(text)), None)
+_PLAIN = (bool, int, float, str, type(None), torch.dtype, torch.device)
 
 
 class Errors(Check):
     """An operation of torch raised an error that is a known pitfall."""
 
-    numbers = (107, 108, 114, 115, 205, 401, 406, 409, 410, 411, 416)
+    numbers = tuple(number for number in MENDS if isinstance(number, int))
+
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        watch.last_inputs = None
+
+    def before_forward(self, event: Event) -> None:
+        if event.depth == 0 and event.grad:
+            self.watch.last_inputs = _held(event.subject, event.args, event.kwargs)
 
     def on_error(self, event: Event) -> None:
-        number = number_of(event.error)
-        if number is not None:
-            first = str(event.error).strip().split("\n", 1)[0]
-            self.found(number, event, fact=first[:160], details={"error": type(event.error).__name__})
+        told = explain(event.error, self.watch)
+        if told is None or (told.number is not None and not self.watch.wants(told.number)):
+            return
+        attach(event.error, note(told))
+        if told.number is None or self._is_known(told.number, event):
+            return
+        first = str(event.error).strip().split("\n", 1)[0]
+        details: dict[str, Any] = {one.name: describe(one.value) for one in told.operands}
+        if told.layer is not None:
+            details["module"] = told.layer
+        self.found(told.number, event, fact=first[:160], related=tuple(told.related), details=details, **roles(told))
+
+    def _is_known(self, number: int, event: Event) -> bool:
+        """Whether another check has said it of this line: one that saw the call itself knows more."""
+        place = event.where()
+        return any(
+            finding.number == number and place is not None and finding.location.row == place.line
+            for finding in self.watch.findings
+        )
+
+
+def _held(module: Any, args: tuple, kwargs: dict) -> Callable[[], tuple | None] | None:
+    """The inputs of a forward, held weakly: given back while the program has them. None where they are not plain."""
+    values = [*args, *kwargs.values()]
+    if not all(isinstance(value, (torch.Tensor, *_PLAIN)) for value in values):
+        return None
+    names = list(kwargs)
+    refs = [weakref.ref(value) if isinstance(value, torch.Tensor) else lambda value=value: value for value in values]
+    tensors = [isinstance(value, torch.Tensor) for value in values]
+    owner = weakref.ref(module)
+
+    def given() -> tuple | None:
+        model, found = owner(), [ref() for ref in refs]
+        if model is None or any(is_tensor and value is None for is_tensor, value in zip(tensors, found)):
+            return None
+        count = len(found) - len(names)
+        return model, tuple(found[:count]), dict(zip(names, found[count:]))
+
+    return given
 
 
 CHECKS = (Errors,)

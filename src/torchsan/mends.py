@@ -1,0 +1,106 @@
+"""Words for what torch's errors are about: a name, a summary and the mend. A page in `rules/` has the better ones."""
+
+from __future__ import annotations
+
+# By number of the pitfall, or by a word of ours where no pitfall has a number for it.
+MENDS: dict[int | str, tuple[str, str, str]] = {
+    107: (
+        "backward-twice",
+        "the graph was freed by the first backward, and is needed once more",
+        "add up the losses and call backward once, detach what is carried over from the step before, or pass "
+        "`retain_graph=True` to the first backward if two are meant",
+    ),
+    108: (
+        "backward-without-graph",
+        "nothing that the loss was computed from requires a gradient",
+        "look for no_grad, detach, .item(), argmax or a frozen model between the parameters and the loss",
+    ),
+    114: (
+        "inplace-on-leaf",
+        "a parameter is changed in place while autograd watches",
+        "put the update under `torch.no_grad()`",
+    ),
+    115: (
+        "inplace-breaks-backward",
+        "a value that backward needs was changed in place after it was used",
+        "write `x = x + y` instead of `x += y`, `x.relu()` instead of `x.relu_()`, or change a `.clone()`; step the "
+        "optimizer after all backwards that need the old weights",
+    ),
+    205: (
+        "inference-tensor-in-training",
+        "a tensor made under inference_mode is used where gradients are needed",
+        "use `torch.no_grad()` there, or `.clone()` the tensor outside of inference_mode",
+    ),
+    306: (
+        "wrong-target-dtype",
+        "the loss wants its targets in another dtype",
+        "class numbers are int64 (`target.long()`); targets of regression and of binary losses are floats like the input",
+    ),
+    307: (
+        "target-out-of-range",
+        "a target is no number of a class",
+        "classes count from 0 to the last dimension of the output less one; use `ignore_index` for what has none",
+    ),
+    308: (
+        "loss-shape",
+        "output and target of the loss do not fit together",
+        "the class dimension comes second: (N, C) against (N), (N, C, L) against (N, L); flatten both, or transpose",
+    ),
+    401: (
+        "device-mismatch",
+        "tensors on different devices meet in one operation",
+        "move it first, `x = x.to(device)`, with the device that the rest was moved to",
+    ),
+    406: (
+        "view-after-transpose",
+        "view cannot merge dimensions that do not lie next to each other in memory",
+        "use `.reshape(...)`, which copies when it has to, or `.contiguous().view(...)`",
+    ),
+    409: (
+        "integer-features",
+        "integers go into a layer that computes with floats",
+        "convert them once, where they are made: `x.float()`",
+    ),
+    410: (
+        "float64-creep",
+        "float64 values meet a float32 model",
+        "NumPy makes float64: convert where the tensor is made, `torch.from_numpy(a).float()`",
+    ),
+    411: ("index-dtype", "an index has the wrong dtype", "indices are int64: `index.long()`"),
+    414: (
+        "write-to-expanded",
+        "several elements of an expanded tensor share the memory that is written to",
+        "`.clone()` what expand() gives before writing to it",
+    ),
+    416: (
+        "numpy-needs-detach",
+        "NumPy cannot take a tensor that has a graph or lives on a device",
+        "write `x.detach().cpu().numpy()`",
+    ),
+    428: (
+        "bad-einsum-pattern",
+        "the pattern of einsum does not fit its operands",
+        "each letter stands for one size: compare the letters with the shapes",
+    ),
+    508: (
+        "shape-chain",
+        "shapes do not fit one another",
+        "print the shapes on the way, and make the layer as large as what comes in, or reshape what comes in",
+    ),
+    809: (
+        "unused-parameters",
+        "parameters of a model under DistributedDataParallel got no gradient",
+        "use all parameters in the loss, freeze or remove the others, or pass `find_unused_parameters=True`",
+    ),
+    "memory": (
+        "out-of-memory",
+        "the device has no memory left",
+        "smaller batches with gradient accumulation, autocast, or checkpointing; look for losses or outputs that are kept "
+        "with their graph (TS106)",
+    ),
+    "range": (
+        "index-out-of-range",
+        "an index is larger than what it points into",
+        "compare the largest index with the size: an embedding needs `num_embeddings` above the largest token",
+    ),
+}
