@@ -14,7 +14,7 @@ import torch
 from torchsan import inplace, telling, wording
 from torchsan.deliver import say
 from torchsan.mends import MENDS
-from torchsan.operands import Operand, at_error, describe, frames, layer_of
+from torchsan.operands import Frame, Operand, at_error, describe, frames, layer_of
 from torchsan.where import _USER, Where
 
 _MATRICES = "(mat1 and mat2|m1 and m2|self and mat2)"
@@ -44,7 +44,7 @@ PATTERNS: tuple[tuple[str, int | str], ...] = (
     (r"a leaf Variable that requires grad is being used in an in-place operation", 114),
     (r"one of the variables needed for gradient computation has been modified by an inplace operation", 115),
     (r"Inference tensors cannot be saved for backward", 205),
-    (r"expected scalar type Long but found", 306),
+    (r"expected scalar type Long but found|expected target dtype to be Long", 306),
     (r"result type Float can't be cast to the desired output type (Long|Int|Byte)", 306),
     (r"Target -?\d+ is out of bounds", 307),
     (r"Expected input batch_size \(\d+\) to match target batch_size", 308),
@@ -82,6 +82,7 @@ class Explanation(NamedTuple):
     operands: list[Operand]
     offender: Operand | None
     related: list[tuple[Where, str]]
+    facts: list[str] = []
 
 
 def kind_of_error(error: BaseException) -> int | str | None:
@@ -111,8 +112,25 @@ def explain(error: BaseException, watch: Any = None) -> Explanation | None:
     if kind == 115:
         related = inplace.find(error, way, watch) or related
     return Explanation(
-        number, name, summary, mend, at.where if at else None, layer_of(way), operands, offender, related
+        number, name, summary, mend, at.where if at else None, layer_of(way), operands, offender, related,
+        _facts(kind, str(error), way),
     )
+
+
+def _facts(kind: int | str, text: str, way: list[Frame]) -> list[str]:
+    """What the message says in numbers, said in words."""
+    sizes = re.search(r"shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)", text)
+    if sizes:
+        return [f"the last dimension of the input is {sizes[2]}, and the weight takes {sizes[3]}"]
+    unused = re.search(r"did not receive grad for rank \d+: ([\d ]+)", text)
+    if kind == 809 and unused:
+        for one in way:
+            wrapper = one.frame.f_locals.get("self")
+            if isinstance(wrapper, torch.nn.parallel.DistributedDataParallel):
+                names = [name for name, p in wrapper.module.named_parameters() if p.requires_grad]
+                found = [names[index] for index in map(int, unused[1].split()) if index < len(names)]
+                return [f"no gradient for {', '.join(found[:8])}{' ...' if len(found) > 8 else ''}"]
+    return []
 
 
 def _offender(kind: int | str, operands: list[Operand]) -> Operand | None:
@@ -143,6 +161,7 @@ def note(told: Explanation) -> str:
         rows.append(("at", _place(told.where)))
     if told.layer is not None:
         rows.append(("in", told.layer))
+    rows.extend(("what", fact) for fact in told.facts)
     for one in told.operands:
         rows.append((one.name, describe(one.value)))
         if one.made is not None:

@@ -95,10 +95,31 @@ def _run(code: CodeType, main: ModuleType) -> None:
 
 
 def trimmed(traceback: TracebackType | None) -> TracebackType | None:
-    """A traceback without our own frames at its beginning."""
-    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith((_OWN, "<frozen importlib")):
+    """A traceback without our own frames: those that started the program, and replaced functions on the way."""
+    first = _skip(traceback, (_OWN, "<frozen importlib"))
+    at = first
+    while at is not None:
+        at.tb_next = _skip(at.tb_next, (_OWN,))
+        at = at.tb_next
+    return first
+
+
+def _skip(traceback: TracebackType | None, ours: tuple[str, ...]) -> TracebackType | None:
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(ours):
         traceback = traceback.tb_next
     return traceback
+
+
+def _trim_chain(error: BaseException) -> None:
+    """The same for the errors that this one came of."""
+    seen = {id(error)}
+    todo = [error.__cause__, error.__context__]
+    while todo:
+        one = todo.pop()
+        if one is not None and id(one) not in seen:
+            seen.add(id(one))
+            one.__traceback__ = trimmed(one.__traceback__)
+            todo += [one.__cause__, one.__context__]
 
 
 def pass_on(error: BaseException, afterwards: Callable[[], None]) -> None:
@@ -106,6 +127,7 @@ def pass_on(error: BaseException, afterwards: Callable[[], None]) -> None:
     program's own sys.excepthook if it has one, same exit status or signal. `afterwards` is called when all that is told.
     """
     own = trimmed(error.__traceback__)
+    _trim_chain(error)
     if isinstance(error, SystemExit):
         afterwards()
         raise error.with_traceback(own)

@@ -32,6 +32,12 @@ class Session:
         self.report = None if report is None else os.path.join(self.base, report)
         self.shown_report = report
         self.quiet = quiet
+        # torchrun tells every process which one it is, long before the program makes a process group.
+        self.rank = _number("RANK")
+        self.has_ranks = _number("WORLD_SIZE") > 1
+        if self.rank and self.report is not None:
+            start, ending = os.path.splitext(self.report)
+            self.report = f"{start}.rank{self.rank}{ending}"
         self.san: Any = None
         self._options = msgspec.structs.replace(options, on_finding=self._tell)
         self._pid = os.getpid()
@@ -48,7 +54,12 @@ class Session:
     @property
     def findings(self) -> list[Finding]:
         """What was found so far."""
-        return [] if self.san is None else self.san.findings
+        return [] if self.san is None else [self._ranked(finding) for finding in self.san.findings]
+
+    def _ranked(self, finding: Finding) -> Finding:
+        if finding.ranks or not self.has_ranks:
+            return finding
+        return msgspec.structs.replace(finding, ranks=(self.rank,))
 
     @property
     def is_ours(self) -> bool:
@@ -66,9 +77,14 @@ class Session:
             return
         findings = self.findings
         written = self._write(findings)
+        _flush()
+        if self.rank:
+            # Most mistakes are made on all ranks alike: only the first one tells them at length.
+            for line in telling.summary(findings, self.base):
+                say(line)
+            return
         if self.quiet:
             return
-        _flush()
         if self.san is None:
             say("the program did not import torch: nothing was watched")
             return
@@ -79,19 +95,21 @@ class Session:
             say(f"{telling.counted(len(findings), 'finding')} in {steps}")
             for line in telling.summary(findings, self.base):
                 _out(f"  {line}\n")
-            _out(f"`torchlint explain {findings[0].code}` tells why {findings[0].name} is a mistake, and when it is none.\n")
+            paged = next((finding for finding in findings if finding.url), None)
+            if paged is not None:
+                _out(f"`torchlint explain {paged.code}` tells why {paged.name} is a mistake, and when it is none.\n")
         if written:
             say(f"report: {self.shown_report}")
 
     def _tell(self, finding: Finding) -> None:
-        _flush()
         stream = sys.stderr
-        if stream is None:
+        if stream is None or self.rank:
             return
+        _flush()
         try:
             if stream.isatty():
                 stream.write("\r\x1b[K")  # off the line of a progress bar, which draws itself anew
-            telling.tell([finding], stream, self.base)
+            telling.tell([self._ranked(finding)], stream, self.base)
             stream.flush()
         except (OSError, ValueError):
             pass  # standard error is closed: the report still has it
@@ -114,6 +132,11 @@ class Session:
             say(f"{self.shown_report} cannot be written: {(error.strerror or str(error)).lower()}")
             return False
         return True
+
+
+def _number(variable: str) -> int:
+    text = os.environ.get(variable, "")
+    return int(text) if text.isdigit() else 0
 
 
 def _flush() -> None:
