@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from importlib.machinery import SourceFileLoader
+from importlib.machinery import EXTENSION_SUFFIXES, SourceFileLoader
 from types import CodeType, ModuleType, TracebackType
 from typing import Any
 
@@ -60,7 +60,8 @@ def module(name: str, args: Sequence[str]) -> Callable[[], None]:
     except (ImportError, ValueError, AttributeError) as error:
         raise CannotRun(f"no module {name!r} to run ({error})") from None
     loader: Any = spec and spec.loader
-    if spec is None or not hasattr(loader, "get_code"):
+    # Modules written in C have no code to be run.
+    if spec is None or not hasattr(loader, "get_code") or str(spec.origin).endswith(("built-in", *EXTENSION_SUFFIXES)):
         raise CannotRun(f"no module {name!r} to run")
     main = ModuleType("__main__")
     main.__dict__.update(
@@ -70,10 +71,7 @@ def module(name: str, args: Sequence[str]) -> Callable[[], None]:
     sys.argv[0] = spec.origin or name
 
     def go() -> None:
-        code = loader.get_code(spec.name)
-        if code is None:
-            raise ImportError(f"No code object available for {spec.name}")
-        _run(code, main)
+        _run(loader.get_code(spec.name), main)
 
     return go
 
