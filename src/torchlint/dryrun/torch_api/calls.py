@@ -608,12 +608,12 @@ def _context(kind: str, value=None):
             given = args[0] if args else kwargs.get("mode")
             known = boolean(given) if given is not None else (True if name == "torch.inference_mode" else None)
             grad = known if name == "torch.set_grad_enabled" or known is None else not known
-            run.store.set(made, " value", grad)
+            run.base_store.set(made, " value", grad)  # fixed as it is made: no branch can change it
             if name == "torch.set_grad_enabled":
                 run.pending_grad = (grad, run.site(node))
         else:
-            run.store.set(made, " value", value)
-        run.store.set(made, " kind", kind)
+            run.base_store.set(made, " value", value)
+        run.base_store.set(made, " kind", kind)
         return made
 
     return make

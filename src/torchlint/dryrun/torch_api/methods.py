@@ -368,10 +368,13 @@ class Methods:
             return Opaque("file", "call", tags=frozenset({"foreign"}))
         if isinstance(alt, Opaque) and alt.source == "call" and re.search(r"tqdm|open|profile|timer|record|Pool|summary|progress", alt.name):
             return Opaque(alt.name, "call", tags=alt.tags)
-        if value is not None and len(alts) > 1:
-            kinds = [self.store.get(a, " kind") for a in alts if isinstance(a, Instance)]
-            if kinds and "grad" not in kinds and len(kinds) == len(alts):
-                self.contexts.append(self.Context(kinds[0] or "other", self.site(node)))
+        if alts and all(isinstance(a, Instance) and a.kind == "context" for a in alts):
+            self.pending_grad = None
+            settings = {(self.store.get(a, " kind", "other"), self.store.get(a, " value")) for a in alts}
+            kinds = {kind for kind, _ in settings}
+            if len(settings) == 1 or "grad" not in kinds:
+                kind, setting = next(iter(settings))
+                self.contexts.append(self.Context(kind if len(kinds) == 1 else "other", self.site(node), setting if kind == "grad" else None))
                 return alts[0]
         self.contexts.append(self.Context("unknown", self.site(node), alt))
         return Opaque("context", "call", None, NOTHING, NOTHING, alt)
@@ -383,10 +386,8 @@ class Methods:
                 return context.value, context.site
             if context.kind == "unknown":
                 return None, context.site
-        switched = self.store.get(self.graph_key, "grad")
-        if switched is not None:
-            return switched
-        return True, None
+        switched = self.store.get(self.graph_key, "grad", (True, None))
+        return switched if switched is not None else (None, None)  # switched on some paths only
 
     # -- tensors ------------------------------------------------------------------------------------------------------------
 

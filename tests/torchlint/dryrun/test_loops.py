@@ -1,0 +1,307 @@
+"""Loops: the second iteration is seen, and so is every way out."""
+
+from torchlint.dryrun import flow
+
+from .support import events, holds, kinds, runs, table
+
+# A step that no zero_grad() ever follows is 101 where, and only where, a second backward can come after it.
+START = """
+net = nn.Linear(2, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+"""
+
+SECOND = {
+    "for": """
+for x in data:
+    net(x).sum().backward()  # <- 101
+    optimizer.step()
+""",
+    "while": """
+while ready():
+    net(x).sum().backward()  # <- 101
+    optimizer.step()
+""",
+    "while_true": """
+while True:
+    net(x).sum().backward()  # <- 101
+    optimizer.step()
+    if done():
+        break
+""",
+    "while_one": """
+while 1:
+    net(x).sum().backward()  # <- 101
+    optimizer.step()
+""",
+    "nested": """
+for epoch in range(10):
+    for x in data:
+        net(x).sum().backward()  # <- 101
+        optimizer.step()
+""",
+    "cleared_outside_the_inner_loop": """
+for epoch in range(10):
+    optimizer.zero_grad()
+    for x in data:
+        net(x).sum().backward()  # <- 101
+        optimizer.step()
+""",
+    "cleared_in_else": """
+for x in data:
+    net(x).sum().backward()  # <- 101
+    optimizer.step()
+else:
+    optimizer.zero_grad()
+""",
+    "continue": """
+for x in data:
+    if x is None:
+        continue
+    net(x).sum().backward()  # <- 101
+    optimizer.step()
+""",
+    "comprehension": """
+def step(x):
+    loss = net(x).sum()
+    loss.backward()  # <- 101
+    optimizer.step()
+    return loss.item()
+
+losses = [step(x) for x in data]
+""",
+}
+
+CLEARED = {
+    "at_the_head": """
+for x in data:
+    optimizer.zero_grad()
+    net(x).sum().backward()
+    optimizer.step()
+""",
+    "at_the_end": """
+for x in data:
+    net(x).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+""",
+    "sometimes": """
+for x in data:
+    net(x).sum().backward()
+    optimizer.step()
+    if ready():
+        optimizer.zero_grad()
+""",
+    "before_continue": """
+for x in data:
+    net(x).sum().backward()
+    optimizer.step()
+    if x.ok:
+        optimizer.zero_grad()
+        continue
+    optimizer.zero_grad(set_to_none=True)
+""",
+    "in_the_outer_loop_alone": """
+for x in data:
+    for part in x:
+        net(part).sum().backward()
+    optimizer.step()
+    optimizer.zero_grad()
+""",
+    "left_after_one": """
+for x in data:
+    net(x).sum().backward()
+    optimizer.step()
+    break
+""",
+    # The path that clears leaves the loop, and cannot come to the next backward: a doubt that is left in the program's favour.
+    "on_leaving": """
+for x in data:
+    net(x).sum().backward()
+    optimizer.step()
+    if done():
+        optimizer.zero_grad()
+        break
+""",
+    "else_of_a_while": """
+while ready():
+    optimizer.zero_grad()
+    net(x).sum().backward()
+    optimizer.step()
+else:
+    print("done")
+""",
+    "in_a_comprehension": """
+for x in data:
+    net(x).sum().backward()
+    optimizer.step()
+    [one.zero_grad() for one in (optimizer,)]
+""",
+    "by_hand": """
+for x in data:
+    net(x).sum().backward()
+    optimizer.step()
+    for parameter in net.parameters():
+        parameter.grad = None
+""",
+}
+
+
+@table(SECOND)
+def test_the_second_iteration_is_seen(code):
+    assert "# <- 101" in code
+    holds(START + code)
+
+
+@table(CLEARED)
+def test_what_any_iteration_clears_is_clear(code):
+    holds(START + code)
+
+
+CARRIED = {
+    "a_value_of_the_iteration_before": """
+def f(xs, y):
+    p = None
+    for x in xs:
+        if p is not None:
+            F.cross_entropy(p, y)  # <- 301
+        p = x.softmax(1)
+""",
+    "after_the_loop": """
+def f(xs, y):
+    p = xs[0].softmax(1)
+    for x in xs:
+        p = x.softmax(1)
+    return F.cross_entropy(p, y)  # <- 301
+""",
+    "a_loop_may_not_run": """
+def f(xs, y):
+    p = xs[0]
+    for x in xs:
+        p = x.softmax(1)
+    return F.cross_entropy(p, y)
+""",
+    "endless_loop_runs": """
+def f(xs, y):
+    p = xs
+    while True:
+        p = xs.softmax(1)
+        if y.done:
+            break
+    return F.cross_entropy(p, y)  # <- 301
+""",
+    "one_way_out_without": """
+def f(xs, y):
+    p = xs
+    while True:
+        if y.done:
+            break
+        p = xs.softmax(1)
+    return F.cross_entropy(p, y)
+""",
+    "else_sets_it": """
+def f(xs, y):
+    for x in xs:
+        if x.ok:
+            p = x.softmax(1)
+            break
+    else:
+        p = xs[0].softmax(1)
+    return F.cross_entropy(p, y)  # <- 301
+""",
+    "else_does_not": """
+def f(xs, y):
+    for x in xs:
+        if x.ok:
+            p = x.softmax(1)
+            break
+    else:
+        p = xs[0]
+    return F.cross_entropy(p, y)
+""",
+    "continue_skips": """
+def f(xs, y):
+    p = xs
+    for x in xs:
+        p = x
+        if x.ok:
+            continue
+        p = x.softmax(1)
+    return F.cross_entropy(p, y)
+""",
+    "elements": """
+def f(x, y):
+    for p in [x.softmax(1), x.softmax(2)]:
+        F.cross_entropy(p, y)  # <- 301
+    for p in (x.softmax(1), x):
+        F.cross_entropy(p, y)
+    for n, (p, q) in enumerate(zip([x.softmax(1)], [x])):
+        F.cross_entropy(p, y)  # <- 301
+        F.cross_entropy(q, y)
+    for name, p in {"a": x.softmax(1)}.items():
+        F.cross_entropy(p, y)  # <- 301
+""",
+    "comprehension": """
+def f(xs, y):
+    [F.cross_entropy(p, y) for p in [x.softmax(1) for x in xs]]  # <- 301
+    {n: F.cross_entropy(x, y) for n, x in enumerate(xs) if n}
+    list(F.cross_entropy(x.softmax(1), y) for row in xs for x in row)  # <- 301
+    {F.cross_entropy(x, y) for x in xs}
+""",
+}
+
+
+@table(CARRIED)
+def test_values_through_loops(code):
+    holds(code)
+
+
+def of_root(code):
+    (run,) = (run for run in runs(code) if run.root is not None)
+    return run
+
+
+def test_a_body_is_in_the_graph_once_however_often_it_runs():
+    code = "def f(net: nn.Module, xs):\n    h = None\n    for x in xs:\n        h = net(x, h)\n    return h\n"
+    run = of_root(code)
+    (forward,) = events(run, "forward")
+    (head,) = events(run, "loop")
+    assert forward.loops == (head.loop,)
+    assert [event.kind for event in forward.next] == ["called"] and head in forward.next[0].next
+
+
+def test_a_break_goes_behind_the_loop_and_a_continue_to_its_head():
+    code = """
+def f(net: nn.Module, xs):
+    for x in xs:
+        if x.bad:
+            print(x)
+            continue
+        if x.last:
+            net.eval()
+            break
+        net(x)
+    net.train()
+"""
+    run = of_root(code)
+    (head,) = events(run, "loop")
+    (skipped,) = (event for event in events(run, "discarded") if event.name == "print")
+    (ended,) = events(run, "module.eval")
+    (after,) = events(run, "module.train")
+    assert skipped.next == [head] and after in head.next
+    onward, ends = flow.after(ended, lambda event: event in (head, after))
+    assert onward == [after] and not ends
+
+
+def test_nothing_comes_behind_an_endless_loop():
+    code = "def f(net: nn.Module, x):\n    while True:\n        net(x)\n    net.eval()\n"
+    assert "module.eval" not in kinds(of_root(code))
+
+
+def test_loops_in_loops_end():
+    depth = 8
+    code = "def f(net: nn.Module, x):\n"
+    for level in range(depth):
+        code += "    " * (level + 1) + f"for i{level} in range(3):\n" + "    " * (level + 2) + "x = net(x)\n"
+    run = of_root(code)
+    assert len(events(run, "forward")) == depth
+    assert [len(event.loops) for event in events(run, "forward")] == list(range(1, depth + 1))
