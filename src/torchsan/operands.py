@@ -252,7 +252,7 @@ def _bindings(scope: ast.AST, wanted: str) -> list[int]:
 def _passed(way: list[Frame], at: int, name: str, parameters: tuple[str, ...], left: int) -> Where | None:
     """Where the caller made what it passed as a parameter. Between a model's call and its forward lies torch's own."""
     caller = at - 1
-    while caller >= 0 and way[caller].frame.f_code.co_name in ("_call_impl", "_wrapped_call_impl"):
+    while caller >= 0 and way[caller].frame.f_code.co_name in ("_call_impl", "_wrapped_call_impl", "inner"):
         caller -= 1
     if caller < 0 or way[caller].kind != _USER:
         return None

@@ -1,0 +1,274 @@
+"""torch's errors explained: number, place, module, operands, where these were made, and the mend."""
+
+from __future__ import annotations
+
+import re
+import sys
+import textwrap
+import traceback
+
+import pytest
+import torch
+from torch import nn
+
+import torchsan
+from torchsan import explain, inplace, operands
+from torchsan.mends import MENDS
+
+HEAD = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+        self.head = nn.Linear(5, 2)
+        self.mask = torch.ones(4, device="meta")
+
+    def forward(self, x, way=None):
+        if way == "mask":
+            return x * self.mask
+        if way == "sigmoid":
+            gate = torch.sigmoid(x @ self.encoder[0].weight.t())
+            gate += 1
+            return gate
+        h = self.encoder(x)
+        if way == "head":
+            return self.head(h)
+        return h
+
+model = Net()
+x = torch.randn(8, 4)
+"""
+# A program, its pitfall, and what the note must say.
+CASES = {
+    "shape of a layer": ("model(x, 'head')", 508, [
+        "in  Net.head (Linear)", "self.head.weight  float32 [2, 5] on cpu, strides (5, 1)", "h  float32 [8, 3] on cpu",
+        "made at PROGRAM:20: h = self.encoder(x)", "the last dimension of the input is 3, and the weight takes 5",
+    ]),
+    "shapes of a sum": ("y = torch.ones(3, 5)\nx + y", 508, ["y  float32 [3, 5]", "made at PROGRAM:27: y = "]),
+    "cat": ("torch.cat([x, torch.randn(3, 5)])", 508, ["x  float32 [8, 4]"]),
+    "conv": ("nn.Conv2d(3, 4, 3)(x.view(1, 1, 8, 4))", 508, ["in  Conv2d", "weight of Conv2d  float32 [4, 3, 3, 3]"]),
+    "device": ("model(x, 'mask')", 401, ["self.mask  float32 [4] on meta", "made at PROGRAM:11", "self.mask.to(device)"]),
+    "device of a model": ("nn.Linear(4, 2, device='meta')(x)", 401, ["weight of Linear  float32 [2, 4] on meta"]),
+    "view": ("t = x.t()\nt.view(-1)", 406, ["t  float32 [4, 8] on cpu, strides (1, 4)", "made at PROGRAM:27: t = x.t()"]),
+    "integers": ("rows = torch.ones(8, 4, dtype=torch.long)\nmodel(rows)", 409, [
+        "in  Net.encoder.0 (Linear)", "x  int64 [8, 4]", "made at PROGRAM:27: rows = torch.ones",
+    ]),
+    "double": ("model(x.double())", 410, ["float64 [8, 4]", "made at PROGRAM:27: model(x.double())"]),
+    "index": ("F.embedding(x, torch.randn(4, 4))", 411, ["x  float32 [8, 4]", "index.long()"]),
+    "index of a tensor": ("i = torch.tensor([1.5])\nx[i]", 411, ["i  float32 [1]"]),
+    "target dtype": ("labels = torch.ones(8)\nF.cross_entropy(model(x), labels)", 306, ["labels  float32 [8]"]),
+    "target range": ("labels = torch.full((8,), 9)\nF.cross_entropy(model(x), labels)", 307, ["labels  int64 [8]"]),
+    "loss shape": ("F.cross_entropy(x, torch.zeros(7, dtype=torch.long))", 308, ["class dimension comes second"]),
+    "backward twice": ("loss = model(x).sum()\nloss.backward()\nloss.backward()", 107, ["at  PROGRAM:29: loss.backward()"]),
+    "no graph": ("x.sum().backward()", 108, ["no_grad"]),
+    "numpy": ("model(x).numpy()", 416, ["detach"]),
+    "expanded": ("e = torch.ones(1).expand(4)\ne += 1", 414, ["e  float32 [4] on cpu, strides (0,)", "PROGRAM:27: e ="]),
+    "einsum": ("torch.einsum('ij,jk->ik', x, torch.randn(5, 2))", 428, ["x  float32 [8, 4]"]),
+    "memory": ("torch.empty(10**15)", None, ["torchsan: out-of-memory:", "checkpointing"]),
+    "embedding": ("i = torch.tensor([7])\nF.embedding(i, x[:4])", None, ["torchsan: index-out-of-range:", "i  int64 [1]"]),
+    "in place, in the frame": ("w = torch.ones(3, requires_grad=True)\ne = w.exp()\ne[0] = 0\ne.sum().backward()", 115, [
+        "where  PROGRAM:29: e[0] = 0: `e` is changed in place here",
+    ]),
+    "in place, in the forward": ("loss = model(x, 'sigmoid').sum()\nloss.backward()", 115, [
+        "where  PROGRAM:18: gate += 1: in the forward",
+    ]),
+    "in place, by the optimizer": (
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nout = model(x)\na, b = out.sum(), (out ** 2).sum()\n"
+        "a.backward(retain_graph=True)\noptimizer.step()\nb.backward()", 115,
+        ["where  PROGRAM:31: optimizer.step(): this step changes the weights"],
+    ),
+}
+
+
+def squeezed(text):
+    return re.sub(r"(?<=\S)  +", "  ", text)
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="notes came with Python 3.11")
+@pytest.mark.parametrize("name", CASES)
+def test_note(run, name, tmp_path):
+    program, number, wanted = CASES[name]
+    ran = run(HEAD + program + "\n")
+    [note] = ran.error.__notes__
+    path = str(next(tmp_path.glob("program_*.py")))
+    note = squeezed(note.replace(path, "PROGRAM"))
+    assert note.startswith(f"torchsan: TS{number} " if number else "torchsan: ")
+    for part in wanted:
+        assert part in note, note
+    assert "mend  " in note
+    codes = {f.number for f in ran.findings} - {502}
+    assert codes == ({number} if number else set()), ran.san.report()
+    assert len([f for f in ran.findings if f.number == number]) <= 1
+
+
+def test_the_error_itself_stays_the_same():
+    x = torch.randn(8, 4)
+
+    def raised(watched):
+        try:
+            if watched:
+                with torchsan.watch(on_finding="collect"), torchsan.watch(on_finding="collect"):
+                    nn.Linear(5, 2)(x)
+            else:
+                nn.Linear(5, 2)(x)
+        except RuntimeError as error:
+            return error
+
+    bare, watched = raised(False), raised(True)
+    assert (type(bare), bare.args) == (type(watched), watched.args)
+    assert len(getattr(watched, "__notes__", [1])) == 1
+
+
+def test_printed_where_python_knows_no_notes(capsys):
+    class Old(RuntimeError):
+        @property
+        def add_note(self):
+            raise AttributeError
+
+    error = Old("x")
+    explain.attach(error, "torchsan: what it is")
+    explain.attach(error, "torchsan: what it is")
+    assert capsys.readouterr().err == "torchsan: what it is\n"
+
+
+def test_an_error_that_cannot_carry_anything():
+    class Slotted(Exception):
+        def __setattr__(self, name, value):
+            raise AttributeError(name)
+
+    explain.attach(Slotted(), "torchsan: x")
+
+
+@pytest.mark.parametrize("error", [KeyError("a"), RuntimeError("of my own"), KeyboardInterrupt(), AssertionError("shape")])
+def test_other_errors_are_left_alone(error):
+    with pytest.raises(type(error)):
+        with torchsan.watch(on_finding="collect") as san:
+            raise error
+    assert not hasattr(error, "__notes__") and not san.findings and not san.off
+
+
+def test_what_is_not_asked_for_is_not_explained(run):
+    ran = run(HEAD + "x.t().view(-1)", ignore="TS406,TS502")
+    assert not ran.findings and not hasattr(ran.error, "__notes__")
+
+
+def test_anomaly_mode_tells_where_it_was_made(run):
+    ran = run(textwrap.dedent("""
+        import torch
+        def make(w):
+            return w * 2
+
+        with torch.autograd.detect_anomaly():
+            t = make(torch.ones(3, 4, requires_grad=True)).t()
+            u = t
+            u.view(-1)
+    """), ignore="TS502")
+    assert "made at" in "".join(traceback.format_exception(ran.error))
+    [finding] = ran.findings
+    assert finding.related[0].location.row == 7
+
+
+def test_unused_parameters_are_named():
+    model = nn.Module()
+    wrapper = nn.parallel.DistributedDataParallel.__new__(nn.parallel.DistributedDataParallel)
+    nn.Module.__init__(wrapper)
+    wrapper.module = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+
+    def forward(self):
+        raise RuntimeError("Expected to have finished reduction in the prior iteration before starting a new one.\n"
+                           "Parameter indices which did not receive grad for rank 0: 2 3")
+
+    with pytest.raises(RuntimeError) as caught:
+        forward(wrapper)
+    told = explain.explain(caught.value)
+    assert (told.number, told.facts) == (809, ["no gradient for 1.weight, 1.bias"])
+    assert model is not None
+
+
+def test_the_rerun_leaves_no_trace():
+    class Odd(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.norm = nn.BatchNorm1d(4)
+            self.drop = nn.Dropout(0.5)
+
+        def forward(self, x):
+            y = torch.sigmoid(self.drop(self.norm(x)))
+            y.mul_(2)
+            return y
+
+    model, x = Odd(), torch.randn(8, 4)
+    with pytest.raises(RuntimeError):
+        with torchsan.watch(model, on_finding="collect") as san:
+            loss = model(x).sum()
+            before = [b.clone() for b in model.buffers()], torch.get_rng_state()
+            loss.backward()
+    assert all(torch.equal(a, b) for a, b in zip(before[0], model.buffers()))
+    assert torch.equal(before[1], torch.get_rng_state())
+    [finding] = [f for f in san.findings if f.number == 115]
+    assert any("in the forward" in other.message for other in finding.related)
+
+
+@pytest.mark.parametrize("kind", ["gone", "not plain"])
+def test_no_rerun_without_the_inputs(kind):
+    class Sigmoid(nn.Module):
+        def forward(self, x):
+            y = torch.sigmoid(x[0] if isinstance(x, list) else x)
+            y += 1
+            return y
+
+    def run(model):
+        x = torch.randn(3, requires_grad=True) * 1
+        return model([x] if kind == "not plain" else x.clone()).sum()
+
+    model = nn.Sequential(Sigmoid())
+    with pytest.raises(RuntimeError):
+        with torchsan.watch(model, on_finding="collect") as san:
+            run(model).backward()
+    [finding] = [f for f in san.findings if f.number == 115]
+    assert not finding.related and not san.off
+
+
+def test_a_message_without_shape_names_no_place():
+    assert inplace.find(RuntimeError("modified by an inplace operation"), [], None) == []
+
+
+def test_looking_up_runs_nothing():
+    class Trap:
+        @property
+        def value(self):
+            raise AssertionError("a property was run")
+
+    trap, frame = Trap(), sys._getframe()
+    node = operands.ast.parse("trap.value", mode="eval").body
+    assert operands.look_up(frame, node) is None
+    assert operands.look_up(frame, operands.ast.parse("1", mode="eval").body) is None
+    assert trap is not None
+
+
+def test_sparse_tensors_have_no_strides():
+    assert "torch.sparse_coo" in operands.describe(torch.eye(2).to_sparse())
+
+
+def test_every_kind_has_words():
+    assert {number for _, number in explain.PATTERNS} <= set(MENDS)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_on_a_gpu():
+    model = nn.Linear(4, 2).cuda()
+    rows = torch.randn(8, 4)
+    with pytest.raises(RuntimeError) as caught:
+        with torchsan.watch(on_finding="collect") as san:
+            model(rows)
+    assert [f.number for f in san.findings] == [401]
+    assert "rows  float32 [8, 4] on cpu" in squeezed(caught.value.__notes__[0])
+    with pytest.raises(torch.OutOfMemoryError) as caught:
+        with torchsan.watch(on_finding="collect"):
+            torch.empty(10**14, device="cuda")
+    assert "torchsan: out-of-memory" in caught.value.__notes__[0]
