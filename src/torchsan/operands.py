@@ -120,7 +120,7 @@ def expression(at: Frame) -> ast.AST | None:
     if tree is None:
         return None
     span = at.where.location()
-    best = None
+    best: ast.AST | None = None
     for node in ast.walk(tree):
         row = getattr(node, "lineno", None)
         if row is None:
@@ -129,10 +129,10 @@ def expression(at: Frame) -> ast.AST | None:
             if (row, node.col_offset + 1, node.end_lineno, node.end_col_offset + 1) == (
                 span.row, span.column, span.end_row, span.end_column
             ):
-                return node
+                return node.value if isinstance(node, ast.Expr) else node
         if isinstance(node, ast.stmt) and row <= at.line <= (node.end_lineno or row):
             best = node
-    return best
+    return best.value if isinstance(best, ast.Expr) else best
 
 
 @lru_cache(maxsize=32)

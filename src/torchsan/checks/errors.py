@@ -14,7 +14,7 @@ import torch
 from torchsan.check import Check
 from torchsan.events import Event
 from torchsan.explain import MENDS, attach, explain, note, roles
-from torchsan.operands import describe
+from torchsan.operands import describe, frames
 
 _PLAIN = (bool, int, float, str, type(None), torch.dtype, torch.device)
 
@@ -46,10 +46,10 @@ class Errors(Check):
         self.found(told.number, event, fact=first[:160], related=tuple(told.related), details=details, **roles(told))
 
     def _is_known(self, number: int, event: Event) -> bool:
-        """Whether another check has said it of this line: one that saw the call itself knows more."""
-        place = event.where()
+        """Whether another check has said it of a line on the error's way: one that saw the call itself knows more."""
+        passed = {(one.frame.f_code.co_filename, one.line) for one in frames(event.error.__traceback__)}
         return any(
-            finding.number == number and place is not None and finding.location.row == place.line
+            finding.number == number and (finding.location.filename, finding.location.row) in passed
             for finding in self.watch.findings
         )
 
