@@ -122,6 +122,7 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
     words: set[str] = set()
     sets: set[str] = set()
     binds: set[str] = set()
+    gives: dict[str, frozenset[str]] = {}
     todo = list(nodes)
     while todo:
         node = todo.pop()
@@ -148,6 +149,8 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
         mark = _MARKS.get(kind)
         if mark is not None:
             mark(node, words)
+        if kind is ast.Assign and type(node.value) is not ast.Name and type(node.value) is not ast.Constant:
+            _worth(node, gives, name[0] == "<")
         for field in node._fields:
             value = getattr(node, field, None)
             if type(value) is list:
@@ -155,8 +158,27 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
             elif isinstance(value, ast.AST):
                 todo.append(value)
     return Unit(
-        name, _start(first), last.end_lineno, indent, (), frozenset(words), frozenset(sets), frozenset(binds)
+        name, _start(first), last.end_lineno, indent, (), frozenset(words), frozenset(sets), frozenset(binds), gives
     )
+
+
+def _worth(node: ast.Assign, gives: dict[str, frozenset[str]], outside: bool) -> None:
+    """Notes which classes and functions the value of `self.x` (or of a name outside functions) is made of: where it is used,
+    it counts as if they were named there."""
+    for target in node.targets:
+        if type(target) is ast.Attribute and type(target.value) is ast.Name and target.value.id == "self":
+            key = target.attr
+        elif outside and type(target) is ast.Name:
+            key = target.id
+        else:
+            continue
+        found = set()
+        for part in ast.walk(node.value):
+            if type(part) is ast.Attribute:
+                found.add(part.attr)
+            elif type(part) is ast.Name:
+                found.add(part.id)
+        gives[key] = gives.get(key, frozenset()) | {word for word in found if word[:1].isupper() or type(node.value) is ast.Attribute}
 
 
 # -- marks: shapes of statements that some rule asks for, see rules/needs.py ----------------------------------------------

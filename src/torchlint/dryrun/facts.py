@@ -23,6 +23,7 @@ class Unit:
     words: frozenset[str] = frozenset()  # names that the text calls, reads as attributes or imports
     sets: frozenset[str] = frozenset()  # x of every `self.x = ...`
     binds: frozenset[str] = frozenset()  # names that the text assigns
+    gives: dict[str, frozenset[str]] = field(default_factory=dict)  # of x and self.x: words of what is assigned to them
     is_async: bool = False
     decorators: tuple[str, ...] = ()
     parsed: object = None  # the libcst tree while the file is judged; False where libcst could not parse it

@@ -12,7 +12,7 @@ from torchlint.dryrun.values import Func, Instance
 from torchlint.dryrun.world import World, units_of
 
 SHARED = ("classes", "watched_calls", "ran")
-GROWING = ("children", "unsure_children", "holds", "registered", "escaped", "keep", "made_in", "entered")
+GROWING = ("children", "unsure_children", "holds", "registered", "escaped", "keep", "made_in", "entered", "replaced")
 
 
 class Relevance:
@@ -28,7 +28,21 @@ class Relevance:
         for unit in units_of(facts):
             if unit.name[0] != "<" and unit.name not in ("__init__", "forward"):
                 self.named.setdefault(unit.name, []).append(unit)
+        self.given = _given(facts)
+        self._inherit(facts, 3)
         self._imported: dict[str, frozenset[str]] = {}
+
+    def _inherit(self, facts: FileFacts, depth: int) -> None:
+        """Adds what attributes are given in the other files of the project that base classes come from."""
+        names = {base.split(".")[0] for cf in facts.all_classes() for base in cf.bases}
+        for name in sorted(names & facts.imports.keys()):
+            qualified = facts.imports[name]
+            path = self.world.resolve(qualified, facts.path) or self.world.resolve(qualified.rpartition(".")[0] or ".", facts.path)
+            inner = self.world.facts(path) if path is not None and path != facts.path else None
+            if inner is not None and depth:
+                for key, words in _given(inner).items():
+                    self.given[key] = self.given.get(key, frozenset()) | words
+                self._inherit(inner, depth - 1)
 
     def words(self, *units: Unit) -> set[str]:
         """The words of some units and of the functions of the project that they mention."""
@@ -42,6 +56,8 @@ class Relevance:
             seen.add(id(unit))
             found |= unit.words
             for name in unit.words:
+                if name in self.given:
+                    found |= self.given[name]
                 if name in self.named:
                     todo.extend(self.named[name])
                 elif name in self.facts.imports:
@@ -57,7 +73,9 @@ class Relevance:
             inner = self.world.facts(path) if path is not None else None
             if inner is not None and last in inner.functions:
                 self._imported[name] = inner.functions[last].words
-            elif inner is not None and last in inner.classes:
+            elif inner is not None and last not in inner.classes:
+                self._imported[name] = _given(inner).get(last, frozenset())
+            elif inner is not None:
                 methods = inner.classes[last].methods.items()
                 self._imported[name] = frozenset().union(*(u.words for key, u in methods if key not in ("__init__", "forward")))
         return self._imported[name]
@@ -79,6 +97,15 @@ class Relevance:
             if self.met(words):
                 found.append(unit)
         return found
+
+
+def _given(facts: FileFacts) -> dict[str, frozenset[str]]:
+    """By attribute or global name: the classes and functions that its value is made of, wherever in the file that is set."""
+    found: dict[str, frozenset[str]] = {}
+    for unit in units_of(facts):
+        for name, words in unit.gives.items():
+            found[name] = found.get(name, frozenset()) | words
+    return found
 
 
 def runs_of(world: World, facts: FileFacts, watched: frozenset[str], met: Callable[[set[str]], bool] | None = None) -> Iterator[Run]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 NOTHING: frozenset = frozenset()
 _serial = itertools.count()
+MOST_BASES = 200  # steps from class to base that are followed: diamonds on diamonds are many
 MOST = 24  # provenance sets are cut at this size: past it nothing certain can be said anyway
 
 
@@ -159,17 +160,19 @@ class Class(Value):
         self.bases: list[Value] = []
 
     def mro(self) -> Iterator[Value]:
-        """This class and its bases, depth first (close enough to Python's order for single chains)."""
-        seen: set[int] = set()
-        todo: list[Value] = [self]
-        while todo:
-            item = todo.pop(0)
-            if id(item) in seen:
-                continue
-            seen.add(id(item))
-            yield item
+        """This class and its bases, each behind all that derive from it: Python's order wherever Python allows one."""
+        order: dict[int, Value] = {}
+        todo: list[tuple[Value, tuple[int, ...]]] = [(self, ())]
+        for _ in range(MOST_BASES):
+            if not todo:
+                break
+            item, below = todo.pop(0)
+            order.pop(id(item), None)  # what comes again comes later
+            order[id(item)] = item
             if isinstance(item, Class):
-                todo[:0] = item.bases
+                below = (*below, id(item))
+                todo[:0] = [(base, below) for base in item.bases if id(base) not in below]
+        yield from order.values()
 
     def method(self, name: str, after: Class | None = None) -> tuple[Class, Unit] | None:
         """The class that defines a method and the method's text; `after` starts behind that class, as super() does."""

@@ -157,6 +157,7 @@ class TorchCalls(Methods):
         for alt in real(old) if isinstance(old, Value) and old is not value else ():
             if isinstance(alt, Instance):
                 self.unsure_children.add((id(owner), id(alt)))
+                self.replaced += 1
         alts = real(value)
         for alt in alts:
             if isinstance(alt, Instance) and alt.kind in ("module", "wrapper", "loss"):
@@ -457,7 +458,7 @@ class TorchCalls(Methods):
             if found is not None:
                 result = self.run_forward(module, found, args, kwargs, node)
                 return self.out_of(self.came_from(result, event, flows), event)
-            if not any(base in ("torch.nn.Sequential",) for base in module.cls.externals()):
+            if "torch.nn.Sequential" not in module.cls.externals():
                 return Opaque("output", "call", self.site(node), flows, parts, module)
         return self.out_of(self.layer_output(module, args, node, flows, parts, grad), event)
 
@@ -481,7 +482,7 @@ class TorchCalls(Methods):
     def layer_output(self, module: Instance, args, node, flows, parts, grad) -> Value:
         name = module.type
         first = args[0] if args else None
-        if name == "torch.nn.Sequential":
+        if name == "torch.nn.Sequential" or isinstance(module.cls, Class):
             items = self.store.get(module, "[]")
             value: Value = first if first is not None else Opaque("", "call")
             if items is not None and (items.known and not items.open):
@@ -511,12 +512,15 @@ class TorchCalls(Methods):
         return Opaque("output", "call", self.site(node), flows, parts, module)
 
     def run_forward(self, module: Instance, found, args, kwargs, node) -> Value:
-        """Runs a project module's forward; a second call with the same module in the same mode gives the same again."""
+        """Runs a project module's forward; a second call with the same module in the same mode on the same kind of input gives
+        the same again."""
         owner, unit = found
-        key = " forward " + str(self.mode_of(module)) + str(self.grad_state()[0])
+        given = [*map(_likeness, args), *((name, _likeness(value)) for name, value in sorted(kwargs.items()))]
+        key = f" forward {self.mode_of(module)} {self.grad_state()[0]} {self.replaced} {given}"
         known = self.base_store.get(module, key)
         if known is not None and not unit.words & _TRAINING_WORDS:
             return known
+        self.keep.extend([*args, *kwargs.values()])  # the key may know them by id
         func = Func("forward", owner.facts, unit, owner)
         result = self.inline(func, [module, *args], kwargs, node, module)
         if unit not in self.stack and not self.graph.dead:
@@ -599,6 +603,15 @@ class TorchCalls(Methods):
 
 
 _TRAINING_WORDS = frozenset({"backward", "zero_grad", "train", "eval", "autocast"})
+
+
+def _likeness(value: Value):
+    """What a forward may make its result depend on: two inputs alike in this give results that are alike."""
+    if isinstance(value, Const):
+        return repr(value.value) if isinstance(value.value, (bool, str, type(None))) else "number"
+    if isinstance(value, Tensor):
+        return [value.traits.get(name) for name in ("act", "graph", "device", "layout")]
+    return "" if isinstance(value, Opaque) else id(value)
 
 
 def _context(kind: str, value=None):

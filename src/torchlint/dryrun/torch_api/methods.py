@@ -91,6 +91,8 @@ class Methods:
     # -- objects ------------------------------------------------------------------------------------------------------
 
     def instance_method(self, owner: Instance, name: str, args, kwargs, node) -> Value:
+        if name == "__class__":
+            return self.call_value(owner.cls, args, kwargs, node)
         if isinstance(owner.cls, Class):
             found = owner.cls.method(name)
             if found is not None:
