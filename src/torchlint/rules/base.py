@@ -34,6 +34,7 @@ class View:
         self.by_kind: dict[str, list[Event]] = {}
         for event in run.graph.events:
             self.by_kind.setdefault(event.kind, []).append(event)
+        self._modes: dict[int, bool | None] = {}
         self._closures: dict[int, frozenset[int]] = {}
         self._called = {id(event.subject) for event in self.by_kind.get("forward", ())}
 
@@ -115,10 +116,14 @@ class View:
 
     def mode_dependent(self, module: Value, depth: int = 0) -> bool | None:
         """Whether a module computes something else in training than in evaluation; None if that cannot be told."""
-        if isinstance(module, Opaque):
-            return None
         if not isinstance(module, Instance) or depth > 12:
             return None
+        if id(module) not in self._modes:
+            self._modes[id(module)] = None  # for modules that hold each other
+            self._modes[id(module)] = self._mode_dependent(module, depth)
+        return self._modes[id(module)]
+
+    def _mode_dependent(self, module: Instance, depth: int) -> bool | None:
         if module.kind == "wrapper":
             inner = real(module.args[0]) if module.args else ()
             return self.mode_dependent(inner[0], depth + 1) if len(inner) == 1 else None

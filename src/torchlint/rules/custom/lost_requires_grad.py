@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Class, Instance, Tensor, Value, real
+from torchlint.dryrun.values import Class, Instance, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 116
@@ -21,7 +21,10 @@ def check(view: View) -> Iterator[Report]:
             continue
         if _hidden_parameter(view, value):
             yield Report(CODE, event.site, {"call": _made_by(view, value), "name": f"self.{event.name}"})
-        elif value.traits.get("leaf") and not value.traits.get("param") and value.source == "made" and not _optimized(view, value):
+        elif (
+            value.traits.get("leaf") and not value.traits.get("param") and value.source == "made"
+            and not _optimized(view, value) and not _handled_by_hand(view, owner, event.name, value)
+        ):
             yield Report(CODE, event.site, {"call": _made_by(view, value), "name": f"self.{event.name}"})
     leaves = {id(event.subject) for event in view.of("leaf.set")}
     for event in view.of("optimizer.create"):
@@ -47,6 +50,15 @@ def _hidden_parameter(view: View, value: Tensor) -> bool:
         and id(part) not in view.run.registered and id(part) not in view.run.escaped
         for part in value.parts
     )
+
+
+def _handled_by_hand(view: View, owner: Instance, name: str, value: Value) -> bool:
+    """Whether the class reads the leaf's own gradient, or keeps a list of such leaves for an optimizer."""
+    for event in view.of("setattr"):
+        if event.subject is owner and any(isinstance(alt, Seq) and value in view.run.known_items(alt) for alt in real(event.value)):
+            return True
+    units = [unit for cls in owner.cls.mro() if isinstance(cls, Class) for unit in cls.cf.methods.values()]
+    return any({name, "grad"} <= unit.words for unit in units)
 
 
 def _optimized(view: View, value: Value) -> bool:

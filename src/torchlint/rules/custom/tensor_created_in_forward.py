@@ -48,13 +48,21 @@ def real_alternatives(event: Event) -> list[Value]:
 
 def lives_with_model(value: Value) -> bool:
     """Whether a value is certainly a tensor on the model's device: an input of forward, or what a layer made of it."""
+    if isinstance(value, Tensor) and not value.traits.get("param"):
+        if "device" in value.traits or "made" in value.traits:
+            return False
+        # Parts hold the parts of parts: one look is enough.
+        return _comes_with_model(value) or any(_comes_with_model(part) for part in value.parts)
+    return _comes_with_model(value)
+
+
+def _comes_with_model(value: Value) -> bool:
     if isinstance(value, Tensor):
         if value.traits.get("param"):
             return True
-        if "device" in value.traits or "made" in value.traits:
-            return False
-        return bool(value.flows) or value.source == "param" or any(lives_with_model(part) for part in value.parts if part is not value)
-    return isinstance(value, Opaque) and (value.source == "param" and value.tags <= frozenset({"module?"}) and value.name in _INPUTS or bool(value.flows))
+        return "device" not in value.traits and "made" not in value.traits and (bool(value.flows) or value.source == "param")
+    named = isinstance(value, Opaque) and value.source == "param" and value.tags <= frozenset({"module?"}) and value.name in _INPUTS
+    return named or isinstance(value, Opaque) and bool(value.flows)
 
 
 _INPUTS = frozenset({"x", "input", "inputs", "X", "data", "images", "image", "img", "feat", "features", "feature", "hidden", "tokens", "src", "tgt",
