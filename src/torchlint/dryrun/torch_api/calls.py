@@ -219,7 +219,7 @@ class TorchCalls(Methods):
                     if isinstance(part, Instance) and part.kind in ("module", "wrapper") or isinstance(part, Opaque) and "module" in part.tags:
                         modules.append(part)
                     elif isinstance(part, (Iter, Seq)):
-                        modules.extend(self.held(part, depth + 1)[0])
+                        modules.extend(self.held(part, depth + 4)[0])
                 complete = False
                 continue
             modules.extend(inner[0])
