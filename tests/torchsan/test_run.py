@@ -11,6 +11,7 @@ import re
 import signal
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -149,6 +150,12 @@ class TestWhatIsTold:
         assert "a.py:10:5" in done.stderr and "^^^^^^^^^^^^^^^" in done.stderr
         assert re.search(r"torchsan: 1 finding in 4 optimizer steps\n  a.py:10:5 +TS101 missing-zero-grad +3 times",
                          done.stderr), done.stderr
+
+    def test_threads_that_outlive_the_script(self, write, tmp_path):
+        write("a.py", "import threading, torch, sys\nready = threading.Event()\ndef job():\n    ready.wait()\n"
+              + textwrap.indent(BROKEN, "    ") + "threading.Thread(target=job).start()\n"
+              "ready.set()\n")
+        assert "error TS101" in run("a.py", cwd=tmp_path).stderr
 
     def test_quiet(self, write, tmp_path):
         write("a.py", BROKEN)
