@@ -31,6 +31,7 @@ from torchlint.dryrun.values import (
     Tensor,
     Union,
     Value,
+    alternatives,
     join,
     real,
     union_of,
@@ -557,7 +558,22 @@ class Calls(TorchCalls):
         return Opaque("", "call", None, NOTHING, NOTHING, args[0] if args else None)
 
     def builtin_isinstance(self, args, kwargs, node) -> Value:
-        return Opaque("", "call", tags=frozenset({"bool"}))
+        answers = {self.is_a(alt, args[1]) for alt in alternatives(args[0])} if len(args) == 2 else {None}
+        answer = answers.pop() if len(answers) == 1 else None
+        return Opaque("", "call", tags=frozenset({"bool"})) if answer is None else Const(answer)
+
+    def is_a(self, value: Value, cls: Value) -> bool | None:
+        """Whether a module or tensor is of one of torch's classes; None where that is not certain."""
+        names = [alt.name if isinstance(alt, Ref) else "?" for alt in (self.items_of(cls) or (cls,))]
+        if "?" in names:
+            return None
+        if isinstance(value, Tensor):
+            return True if {"torch.Tensor", "torch.autograd.Variable"} & set(names) else None
+        if isinstance(value, Instance) and value.kind in ("module", "wrapper", "loss"):
+            if "torch.nn.Module" in names or isinstance(value.cls, Ref) and value.type in names:
+                return True
+            return False if names == ["torch.Tensor"] else None
+        return None
 
     def _number(self, args, kwargs, node) -> Value:
         self.emit("readout", args[0] if args else None, node, name="float")

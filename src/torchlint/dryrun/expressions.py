@@ -123,7 +123,7 @@ class Expressions:
             elif path is None and star in ("torch.nn", "torch", "torch.nn.functional", "torch.optim", "torch.utils.data"):
                 if name[:1].isupper() and star != "torch.nn.functional" or star == "torch.nn.functional" and name.islower():
                     return Ref(canonical(f"{star}.{name}"))
-        late = None
+        late = self.base_store.get(facts, name)
         for item in facts.body:  # all of them, in order: the last one counts
             if not isinstance(item, str) and name in item.binds and id(item) not in self.ran:
                 late = self.run_late(item, name, facts) or late
@@ -808,6 +808,8 @@ class Expressions:
                 found = self.eval(element.slice.value)
                 key = found if len(target.slice) == 1 else None
         for alt in real(owner):
+            if isinstance(alt, (Seq, Dict)):
+                self.gather(alt, value)
             if isinstance(alt, Dict) or isinstance(alt, Instance) and alt.type == "torch.nn.ModuleDict":
                 items = self.store.get(alt, "{}") or Items({}, True)
                 known = dict(items.known)
@@ -844,6 +846,7 @@ class Expressions:
         self.emit("augment", old, node, operator=operator, value=value, target=target)
         for alt in real(old):
             if isinstance(alt, Seq) and operator == "Add":
+                self.gather(alt, value)
                 extra = self.known_items(value) if isinstance(value, Seq) else ()
                 items = self.store.get(alt, "[]") or Items((), True)
                 more = self.store.get(value, "[]") if isinstance(value, Seq) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -82,11 +82,6 @@ class Graph:
         self.tails = list(tails)
         for tail, size in zip(tails, sizes):
             del tail.next[size:]
-
-    def of_kind(self, *kinds: str) -> Iterator[Event]:
-        for event in self.events:
-            if event.kind in kinds:
-                yield event
 
 
 def after(

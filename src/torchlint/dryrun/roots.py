@@ -11,7 +11,7 @@ from torchlint.dryrun.store import Store
 from torchlint.dryrun.values import Func, Instance
 from torchlint.dryrun.world import World, units_of
 
-SHARED = ("classes", "watched_calls", "ran")
+SHARED = ("classes", "watched_calls")
 GROWING = ("children", "unsure_children", "holds", "registered", "escaped", "keep", "made_in", "entered", "replaced")
 
 
@@ -189,6 +189,7 @@ def _follow(body: Run, store: Store | None = None, grow: bool = False) -> Run:
     for name in GROWING:
         mine = getattr(body, name)
         setattr(run, name, mine if grow else type(mine)(mine))
+    run.ran = set(body.ran)  # what a run leaves stands in its own store: another must run the same again
     return run
 
 

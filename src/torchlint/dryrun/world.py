@@ -24,6 +24,7 @@ OUTSIDE = frozenset(
 )
 ROOT_MARKS = frozenset({".git", "pyproject.toml", "setup.py", "setup.cfg"})
 MOST_LEVELS = 6
+MOST_BYTES = 4_000_000
 
 
 class World:
@@ -73,7 +74,7 @@ class World:
             found = None
             try:
                 with open(path, "rb") as file:
-                    data = file.read(4_000_000)
+                    data = file.read(MOST_BYTES)
                 self.hashes[path] = hashlib.sha256(data).hexdigest()
                 text = data.decode("utf-8-sig")
                 found = read_facts(path, text)
@@ -81,6 +82,12 @@ class World:
             except (OSError, UnicodeDecodeError, SyntaxError):
                 self.hashes.setdefault(path, None)
             self._facts[path] = found
+        elif path not in self.hashes:  # it came by `add`, as a text that need not be what is on disk
+            try:
+                with open(path, "rb") as file:
+                    self.hashes[path] = hashlib.sha256(file.read(MOST_BYTES)).hexdigest()
+            except OSError:
+                self.hashes[path] = None
         return self._facts[path]
 
     def parse(self, facts: FileFacts, unit: Unit) -> Parsed | None:

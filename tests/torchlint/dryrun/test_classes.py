@@ -174,6 +174,24 @@ def f(x, y):
     losses["ce"](x.softmax(1), y)  # <- 301
     return plain(x.softmax(1), y)  # <- 301
 """,
+    # The statement is left out of the run of the file, and looked up by each function that asks for it.
+    "asked_for_twice": """
+MODE = "soft"
+
+class One:
+    def loss(self, x, y):
+        return F.cross_entropy(x.softmax(1) if MODE == "soft" else x, y)  # <- 301
+
+class Two:
+    def loss(self, x, y):
+        return F.cross_entropy(x.softmax(1) if MODE == "soft" else x, y)  # <- 301
+
+def three(x, y):
+    return F.cross_entropy(x.softmax(1) if MODE == "soft" else x, y)  # <- 301
+
+def four(x, y):
+    return F.cross_entropy(x.softmax(1) if MODE == "hard" else x, y)
+""",
     "two_objects": """
 class Net(nn.Module):
     def __init__(self, head):

@@ -513,6 +513,11 @@ class Methods:
                   kwargs=kwargs)
         return NONE
 
+    def gather(self, owner: Seq | Dict, value: Value) -> None:
+        """Notes that what a value was computed from is in a list or dict by now."""
+        owner.flows = union_of((owner.flows, value.flows))
+        owner.parts = union_of((owner.parts, frozenset({value}) if isinstance(value, Opaque) else NOTHING, value.parts))
+
     # -- lists and dicts ----------------------------------------------------------------------------------------------------
 
     def container_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
@@ -520,11 +525,13 @@ class Methods:
             items = self.store.get(owner, "[]") or Items((), True)
             if name in ("append", "add", "appendleft", "insert") and args:
                 self.emit("append", owner, node, value=args[-1])
+                self.gather(owner, args[-1])
                 known = items.known if args[-1] in items.known else (*items.known, args[-1])
                 self.store.set(owner, "[]", Items(known[-12:], items.open or bool(self.loops) or name != "append"))
                 return NONE
             if name in ("extend", "update") and args:
                 more = self.known_items(args[0])
+                self.gather(owner, args[0])
                 self.store.set(owner, "[]", Items((*items.known, *more)[-12:], items.open or self.items_of(args[0]) is None))
                 return NONE
             if name in ("clear",):
