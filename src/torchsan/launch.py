@@ -1,4 +1,4 @@
-"""Runs a script or module as `python script.py` and `python -m module` do: argv, path, __main__, errors, exit status."""
+"""Runs a script or module as `python script.py` and `python -m module` do: argv, path, __main__, errors, status."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ def _trim_chain(error: BaseException) -> None:
 
 def pass_on(error: BaseException, afterwards: Callable[[], None]) -> None:
     """Raise what ended the program so that Python ends as it would have without us: same traceback, through the
-    program's own sys.excepthook if it has one, same exit status or signal. `afterwards` is called when all that is told.
+    program's own sys.excepthook if it has one, same exit status or signal. `afterwards` is called when that is told.
     """
     own = trimmed(error.__traceback__)
     _trim_chain(error)

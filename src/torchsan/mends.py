@@ -34,7 +34,7 @@ MENDS: dict[int | str, tuple[str, str, str]] = {
     306: (
         "wrong-target-dtype",
         "the loss wants its targets in another dtype",
-        "class numbers are int64 (`target.long()`); targets of regression and of binary losses are floats like the input",
+        "class numbers are int64 (`target.long()`); targets of regression and binary losses are floats like the input",
     ),
     307: (
         "target-out-of-range",
@@ -95,8 +95,8 @@ MENDS: dict[int | str, tuple[str, str, str]] = {
     "memory": (
         "out-of-memory",
         "the device has no memory left",
-        "smaller batches with gradient accumulation, autocast, or checkpointing; look for losses or outputs that are kept "
-        "with their graph (TS106)",
+        "smaller batches with gradient accumulation, autocast, or checkpointing; look for losses or outputs that are "
+        "kept with their graph (TS106)",
     ),
     "range": (
         "index-out-of-range",

@@ -27,7 +27,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers",
-        "torchsan(select=None, ignore=None, level=None, extend_rules=None): watch this test; which mistakes to look for",
+        "torchsan(select=None, ignore=None, level=None, extend_rules=None): watch this test, for these mistakes",
     )
     config.stash[_FOUND] = []
     if config.getoption("torchsan") and find_spec("torch") is None:

@@ -208,7 +208,7 @@ def test_it():
 def test_option_without_torch(suite, pytester):
     pytester.makeconftest("")
     pytester.makepyfile(hide="import importlib.util\nfind = importlib.util.find_spec\n"
-                        "importlib.util.find_spec = lambda name, package=None: None if name == 'torch' else find(name)\n"
+                        "importlib.util.find_spec = lambda name, *_: None if name == 'torch' else find(name)\n"
                         "import torchsan.pytest_plugin as plugin\nplugin.find_spec = importlib.util.find_spec\n")
     pytester.syspathinsert()
     done = suite("def test_it(): pass", "-p", "hide", "--torchsan", helper="")
