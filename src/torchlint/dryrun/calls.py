@@ -546,14 +546,14 @@ class Calls(TorchCalls):
     def builtin_setattr(self, args, kwargs, node) -> Value:
         if len(args) == 3:
             for owner in real(args[0]):
-                if isinstance(args[1], Const) and isinstance(args[1].value, str):
+                if isinstance(args[1], Const) and isinstance(args[1].value, str) and args[1].value.isidentifier():
                     self.set_attribute(owner, args[1].value, args[2], node)
                 elif isinstance(owner, (Instance, Opaque)):
                     self.register(args[2])
         return NONE
 
     def builtin_getattr(self, args, kwargs, node) -> Value:
-        if len(args) >= 2 and isinstance(args[1], Const) and isinstance(args[1].value, str):
+        if len(args) >= 2 and isinstance(args[1], Const) and isinstance(args[1].value, str) and args[1].value.isidentifier():
             return self.attribute(args[0], args[1].value, node)
         return Opaque("", "call", None, NOTHING, NOTHING, args[0] if args else None)
 

@@ -155,8 +155,8 @@ class Methods:
         if name in ("add_module", "register_module", "register_buffer", "register_parameter"):
             if len(args) > 1:
                 self.adopt(owner, args[1])
-                if isinstance(args[0], Const):
-                    self.store.set(owner, str(args[0].value), args[1])
+                if isinstance(args[0], Const) and isinstance(args[0].value, str) and args[0].value[:1] not in " [{":
+                    self.store.set(owner, args[0].value, args[1])
                 for alt in real(args[1]):
                     self.registered.add(id(alt))
             return NONE
