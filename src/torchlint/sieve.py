@@ -70,25 +70,26 @@ def _simple(node: ast.stmt) -> bool:
 
 
 def _imports(node: ast.stmt, facts: FileFacts) -> None:
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            facts.imports[alias.asname or alias.name.split(".")[0]] = (
-                alias.name if alias.asname else alias.name.split(".")[0]
-            )
-    elif isinstance(node, ast.ImportFrom):
-        base = "." * node.level + (node.module or "")
-        for alias in node.names:
-            if alias.name == "*":
-                facts.stars.append(base)
-            else:
-                facts.imports[alias.asname or alias.name] = f"{base}.{alias.name}" if base.strip(".") else base + alias.name
-    elif isinstance(node, (ast.If, ast.Try, ast.With)):
-        for child in ast.iter_child_nodes(node):
-            if isinstance(child, ast.ExceptHandler):
-                for inner in child.body:
-                    _imports(inner, facts)
-            elif isinstance(child, ast.stmt):
-                _imports(child, facts)
+    """Notes what a statement, or one in its branches, imports: the last one counts."""
+    todo: list[ast.AST] = [node]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                facts.imports[alias.asname or alias.name.split(".")[0]] = (
+                    alias.name if alias.asname else alias.name.split(".")[0]
+                )
+        elif isinstance(node, ast.ImportFrom):
+            base = "." * node.level + (node.module or "")
+            for alias in node.names:
+                if alias.name == "*":
+                    facts.stars.append(base)
+                else:
+                    qualified = f"{base}.{alias.name}" if base.strip(".") else base + alias.name
+                    facts.imports[alias.asname or alias.name] = qualified
+        elif isinstance(node, (ast.If, ast.Try, ast.With, ast.ExceptHandler)):
+            children = [child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.stmt, ast.ExceptHandler))]
+            todo.extend(reversed(children))
 
 
 def _start(node: ast.stmt) -> int:

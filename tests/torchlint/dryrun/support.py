@@ -32,7 +32,7 @@ def found(text, filename="snippet.py", judge=None):
 def marked(text):
     """The (row, number) of every mark in a text."""
     marks = []
-    for row, line in enumerate(text.splitlines(), 1):
+    for row, line in enumerate(text.split("\n"), 1):
         if match := MARK.search(line):
             marks.extend((row, int(number)) for number in match[1].split(","))
     return sorted(marks)
