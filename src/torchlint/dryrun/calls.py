@@ -320,13 +320,6 @@ class Calls(TorchCalls):
         elif qualified == "?" or qualified.startswith("torch"):
             self.contexts.append(self.Context("grad", self.site(node), None))
 
-    def decorate(self, value: Value, node) -> Value:
-        """A nested function with one decorator applied: those that only open a context are seen at the call."""
-        return value
-
-    def decorated(self, func: Func) -> Value:
-        return func
-
     # -- classes of the project -------------------------------------------------------------------------------------------
 
     def class_of(self, facts: FileFacts, cf: ClassFacts) -> Class:

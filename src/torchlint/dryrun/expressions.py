@@ -34,7 +34,6 @@ from torchlint.dryrun.values import (
     join,
     number,
     real,
-
     union_of,
 )
 
@@ -107,8 +106,7 @@ class Expressions:
     def exported(self, name: str, facts, depth: int = 0) -> Value | None:
         """What a file defines or imports under a name, without running it."""
         if name in facts.functions:
-            func = Func(name, facts, facts.functions[name])
-            return self.decorated(func)
+            return Func(name, facts, facts.functions[name])
         if name in facts.classes:
             return self.class_of(facts, facts.classes[name])
         if name in facts.imports:
@@ -152,8 +150,7 @@ class Expressions:
                         return found
                 return Opaque(name, "global")
             if qualified.startswith("."):
-                sub = self.world.resolve(qualified, facts.path)
-                return Opaque(name, "global") if sub is None else Opaque(name, "global")
+                return Opaque(name, "global")
         if self.world.is_package(qualified, facts.path):
             return Opaque(qualified, "package")
         return Ref(canonical(qualified))
@@ -744,7 +741,6 @@ class Expressions:
                 for element, item in zip(elements, items):
                     self.assign(element.value, item, node, quiet)
                 return
-        group = object()
         columns: list[Value | None] = [None] * len(elements)
         alts = real(value)
         for alt in alts:
@@ -758,7 +754,6 @@ class Expressions:
                     tags = alt.tags & BATCHY if isinstance(alt, Opaque) else NOTHING
                     piece = Opaque("", "item", None, alt.flows, alt.parts, alt, tags)
                 columns[n] = piece if columns[n] is None else join(columns[n], piece)
-        del group
         for element, piece in zip(elements, columns):
             if isinstance(element, cst.StarredElement):
                 self.assign(element.value, Opaque("", "item", None, value.flows, value.parts, value), quiet=True)
@@ -768,9 +763,6 @@ class Expressions:
     def set_attribute(self, owner: Value, name: str, value: Value, node: cst.CSTNode) -> None:
         alts = real(owner)
         for alt in alts:
-            if isinstance(alt, Instance) and isinstance(alt.cls, Class):
-                setter = None  # properties with setters are left to be what they were
-                del setter
             if isinstance(alt, Tensor) and name == "requires_grad" and boolean(value) is True:
                 self.emit("leaf.set", alt, node)
             if isinstance(alt, Tensor) and name == "requires_grad":

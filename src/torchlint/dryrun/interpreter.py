@@ -429,10 +429,7 @@ class Run(Expressions, Calls):
         func.node, func.parsed, func.frame = node, self.parsed, self.frame
         func.home = None
         self.frame.captured = True
-        value: Value = func
-        for decorator in reversed(node.decorators):
-            value = self.decorate(value, decorator.decorator)
-        self.set_name(node.name.value, value)
+        self.set_name(node.name.value, func)  # decorators that open a context are seen at the call
 
     def run_class(self, node: cst.ClassDef) -> None:
         found = None

@@ -28,6 +28,7 @@ from torchlint.dryrun.values import (
     Ref,
     Seq,
     Tensor,
+    Union,
     Value,
     boolean,
     real,
@@ -457,7 +458,7 @@ class TorchCalls(Methods):
             found = module.cls.method("forward")
             if found is not None:
                 result = self.run_forward(module, found, args, kwargs, node)
-                return self.out_of(self.came_from(result, event, flows), event)
+                return self.out_of(self.came_from(result, flows), event)
             if "torch.nn.Sequential" not in module.cls.externals():
                 return Opaque("output", "call", self.site(node), flows, parts, module)
         return self.out_of(self.layer_output(module, args, node, flows, parts, grad), event)
@@ -488,7 +489,7 @@ class TorchCalls(Methods):
             if items is not None and (items.known and not items.open):
                 for item in items.known:
                     value = self.each(real(item), lambda alt, v=value: self.call_value(alt, [v], {}, node))
-                return self.came_from(value, None, flows)
+                return self.came_from(value, flows)
             return Tensor("", "op", self.site(node), flows, parts, module, {"graph": True} if grad else {})
         act = effects.LAYER_ACTIVATIONS.get(name)
         if act is not None:
@@ -527,36 +528,30 @@ class TorchCalls(Methods):
             self.base_store.set(module, key, result)
         return result
 
-    def came_from(self, value: Value, event, flows) -> Value:
-        """A module's output, with the forward event that it came out of."""
-        if event is None:
-            extra = flows
-        else:
-            extra = flows
-        from torchlint.dryrun.values import Union  # local: the only place that rebuilds unions
-
+    def came_from(self, value: Value, flows) -> Value:
+        """A module's output, with the forward events that it came out of."""
         if isinstance(value, Union):
-            return Union(tuple(self.came_from(alt, event, flows) for alt in value.alts))
+            return Union(tuple(self.came_from(alt, flows) for alt in value.alts))
         if isinstance(value, Tensor):
-            made = Tensor("", "output", value.site, union_of((value.flows, extra)), value.parts, value, dict(value.traits), dict(value.sites))
+            made = Tensor("", "output", value.site, union_of((value.flows, flows)), value.parts, value, dict(value.traits), dict(value.sites))
             return made
         if isinstance(value, Seq):
             items = self.store.get(value, "[]")
             made_seq = Seq(value.kind, value.site)
-            made_seq.flows = union_of((value.flows, extra))
+            made_seq.flows = union_of((value.flows, flows))
             if items is not None:
-                self.store.set(made_seq, "[]", Items(tuple(self.came_from(item, event, flows) for item in items.known), items.open))
+                self.store.set(made_seq, "[]", Items(tuple(self.came_from(item, flows) for item in items.known), items.open))
             return made_seq
         if isinstance(value, Dict):
             items = self.store.get(value, "{}")
             made_dict = Dict(value.site)
-            made_dict.flows = union_of((value.flows, extra))
+            made_dict.flows = union_of((value.flows, flows))
             if items is not None:
-                known = {key: self.came_from(item, event, flows) for key, item in items.known.items()}
+                known = {key: self.came_from(item, flows) for key, item in items.known.items()}
                 self.store.set(made_dict, "{}", Items(known, items.open))
             return made_dict
         if isinstance(value, Opaque):
-            return Opaque(value.name, "call", value.site, union_of((value.flows, extra)), value.parts, value, value.tags)
+            return Opaque(value.name, "call", value.site, union_of((value.flows, flows)), value.parts, value, value.tags)
         return value
 
     # -- calls of what is not known -------------------------------------------------------------------------------------
