@@ -88,8 +88,8 @@ def _imports(node: ast.stmt, facts: FileFacts) -> None:
                     qualified = f"{base}.{alias.name}" if base.strip(".") else base + alias.name
                     facts.imports[alias.asname or alias.name] = qualified
         elif isinstance(node, (ast.If, ast.Try, ast.With, ast.ExceptHandler)):
-            children = [child for child in ast.iter_child_nodes(node) if isinstance(child, (ast.stmt, ast.ExceptHandler))]
-            todo.extend(reversed(children))
+            children = list(ast.iter_child_nodes(node))
+            todo.extend(child for child in reversed(children) if isinstance(child, (ast.stmt, ast.ExceptHandler)))
 
 
 def _start(node: ast.stmt) -> int:
@@ -164,8 +164,8 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
 
 
 def _worth(node: ast.Assign, gives: dict[str, frozenset[str]], outside: bool) -> None:
-    """Notes which classes and functions the value of `self.x` (or of a name outside functions) is made of: where it is used,
-    it counts as if they were named there."""
+    """Notes which classes and functions the value of `self.x` (or of a name outside functions) is made of: where it is used, it
+    counts as if they were named there."""
     for target in node.targets:
         if type(target) is ast.Attribute and type(target.value) is ast.Name and target.value.id == "self":
             key = target.attr
@@ -179,7 +179,8 @@ def _worth(node: ast.Assign, gives: dict[str, frozenset[str]], outside: bool) ->
                 found.add(part.attr)
             elif type(part) is ast.Name:
                 found.add(part.id)
-        gives[key] = gives.get(key, frozenset()) | {word for word in found if word[:1].isupper() or type(node.value) is ast.Attribute}
+        bare = type(node.value) is ast.Attribute  # a function, by its name
+        gives[key] = gives.get(key, frozenset()) | {word for word in found if bare or word[:1].isupper()}
 
 
 # -- marks: shapes of statements that some rule asks for, see rules/needs.py ----------------------------------------------

@@ -37,7 +37,8 @@ class Relevance:
         names = {base.split(".")[0] for cf in facts.all_classes() for base in cf.bases}
         for name in sorted(names & facts.imports.keys()):
             qualified = facts.imports[name]
-            path = self.world.resolve(qualified, facts.path) or self.world.resolve(qualified.rpartition(".")[0] or ".", facts.path)
+            around = qualified.rpartition(".")[0] or "."
+            path = self.world.resolve(qualified, facts.path) or self.world.resolve(around, facts.path)
             inner = self.world.facts(path) if path is not None and path != facts.path else None
             if inner is not None and depth:
                 for key, words in _given(inner).items():
@@ -100,7 +101,7 @@ class Relevance:
 
 
 def _given(facts: FileFacts) -> dict[str, frozenset[str]]:
-    """By attribute or global name: the classes and functions that its value is made of, wherever in the file that is set."""
+    """By attribute or global name: the classes and functions its value is made of, wherever in the file that is set."""
     found: dict[str, frozenset[str]] = {}
     for unit in units_of(facts):
         for name, words in unit.gives.items():

@@ -350,7 +350,8 @@ things = [Data(), Own(), Plan(), Pick(), Net(), Deep(), Plain(), DataLoader(Data
     body = runs(code)[0]
     (things,) = (value for (_, name), value in body.store.data.items() if name == "things")
     kinds = [item.kind for item in body.items_of(things)]
-    assert kinds == ["dataset", "optimizer", "scheduler", "sampler", "module", "module", "instance", "loader", "loss", "device"]
+    assert kinds == ["dataset", "optimizer", "scheduler", "sampler", "module", "module", "instance", "loader",
+                     "loss", "device"]
 
 
 def test_modes_reach_what_is_in_a_module():

@@ -13,11 +13,13 @@ HEAD = IMPORTS + "class Head(nn.Module):\n    def forward(self, x):\n        ret
 # Each case: the file that is judged, and all files. A mark in the judged file says what must be found there.
 LAYOUTS = {
     "beside": ("main.py", {
-        "main.py": "from heads import soft, hard\ndef f(x, y):\n    F.cross_entropy(hard(x), y)\n    F.cross_entropy(soft(x), y)  # <- 301\n",
+        "main.py": "from heads import soft, hard\ndef f(x, y):\n    F.cross_entropy(hard(x), y)\n"
+                   "    F.cross_entropy(soft(x), y)  # <- 301\n",
         "heads.py": SOFT,
     }),
     "renamed": ("main.py", {
-        "main.py": "from heads import soft as s\nimport heads as h\ndef f(x, y):\n    F.cross_entropy(s(x), y)  # <- 301\n"
+        "main.py": "from heads import soft as s\nimport heads as h\ndef f(x, y):\n"
+                   "    F.cross_entropy(s(x), y)  # <- 301\n"
                    "    F.cross_entropy(h.soft(x), y)  # <- 301\n    F.cross_entropy(h.hard(x), y)\n",
         "heads.py": SOFT,
     }),
@@ -28,8 +30,10 @@ LAYOUTS = {
         "lib/__init__.py": "", "lib/heads.py": SOFT,
     }),
     "relative": ("lib/sub/main.py", {
-        "lib/sub/main.py": "from .heads import soft\nfrom ..more import soft as other\nfrom . import heads\nfrom .. import more\n"
-                           "def f(x, y):\n    F.cross_entropy(soft(x), y)  # <- 301\n    F.cross_entropy(other(x), y)  # <- 301\n"
+        "lib/sub/main.py": "from .heads import soft\nfrom ..more import soft as other\nfrom . import heads\n"
+                           "from .. import more\n"
+                           "def f(x, y):\n    F.cross_entropy(soft(x), y)  # <- 301\n"
+                           "    F.cross_entropy(other(x), y)  # <- 301\n"
                            "    F.cross_entropy(heads.soft(x), y)  # <- 301\n    F.cross_entropy(more.hard(x), y)\n",
         "lib/__init__.py": "", "lib/more.py": SOFT, "lib/sub/__init__.py": "", "lib/sub/heads.py": SOFT,
     }),
@@ -40,7 +44,8 @@ LAYOUTS = {
         "lib/inner/heads.py": SOFT,
     }),
     "star": ("main.py", {
-        "main.py": "from lib import *\ndef f(x, y):\n    F.cross_entropy(soft(x), y)  # <- 301\n    F.cross_entropy(hard(x), y)\n",
+        "main.py": "from lib import *\ndef f(x, y):\n    F.cross_entropy(soft(x), y)  # <- 301\n"
+                   "    F.cross_entropy(hard(x), y)\n",
         "lib/__init__.py": "from .heads import *\n", "lib/heads.py": SOFT,
     }),
     "src_layout": ("scripts/train.py", {
@@ -48,11 +53,13 @@ LAYOUTS = {
         "src/lib/__init__.py": "", "src/lib/heads.py": SOFT, "pyproject.toml": "",
     }),
     "absolute_from_inside": ("lib/deep/down/main.py", {
-        "lib/deep/down/main.py": "from lib.heads import soft\ndef f(x, y):\n    F.cross_entropy(soft(x), y)  # <- 301\n",
+        "lib/deep/down/main.py": "from lib.heads import soft\ndef f(x, y):\n"
+                                 "    F.cross_entropy(soft(x), y)  # <- 301\n",
         "lib/__init__.py": "", "lib/deep/__init__.py": "", "lib/deep/down/__init__.py": "", "lib/heads.py": SOFT,
     }),
     "namespace_package": ("main.py", {
-        "main.py": "from lib.heads import soft\nimport lib.heads\nfrom lib import heads\nfrom lib import nothing\ndef f(x, y):\n"
+        "main.py": "from lib.heads import soft\nimport lib.heads\nfrom lib import heads\n"
+                   "from lib import nothing\ndef f(x, y):\n"
                    "    F.cross_entropy(soft(x), y)  # <- 301\n    F.cross_entropy(heads.soft(x), y)  # <- 301\n"
                    "    F.cross_entropy(nothing(x.softmax(1)), y)\n",
         "lib/heads.py": SOFT,
@@ -68,32 +75,38 @@ LAYOUTS = {
     }),
     "file_that_does_not_parse": ("main.py", {
         "main.py": "from broken import soft\nimport broken\nfrom binary import soft as other\ndef f(x, y):\n"
-                   "    F.cross_entropy(soft(x), y)\n    F.cross_entropy(broken.soft(x), y)\n    F.cross_entropy(other(x), y)\n"
+                   "    F.cross_entropy(soft(x), y)\n    F.cross_entropy(broken.soft(x), y)\n"
+                   "    F.cross_entropy(other(x), y)\n"
                    "    F.cross_entropy(x.softmax(1), y)  # <- 301\n",
         "broken.py": "def soft(x:\n", "binary.py": b"\xff\xfe\x00def",
     }),
     "not_there": ("main.py", {
         "main.py": "from gone import soft\nfrom .gone import soft as other\nfrom . import gone\ndef f(x, y):\n"
-                   "    F.cross_entropy(soft(x), y)\n    F.cross_entropy(other(x), y)\n    F.cross_entropy(gone.soft(x), y)\n",
+                   "    F.cross_entropy(soft(x), y)\n    F.cross_entropy(other(x), y)\n"
+                   "    F.cross_entropy(gone.soft(x), y)\n",
     }),
     "file_instead_of_torch": ("main.py", {  # a folder called torch does not hide the library: nobody means that
         "main.py": "def f(x, y):\n    F.cross_entropy(torch.softmax(x, 1), y)  # <- 301\n",
         "torch/__init__.py": "", "torch/nn.py": "",
     }),
     "class": ("main.py", {
-        "main.py": "from heads import Head\nclass Own(Head):\n    pass\ndef f(x, y):\n    F.cross_entropy(Head()(x), y)  # <- 301\n"
+        "main.py": "from heads import Head\nclass Own(Head):\n    pass\ndef f(x, y):\n"
+                   "    F.cross_entropy(Head()(x), y)  # <- 301\n"
                    "    F.cross_entropy(Own()(x), y)  # <- 301\n",
         "heads.py": HEAD,
     }),
     "base_of_a_base": ("main.py", {
-        "main.py": "import mid\nclass Own(mid.Mid):\n    def loss(self, x, y):\n        return self.criterion(self(x), y)  # <- 301\n",
+        "main.py": "import mid\nclass Own(mid.Mid):\n    def loss(self, x, y):\n"
+                   "        return self.criterion(self(x), y)  # <- 301\n",
         "mid.py": "from heads import Head\nclass Mid(Head):\n    def __init__(self):\n        super().__init__()\n"
                   "        self.build()\n",
         "heads.py": HEAD + "    def build(self):\n        self.criterion = nn.CrossEntropyLoss()\n",
     }),
     "value_of_another_file": ("main.py", {
-        "main.py": "from settings import criterion, NAME\nimport settings\ndef f(x, y):\n    criterion(x.softmax(1), y)  # <- 301\n"
-                   "    settings.criterion(x.softmax(1), y)  # <- 301\n    if NAME == 'soft':\n        x = x.softmax(1)\n"
+        "main.py": "from settings import criterion, NAME\nimport settings\ndef f(x, y):\n"
+                   "    criterion(x.softmax(1), y)  # <- 301\n"
+                   "    settings.criterion(x.softmax(1), y)  # <- 301\n    if NAME == 'soft':\n"
+                   "        x = x.softmax(1)\n"
                    "    F.cross_entropy(x, y)  # <- 301\n",
         "settings.py": IMPORTS + "NAME = 'hard'\nNAME = 'soft'\ncriterion = nn.CrossEntropyLoss()\n",
     }),
@@ -103,8 +116,10 @@ LAYOUTS = {
         "heads.py": SOFT, "lib/__init__.py": "", "lib/heads.py": SOFT,
     }),
     "tried": ("main.py", {
-        "main.py": "try:\n    from heads import soft\nexcept ImportError:\n    from .heads import soft\nif True:\n    import heads as h\n"
-                   "def f(x, y):\n    F.cross_entropy(soft(x), y)  # <- 301\n    F.cross_entropy(h.soft(x), y)  # <- 301\n",
+        "main.py": "try:\n    from heads import soft\nexcept ImportError:\n    from .heads import soft\n"
+                   "if True:\n    import heads as h\n"
+                   "def f(x, y):\n    F.cross_entropy(soft(x), y)  # <- 301\n"
+                   "    F.cross_entropy(h.soft(x), y)  # <- 301\n",
         "heads.py": SOFT,
     }),
 }  # fmt: skip

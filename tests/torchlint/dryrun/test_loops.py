@@ -113,7 +113,7 @@ for x in data:
     optimizer.step()
     break
 """,
-    # The path that clears leaves the loop, and cannot come to the next backward: a doubt that is left in the program's favour.
+    # The path that clears leaves the loop and cannot come to the next backward: left in the program's favour.
     "on_leaving": """
 for x in data:
     net(x).sum().backward()

@@ -252,7 +252,8 @@ def f(x):
     net = nn.Sequential(nn.Linear(1, 1))
     setattr(net, "[]", 1); setattr(net, " device", 1); setattr(net, " kind", 1)
     setattr(net, " forward True True", 1)
-    net.add_module(" mode", f); net.add_module("[]", f); net.add_module("{}", f); net.add_module("", f); net.add_module(0, f)
+    net.add_module(" mode", f); net.add_module("[]", f); net.add_module("{}", f)
+    net.add_module("", f); net.add_module(0, f)
     getattr(net, "[]"); getattr(x, " mode"); getattr(net, "")
     net(x); net.eval(); net.to("cpu"); net(x); net[0](x)
     builtin_print(x)
@@ -327,8 +328,11 @@ def test_weird_but_valid(code, inside, sieve):
     assert numbers == marked(text)
 
 
-@pytest.mark.parametrize("text", ["", "\n\n", "# torch\n", "# torch", '"""torch"""', "torch", "import torch", "\ufeffimport torch\n",
-                                  "import torch\n\x0c\n", "import torch\n\\\n", "\timport torch" * 0 + "if 1:\n\timport torch\n"])
+NEXT_TO_NOTHING = ["", "\n\n", "# torch\n", "# torch", '"""torch"""', "torch", "import torch", "\ufeffimport torch\n",
+                   "import torch\n\x0c\n", "import torch\n\\\n", "if 1:\n\timport torch\n"]  # fmt: skip
+
+
+@pytest.mark.parametrize("text", NEXT_TO_NOTHING)
 def test_almost_nothing(text):
     try:
         assert found(text) == []
@@ -342,9 +346,9 @@ DEEP = {
     "lists": lambda n: "x = " + "[" * n + "]" * n,
     "calls": lambda n: "x = " + "f(" * n + ")" * n,
     "blocks": lambda n: "".join(" " * level + "if x:\n" for level in range(n)) + " " * n + "x = 1",
-    "loops": lambda n: "".join(" " * level + f"for i{level} in x:\n" for level in range(n)) + " " * n + "net(x).backward()",
+    "loops": lambda n: "".join(" " * level + f"for i{level} in x:\n" for level in range(n)) + " " * n + "net(x)",
     "functions": lambda n: "".join(" " * level + f"def f{level}():\n" for level in range(n)) + " " * n + "pass",
-    "classes": lambda n: "".join(" " * level + f"class A{level}(A{level - 1}):\n" for level in range(n)) + " " * n + "pass",
+    "classes": lambda n: "".join(" " * k + f"class A{k}(A{k - 1}):\n" for k in range(n)) + " " * n + "pass",
     "sum": lambda n: "x = " + " + ".join(["1"] * n),
     "strings": lambda n: "x = " + " ".join(["'a'"] * n),
     "attributes": lambda n: "x" + ".a" * n,
@@ -354,7 +358,7 @@ DEEP = {
     "negations": lambda n: "x = " + "not " * n + "y",
     "lambdas": lambda n: "x = " + "lambda: " * n + "1",
     "chain_of_functions": lambda n: "".join(f"def f{k}(x):\n    return f{k + 1}(x)\n" for k in range(n)) + "f0(net)",
-    "chain_of_classes": lambda n: "class A0: pass\n" + "".join(f"class A{k + 1}(A{k}): pass\n" for k in range(n)) + f"A{n}().f()",
+    "chain_of_classes": lambda n: "".join(f"class A{k}(A{k - 1}): pass\n" for k in range(n)) + f"A{n - 1}().f()",
 }
 
 
@@ -401,7 +405,8 @@ def test_too_many_events_are_too_much(monkeypatch):
 
 def test_calls_that_double_end():
     """Thirty functions, each calling the one before it twice: a billion calls, if each were followed."""
-    code = "def f0(x):\n    return x\n" + "".join(f"def f{n}(x):\n    return f{n - 1}(f{n - 1}(x))\n" for n in range(1, 30))
+    doubling = "".join(f"def f{n}(x):\n    return f{n - 1}(f{n - 1}(x))\n" for n in range(1, 30))
+    code = "def f0(x):\n    return x\n" + doubling
     text = IMPORTS + code + "f29(nn.Linear(1, 1)(x)).sum().backward()\n" + BAD
     assert found(text, judge=Engine(RULES, sieve=False)) == marked(text)
 
