@@ -164,8 +164,8 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
 
 
 def _worth(node: ast.Assign, gives: dict[str, frozenset[str]], outside: bool) -> None:
-    """Notes which classes and functions the value of `self.x` (or of a name outside functions) is made of: where it is used, it
-    counts as if they were named there."""
+    """Notes which classes and functions the value of `self.x` (or of a name outside functions) is made of: where
+    it is used, it counts as if they were named there."""
     for target in node.targets:
         if type(target) is ast.Attribute and type(target.value) is ast.Name and target.value.id == "self":
             key = target.attr

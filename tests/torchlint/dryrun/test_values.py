@@ -1,5 +1,5 @@
-"""Values where paths meet: what is true on all of them, and nothing more. Softmax is the dye: 301 says that it came to the
-loss on every path, silence that on some path it may not."""
+"""Values where paths meet: what is true on all of them, and nothing more. Softmax is the dye: 301 says that it came to
+the loss on every path, silence that on some path it may not."""
 
 import pytest
 
