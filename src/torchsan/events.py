@@ -17,6 +17,7 @@ learns only at run time what it wants to hear has a dictionary `hears` of event 
 
 from __future__ import annotations
 
+import itertools
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -37,19 +38,16 @@ class Event:
     that nothing of the program lives longer for being watched.
     """
 
-    count = 0
+    name: str
+    number: int
+    subject: Any
+    _where: Where | None = None
+    _gone: Any = None  # a weak reference to the subject, once the event is over
 
     def __init__(self, name: str, subject: Any, info: dict[str, Any]):
-        self._where: Where | None = None
-        self.__dict__.update(info)
-        self.name = name
-        self._subject = subject
-        Event.count = self.number = Event.count + 1
-
-    @property
-    def subject(self) -> Any:
-        subject = self._subject
-        return subject() if type(subject) is weakref.ref else subject
+        # Events come several times a step: `info` is theirs alone, so it may as well be their dictionary.
+        info["name"], info["subject"], info["number"] = name, subject, next(_numbers)
+        self.__dict__ = info
 
     def where(self) -> Where | None:
         """The user's line that made the event. To be asked while the event is being told; kept from then on."""
@@ -60,15 +58,18 @@ class Event:
     def let_go(self) -> None:
         """Hold nothing of the program any longer."""
         own = self.__dict__
-        for key in _HELD.get(self.name, _HELD[""]):
+        for key in _HELD.get(self.name, _OTHERS):
             own.pop(key, None)
-        try:
-            self._subject = weakref.ref(self._subject)
-        except TypeError:
-            if not isinstance(self._subject, str):
-                self._subject = None
+        if type(own.get("subject")) is not str:
+            try:
+                own["_gone"] = _ref(own.pop("subject", None))
+            except TypeError:
+                pass
 
     def __getattr__(self, name: str) -> Any:
+        if name == "subject":
+            gone = self._gone
+            return None if gone is None else gone()
         # An event of another torch version or a framework may lack a detail: a check then sees None, not an error.
         if name.startswith("__"):
             raise AttributeError(name)
@@ -77,15 +78,19 @@ class Event:
 
 # What probes put on events that belongs to the program, for the events of every step by name. Handlers must not put
 # more of the program's tensors there.
+_OTHERS = ("args", "batch", "child", "error", "input", "inputs", "kwargs", "loss", "optimizer", "output", "parameter")
+_OTHERS += ("result", "roots", "scaled", "target")
 _HELD: dict[str, tuple[str, ...]] = {
-    "": ("args", "batch", "child", "error", "input", "inputs", "kwargs", "loss", "optimizer", "output", "parameter")
-    + ("result", "roots", "scaled", "target"),
     "backward": ("roots", "inputs"),
     "forward": ("args", "kwargs", "output"),
     "loss": ("input", "target", "args", "kwargs", "result", "error"),
     "optimizer.step": (),
     "optimizer.zero_grad": (),
 }
+
+
+_numbers = itertools.count(1)
+_ref = weakref.ref
 
 
 class _Local(threading.local):
@@ -95,8 +100,8 @@ class _Local(threading.local):
 _local = _Local()
 _lock = threading.RLock()
 _listeners: list[Any] = []  # watches that are running, in the order they started
-_before: dict[str, tuple[tuple[Any, Callable[[Event], None]], ...]] = {}
-_after: dict[str, tuple[tuple[Any, Callable[[Event], None]], ...]] = {}
+_Handlers = tuple[tuple[Any, Callable[["Event"], None]], ...]
+_heard: dict[str, tuple[_Handlers, _Handlers]] = {}  # by event: who hears it before, and after
 
 
 def listening() -> bool:
@@ -115,21 +120,19 @@ def refresh() -> None:
     after: dict[str, list] = {}
     for watch in _listeners:
         for check in watch.checks:
-            for method, table, name in _heard(type(check)):
+            for method, table, name in _handlers(type(check)):
                 (before if table == "before" else after).setdefault(name, []).append((check, getattr(check, method)))
             for name, handler in getattr(check, "hears", {}).items():
                 after.setdefault(name, []).append((check, handler))
-    with _lock:
-        for old, new in ((_before, before), (_after, after)):
-            old.clear()
-            old.update({name: tuple(handlers) for name, handlers in new.items()})
+    global _heard
+    _heard = {name: (tuple(before.get(name, ())), tuple(after.get(name, ()))) for name in (*before, *after)}
 
 
 _NAMES = {name.replace(".", "_"): name for name in vocabulary.EVENTS}
 
 
 @lru_cache(maxsize=None)
-def _heard(cls: type) -> tuple[tuple[str, str, str], ...]:
+def _handlers(cls: type) -> tuple[tuple[str, str, str], ...]:
     """The handlers of a class of checks: method, "before" or "on", name of the event."""
     found = []
     for method in dir(cls):
@@ -143,21 +146,21 @@ def _heard(cls: type) -> tuple[tuple[str, str, str], ...]:
 
 def begin(name: str, subject: Any, /, **info: Any) -> Event | None:
     """An event starts: tells it to those who want to know before, and gives it back for `end`. None: nobody listens."""
-    first = _before.get(name)
-    if (first is None and name not in _after) or _local.quiet:
+    heard = _heard.get(name)
+    if heard is None or _local.quiet:
         return None
     event = Event(name, subject, info)
-    if first is not None:
-        _tell(first, event)
+    if heard[0]:
+        _tell(heard[0], event)
     return event
 
 
 def end(event: Event | None) -> None:
     """The event is over: tells it to those who want to know after. Does nothing with None."""
     if event is not None:
-        heard = _after.get(event.name)
-        if heard is not None and not _local.quiet:
-            _tell(heard, event)
+        heard = _heard.get(event.name)
+        if heard is not None and heard[1] and not _local.quiet:
+            _tell(heard[1], event)
         event.let_go()
 
 
@@ -176,10 +179,10 @@ def quiet() -> Iterator[None]:
         _local.quiet -= 1
 
 
-def _tell(heard: tuple[tuple[Any, Callable[[Event], None]], ...], event: Event) -> None:
+def _tell(heard: _Handlers, event: Event) -> None:
     # What a handler does itself (a look at a value, a replay) must not come back as events.
     with _lock:
-        _local.quiet += 1
+        _local.quiet = 1
         try:
             for check, handler in heard:
                 try:
@@ -189,7 +192,7 @@ def _tell(heard: tuple[tuple[Any, Callable[[Event], None]], ...], event: Event) 
                 except Exception as error:
                     check.watch.switch_off(check, error)
         finally:
-            _local.quiet -= 1
+            _local.quiet = 0
 
 
 def join(watch: Any) -> None:

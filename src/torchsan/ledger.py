@@ -7,7 +7,7 @@ backward passes since the previous step, `on_backward` sees which parameters thi
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
@@ -25,19 +25,20 @@ class Account:
         steps: steps that were made or asked for (a GradScaler may skip one) since the watch started.
         last: the last event of each kind that concerned it: "backward" (one that changed its gradients), "zero_grad",
             "clip", "unscale", "step", "scheduler.step", "scale" (its last backward's loss was scaled by that event).
-        reached: indices into `params` that the last backward gave a gradient to.
+        reached: whether the last backward changed any of its gradients.
         backwards: how many backward passes reached it since its last step, and in all.
-        grads, versions: the gradients and their versions after the last backward, clip or unscale.
+        grads, versions: the gradients and their versions before a backward while it runs; after it, and after a clip
+            or unscale, only where the loss was scaled. Otherwise empty: a gradient held is memory held.
     """
 
-    def __init__(self, optimizer: Optimizer):
-        self._optimizer = weakref.ref(optimizer)
+    def __init__(self, optimizer: Optimizer, gone: Callable[[Any], None] | None = None):
+        self._optimizer = weakref.ref(optimizer, gone)
         self.params: list[torch.Tensor] = []
         self.ids: set[int] = set()
         self._groups = -1
         self.steps = 0
         self.last: dict[str, Event] = {}
-        self.reached: tuple[int, ...] = ()
+        self.reached = False
         self.backwards = 0
         self.backwards_in_all = 0
         self.grads: list[Any] = []
@@ -71,22 +72,25 @@ class Account:
         grads = self.grads = [p.grad for p in self.params]
         self.versions = [-1 if grad is None else grad._version for grad in grads]
 
-    def compare(self) -> tuple[int, ...]:
-        """Indices of the parameters whose gradient is another one, or was written to, since `mark`; marks anew."""
-        old, versions = self.grads, self.versions
-        self.mark()
-        if len(old) != len(self.grads):  # parameters were added meanwhile
-            return tuple(i for i, grad in enumerate(self.grads) if grad is not None)
-        return tuple(
-            [
-                i
-                for i, (grad, version) in enumerate(zip(self.grads, self.versions))
-                if grad is not None and (grad is not old[i] or version != versions[i])
-            ]
-        )
+    def changed(self) -> bool:
+        """Whether any gradient is another one, or was written to, since `mark`. Most often the first one tells."""
+        if len(self.grads) != len(self.params):  # parameters were added meanwhile
+            return any(p.grad is not None for p in self.params)
+        for p, old, version in zip(self.params, self.grads, self.versions):
+            grad = p.grad
+            if grad is not None and (grad is not old or grad._version != version):
+                return True
+        return False
+
+    def unmark(self) -> None:
+        """Remember the gradients where somebody will ask `changed_since`, and hold nothing where nobody will."""
+        if "scale" in self.last:
+            self.mark()
+        else:
+            self.grads, self.versions = [], []
 
     def changed_since(self) -> bool:
-        """Whether a gradient was replaced or written to since the last backward, clip or unscale."""
+        """Whether a gradient was replaced or written to since the last backward, clip or unscale of a scaled loss."""
         return any(
             p.grad is not None and (p.grad is not grad or p.grad._version != version)
             for p, grad, version in zip(self.params, self.grads, self.versions)
@@ -106,6 +110,7 @@ class Ledger:
         self.accounts: dict[int, Account] = {}
         self._most = 0  # kept here: optimizers may be gone when somebody asks
         self._living: list[Account] = []
+        self._some_gone = False
         self.scaled: tuple[weakref.ref, Event] | None = None
         self.last_forward: Event | None = None
         self._steps_before = 0
@@ -118,17 +123,20 @@ class Ledger:
         """The account of `optimizer`, opened where there is none."""
         account = self.accounts.get(id(optimizer))
         if account is None or account._optimizer() is not optimizer:
-            account = self.accounts[id(optimizer)] = Account(optimizer)
+            account = self.accounts[id(optimizer)] = Account(optimizer, self._is_gone)
             self._living = [a for a in self.accounts.values() if a.optimizer is not None]
         return account
 
+    def _is_gone(self, reference: Any) -> None:
+        """An optimizer died; its account is closed when somebody next walks through them."""
+        self._some_gone = True
+
     def __iter__(self) -> Iterator[Account]:
         """Accounts of living optimizers."""
-        for account in self._living:
-            if account._optimizer() is None:
-                self.accounts = {key: a for key, a in self.accounts.items() if a.optimizer is not None}
-                self._living = list(self.accounts.values())
-                break
+        if self._some_gone:
+            self._some_gone = False
+            self.accounts = {key: a for key, a in self.accounts.items() if a.optimizer is not None}
+            self._living = list(self.accounts.values())
         return iter(self._living)
 
     def of(self, params: Iterable[torch.Tensor]) -> list[Account]:
@@ -169,27 +177,29 @@ class Ledger:
 
     def on_backward(self, event: Event) -> None:
         event.where()
-        event.reached = []
+        event.reached = reached = []
+        scale = event.scale
         for account in self:
-            account.reached = account.compare()
+            account.reached = account.changed()
             if account.reached:
                 account.backwards += 1
                 account.backwards_in_all += 1
                 account.last["backward"] = event
-                if event.scale is not None:
-                    account.last["scale"] = event.scale
+                if scale is not None:
+                    account.last["scale"] = scale
                 else:
                     account.last.pop("scale", None)
-                event.reached.append(account)
+                reached.append(account)
+            account.unmark()
 
     def before_optimizer_zero_grad(self, event: Event) -> None:
         event.where()
-        self.touched(event.subject)
 
     def on_optimizer_zero_grad(self, event: Event) -> None:
         for account in self.touched(event.subject):
             account.last["zero_grad"] = event
-            account.forget()
+            if account.grads:
+                account.forget()
 
     def touched(self, subject: Any) -> list[Account]:
         """The accounts whose gradients `subject` (an optimizer or a module) clears."""
@@ -203,7 +213,7 @@ class Ledger:
     def on_clip(self, event: Event) -> None:
         for account in self.of(event.subject):
             account.last["clip"] = event
-            account.mark()
+            account.unmark()
 
     def before_scaler_unscale(self, event: Event) -> None:
         event.where()
@@ -211,7 +221,7 @@ class Ledger:
     def on_scaler_unscale(self, event: Event) -> None:
         account = self.account(event.optimizer)
         account.last["unscale"] = event
-        account.mark()
+        account.unmark()
 
     def on_scaler_scale(self, event: Event) -> None:
         event.where()

@@ -13,6 +13,8 @@ import torch
 from torchlint.findings import Location
 
 _USER, _HELPER, _OURS = 0, 1, 2
+_places: dict[tuple[int, int], Where] = {}  # those asked for
+_MANY = 4096  # of these: code that is made anew all the time must not pile up
 _kinds: dict[str, int] = {}  # by co_filename: a frame walk must cost a dictionary look-up a frame
 _OWN = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(os.path.abspath(__file__)) + os.sep)
 _HELPERS = tuple(
@@ -74,11 +76,24 @@ def here(frame: FrameType | None = None) -> Where | None:
         if kind is None:
             kind = kind_of(frame.f_code.co_filename)
         if kind == _USER:
-            return Where(frame.f_code, frame.f_lasti, frame.f_lineno)
+            return _place(frame)
         if kind == _HELPER and fallback is None:
             fallback = frame
         frame = frame.f_back
-    return None if fallback is None else Where(fallback.f_code, fallback.f_lasti, fallback.f_lineno)
+    return None if fallback is None else _place(fallback)
+
+
+def _place(frame: FrameType) -> Where:
+    """Where a frame is. A training loop is at few places, again and again, and to count lines is dear."""
+    code = frame.f_code
+    key = (id(code), frame.f_lasti)
+    place = _places.get(key)
+    if place is None:
+        if len(_places) > _MANY:
+            _places.clear()
+        # The place holds the code, so nothing else can come to have its id.
+        place = _places[key] = Where(code, frame.f_lasti, frame.f_lineno)
+    return place
 
 
 def of_traceback(traceback: TracebackType | None) -> Where | None:

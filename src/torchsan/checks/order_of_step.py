@@ -15,7 +15,7 @@ _IDLE = 2  # steps without any gradient, or backwards without any step, that are
 
 
 def _all_none(account: Account) -> bool:
-    return all([p.grad is None for p in account.params])
+    return all(p.grad is None for p in account.params)  # the first one tells, most often
 
 
 def _all_zero(account: Account) -> bool:

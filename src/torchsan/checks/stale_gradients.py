@@ -25,10 +25,26 @@ class _State:
 
     def __init__(self) -> None:
         self.grads: dict[int, tuple[Any, int, str, Event | None]] = {}
+        self.fresh: tuple[list[Any], list[int]] | None = None  # used by the step just made: gradients and versions
         self.wrong = 0
+
+    def use(self, params: list[torch.Tensor]) -> None:
+        """A step has used the gradients. Nearly always they are gone when next looked at, so they are only listed."""
+        grads = [p.grad for p in params]
+        self.fresh = grads, [0 if grad is None else grad._version for grad in grads]
 
     def keep_unchanged(self, params: list[torch.Tensor]) -> None:
         """Forget the gradients that were replaced or written to since."""
+        if self.fresh is not None:
+            self.grads = {
+                index: (grad, version, _USED, None)
+                for index, (p, grad, version) in enumerate(zip(params, *self.fresh))
+                if p.grad is grad and grad is not None and grad._version == version
+            }
+            self.fresh = None
+            return
+        if not self.grads:
+            return
         self.grads = {
             index: entry
             for index, entry in self.grads.items()
@@ -50,7 +66,7 @@ class StaleGradients(Check):
         self.candidates = []
         for account in self.ledger:
             state = self.states.get(id(account))
-            if state is None or not state.grads:
+            if state is None:
                 continue
             state.keep_unchanged(account.params)
             if state.grads and not self._all_zero(state):
@@ -66,19 +82,10 @@ class StaleGradients(Check):
                     del state.grads[index]
         self.candidates = []
 
-    def on_optimizer_zero_grad(self, event: Event) -> None:
-        for account in self.ledger.touched(event.subject):
-            state = self.states.get(id(account))
-            if state is not None and state.grads:
-                state.keep_unchanged(account.params)
-
     def before_forward(self, event: Event) -> None:
         # Gradients that the program has let go of must not be held by us while the next forward needs the memory.
-        if event.grad and not event.depth:
-            for account in self.ledger:
-                state = self.states.get(id(account))
-                if state is not None and state.grads:
-                    state.keep_unchanged(account.params)
+        if not event.depth:
+            self._check_point()
 
     def before_clip(self, event: Event) -> None:
         self._check_point()
@@ -110,18 +117,18 @@ class StaleGradients(Check):
         self._used(self.ledger.account(event.optimizer))
 
     def _used(self, account: Account) -> None:
-        state = self.states.setdefault(id(account), _State())
-        state.grads = {
-            index: (grad, grad._version, _USED, None)
-            for index, grad in enumerate([p.grad for p in account.params])
-            if grad is not None
-        }
+        state = self.states.get(id(account))
+        if state is None:
+            state = self.states[id(account)] = _State()
+        state.use(account.params)
 
     def _judge(self, account: Account, event: Event) -> None:
         state = self.states.get(id(account))
         if state is None:
             return
         state.keep_unchanged(account.params)
+        if not state.grads:
+            return
         stale = [entry for entry in state.grads.values() if entry[2] is _MIXED]
         if stale:
             step = account.last.get("step")
@@ -145,6 +152,8 @@ class StaleGradients(Check):
     def _restamp(self) -> None:
         """Clipping and unscaling write to gradients and clear nothing."""
         for state in self.states.values():
+            if state.fresh is not None:
+                state.fresh = state.fresh[0], [0 if grad is None else grad._version for grad in state.fresh[0]]
             state.grads = {i: (g, g._version, kind, first) for i, (g, _, kind, first) in state.grads.items()}
 
     def _all_zero(self, state: _State) -> bool:

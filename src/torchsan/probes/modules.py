@@ -18,6 +18,7 @@ from typing import Any
 
 import torch
 from torch import nn
+from torch.compiler import is_compiling
 from torch.nn.modules import module as registration
 
 from torchsan import events
@@ -39,6 +40,7 @@ _parents = WeakIds()  # of these, the ones that have a parent
 _hooked: dict[int, tuple[nn.Module, list[Any]]] = {}
 _copied = [False]
 _armed: list[Any] = [None]
+_news = [False]  # whether anything was registered since roots were looked for
 
 
 class _Hook:
@@ -49,7 +51,7 @@ class _Hook:
         self.action = action
 
     def __call__(self, *args: Any) -> None:
-        if not torch.compiler.is_compiling():
+        if not is_compiling():
             self.action(*args)
 
     def __deepcopy__(self, memo: dict) -> _Hook:
@@ -94,7 +96,8 @@ def add(modules: Iterable[nn.Module]) -> None:
 
 def discover() -> None:
     """Hook the roots among the modules built since the first watch started."""
-    if len(_seen) > len(_parents):
+    if _news[0]:
+        _news[0] = False
         add([m for m in _seen if m not in _parents and id(m) not in _hooked and not _is_part(m)])
 
 
@@ -128,7 +131,7 @@ def _disarm() -> None:
 
 
 def _next_call(module: nn.Module, args: tuple) -> None:
-    if torch.compiler.is_compiling():
+    if is_compiling():
         return
     _disarm()
     known = id(module) in _hooked
@@ -146,8 +149,9 @@ def _is_part(module: nn.Module) -> bool:
 
 
 def _on_parameter(module: nn.Module, name: str, parameter: Any) -> None:
-    if torch.compiler.is_compiling():
+    if is_compiling():
         return
+    _news[0] = True
     _seen.add(module)
     _arm()
     if _state.depth and parameter is not None:
@@ -155,8 +159,9 @@ def _on_parameter(module: nn.Module, name: str, parameter: Any) -> None:
 
 
 def _on_module(module: nn.Module, name: str, child: Any) -> None:
-    if torch.compiler.is_compiling():
+    if is_compiling():
         return
+    _news[0] = True
     _seen.add(module)
     _arm()
     if isinstance(child, nn.Module):
@@ -207,6 +212,7 @@ def _take_down() -> None:
             if nn.Module in type(thing).__mro__ and "_forward_hooks" in thing.__dict__:
                 _strip(thing)
     _copied[0] = False
+    _news[0] = False
     _hooked.clear()
     _seen.clear()
     _parents.clear()
