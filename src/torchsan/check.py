@@ -24,13 +24,15 @@ class Check:
     when the watch starts, `finish` when it ends.
 
     Class attributes: `numbers`, the pitfalls it can find; `level`, the least level at which it runs ("default",
-    "thorough"; "memory" checks run at that level alone); `serves_pages`, whether it also judges pages of the user's.
+    "thorough"; "memory" checks run at that level alone); `serves_pages`, whether it also judges pages of the user's;
+    `always`, whether it must hear every step of a tiny model's too (see `rest.py`).
     The first line of the docstring stands in for a page's message.
     """
 
     numbers: tuple[int, ...] = ()
     level = "default"
     serves_pages = False
+    always = False
 
     def __init__(self, watch: Watch):
         self.watch = watch

@@ -27,6 +27,7 @@ from typing import Any
 
 from torchlint import vocabulary
 from torchsan.deliver import SanError
+from torchsan.rest import Rest
 from torchsan.where import Where, here
 
 
@@ -102,6 +103,8 @@ _lock = threading.RLock()
 _listeners: list[Any] = []  # watches that are running, in the order they started
 _Handlers = tuple[tuple[Any, Callable[["Event"], None]], ...]
 _heard: dict[str, tuple[_Handlers, _Handlers]] = {}  # by event: who hears it before, and after
+_always: dict[str, tuple[_Handlers, _Handlers]] = {}  # those of them who hear it while the others rest
+rest = Rest()
 
 
 def listening() -> bool:
@@ -124,8 +127,14 @@ def refresh() -> None:
                 (before if table == "before" else after).setdefault(name, []).append((check, getattr(check, method)))
             for name, handler in getattr(check, "hears", {}).items():
                 after.setdefault(name, []).append((check, handler))
-    global _heard
+    global _heard, _always
     _heard = {name: (tuple(before.get(name, ())), tuple(after.get(name, ()))) for name in (*before, *after)}
+    _always = {
+        name: kept
+        for name, both in _heard.items()
+        if any(kept := tuple(tuple(one for one in some if getattr(one[0], "always", False)) for some in both))
+    }
+    rest.reset(running())
 
 
 _NAMES = {name.replace(".", "_"): name for name in vocabulary.EVENTS}
@@ -149,7 +158,13 @@ def begin(name: str, subject: Any, /, **info: Any) -> Event | None:
     heard = _heard.get(name)
     if heard is None or _local.quiet:
         return None
+    rested = rest.possible and not rest.hears(name, subject, info)
+    if rested:
+        heard = _always.get(name)
+        if heard is None:
+            return None
     event = Event(name, subject, info)
+    event.rested = rested
     if heard[0]:
         _tell(heard[0], event)
     return event
@@ -158,7 +173,7 @@ def begin(name: str, subject: Any, /, **info: Any) -> Event | None:
 def end(event: Event | None) -> None:
     """The event is over: tells it to those who want to know after. Does nothing with None."""
     if event is not None:
-        heard = _heard.get(event.name)
+        heard = (_always if event.rested else _heard).get(event.name)
         if heard is not None and heard[1] and not _local.quiet:
             _tell(heard[1], event)
         event.let_go()

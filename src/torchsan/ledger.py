@@ -252,6 +252,20 @@ class Ledger:
     def on_optimizer_step(self, event: Event) -> None:
         self._stepped(self.account(event.subject), event)
 
+    # What it missed, while a tiny model's loop went on as ever.
+
+    def missed_step(self, optimizer: Optimizer) -> None:
+        """A step that is counted and no more."""
+        account = self.account(optimizer)
+        account.steps += 1
+        self._most = max(self._most, account.steps)
+
+    def missed_backward(self) -> None:
+        """A backward that nobody looked at: gradients that are there are new ones."""
+        for account in self:
+            if not account.backwards and any(p.grad is not None for p in account.params):
+                account.backwards = 1
+
     def _stepped(self, account: Account, event: Event) -> None:
         account.steps += 1
         self._most = max(self._most, account.steps)
