@@ -162,10 +162,12 @@ class ModuleLinks(OptimizerLinks):
     def forward_of(self, backward: Event, key: Value) -> Event | None:
         """The call of the module itself that a backward goes through."""
         inner = set(map(id, real(key.args[0]))) if isinstance(key, Instance) and key.kind == "wrapper" and key.args else set()
-        for event in backward.flows:
-            if event.kind == "forward" and (event.subject is key or id(event.subject) in inner) and event.get("grad") is not False:
-                return event
-        return None
+        found = [
+            event for event in backward.flows
+            if event.kind == "forward" and (event.subject is key or id(event.subject) in inner) and event.get("grad") is not False
+        ]
+        # The one of this very step, not what was computed before the loop.
+        return max(found, key=lambda event: (len(event.loops), event.get("method") is None), default=None)
 
     def possible(self, event: Event, kind: str, key: Value) -> bool:
         if event.kind in ("module.train", "module.mode"):
