@@ -15,6 +15,14 @@ from torchlint.rules.base import Report, View
 TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
 
 
+# Conditions that tell training from evaluation, and a return under one of them.
+_MODE_WORD = r"(?:train|eval|test|infer|phase|mode)"
+MODE = re.compile(_MODE_WORD, re.IGNORECASE)
+LEAVES = re.compile(
+    rf"\bif\b[^\n]*{_MODE_WORD}[^\n]*:\s*(?:#[^\n]*\n\s*)?(?:[^\n]*\n[ \t]*)?return\b", re.IGNORECASE
+)
+
+
 def names(table: dict[str, Any]) -> frozenset[str]:
     """The qualified names that a `call` table speaks of."""
     given = table["name"]
@@ -33,9 +41,7 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
             continue
         if table.get("round_trip") == "silent" and _written_here(view, event):
             continue
-        if table.get("inside") == "module" and not event.get("in_module"):
-            continue
-        if any(_mentions_training(site) for site, _ in event.guards):
+        if table.get("inside") == "module" and not _in_every_mode(event):
             continue
         missing = table.get("missing")
         if missing is not None:
@@ -69,5 +75,15 @@ def _written_here(view: View, event: Event) -> bool:
     return False
 
 
-def _mentions_training(site) -> bool:
-    return "training" in site.text()
+def _in_every_mode(event: Event) -> bool:
+    """Whether a call in a module's own code is met in evaluation as well: nothing about a mode lies around it."""
+    if not event.get("in_module") or any(MODE.search(site.text()) for site, _ in event.guards):
+        return False
+    return not _left_before(event)
+
+
+def _left_before(event: Event) -> bool:
+    """Whether evaluation has left the function before it comes to the call: `if not self.training: return x`."""
+    unit, row = event.site.parsed.unit, event.site.location().row
+    before = "".join(event.site.parsed.facts.lines[unit.start - 1 : row - 1])
+    return bool(LEAVES.search(before))

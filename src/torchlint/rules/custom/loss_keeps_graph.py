@@ -66,8 +66,13 @@ def _trained_on(view: View, event: Event, value: Value) -> Event | None:
         if event.loops[-1] not in backward.loops:
             continue
         for alt in alts:
-            if alt in backward.parts or backward.subject in alt.parts or backward.subject is alt:
+            if alt in backward.parts or backward.subject is alt or _computed_from(alt, backward.subject):
                 return backward
     return None
 
 
+def _computed_from(value: Opaque, loss: Value) -> bool:
+    """Whether a value is arithmetic on the loss: what a call that cannot be seen made of it may be a number."""
+    if loss not in value.parts or (value.source == "call" and not isinstance(value, Tensor)):
+        return False
+    return not any(type(part) is Opaque and part.source == "call" and loss in part.parts for part in value.parts)
