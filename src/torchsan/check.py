@@ -82,10 +82,9 @@ class Check:
             url=rule.url if rule.path else "",  # a stand-in for a page has no address
             related=also,
             step=self.watch.step if step is None else step,
-            ranks=self.watch.ranks,
             details=dict(details or {}),
         )
-        self.watch.gathered.add(identity, finding)
+        self.watch.add_finding(identity, finding)
 
 
 def _place(at: Event | Where | None) -> Where | None:

@@ -38,6 +38,12 @@ class Findings:
     Args:
         on_finding: "warn", "raise", "collect" or a callable that takes the finding. A finding is delivered when it is
             first seen; a callable that raises ends nothing: its error is shown once.
+
+    Attributes:
+        ranks: the rank of this process, where it is one of several.
+        one_voice: of several ranks, the first one tells of what they find, once. So it is with warnings; a callable of
+            the user's is called on every rank.
+        silent: with one voice, tell of nothing for now, since the first rank will.
     """
 
     def __init__(self, on_finding: str | Callable[[Finding], Any]):
@@ -45,6 +51,11 @@ class Findings:
         self._first: dict[Any, Finding] = {}
         self._counts: dict[Any, int] = {}
         self._callable_failed = False
+        self._others: list[Finding] = []  # found by other processes
+        self._unsaid: list[Finding] = []
+        self.ranks: tuple[int, ...] = ()
+        self.one_voice = on_finding == "warn"
+        self.silent = False
 
     def add(self, key: Any, finding: Finding) -> None:
         """Count `finding` under `key`; deliver it if it is the first.
@@ -54,11 +65,16 @@ class Findings:
         """
         if self.seen(key):
             return
-        self._first[key] = finding
+        finding = self._first[key] = msgspec.structs.replace(finding, ranks=self.ranks)
         self._counts[key] = 1
         if self.on_finding == "raise":
             raise SanError(finding)
-        if self.on_finding == "warn":
+        self._deliver(finding)
+
+    def _deliver(self, finding: Finding) -> None:
+        if self.silent and self.one_voice:
+            self._unsaid.append(finding)
+        elif self.on_finding == "warn":
             _warn(finding)
         elif callable(self.on_finding):
             try:
@@ -77,12 +93,44 @@ class Findings:
         self._counts[key] += 1
         return True
 
+    def speak(self) -> None:
+        """Nobody else will tell what this rank found: tell it after all."""
+        self.silent = False
+        while self._unsaid:
+            self._deliver(self._unsaid.pop(0))
+
+    def join(self, others: list[Finding]) -> None:
+        """Take up what other processes found; what this one has not found itself is delivered, too."""
+        known = {_same(finding) for finding in self.list()}
+        self._others.extend(others)
+        for finding in self.list():
+            if _same(finding) not in known:
+                self._deliver(finding)
+
     def list(self) -> list[Finding]:
-        """All findings with their counts."""
-        return [
-            finding if self._counts[key] == 1 else msgspec.structs.replace(finding, count=self._counts[key])
+        """All findings with their counts; those of other processes at the same place are one with ours."""
+        own = [
+            msgspec.structs.replace(finding, count=self._counts[key], ranks=self.ranks)
             for key, finding in self._first.items()
         ]
+        return own if not self._others else merged([*own, *self._others])
+
+
+def _same(finding: Finding) -> tuple:
+    """What is equal for one mistake on several ranks. What stands in brackets was measured, on each its own."""
+    return finding.code, finding.location.filename, finding.location.row, finding.message.partition(" (")[0]
+
+
+def merged(findings: list[Finding]) -> list[Finding]:
+    """Findings of several processes: a mistake at a place is one finding, with all ranks, counted in all."""
+    found: dict[tuple, Finding] = {}
+    for finding in findings:
+        first = found.setdefault(_same(finding), finding)
+        if first is not finding:
+            ranks = tuple(sorted({*first.ranks, *finding.ranks}))
+            count = first.count + finding.count
+            found[_same(finding)] = msgspec.structs.replace(first, ranks=ranks, count=count)
+    return list(found.values())
 
 
 def _warn(finding: Finding) -> None:

@@ -125,6 +125,7 @@ class Ledger:
         if account is None or account._optimizer() is not optimizer:
             account = self.accounts[id(optimizer)] = Account(optimizer, self._is_gone)
             self._living = [a for a in self.accounts.values() if a.optimizer is not None]
+            self.watch.look_for_ranks()
         return account
 
     def _is_gone(self, reference: Any) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+import threading
 from typing import Any
 
 import msgspec
@@ -32,34 +34,30 @@ class Session:
         self.report = None if report is None else os.path.join(self.base, report)
         self.shown_report = report
         self.quiet = quiet
-        # torchrun tells every process which one it is, long before the program makes a process group.
-        self.rank = _number("RANK")
-        self.has_ranks = _number("WORLD_SIZE") > 1
-        if self.rank and self.report is not None:
-            start, ending = os.path.splitext(self.report)
-            self.report = f"{start}.rank{self.rank}{ending}"
         self.san: Any = None
         self._options = msgspec.structs.replace(options, on_finding=self._tell)
         self._pid = os.getpid()
+        self._ending = self._terminated = False
 
     def begin(self) -> None:
         """Watch from the moment torch is there."""
         when_imported("torch", self._watch)
+        # Where one of several ranks dies, torchrun terminates the others at once: they must still say what they found.
+        if os.environ.get("WORLD_SIZE", "1") != "1" and threading.current_thread() is threading.main_thread():
+            if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+                signal.signal(signal.SIGTERM, self._terminate)
 
     def _watch(self) -> None:
         from torchsan.watcher import Watch
 
-        self.san = Watch((), (), self._options).start()
+        self.san = Watch((), (), self._options)
+        self.san.gathered.one_voice = True
+        self.san.start()
 
     @property
     def findings(self) -> list[Finding]:
         """What was found so far."""
-        return [] if self.san is None else [self._ranked(finding) for finding in self.san.findings]
-
-    def _ranked(self, finding: Finding) -> Finding:
-        if finding.ranks or not self.has_ranks:
-            return finding
-        return msgspec.structs.replace(finding, ranks=(self.rank,))
+        return [] if self.san is None else self.san.findings
 
     @property
     def is_ours(self) -> bool:
@@ -69,20 +67,36 @@ class Session:
     def end(self, error: BaseException | None = None) -> None:
         """Stop watching. What `error` was about is added to it."""
         if self.san is not None and self.is_ours:
+            self._ending = True
             self.san.stop(error)
 
     def last_words(self) -> None:
-        """Sum up and write the report."""
+        """Sum up and write the report, unless the first rank does."""
         if not self.is_ours:
             return
+        if self.san is None or not self.san.handed_over:
+            self._sum_up()
+        if signal.getsignal(signal.SIGTERM) == self._terminate:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if self._terminated:
+            os.kill(self._pid, signal.SIGTERM)
+
+    def _terminate(self, number: int, frame: Any) -> None:
+        """SIGTERM: end as Python does, but not without the last words."""
+        if not self.is_ours:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        self._terminated = True
+        if not self._ending:
+            self.end()
+            self.last_words()
+
+    def _sum_up(self) -> None:
         findings = self.findings
+        if self.san is not None and self.san.me is not None and self.san.me.rank > 0:
+            self._have_own_report()
         written = self._write(findings)
         _flush()
-        if self.rank:
-            # Most mistakes are made on all ranks alike: only the first one tells them at length.
-            for line in telling.summary(findings, self.base):
-                say(line)
-            return
         if self.quiet:
             return
         if self.san is None:
@@ -103,16 +117,24 @@ class Session:
 
     def _tell(self, finding: Finding) -> None:
         stream = sys.stderr
-        if stream is None or self.rank:
+        if stream is None:
             return
         _flush()
         try:
             if stream.isatty():
                 stream.write("\r\x1b[K")  # off the line of a progress bar, which draws itself anew
-            telling.tell([self._ranked(finding)], stream, self.base)
+            telling.tell([finding], stream, self.base)
             stream.flush()
         except (OSError, ValueError):
             pass  # standard error is closed: the report still has it
+
+    def _have_own_report(self) -> None:
+        """This rank is not the first of all, and nobody took up what it found: the first one writes its own report."""
+        if self.report is not None and self.shown_report is not None:
+            own = f".rank{self.san.me.rank}"
+            self.report, self.shown_report = (
+                f"{start}{own}{ending}" for start, ending in map(os.path.splitext, (self.report, self.shown_report))
+            )
 
     def _write(self, findings: list[Finding]) -> bool:
         if self.report is None:
@@ -132,11 +154,6 @@ class Session:
             say(f"{self.shown_report} cannot be written: {(error.strerror or str(error)).lower()}")
             return False
         return True
-
-
-def _number(variable: str) -> int:
-    text = os.environ.get(variable, "")
-    return int(text) if text.isdigit() else 0
 
 
 def _flush() -> None:

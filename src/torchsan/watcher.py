@@ -30,7 +30,6 @@ from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Any
 
-import torch
 from torch import nn
 from torch.optim import Optimizer
 
@@ -42,6 +41,7 @@ from torchsan.late import Late
 from torchsan.ledger import Ledger
 from torchsan.options import Options, gather
 from torchsan.patches import Patches
+from torchsan.ranks import Meeting, Who, who
 from torchsan.where import of_traceback
 
 _patches = Patches()
@@ -54,7 +54,9 @@ class Watch:
     def __init__(self, models: Iterable[nn.Module], optimizers: Iterable[Optimizer], options: Options):
         self.options = options
         self.models = tuple(models)
-        self.ranks = _ranks()
+        self.me: Who | None = None
+        self.alone = False  # the findings of other ranks are somebody else's business
+        self.handed_over = False
         self.pages = wording.extra(options.extend_rules)
         self.late = Late()
         self.ledger = Ledger(self)
@@ -64,6 +66,7 @@ class Watch:
         self._optimizers = tuple(optimizers)
         self._wanted: dict[int, bool] = {}
         self._depth = 0
+        self._meeting: Meeting | None = None
 
     # What the user asks for.
 
@@ -97,6 +100,8 @@ class Watch:
                 from torchsan.probes import install_all
 
                 install_all(_patches)
+            self.me, self._meeting, self.handed_over = None, None, False
+            self.look_for_ranks()
             from torchsan.probes import modules
 
             modules.add(self._hookable())
@@ -141,6 +146,8 @@ class Watch:
             finally:
                 events.leave(self)
                 self._release()
+        # Not under the lock: other ranks may have to be waited for.
+        self._meet(error)
         if raised is not None and error is None:
             raise raised
 
@@ -175,6 +182,30 @@ class Watch:
         from torchsan.probes import modules
 
         return [*self.models, *(m for m in modules.roots() if not any(m is given for given in self.models))]
+
+    def look_for_ranks(self) -> None:
+        """See whether this process is one of several; a program may make its process group at any time."""
+        if self.me is not None or (me := who()) is None:
+            return
+        self.me = me
+        self.gathered.ranks = (me.rank,)
+        self.gathered.silent = me.place != 0
+        if not self.alone:
+            self._meeting = Meeting(me)
+            self._meeting.leave(self.findings, self.step)
+
+    def add_finding(self, key: Any, finding: Finding) -> None:
+        """Count and deliver `finding`; where there are other ranks, the first one learns of it at once.
+
+        Raises:
+            SanError: with `on_finding="raise"`.
+        """
+        self.look_for_ranks()
+        try:
+            self.gathered.add(key, finding)
+        finally:
+            if self._meeting is not None:
+                self._meeting.leave(self.findings, self.step)
 
     def discover(self) -> None:
         """Hook models that were built meanwhile."""
@@ -251,6 +282,20 @@ class Watch:
         except Exception as error:
             self.switch_off(check, error)
 
+    def _meet(self, error: BaseException | None) -> None:
+        """Bring together what the ranks found: the first one gets it all. Where it does not, each speaks for itself."""
+        self.look_for_ranks()
+        if self._meeting is None:
+            return
+        if self._meeting.leads:
+            for left in self._meeting.take(in_a_hurry=error is not None):
+                self.gathered.join(left.findings)
+            return
+        self._meeting.leave(self.findings, self.step, over=True)
+        self.handed_over = self._meeting.is_taken()
+        if not self.handed_over:
+            self.gathered.speak()
+
     def _release(self) -> None:
         from torchsan.probes import modules
 
@@ -261,11 +306,6 @@ class Watch:
                 _patches.undo()
             except Exception as error:
                 say(f"something could not be taken down: {type(error).__name__}: {error}")
-
-
-def _ranks() -> tuple[int, ...]:
-    dist = torch.distributed
-    return (dist.get_rank(),) if dist.is_available() and dist.is_initialized() else ()
 
 
 def watch(
