@@ -7,7 +7,7 @@ them with the frame, which keeps what they hold alive until the frame ends.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from torchsan.where import _USER, kind_of
@@ -24,18 +24,23 @@ def name_of(wanted: Any) -> str | None:
 
 def find(matches: Callable[[Any], bool]) -> str | None:
     """The shortest expression for a value that `matches`, looked for as `name_of` does."""
-    frame = sys._getframe(1)
+    for names in scopes(sys._getframe(1)):
+        found = _in_scope(names, matches)
+        if found is not None:
+            return found
+    return None
+
+
+def scopes(frame: Any) -> Iterator[Any]:
+    """The variables of the user's frames, the innermost first, each frame's own and then its module's."""
     left = _DEPTH
     while frame is not None and left:
         if kind_of(frame.f_code.co_filename) == _USER:
             left -= 1
-            found = _in_scope(frame.f_locals, matches)
-            if found is None and frame.f_locals is not frame.f_globals:
-                found = _in_scope(frame.f_globals, matches)
-            if found is not None:
-                return found
+            yield frame.f_locals
+            if frame.f_locals is not frame.f_globals:
+                yield frame.f_globals
         frame = frame.f_back
-    return None
 
 
 def _in_scope(names: Any, matches: Callable[[Any], bool]) -> str | None:

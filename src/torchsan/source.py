@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import inspect
+import linecache
+from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
 from torchsan.where import Where, kind_of
-
 
 _MOVES = frozenset(("to", "cuda", "cpu", "type_as", "shape", "size", "dtype", "device", "numel", "item"))
 
@@ -49,6 +50,33 @@ def assigned(thing: Any, name: str) -> Where | None:
     return None
 
 
+def grows(thing: Any, name: str) -> Where | None:
+    """The line in the classes of `thing` that adds to `self.<name>`."""
+    for cls in type(thing).__mro__:
+        known = _tree(cls)
+        if known is not None:
+            body, offset, code = known
+            rows = growing_rows(body, f"self.{name}")
+            if rows:
+                return Where(code, -1, rows[0] + offset)
+    return None
+
+
+def growing_rows(tree: ast.AST, wanted: str) -> list[int]:
+    """The rows that add to a name: `name += ...`, `name = name + ...`, `name.append(...)`, `name[key].append(...)`."""
+    rows = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AugAssign) and ast.unparse(node.target).split("[")[0] == wanted:
+            rows.append(node.lineno)
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.BinOp):
+            if ast.unparse(node.targets[0]) == wanted and wanted in {ast.unparse(n) for n in ast.walk(node.value)}:
+                rows.append(node.lineno)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in ("append", "add") and ast.unparse(node.func.value).split("[")[0] == wanted:
+                rows.append(node.lineno)
+    return rows
+
+
 def methods_that_use(thing: Any, name: str) -> dict[str, set[str]]:
     """By method of the user's classes: "reads" and "writes" of `self.<name>` in it."""
     found: dict[str, set[str]] = {}
@@ -63,6 +91,39 @@ def methods_that_use(thing: Any, name: str) -> dict[str, set[str]]:
                         how = "reads" if isinstance(node.ctx, ast.Load) else "writes"
                         found.setdefault(function.name, set()).add(how)
     return found
+
+
+_DYNAMIC = frozenset("getattr children named_children modules named_modules get_submodule vars".split())
+
+
+def never_read(thing: Any, name: str, files: Iterable[str]) -> bool:
+    """Whether no code is seen that could reach `thing.<name>`: nothing in `files`, or in the file of its class, reads
+    an attribute of that name, and its class looks nothing up by names that are made at run time."""
+    names: set[str] = set(files)
+    for cls in type(thing).__mro__:
+        known = _tree(cls)
+        if known is not None and kind_of(known[2].co_filename) == 0:
+            names.add(known[2].co_filename)
+            for node in ast.walk(known[0]):
+                word = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+                if word in _DYNAMIC or word.startswith("__dict") or word == "_modules":
+                    return False
+    return bool(names) and not any(_reads(file, name) for file in names)
+
+
+@lru_cache(maxsize=64)
+def _attributes_read(filename: str) -> frozenset[str] | None:
+    try:
+        tree = ast.parse("".join(linecache.getlines(filename)))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load))
+    return frozenset(node.attr for node in found)
+
+
+def _reads(filename: str, name: str) -> bool:
+    known = _attributes_read(filename)
+    return known is None or not known or name in known
 
 
 def follows_device(thing: Any, name: str) -> bool:

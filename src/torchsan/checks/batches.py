@@ -12,9 +12,12 @@ from torchsan.check import Check
 from torchsan.events import Event
 from torchsan.layers import tensors
 from torchsan.naming import name_of
+from torchsan.source import users_class
 
-_FIRST, _EVERY = 4, 64  # inputs looked at: the first few, then one in so many
+_FIRST, _EVERY = 4, 64  # inputs on a device that are looked at: the first few, then one in so many
 _FEW = 16  # values below which a constant tells nothing
+_SIDE = 8  # pixels below which it is no picture
+_INF = float("inf")
 _WORDS = ("mean", "std", "scale", "norm", "preprocess", "rescale")
 
 
@@ -32,23 +35,29 @@ class BadBatch(Check):
         if event.depth or not event.grad:
             return
         self.count += 1
-        if self.count > _FIRST and self.count % _EVERY:
-            return
-        for given in tensors((event.args, event.kwargs)):
+        often = self.count <= _FIRST or not self.count % _EVERY
+        inputs = list(tensors((event.args, event.kwargs)))
+        for given in inputs:
             if given.is_floating_point() and given.numel() and given.layout == torch.strided and given.grad_fn is None:
-                self._look(given, event)
+                if (often or given.is_cpu) and not given.is_meta:  # a device would have to be waited for
+                    self._look(given, event, inputs)
 
-    def _look(self, given: torch.Tensor, event: Event) -> None:
-        with torch.no_grad():
-            low, high = (float(value) for value in torch.aminmax(given.detach().float()))
-        if not (abs(low) < float("inf") and abs(high) < float("inf")):
+    def _look(self, given: torch.Tensor, event: Event, inputs: list[torch.Tensor]) -> None:
+        low, high = _ends(given)
+        if not (abs(low) < _INF and abs(high) < _INF):
+            if _is_mask(given, low, high):
+                return
             bad = int((~torch.isfinite(given)).sum())
             self._say(event, given, f"{bad} of {given.numel()} values are NaN or infinite", low, high)
         elif low == high and given.numel() >= _FEW and given.dim() > 1 and given.shape[0] > 1:
+            # Beside an input that is not constant, it is a mask or a first state.
+            others = [one for one in inputs if one is not given and one.numel() >= _FEW and not one.is_meta]
+            if any(low != high for low, high in map(_ends, others)):
+                return
             self.constant += 1
             if self.constant > 1:
                 self._say(event, given, f"every value is {low:g}", low, high)
-        elif low >= 0 and 64 < high <= 255 and given.dim() >= 3 and not _normalises(event.subject):
+        elif low >= 0 and 127 < high <= 255 and _is_picture(given) and not _normalises(event.subject):
             if bool((given == given.round()).all()):
                 self._say(event, given, f"whole numbers from {low:g} to {high:g}", low, high)
 
@@ -58,6 +67,30 @@ class BadBatch(Check):
         self.found(423, event, name=name, model=name_of(event.subject), fact=f"{name}: {fact}", details=details)
 
 
+def _ends(values: torch.Tensor) -> tuple[float, float]:
+    """The least and the largest of `values`; both NaN where any is."""
+    if values.dtype is torch.bool or values.is_complex():
+        return 0.0, 1.0  # nothing to judge
+    with torch.no_grad():
+        low, high = torch.aminmax(values.detach())
+        return float(low), float(high)
+
+
+def _is_mask(given: torch.Tensor, low: float, high: float) -> bool:
+    """Whether infinite values are there to be added to scores before a softmax: -inf beside one other value."""
+    if low != -_INF or not abs(high) < _INF:
+        return False
+    with torch.no_grad():
+        return bool(((given == high) | (given == -_INF)).all())
+
+
+def _is_picture(given: torch.Tensor) -> bool:
+    """By its shape, a batch of pictures: (N, C, H, W), (N, H, W, C), (N, H, W)."""
+    if given.dim() == 3:
+        return min(given.shape[1:]) >= _SIDE
+    return given.dim() > 3 and sum(size >= _SIDE for size in given.shape[1:]) >= 2
+
+
 def _normalises(module: nn.Module) -> bool:
     """Whether a model seems to bring raw pixels into range itself: a normalising layer first, or constants to do it."""
     first = next((m for m in module.modules() if next(m.parameters(recurse=False), None) is not None), None)
@@ -65,10 +98,15 @@ def _normalises(module: nn.Module) -> bool:
         return True
     names = [name.lower() for name, _ in (*module.named_buffers(), *module.named_modules())]
     names += [name.lower() for name in vars(module)]
-    code = getattr(type(module).forward, "__code__", None)
-    constants = code.co_consts if code is not None else ()
+    codes = [getattr(function, "__code__", None) for cls in _classes(module) for function in vars(cls).values()]
+    constants = [constant for code in codes if code is not None for constant in code.co_consts]
     running = [n for n in names if not n.endswith(("running_mean", "running_var"))]
-    return any(word in n for n in running for word in _WORDS) or any(c in (255, 255.0, 127.5, 128) for c in constants)
+    return any(word in n for n in running for word in _WORDS) or any(c in (255, 127.5, 128, 1 / 255) for c in constants if isinstance(c, (int, float)))
+
+
+def _classes(module: nn.Module) -> set[type]:
+    """The classes of a model's parts that the user wrote."""
+    return {cls for part in module.modules() if (cls := users_class(part)) is not None}
 
 
 CHECKS = (BadBatch,)

@@ -18,7 +18,8 @@ from torchsan.traces import node_name
 
 _SHAPED = frozenset(("mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "soft_margin_loss", "poisson_nll_loss"))
 _FIRST = 3  # backward passes of each kind of graph that are looked at
-_THROUGH = frozenset(("Mean", "Sum", "Pow", "Abs", "Mul", "Div", "Sqrt", "Nansum", "ToCopy", "Square", "Neg"))
+_FAR = 48  # nodes of a graph that are looked at
+_THROUGH = frozenset("Mean Sum Pow Abs Mul Div Sqrt Nansum ToCopy Square Neg Add LinalgVectorNorm Norm".split())
 _DELIBERATE = frozenset("Unsqueeze Expand View ReshapeAlias Index Repeat UnsafeView Permute Select".split())
 
 
@@ -65,18 +66,21 @@ class Broadcast(Check):
         )
 
 
-def _difference(node: Any, left: int = 6) -> tuple[tuple, tuple] | None:
-    """The shapes of the operand and of the result of an outer difference (N, 1) - (N,) that a loss is made of."""
-    while node is not None and left:
-        name = node_name(node)
+def _difference(root: Any, left: int = _FAR) -> tuple[tuple, tuple] | None:
+    """The shapes of the operand and of the result of an outer difference (N, 1) - (N,) that a loss is made of.
+
+    A loss may be the sum of several; nothing but arithmetic stands between the loss and the difference.
+    """
+    todo = [root]
+    while todo and left:
+        node, left = todo.pop(0), left - 1
+        name = node_name(node) if node is not None else ""
         if name in ("Sub", "Rsub"):
-            return _outer(node)
-        if name not in _THROUGH:
-            return None
-        inputs = [following for following, _ in node.next_functions if following is not None]
-        if not inputs or (len(inputs) > 1 and inputs[0] is not inputs[1]):
-            return None
-        node, left = inputs[0], left - 1
+            found = _outer(node)
+            if found is not None:
+                return found
+        elif name in _THROUGH:
+            todo.extend(dict.fromkeys(following for following, _ in node.next_functions))
     return None
 
 

@@ -1,26 +1,33 @@
 """106: graphs of earlier steps are still alive, because something keeps the losses.
 
-A token is put into the metadata of the loss's node (torch.autograd.graph.Node.metadata, which lives as long as the
-node); weak references to the tokens count the graphs that are alive.
+A token is put into the metadata of the loss's node and of those that it was added up from (torch.autograd.graph.Node.
+metadata, which lives as long as the node); weak references to the tokens count the graphs that are alive.
 """
 
 from __future__ import annotations
 
 import ast
+import gc
 import linecache
+import sys
 import weakref
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 
 from torchsan.check import Check
 from torchsan.events import Event
-from torchsan.naming import find
+from torchsan.naming import find, scopes
+from torchsan.source import growing_rows, grows, users_class
 from torchsan.where import Where, here
 
-_ALIVE = 4  # graphs of earlier backward passes, one more at each of them: truncated BPTT keeps fewer, and no more
+_ALIVE = 3  # graphs of earlier backward passes, one more at each of them: truncated BPTT keeps a bounded number
 _FIRST, _EVERY = 32, 4  # backward passes that are marked: the first ones, then one in so many
+_PARTS = 12  # nodes of a loss that are marked
+_DOUBTS = 3  # times that the rubbish is swept for a suspicion
 _KEY = "torchsan.kept"
+_SUMS = ("Add", "Sub", "Neg", "Div", "Mul", "View", "Stack", "Cat", "Sum", "Mean", "Unsqueeze", "Squeeze")
 
 
 class _Token:
@@ -37,6 +44,8 @@ class KeptGraphs(Check):
         self.tokens: list[weakref.ref] = []
         self.history: list[int] = []
         self.backwards = 0
+        self.doubts = 0
+        self.said = False
 
     def on_backward(self, event: Event) -> None:
         self.backwards += 1
@@ -48,18 +57,32 @@ class KeptGraphs(Check):
         self.tokens = [token for token in self.tokens if token() is not None]
         self.history = [*self.history[-_ALIVE:], len(self.tokens)]
         if len(self.tokens) >= _ALIVE and all(b > a for a, b in zip(self.history, self.history[1:])):
-            self._say(event)
-        if _KEY not in node.metadata:
-            token = _Token()
-            node.metadata[_KEY] = token
-            self.tokens.append(weakref.ref(token))
+            if self.said or self._swept():
+                self._say(event)
+        token = _Token()
+        for part in _parts(node):
+            part.metadata.setdefault(_KEY, token)
+        self.tokens.append(weakref.ref(token))
+
+    def _swept(self) -> bool:
+        """Whether the graphs are kept still, with the cycles swept that Python had not come to yet."""
+        if self.doubts >= _DOUBTS:
+            return False
+        self.doubts += 1
+        gc.collect()
+        alive = [token for token in self.tokens if token() is not None]
+        self.said = len(alive) == len(self.tokens)
+        self.tokens = alive
+        if not self.said:
+            self.history = []
+        return self.said
 
     def _say(self, event: Event) -> None:
         current = event.subject
-        name = find(lambda value: _keeps(value, current))
+        name, line = _holder(lambda value: _keeps(value, current))
         self.found(
             106,
-            _line_that_grows(name, event) or event,
+            line or _line_that_grows(name) or event,
             key="kept",
             name=name or "something",
             loss="loss",
@@ -69,34 +92,73 @@ class KeptGraphs(Check):
         )
 
 
-def _keeps(value: Any, current: torch.Tensor) -> bool:
+def _parts(root: Any) -> Iterator[Any]:
+    """A loss's node, and the nodes that it was added up from."""
+    todo, seen = [root], set()
+    while todo and len(seen) < _PARTS:
+        node = todo.pop(0)
+        if node is None or node in seen or node.name().startswith("torch::autograd::AccumulateGrad"):
+            continue
+        seen.add(node)
+        yield node
+        if node.name().startswith(_SUMS):
+            todo.extend(following for following, _ in node.next_functions)
+
+
+def _holder(matches: Callable[[Any], bool]) -> tuple[str | None, Where | None]:
+    """What keeps the graphs: a variable, or an attribute of an object that a variable holds; and for the latter the
+    line of its class that adds to it."""
+    name = find(matches)
+    if name is not None:
+        return name, None
+    for names in scopes(sys._getframe(1)):
+        for variable, owner in list(names.items()):
+            space = getattr(owner, "__dict__", None)
+            if not isinstance(space, dict) or variable.startswith("_") or isinstance(owner, type):
+                continue
+            if users_class(owner) is not None:
+                for attribute, value in list(space.items()):
+                    if matches(value):
+                        return f"{variable}.{attribute}", grows(owner, attribute)
+    return None, None
+
+
+def _keeps(value: Any, current: torch.Tensor, depth: int = 1) -> bool:
     """Whether a variable's value holds several graphs: a sum of losses, or a list of them."""
     if isinstance(value, torch.Tensor):
         return value is not current and value.grad_fn is not None and _length(value.grad_fn) >= _ALIVE - 1
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, (list, tuple)) and value:
-        kept = sum(isinstance(item, torch.Tensor) and item.grad_fn is not None for item in value[-_ALIVE:])
-        return kept >= _ALIVE - 1
+        kept = [item for item in value[-_ALIVE:] if isinstance(item, torch.Tensor) and item.grad_fn is not None]
+        if len(kept) >= _ALIVE - 1:
+            return _tokens(kept) >= _ALIVE - 1
+        return bool(depth) and any(_keeps(item, current, depth - 1) for item in value[:64])
     return False
+
+
+def _tokens(kept: list[torch.Tensor]) -> int:
+    """Of how many graphs some tensors are parts. What was computed from an output, and no part of a loss, counts too."""
+    marks = [next((n.metadata[_KEY] for n in _parts(t.grad_fn) if _KEY in n.metadata), t.grad_fn) for t in kept]
+    return len({id(mark) for mark in marks})
 
 
 def _length(node: Any) -> int:
     """How many marked losses a chain of additions holds, as far as a few dozen nodes tell."""
-    count, todo, seen = 0, [node], set()
+    tokens, todo, seen = set(), [node], set()
     while todo and len(seen) < 64:
         at = todo.pop()
-        if id(at) in seen:
+        if at in seen:
             continue
-        seen.add(id(at))
+        seen.add(at)
         if _KEY in at.metadata:
-            count += 1
-        elif at.name().startswith(("Add", "Div", "Mul", "View", "Stack", "Cat")):
+            tokens.add(id(at.metadata[_KEY]))
+        elif at.name().startswith(_SUMS):
             todo.extend(following for following, _ in at.next_functions if following is not None)
-    return count
+    return len(tokens)
 
 
-def _line_that_grows(name: str | None, event: Event) -> Where | None:
+def _line_that_grows(name: str | None) -> Where | None:
     """The line of the running function that adds to `name`: `name += ...`, `name = name + ...`, `name.append(...)`."""
     place = here()
     if name is None or place is None:
@@ -108,23 +170,9 @@ def _line_that_grows(name: str | None, event: Event) -> Where | None:
         return None
     wanted = name.split("[")[0]
     first = place.code.co_firstlineno
-    rows = [row for row in _growing_rows(tree, wanted) if row >= first]
+    rows = [row for row in growing_rows(tree, wanted) if row >= first]
     near = min(rows, key=lambda row: abs(row - place.line), default=None)
     return None if near is None else Where(place.code, -1, near)
-
-
-def _growing_rows(tree: ast.AST, wanted: str) -> list[int]:
-    rows = []
-    for node in ast.walk(tree):
-        if isinstance(node, ast.AugAssign) and ast.unparse(node.target).split("[")[0] == wanted:
-            rows.append(node.lineno)
-        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.BinOp):
-            if ast.unparse(node.targets[0]) == wanted and wanted in {ast.unparse(n) for n in ast.walk(node.value.left)}:
-                rows.append(node.lineno)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-            if node.func.attr in ("append", "add") and ast.unparse(node.func.value).split("[")[0] == wanted:
-                rows.append(node.lineno)
-    return rows
 
 
 CHECKS = (KeptGraphs,)

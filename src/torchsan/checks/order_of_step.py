@@ -38,6 +38,7 @@ class OrderOfStep(Check):
         self.empty_first: dict[int, Event] = {}
         self.last_backward = 0
         self.last_batch = 0
+        self.astray: Event | None = None  # the last backward that reached no optimizer
 
     def before_scaler_step(self, event: Event) -> None:
         # torch refuses a scaled step without gradients, so the optimizer's own hook would come too late.
@@ -51,6 +52,8 @@ class OrderOfStep(Check):
 
     def on_backward(self, event: Event) -> None:
         forward = self.ledger.last_forward
+        if not event.reached:
+            self.astray = event
         for account in event.reached:
             self.idle.pop(id(account), None)
             if account.steps == 0:
@@ -127,6 +130,8 @@ class OrderOfStep(Check):
             if account.steps == 0 and not account.had_state:
                 self.empty_first[id(account)] = event
             self.idle[id(account)] = self.idle.get(id(account), 0) + 1
+            if self.astray is not None and self.astray.number > step:
+                return  # gradients there are, of parameters that no optimizer has: see 118
             if self.idle[id(account)] >= _IDLE and not account.backwards_in_all:
                 name = name_of(account.optimizer)
                 self.found(

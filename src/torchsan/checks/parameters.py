@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import torch
@@ -10,7 +11,8 @@ from torch import nn
 from torchsan.check import Check
 from torchsan.events import Event
 from torchsan.ledger import Account
-from torchsan.naming import name_of
+from torchsan.naming import name_of, scopes
+from torchsan.source import never_read, users_class
 from torchsan.where import Where
 
 _STEPS = 2  # steps of an optimizer before its parameters are judged
@@ -26,6 +28,11 @@ def full_name(modules: list[nn.Module], parameter: torch.Tensor) -> str | None:
     return None
 
 
+def any_grad(parameters: list[torch.Tensor]) -> bool:
+    """Whether any of `parameters` has a gradient."""
+    return any(p.grad is not None for p in parameters)
+
+
 def _listed(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
@@ -34,7 +41,8 @@ class NotInOptimizer(Check):
     """Trainable parameters are in no optimizer.
 
     Handing an optimizer a part of the parameters is anybody's right. It is a mistake where the others came after the
-    optimizer: a head was replaced, a layer added.
+    optimizer: a head was replaced, a layer added; or where the optimizer has none of them, but those of a model that is
+    not trained any more.
     """
 
     numbers = (118,)
@@ -51,7 +59,7 @@ class NotInOptimizer(Check):
 
     def before_optimizer_step(self, event: Event) -> None:
         account = self.ledger.account(event.subject)
-        if account.steps < _STEPS and account.backwards:
+        if account.steps < _STEPS:
             for parameter in self._missing():
                 self.samples.setdefault(id(parameter), parameter.detach().flatten()[:16].clone())
 
@@ -80,6 +88,8 @@ class NotInOptimizer(Check):
         modules = self.watch.modules()
         ours = {id(p) for module in modules for p in module.parameters()}
         optimizer = event.subject if event.name == "optimizer.step" else None
+        # Optimizers that step and step, and never had a gradient: those of a model that was built anew.
+        idle = [a for a in self.ledger if a.steps >= _STEPS and not (a.backwards_in_all or any_grad(a.params))]
         for module in modules:
             in_it = {id(p) for p in module.parameters()}
             holders = [account for account in self.ledger if account.steps and not account.ids.isdisjoint(in_it)]
@@ -87,15 +97,19 @@ class NotInOptimizer(Check):
             # Parameters that the optimizer holds and no model has any more: those of the layer that was replaced.
             orphans = any(p.grad is None and id(p) not in ours for account in holders for p in account.params)
             late = [p for p in late if id(p) in self.added or orphans]
+            whole = not holders and bool(idle)
+            if whole:
+                holders, late = idle, [p for p in missing if id(p) in in_it]
             if holders and late:
                 names = [full_name([module], p) or "?" for p in late]
                 _, place = self.added.get(id(late[0]), ("", None))
+                model = name_of(module) or type(module).__name__
                 self.found(
                     118,
-                    place or event,
+                    event if whole else place or event,
                     optimizer=name_of(optimizer or holders[0].optimizer),
-                    name=names[0].rpartition(".")[0] or names[0],
-                    model=name_of(module),
+                    name=model if whole else names[0].rpartition(".")[0] or names[0],
+                    model=model,
                     fact=f"{len(late)} parameters in no optimizer: {_listed(names)}",
                     related=((event, "the step that does not know them"),),
                     details={"parameters": names},
@@ -127,6 +141,18 @@ class NeverGetsGrad(Check):
             self.without[id(account)] = (account, left)
             if left and account.steps == _LONG:
                 self._say(account, left, event)
+            elif left and account.steps == _STEPS - 1:
+                unread = [p for p in left if self._never_read(p)]
+                if unread:
+                    self._say(account, unread, event)
+
+    def _never_read(self, parameter: torch.Tensor) -> bool:
+        """Whether it belongs to a layer that no code mentions: then there is nothing to wait for."""
+        for module in self.watch.modules():
+            for path, candidate in module.named_parameters():
+                if candidate is parameter:
+                    return _is_left_out(module, path)
+        return False
 
     def finish(self) -> None:
         for account, left in self.without.values():
@@ -149,17 +175,34 @@ class NeverGetsGrad(Check):
             )
 
 
+def _is_left_out(root: nn.Module, path: str) -> bool:
+    """Whether nothing reads the attribute of the user's class that a parameter, or the layers around it, stand in."""
+    parts = path.split(".")
+    owners = [root]
+    for part in parts[:-1]:
+        owners.append(owners[-1]._modules.get(part))  # type: ignore[arg-type]
+    files = {names.get("__file__") for names in scopes(sys._getframe(1))} - {None}
+    for owner, name in reversed(list(zip(owners, parts))):
+        if owner is None:
+            return False
+        if users_class(owner) is not None:
+            return never_read(owner, name, files)
+    return False
+
+
 class NoOpStep(Check):
     """A step leaves the parameters as they were, although their gradients are not zero."""
 
     numbers = (127,)
 
-    _FIRST, _EVERY, _IN_A_ROW = 4, 64, 2
+    _FIRST, _EVERY, _IN_A_ROW, _MOVES = 4, 64, 2, 2
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.taken: dict[int, list[tuple[torch.Tensor, torch.Tensor]]] = {}
+        self.taken: dict[int, tuple[list[tuple[torch.Tensor, torch.Tensor]], bool]] = {}
         self.idle: dict[int, int] = {}
+        self.moving: set[int] = set()  # accounts whose learning rate was above zero
+        self.scheduled: dict[int, tuple[int, int]] = {}  # the scheduler's last step at zero, and how many there were
 
     def before_optimizer_step(self, event: Event) -> None:
         account = self.ledger.account(event.subject)
@@ -168,9 +211,7 @@ class NoOpStep(Check):
         optimizer = event.subject
         if event.closure or getattr(optimizer, "found_inf", None) is not None or not account.reached:
             return
-        waits = any("initial_lr" in group and not _positive(group.get("lr", 1)) for group in optimizer.param_groups)
-        if waits:
-            return  # a schedule that warms up from zero
+        waits = self._waits(account, optimizer)
         with torch.no_grad():
             pairs = []
             for parameter in account.params:
@@ -182,17 +223,33 @@ class NoOpStep(Check):
                 if len(pairs) == 4:
                     break
             if pairs:
-                self.taken[id(account)] = pairs
+                self.taken[id(account)] = pairs, waits
+
+    def _waits(self, account: Account, optimizer: Any) -> bool:
+        """Whether a schedule holds the learning rate at zero: one that warms up from there, or ends there. One that
+        has moved on more than once, and never gave anything else, does neither."""
+        rates = [group.get("lr", 1) for group in optimizer.param_groups]
+        if all(map(_positive, rates)):
+            self.moving.add(id(account))
+            return False
+        if not any("initial_lr" in group for group in optimizer.param_groups):
+            return False
+        if id(account) in self.moving or any(map(_positive, rates)):
+            return True
+        scheduled = account.number("scheduler.step")
+        if scheduled > self.scheduled.get(id(account), (0, 0))[0]:
+            self.scheduled[id(account)] = scheduled, self.scheduled.get(id(account), (0, 0))[1] + 1
+        return self.scheduled.get(id(account), (0, 0))[1] < self._MOVES
 
     def on_optimizer_step(self, event: Event) -> None:
         account = self.ledger.account(event.subject)
-        pairs = self.taken.pop(id(account), None)
-        if pairs is None:
+        pairs, waits = self.taken.pop(id(account), ((), False))
+        if not pairs:
             return
         with torch.no_grad():
             changed = any(not torch.equal(before, parameter.detach().flatten()[:64]) for parameter, before in pairs)
         self.idle[id(account)] = 0 if changed else self.idle.get(id(account), 0) + 1
-        if self.idle[id(account)] >= self._IN_A_ROW:
+        if self.idle[id(account)] >= self._IN_A_ROW and not waits:
             groups = event.subject.param_groups
             rates = sorted({float(group["lr"]) for group in groups if "lr" in group})
             dtypes = sorted({str(parameter.dtype).removeprefix("torch.") for parameter, _ in pairs})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -50,18 +51,16 @@ class Unregistered(Check):
             if name in ("_parameters", "_buffers", "_modules") or name.startswith("__") or name.endswith("_hooks"):
                 continue
             full = f"{path}.{name}" if path else name
-            if isinstance(value, (list, dict)):
+            if isinstance(value, (list, tuple, dict)):
                 self._container(full, name, value, module, registered)
             elif isinstance(value, torch.Tensor) and not isinstance(value, nn.Parameter):
                 self._tensor(full, name, value, module, device)
 
     def _container(self, full: str, name: str, value: Any, module: nn.Module, registered: set[int]) -> None:
-        items = list(value.values()) if isinstance(value, dict) else value
-        lost = [
-            item
-            for item in items
-            if id(item) not in registered and _learns(item)
-        ]
+        if isinstance(value, tuple) and len(value) == 1:
+            return  # the way to hide a module from its owner: a teacher, a parent
+        items = list(_entries(value))
+        lost = [item for item in items if id(item) not in registered and _learns(item)]
         # Frozen on purpose and kept out of the way: a teacher, a perceptual network.
         trained = [p for item in lost for p in (item.parameters() if isinstance(item, nn.Module) else (item,))]
         if not any(p.requires_grad for p in trained):
@@ -113,6 +112,16 @@ class Unregistered(Check):
 
         code = getattr(type(module).__init__, "__code__", None)
         return None if code is None else Where(code, -1, code.co_firstlineno)
+
+
+def _entries(value: Any, depth: int = 3) -> Iterator[Any]:
+    """What a container holds, and what containers in it do."""
+    for item in list(value.values() if isinstance(value, dict) else value):
+        if isinstance(item, (list, tuple, dict)):
+            if depth:
+                yield from _entries(item, depth - 1)
+        else:
+            yield item
 
 
 def _learns(item: Any) -> bool:
