@@ -194,6 +194,11 @@ def quiet() -> Iterator[None]:
         _local.quiet -= 1
 
 
+def is_quiet() -> bool:
+    """Whether this thread does a check's own work."""
+    return bool(_local.quiet)
+
+
 def _tell(heard: _Handlers, event: Event) -> None:
     # What a handler does itself (a look at a value, a replay) must not come back as events.
     with _lock:

@@ -114,6 +114,7 @@ class Ledger:
         self.scaled: tuple[weakref.ref, Event] | None = None
         self.last_forward: Event | None = None
         self._steps_before = 0
+        self.ill = False  # a NaN was told of, and no step since was finite
 
     def start(self) -> None: ...
 
