@@ -176,6 +176,8 @@ def end(event: Event | None) -> None:
         heard = (_always if event.rested else _heard).get(event.name)
         if heard is not None and heard[1] and not _local.quiet:
             _tell(heard[1], event)
+        elif event.rested:
+            return  # nobody keeps it
         event.let_go()
 
 

@@ -46,6 +46,11 @@ class _Symptom(NamedTuple):
     outcome: replay.Outcome
     backward: Event | None
     of_loss: bool = False
+    mark: tuple[int, int] | None = None  # of the gradients
+
+    def goes_on(self, mark: tuple[int, int] | None) -> bool:
+        """Whether more was added to the same bad gradients."""
+        return None not in (mark, self.mark) and mark[0] == self.mark[0] and mark[1] > self.mark[1]
 
 
 class _State(threading.local):
@@ -92,8 +97,10 @@ class NonFinite(Check):
         forwards = self.state.forwards
         if forwards:
             forwards[-1].let_go()
-        forwards.append(Remembered(event.subject, event.args, event.kwargs, event.where()))
-        del forwards[:-_FORWARDS]
+        # Of a tiny model that rests, a look at the line costs too much; then the finding lacks it.
+        forwards.append(Remembered(event.subject, event.args, event.kwargs, None if event.rested else event.where()))
+        if len(forwards) > _FORWARDS:
+            del forwards[0]
 
     def _first_look(self, module: nn.Module) -> None:
         parameters = list(module.parameters())
@@ -106,7 +113,6 @@ class NonFinite(Check):
 
     def before_backward(self, event: Event) -> None:
         state, loss = self.state, event.subject
-        event.where()
         state.backward, state.bad_loss = event, False
         state.is_scaled = state.scaled is not None and state.scaled() is loss
         if state.in_closure:
@@ -131,32 +137,29 @@ class NonFinite(Check):
         losses, state.losses = state.losses, []
         if self._does_not_count():
             return
-        accounts = list(self.ledger if event.reached is None else event.reached)
+        accounts = self.ledger if event.reached is None else event.reached
         grads = [p.grad for account in accounts for p in account.params if p.grad is not None]
-        if finite([*losses, *grads]):
+        if finite(losses + grads):
             for account in accounts:
                 key = id(account.optimizer)
                 state.marks[key] = _mark(account)
                 state.pending.pop(key, None)
             return
+        event.where()
         for loss in losses:
             if not finite([loss]):
                 self._bad_loss(event, loss.item(), None)
         for account in accounts:
             key = id(account.optimizer)
             state.marks.pop(key, None)
-            if key in state.pending or state.bad_loss or self._all_is_lost():
-                continue
-            fact = _bad_gradients(account)
-            if fact:
-                state.pending[key] = _Symptom(fact, self._origin(grads, event, sys._getframe(1)), event)
+            old, mark = state.pending.pop(key, None), _mark(account)
+            if old is not None and old.goes_on(mark):
+                state.pending[key] = old._replace(mark=mark)
+            elif not (state.bad_loss or self._all_is_lost()) and (fact := _bad_gradients(account)):
+                outcome = self._origin(grads, event, sys._getframe(1))
+                state.pending[key] = _Symptom(fact, outcome, event, mark=mark)
                 if state.in_closure:
                     self._tell(state.pending.pop(key), event)
-
-    def on_optimizer_zero_grad(self, event: Event) -> None:
-        if self.state.pending:
-            for account in self.ledger.touched(event.subject):
-                self.state.pending.pop(id(account.optimizer), None)
 
     def before_scaler_step(self, event: Event) -> None:
         self.state.in_scaler = (event.optimizer, False)
@@ -230,6 +233,7 @@ class NonFinite(Check):
         return (self.ill is not None and self.state.tracer is None) or self.replays >= _REPLAYS
 
     def _bad_loss(self, event: Event, value: float, loss: Any) -> None:
+        event.where()
         self.state.bad_loss = True
         if self.ill is not None and self.state.tracer is None:
             self.watch.gathered.seen(self.ill)
@@ -308,7 +312,7 @@ class NonFinite(Check):
     def _report(self, event: Event, symptom: _Symptom, origin: replay.Origin) -> None:
         record, external = origin.record, origin.external
         place = record.where or (self.state.forwards[-1].place if self.state.forwards else event.where())
-        end = symptom.backward.where() if symptom.backward is not None else None
+        end = symptom.backward._where if symptom.backward is not None else None
         related = [(end, symptom.fact)] if end is not None and end != place else []
         details: dict[str, Any] = {"operation": record.operation, "direction": _direction(record)}
         if record.node is not None and record.backward:
@@ -402,7 +406,7 @@ def _bad_gradients(account: Account) -> str:
 
 def _lines(backward: Event | None, frame: FrameType | None) -> again.Again | None:
     """The lines that made the loss, where the function that called backward is still running."""
-    place = backward.where() if backward is not None else None
+    place = backward._where if backward is not None else None  # where nobody asked in time there is none
     while frame is not None and place is not None:
         if frame.f_code is place.code:
             return again.lines_to(frame, place.line)
