@@ -15,7 +15,7 @@ from typing import Any
 
 TINY = 1 << 16  # values in all parameters that are trained
 _STEADY = 64  # equal steps before the first rest
-_AWAKE, _ASLEEP = 4, 13  # 17 together: checks that look at one step in 2, 4, 16 or 64 still get to look at any of them
+_AWAKE, _ASLEEP = 4, 33  # 37 together: checks that look at one step in 2, 4, 16 or 64 still get to look at any of them
 _LONGEST = 64  # events of a step; what has more is no tiny step
 # Events whose subject is a value, and another one every time.
 _VALUES = frozenset(("backward", "autograd.grad", "clip"))

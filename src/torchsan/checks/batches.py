@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from torchsan.layers import tensors
 from torchsan.naming import name_of
 from torchsan.source import users_class
 
-_FIRST, _EVERY = 4, 64  # inputs on a device that are looked at: the first few, then one in so many
+_FIRST, _EVERY = 4, 64  # inputs that are looked at closely: the first few, then one in so many
 _FEW = 16  # values below which a constant tells nothing
 _SIDE = 8  # pixels below which it is no picture
 _INF = float("inf")
@@ -35,18 +36,19 @@ class BadBatch(Check):
         if event.depth or not event.grad:
             return
         self.count += 1
-        often = self.count <= _FIRST or not self.count % _EVERY
-        inputs = list(tensors((event.args, event.kwargs)))
+        closely = self.count <= _FIRST or not self.count % _EVERY
+        inputs = list(tensors((event.args, event.kwargs) if event.kwargs else event.args))
         for given in inputs:
-            if given.is_floating_point() and given.numel() and given.layout == torch.strided and given.grad_fn is None:
-                if (often or given.is_cpu) and not given.is_meta:  # a device would have to be waited for
+            if given.is_floating_point() and given.layout == torch.strided and given.grad_fn is None and given.numel():
+                # In between, what one sum tells: not even that on a device, which would have to be waited for.
+                if not given.is_meta and (closely or (given.is_cpu and not isfinite(given.detach().sum()))):
                     self._look(given, event, inputs)
 
     def _look(self, given: torch.Tensor, event: Event, inputs: list[torch.Tensor]) -> None:
         low, high = _ends(given)
         if not (abs(low) < _INF and abs(high) < _INF):
-            if _is_mask(given, low, high):
-                return
+            if self.ledger.ill or _is_mask(given, low, high):
+                return  # what a model made that is full of NaN is no news
             bad = int((~torch.isfinite(given)).sum())
             self._say(event, given, f"{bad} of {given.numel()} values are NaN or infinite", low, high)
         elif low == high and given.numel() >= _FEW and given.dim() > 1 and given.shape[0] > 1:
@@ -101,7 +103,8 @@ def _normalises(module: nn.Module) -> bool:
     codes = [getattr(function, "__code__", None) for cls in _classes(module) for function in vars(cls).values()]
     constants = [constant for code in codes if code is not None for constant in code.co_consts]
     running = [n for n in names if not n.endswith(("running_mean", "running_var"))]
-    return any(word in n for n in running for word in _WORDS) or any(c in (255, 127.5, 128, 1 / 255) for c in constants if isinstance(c, (int, float)))
+    numbers = {constant for constant in constants if isinstance(constant, (int, float))}
+    return any(word in n for n in running for word in _WORDS) or not numbers.isdisjoint((255, 127.5, 128, 1 / 255))
 
 
 def _classes(module: nn.Module) -> set[type]:

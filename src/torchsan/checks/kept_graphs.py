@@ -138,7 +138,7 @@ def _keeps(value: Any, current: torch.Tensor, depth: int = 1) -> bool:
 
 
 def _tokens(kept: list[torch.Tensor]) -> int:
-    """Of how many graphs some tensors are parts. What was computed from an output, and no part of a loss, counts too."""
+    """Of how many graphs some tensors are parts; a tensor beside the losses is a graph of its own."""
     marks = [next((n.metadata[_KEY] for n in _parts(t.grad_fn) if _KEY in n.metadata), t.grad_fn) for t in kept]
     return len({id(mark) for mark in marks})
 
