@@ -13,12 +13,17 @@ GRADIENT_WORDS = frozenset({"requires_grad_", "grad", "attack", "saliency", "ret
 
 
 def check(view: View) -> Iterator[Report]:
-    """An eval-mode forward in a loop, with grad mode on, whose output is only read out."""
+    """An eval-mode forward in a loop, with grad mode on, whose output is only read out; one for each evaluation."""
+    told = set()
     for event in view.of("forward"):
         if event.mode is not False or event.grad is not True or not event.loops or event.mode_site is None or event.get("inside"):
             continue
         if event.get("frozen") is TRUE or not read_out(view, event) or _gradient_wanted(view, event):
             continue
+        evaluation = (id(event.mode_site.node), event.loops[-1])
+        if evaluation in told:
+            continue
+        told.add(evaluation)
         yield Report(CODE, event.site, {"call": view.call_text(event.site), "model": view.owner_text(event, "model")},
                      [(event.mode_site, "evaluation mode is set here, but gradients are still on")])
 
@@ -41,5 +46,3 @@ def _gradient_wanted(view: View, event: Event) -> bool:
         return True
     unit = event.site.parsed.unit
     return bool(GRADIENT_WORDS & unit.words)
-
-
