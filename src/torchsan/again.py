@@ -69,7 +69,7 @@ def lines_to(frame: FrameType, row: int) -> Again | None:
         while (frame := frame.f_back) is not None and kind_of(frame.f_code.co_filename) != _USER:
             pass
         way = _way(frame, frame.f_lineno) if frame is not None else []
-        loss = _argument(way[-1][1], code, name) if way else None
+        loss = _argument(way[-1][1], Pure(frame), code, name) if way else None
     return None
 
 
@@ -96,19 +96,23 @@ def _is_argument(loss: ast.expr, before: list[ast.stmt], frame: FrameType) -> bo
     return loss.id in arguments_of(frame.f_code)
 
 
-def _argument(statement: ast.stmt, code: CodeType, name: str) -> ast.expr | None:
+def _argument(statement: ast.stmt, pure: Pure, code: CodeType, name: str) -> ast.expr | None:
     """What a statement that calls a function gives it for the argument `name`."""
     for call in ast.walk(statement):  # outer calls first
         if not isinstance(call, ast.Call) or any(isinstance(arg, ast.Starred) for arg in call.args):
             continue
-        called = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-        if called != code.co_name and code.co_name != "__call__":
+        called = pure.look_up(call.func)
+        if getattr(called, "__code__", None) is not code and _code_of_call(called) is not code:
             continue
         given = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
         names = arguments_of(code)
         at = names.index(name) - (names[0] == "self")
         return given or (call.args[at] if at < len(call.args) else None)
     return None
+
+
+def _code_of_call(thing: Any) -> CodeType | None:
+    return getattr(getattr(type(thing), "__call__", None), "__code__", None)
 
 
 def _way(frame: FrameType, row: int) -> list[tuple[list[ast.stmt], ast.stmt]]:

@@ -203,6 +203,27 @@ for x in torch.randn(12, 4, 4):
     loss.backward()
     optimizer.step()
 """,
+    "dropout decides, in the second model": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first = nn.Linear(4, 3)
+    def forward(self, x):
+        kept = F.dropout(self.first(x), 0.5, training=self.training)
+        if not kept.any(dim=1).all():
+            return kept / kept.sum(dim=1, keepdim=True)  # <- 422
+        return kept
+
+other, model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)), Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
+history = []
+for x in torch.randn(40, 2, 4):
+    history.append(other(x).mean().item())
+    loss = model(x).square().mean()
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+""",
     "lstm": """
 class Tagger(nn.Module):
     def __init__(self):
