@@ -356,6 +356,7 @@ class Calls(TorchCalls):
     def instantiate(self, cls: Class, args, kwargs, node: cst.CSTNode) -> Value:
         """An instance of a class of the project; its __init__ is run."""
         instance = Instance(cls, self.kind_of_class(cls), self.site(node) if node is not None else None, args, kwargs)
+        self.made_here(instance)
         if instance.kind == "module":
             self.store.set(instance, self.MODE, TRUE)
             self.emit_module(instance, node)
@@ -494,6 +495,8 @@ class Calls(TorchCalls):
     def builtin_next(self, args, kwargs, node) -> Value:
         if not args:
             return Opaque("", "call")
+        if isinstance(args[0], Iter) and args[0].site is not None and args[0].site.node is node.args[0].value:
+            self.emit("loader.first", args[0].base, node)  # next(iter(loader)): the pass that starts here ends here
         for alt in real(args[0]):
             if isinstance(alt, Instance) and isinstance(alt.cls, Class):
                 found = alt.cls.method("__next__")

@@ -114,7 +114,7 @@ class Run(Expressions, Calls):
         self.pending_grad: tuple | None = None
         self.graph_key = object()  # owner of what the whole run shares in the store
         self.watched_calls: frozenset[str] = frozenset()
-        self.made_in: dict[int, tuple] = {}  # by id of a list or tensor: the loops it was made in
+        self.made_in: dict[int, tuple] = {}  # by id of a list or an object: the loops it was made in
         self.root: Func | None = None
         self.replaced = 0  # how often a module's part gave way to another
         self.unsure = 0  # how many calls are open whose receiver may be one of several values

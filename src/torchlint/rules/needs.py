@@ -26,6 +26,13 @@ _LAYERS = _any(
     " AlphaDropout FeatureAlphaDropout"
 )
 _LEAVES = _any("!leaf requires_grad Parameter requires_grad_ Variable")
+_OPTIMIZERS = _any(
+    "SGD Adam AdamW Adamax NAdam RAdam RMSprop Rprop Adagrad Adadelta Adafactor ASGD LBFGS SparseAdam Muon Lamb FusedAdam"
+)
+_SCHEDULERS = _any(
+    "StepLR MultiStepLR LambdaLR MultiplicativeLR ConstantLR LinearLR ExponentialLR PolynomialLR CosineAnnealingLR CyclicLR"
+    " CosineAnnealingWarmRestarts OneCycleLR ReduceLROnPlateau SequentialLR ChainedScheduler SWALR"
+)
 _EVENTS = {
     "optimizer.step": _any("step"),
     "optimizer.zero_grad": _any("zero_grad zero_ grad"),
@@ -47,16 +54,25 @@ _EVENTS = {
 _CUSTOM: dict[int, tuple[Need, ...]] = {
     103: ((_any("step"),), (_any("backward"),)),
     106: ((_any("backward"),),),
+    108: ((_any("backward"), _any("no_grad inference_mode set_grad_enabled")),),
+    110: ((_SCHEDULERS,),),
     114: ((_LEAVES | _any("weight bias parameters named_parameters"), _any("!inplace")),),
     116: ((_LEAVES, _any("to cuda cpu half float double detach clone randn rand zeros ones tensor empty full FloatTensor Tensor")),),
     118: ((_any("parameters"), _any("!setattr")),),
+    122: ((_any("step"), _OPTIMIZERS | _SCHEDULERS),),
     123: ((_any("grad"), _LEAVES),),
+    124: ((_any("Adam"),),),
+    126: ((_any("LBFGS"), _any("step")),),
+    127: ((_any("step"), _OPTIMIZERS),),
     130: ((_any("step"), _any("backward")),),
     131: ((_any("parameters named_parameters"),),),
     132: ((_any("!bare"),),),
+    133: ((_any("zero_grad"),),),
     134: ((_any("!dropped"),),),
     201: ((_any("backward"),),),
     202: ((_any("eval"),),),
+    205: ((_any("inference_mode"),),),
+    206: ((_any("trace export"),),),
     401: ((_any("to cuda"), CREATES | {"DataLoader"}),),
     402: ((CREATES, _any("!forward")),),
     405: ((_any("!discarded"),),),

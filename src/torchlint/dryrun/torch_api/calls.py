@@ -71,6 +71,7 @@ class TorchCalls(Methods):
     def construct(self, ref: Ref, kind: str, args, kwargs, node) -> Value:
         """An object of one of torch's classes."""
         made = Instance(ref, kind, self.site(node), args, kwargs)
+        self.made_here(made)
         if kind in ("module", "wrapper", "loss"):
             self.store.set(made, self.MODE, FALSE if ref.name.endswith("from_pretrained") else TRUE)
             self.emit_module(made, node)
@@ -90,6 +91,11 @@ class TorchCalls(Methods):
             made_of = made.arg(0, "dataset")
             self.emit("loader.create", made, node, sampler=sampler, dataset=made_of)
         return made
+
+    def made_here(self, made: Instance) -> None:
+        """Notes which loops an object is made in: one that is made anew in each iteration has no past."""
+        self.made_in[id(made)] = self.loops
+        self.keep.append(made)
 
     def emit_module(self, made: Instance, node) -> None:
         """A module is built inside another module's forward, or in a method that it calls: worth an event."""
@@ -448,7 +454,7 @@ class TorchCalls(Methods):
             return self.loss_call(effects.LOSS_OF_CLASS.get(last, last), module, args, kwargs, node)
         grad, grad_site = self.grad_state()
         event = self.emit("forward", module, node, mode=self.mode_of(module), mode_site=self.mode_site(module), grad=grad,
-                          grad_site=grad_site, args=args, direct=direct, inside=self.inside_module(module),
+                          grad_site=grad_site, args=args, kwargs=kwargs, direct=direct, inside=self.inside_module(module),
                           device=None if wrapped else self.store.get(module, " device"),
                           device_site=self.store.get(module, " device site"), frozen=self.store.get(module, " frozen"))
         values = [*args, *kwargs.values()]
@@ -556,13 +562,13 @@ class TorchCalls(Methods):
 
     # -- calls of what is not known -------------------------------------------------------------------------------------
 
-    def call_opaque(self, callee: Opaque, args, kwargs, node) -> Value:
+    def call_opaque(self, callee: Opaque, args, kwargs, node, direct: bool = False) -> Value:
         """Calls a value of which nothing certain is known: perhaps a model, perhaps a loss."""
         if callee.source in ("param", "attr", "item", "call", "global"):
             grad, grad_site = self.grad_state()
             values = [*args, *kwargs.values()]
             event = self.emit("forward", callee, node, mode=self.mode_of(callee), mode_site=self.mode_site(callee), grad=grad,
-                              grad_site=grad_site, args=args, direct=False, inside=self.inside_module(callee))
+                              grad_site=grad_site, args=args, direct=direct, inside=self.inside_module(callee))
             flows = union_of([*(value.flows for value in values), frozenset({event})])
             parts = union_of(frozenset({value}) | value.parts for value in values if not isinstance(value, Const))
             if re.search(r"zero|grad|reset|clear|step|train|optim|backward|closure", callee.name or ""):
@@ -581,6 +587,7 @@ class TorchCalls(Methods):
         if len(alts) == 1 and isinstance(alts[0], Instance):
             old = alts[0]
             new = Instance(old.cls, old.kind, self.site(node), old.args, old.kwargs)
+            self.made_here(new)
             for key, found in list(self._attributes_of(old)):
                 self.store.set(new, key, found)
             return new
@@ -708,6 +715,16 @@ def _chain(run, name, args, kwargs, node):
     ) else Iter("filter", run.sequence("list", list(args), node), run.site(node), once=True)
 
 
+def _export(run, name, args, kwargs, node):
+    """A model is frozen as it stands. The older ONNX exporter puts it in evaluation mode itself."""
+    model = args[0] if args else kwargs.get("model", kwargs.get("mod", kwargs.get("func")))
+    itself = name == "torch.onnx.export" and ("training" in kwargs or "**" in kwargs or boolean(kwargs.get("dynamo")) is not True)
+    for alt in real(model) if not itself else ():
+        if isinstance(alt, (Instance, Opaque)):
+            run.emit("export", alt, node, name=name, modes=run.modes_within(alt), mode_site=run.mode_site(alt))
+    return run.unknown_call(name, args, kwargs, node)
+
+
 def _sync_batchnorm(run, name, args, kwargs, node):
     return args[0] if args else Opaque("", "call")
 
@@ -738,6 +755,9 @@ _SPECIAL = {
     "torch.compile": _compile,
     "torch.jit.script": _compile,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
+    "torch.jit.trace": _export,
+    "torch.onnx.export": _export,
+    "torch.export.export": _export,
     "itertools.chain": _chain,
     "torch.nn.SyncBatchNorm.convert_sync_batchnorm": _sync_batchnorm,
 }

@@ -246,6 +246,19 @@ class Methods:
             return value.value
         return None
 
+    def modes_within(self, owner: Value) -> dict[int, bool | None]:
+        """By id: the modes of a module and of all that is in it."""
+        modes: dict[int, bool | None] = {}
+        todo: list[Value] = [owner]
+        while todo:
+            module = todo.pop()
+            if id(module) not in modes:
+                modes[id(module)] = self.mode_of(module)
+                todo.extend(self.children.get(id(module), ()))
+                if isinstance(module, Instance) and module.kind == "wrapper":
+                    todo.extend(real(module.args[0]) if module.args else ())
+        return modes
+
     def mode_site(self, owner: Value):
         return self.store.get(owner, " mode site")
 
@@ -625,7 +638,7 @@ class Methods:
             self.emit("sampler.set_epoch", owner, node)
             return NONE
         if name == "forward":
-            return self.call_opaque(owner, args, kwargs, node) if isinstance(owner, Opaque) else self.unknown_call(name, args, kwargs, node, owner)
+            return self.call_opaque(owner, args, kwargs, node, direct=True) if isinstance(owner, Opaque) else self.unknown_call(name, args, kwargs, node, owner)
         given = [*args, *kwargs.values()]
         flows = union_of([owner.flows, *(value.flows for value in given)])
         parts = union_of([frozenset({owner}), owner.parts, *(frozenset({v}) for v in given if not isinstance(v, Const))])

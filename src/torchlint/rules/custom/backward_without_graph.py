@@ -1,0 +1,55 @@
+"""108: backward of a loss that was computed while autograd was off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Opaque, Tensor, Value, real
+from torchlint.rules.base import Report, View
+
+CODE = 108
+
+
+def check(view: View) -> Iterator[Report]:
+    """Forward and backward under no_grad, or only the forward and nothing else for the loss to be computed from."""
+    for backward in view.of("backward"):
+        forwards = [event for event in backward.flows if event.kind == "forward"]
+        if not forwards or any(event.get("grad") is not False for event in forwards) or any(context.kind == "unknown" for context in backward.contexts):
+            continue
+        if backward.grad_on is not False and not _only_from(view, backward):
+            continue
+        site = forwards[0].get("grad_site")
+        roles = {"loss": view.owner_text(backward, "loss"), "call": view.call_text(backward.site)}
+        related = [(forwards[0].site, "this is computed without a graph")]
+        if site is not None:
+            related.append((site, "because gradients are off from here on"))
+        yield Report(CODE, backward.site, roles, related)
+
+
+def _only_from(view: View, backward: Event) -> bool:
+    """Whether the loss comes out of torch's own loss function, whose input has no graph and whose target is data."""
+    losses = [event for event in view.of("loss") if event.input is not None and event.target is not None]
+    for alt in real(backward.subject):
+        if not isinstance(alt, Tensor) or "loss" not in alt.traits or alt.site is None:
+            return False
+        own = [event for event in losses if event.site == alt.site]
+        if not own or not all(_without_graph(event.input) and _data(event.target) for event in own):
+            return False
+    return bool(real(backward.subject))
+
+
+def _without_graph(value: Value) -> bool:
+    return all(
+        isinstance(alt, Opaque) and alt.flows and all(event.get("grad") is False for event in alt.flows)
+        and not any(isinstance(part, Tensor) and part.traits.get("leaf") for part in alt.parts)
+        for alt in real(value)
+    )
+
+
+def _data(value: Value) -> bool:
+    """Whether a value is a batch's, or was computed without a graph as well."""
+    alts = real(value)
+    return bool(alts) and all(
+        isinstance(alt, Opaque) and (bool(alt.tags & {"batch", "batch?"}) or bool(alt.flows) and _without_graph(alt)) for alt in alts
+    )

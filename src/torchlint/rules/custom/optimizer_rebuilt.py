@@ -1,0 +1,117 @@
+"""122: the optimizer, or its scheduler, is built anew in the loop that it should live through."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.flow import Event, Loop
+from torchlint.dryrun.values import Const, Instance, Opaque, Ref, Value, number, real
+from torchlint.rules.base import Report, View
+
+CODE = 122
+# Schedules that count their own steps: a new one starts from the beginning. (ExponentialLR goes on from where the rate is.)
+_COUNTING = ("StepLR", "MultiStepLR", "LambdaLR", "OneCycleLR", "CosineAnnealingLR", "CyclicLR", "LinearLR", "PolynomialLR",
+             "CosineAnnealingWarmRestarts")
+_NEW_START = re.compile(r"reset|deepcopy|copy\.copy|load_state_dict|\.apply\(|requires_grad|init_weights|reinit|fold|task|\bstage")
+_EPOCH = re.compile(r"epoch", re.IGNORECASE)
+
+
+def check(view: View) -> Iterator[Report]:
+    """A constructor in the loop whose iterations are meant to continue one training."""
+    for created in view.of("optimizer.create"):
+        loop = _own_loop(view, created)
+        optimizer = created.subject
+        if loop is None or not isinstance(optimizer, Instance) or not isinstance(optimizer.cls, Ref) or not _has_memory(optimizer):
+            continue
+        modules, tensors, _ = view.held_by(optimizer)
+        if not modules or tensors or not all(_made_before(view, module, loop) for module in modules):
+            continue
+        steps = [step for step in view.steps() if real(step.subject) == (optimizer,) and loop in step.loops]
+        if steps and _one_training(steps, loop) and not _new_start(loop, created) and not _by_hand(loop, created):
+            roles = {"call": created.site.parsed.text(created.site.node.func), "name": optimizer.name or "optimizer", "memory": "moments and momentum"}
+            yield Report(CODE, created.site, roles, [(loop.site, "in each iteration of this loop")])
+    for created in view.of("scheduler.create"):
+        loop = _own_loop(view, created)
+        scheduler = created.subject
+        if loop is None or not isinstance(scheduler, Instance) or not _counts(scheduler):
+            continue
+        if not all(_made_before(view, alt, loop) for alt in real(created.optimizer)):
+            continue
+        steps = [step for step in view.of("scheduler.step") if real(step.subject) == (scheduler,)]
+        if steps and all(step.loops == created.loops for step in steps):
+            roles = {"call": created.site.parsed.text(created.site.node.func), "name": scheduler.name or "scheduler", "memory": "count of steps"}
+            yield Report(CODE, created.site, roles, [(loop.site, "in each iteration of this loop"), (steps[0].site, "so this is always its first step")])
+
+
+def _own_loop(view: View, created: Event) -> Loop | None:
+    """The loop whose every iteration comes by the constructor, under no condition."""
+    if not created.loops or created.site is None:
+        return None
+    loop = created.loops[-1]
+    heads = [event for event in view.of("loop") if event.get("loop") is loop]
+    return loop if heads and heads[0].guards == created.guards else None
+
+
+def _made_before(view: View, value: Value, loop: Loop) -> bool:
+    """Whether a model or optimizer is the same one in every iteration, for certain."""
+    if isinstance(value, Instance):
+        made = view.run.made_in.get(id(value))
+        return made is not None and loop not in made
+    return type(value) is Opaque and value.source in ("param", "global", "attr") and not value.flows
+
+
+def _has_memory(optimizer: Instance) -> bool:
+    """Whether steps depend on the steps before, with the same settings in each iteration."""
+    if "**" in optimizer.kwargs or "*" in optimizer.kwargs:
+        return False
+    rate = optimizer.arg(1, "lr")
+    if rate is not None and not isinstance(rate, Const) and not (type(rate) is Opaque and rate.source in ("attr", "param", "global")):
+        return False  # a schedule by hand: a new rate each time
+    if optimizer.type == "torch.optim.SGD":
+        momentum = optimizer.arg(2, "momentum")
+        return number(momentum) != 0 and isinstance(momentum, Const)
+    return optimizer.type != "torch.optim.LBFGS"
+
+
+def _one_training(steps: list[Event], loop: Loop) -> bool:
+    """Whether each iteration is one step, or one epoch, of a training that goes on."""
+    if all(step.loops[-1] is loop for step in steps):
+        return len({step.site for step in steps}) == 1  # several steps: the loop inside of a method of two levels
+    head = loop.site.node
+    words = loop.site.parsed.text(head.target) + " " + loop.site.parsed.text(head.iter) if loop.kind == "for" and hasattr(head, "iter") else ""
+    return bool(_EPOCH.search(words)) and all(len(step.loops) - step.loops.index(loop) == 2 for step in steps)
+
+
+def _new_start(loop: Loop, created: Event) -> bool:
+    """Whether the loop's text speaks of weights that start anew, or of parameters that are frozen and thawed."""
+    return bool(_NEW_START.search(loop.site.text()) or _NEW_START.search(created.site.text()))
+
+
+def _by_hand(loop: Loop, created: Event) -> bool:
+    """Whether the loop sets what the optimizer is given as its learning rate: a schedule by hand."""
+    given = [arg.value for arg in created.site.node.args if arg.keyword is not None and arg.keyword.value == "lr"]
+    given += [arg.value for arg in created.site.node.args[1:2] if arg.keyword is None]
+    names = set(re.findall(r"[A-Za-z_]\w*", created.site.parsed.text(given[0]))) if given else set()
+    return bool(names & set(_assigned(loop.site.node)))
+
+
+def _assigned(node: cst.CSTNode) -> Iterator[str]:
+    """The names and attributes that statements below a node assign."""
+    todo = [node]
+    while todo:
+        node = todo.pop()
+        targets = [item.target for item in node.targets] if isinstance(node, cst.Assign) else [node.target] if isinstance(node, cst.AugAssign) else []
+        for target in targets:
+            if isinstance(target, (cst.Name, cst.Attribute)):
+                yield target.value if isinstance(target, cst.Name) else target.attr.value
+        todo.extend(node.children)
+
+
+def _counts(scheduler: Instance) -> bool:
+    last = scheduler.type.rsplit(".", 1)[-1]
+    if last not in _COUNTING or "last_epoch" in scheduler.kwargs or "**" in scheduler.kwargs:
+        return False
+    return not (last == "StepLR" and number(scheduler.arg(1, "step_size")) == 1)

@@ -1,0 +1,75 @@
+"""110: a learning-rate scheduler is built, and never stepped."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.torch_api.methods import SCHEDULER_NAME
+from torchlint.dryrun.values import Dict, Instance, Iter, Method, Ref, Seq, Value, real
+from torchlint.dryrun.world import units_of
+from torchlint.rules.base import Report, View
+
+CODE = 110
+
+
+def check(view: View) -> Iterator[Report]:
+    """A scheduler of torch whose optimizer steps in a loop of the same program, while it stays where it is."""
+    for created in view.of("scheduler.create"):
+        scheduler = created.subject
+        if not isinstance(scheduler, Instance) or not isinstance(scheduler.cls, Ref) or not scheduler.name:
+            continue
+        steps = [step for step in view.steps() if step.loops and real(step.subject) and set(real(step.subject)) <= set(real(created.optimizer))]
+        if not steps or _stepped(view, scheduler) or _handed_on(view, created, scheduler) or _used_elsewhere(view, created, scheduler):
+            continue
+        roles = {"scheduler": scheduler.name, "optimizer": getattr(steps[-1].subject, "name", "") or "optimizer"}
+        yield Report(CODE, created.site, roles, [(steps[-1].site, "the learning rate is the same at each of these steps")])
+
+
+def _stepped(view: View, scheduler: Instance) -> bool:
+    """Whether some step may be this scheduler's."""
+    for event in view.of("scheduler.step"):
+        if any(alt is scheduler or not isinstance(alt, Instance) for alt in real(event.subject)) or not real(event.subject):
+            return True
+    # A step of something that is not known: perhaps a list of schedulers.
+    return any(event.get("name") == "step" for event in view.of("unknown"))
+
+
+def _handed_on(view: View, created: Event, scheduler: Instance) -> bool:
+    """Whether code outside this run may come by the scheduler, and step it."""
+    if id(scheduler) in view.run.escaped:
+        return True
+    for event in view.run.graph.events:
+        values = [event.get("value"), event.get("state"), *event.get("args", ())]
+        if event.kind == "return" or event.kind in ("unknown", "called", "append"):
+            values.append(event.subject)
+        if event is not created and any(_holds(view, value, scheduler) for value in values):
+            return True
+    return any(
+        other is not scheduler and _holds(view, value, scheduler)
+        for other in (event.subject for event in view.of("scheduler.create"))
+        for value in (*other.args, *other.kwargs.values())
+    )
+
+
+def _holds(view: View, value: Value | None, scheduler: Instance, depth: int = 0) -> bool:
+    for alt in real(value) if isinstance(value, Value) else ():
+        if alt is scheduler or isinstance(alt, Method) and alt.owner is scheduler:
+            return True
+        if isinstance(alt, (Seq, Dict)) and depth < 4 and any(_holds(view, item, scheduler, depth + 1) for item in view.run.known_items(alt)):
+            return True
+        if isinstance(alt, Iter) and depth < 4 and _holds(view, alt.base, scheduler, depth + 1):
+            return True
+    return False
+
+
+def _used_elsewhere(view: View, created: Event, scheduler: Instance) -> bool:
+    """Whether a function that was not run knows the name, or a class or program around it may: an attribute is looked for
+    in the whole file."""
+    facts = created.site.parsed.facts
+    name = scheduler.name.rsplit(".", 1)[-1]
+    if "." in scheduler.name:
+        return True  # kept on an object: whoever holds that may step it
+    if not SCHEDULER_NAME.search(name) and any(SCHEDULER_NAME.search(word) for word in created.site.parsed.unit.binds - {name}):
+        return True  # two names: the other one may be the same thing
+    return any(name in unit.words and id(unit) not in view.run.entered for unit in units_of(facts) if unit.name[0] != "<")
