@@ -209,17 +209,14 @@ class Net(nn.Module):
         super().__init__()
         self.first = nn.Linear(4, 3)
     def forward(self, x):
-        kept = F.dropout(self.first(x), 0.5, training=self.training)
-        if not kept.any(dim=1).all():
-            return kept / kept.sum(dim=1, keepdim=True)  # <- 422
-        return kept
+        return F.dropout(self.first(x), 0.5, training=self.training)
 
 other, model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)), Net()
 optimizer = torch.optim.SGD(model.parameters(), lr=1e-4)
 history = []
 for x in torch.randn(40, 2, 4):
     history.append(other(x).mean().item())
-    loss = model(x).square().mean()
+    loss = torch.log(model(x).square().sum(dim=1)).mean()  # <- 422
     optimizer.zero_grad()
     loss.backward()
     optimizer.step()
