@@ -99,12 +99,12 @@ class Findings:
         while self._unsaid:
             self._deliver(self._unsaid.pop(0))
 
-    def join(self, others: list[Finding]) -> None:
-        """Take up what other processes found; what this one has not found itself is delivered, too."""
+    def join(self, others: list[Finding], told: bool = False) -> None:
+        """Take up what another process found; what this one did not know, and nobody `told`, is delivered, too."""
         known = {_same(finding) for finding in self.list()}
         self._others.extend(others)
         for finding in self.list():
-            if _same(finding) not in known:
+            if not told and _same(finding) not in known:
                 self._deliver(finding)
 
     def list(self) -> list[Finding]:

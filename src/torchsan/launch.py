@@ -85,11 +85,23 @@ def _first_on_path(folder: str) -> None:
 def _run(code: CodeType, main: ModuleType) -> None:
     _kept.append(sys.modules["__main__"])
     sys.modules["__main__"] = main
-    exec(code, main.__dict__)
-    # Python waits for threads before a program is over; so a watch has to.
+    try:
+        exec(code, main.__dict__)
+    except SystemExit:
+        _wait()
+        raise
+    _wait()
+
+
+def _wait() -> None:
+    """Python waits for threads and processes before a program is over; so a watch has to."""
     for thread in threading.enumerate():
         if thread is not threading.current_thread() and not thread.daemon:
             thread.join()
+    if "multiprocessing.process" in sys.modules:
+        for process in sys.modules["multiprocessing.process"].active_children():
+            if not process.daemon:
+                process.join()
 
 
 def trimmed(traceback: TracebackType | None) -> TracebackType | None:

@@ -1,4 +1,4 @@
-"""Several ranks, one report: every rank leaves its findings, as they come, where the first one takes them up at the end.
+"""Several ranks, one report: each leaves its findings, as they come, where the first one takes them up at the end.
 
 By files in the machine's temporary folder, not by the process group: a collective waits for a rank that died, or that
 never watched, for as long as the group's time-out says, and the group is often destroyed before the watch ends. Nobody
@@ -32,7 +32,7 @@ _meetings = [0]  # watches of this process that took part: the ranks make them i
 
 
 class Who(NamedTuple):
-    """Which of how many processes this one is. `rank` and `world` count all; `place` and `here` those of the machine."""
+    """Which of how many processes this is. `rank` and `world` count all of them; `place` and `here` the machine's."""
 
     rank: int
     world: int
@@ -53,12 +53,16 @@ def who() -> Who | None:
 
 
 class Left(msgspec.Struct):
-    """What one process leaves for another: what it found so far, in how many optimizer steps; `over` when it is done."""
+    """What one process leaves for another: what it found so far, in how many optimizer steps.
+
+    `told`: the process told of it itself; `over`: this is the last word.
+    """
 
     pid: int
     rank: int | None
     steps: int
     findings: list[Finding]
+    told: bool = False
     over: bool = False
 
 
@@ -105,13 +109,13 @@ class Meeting:
         """Whether this rank takes up what the others leave."""
         return self.me.place == 0
 
-    def leave(self, findings: list[Finding], steps: int, over: bool = False) -> None:
+    def leave(self, left: Left) -> None:
         """Leave this rank's findings where the first one finds them."""
         if not self._open or self._pid != os.getpid():
             return
         try:
-            leave(self._file(self.me.place), Left(self._pid, self.me.rank, steps, findings, over))
-        except OSError as error:
+            leave(self._file(self.me.place), left)
+        except (OSError, TypeError, ValueError) as error:
             self._open = False
             say(f"rank {self.me.rank} cannot leave its findings: {error}")
 
@@ -130,6 +134,8 @@ class Meeting:
                 break
             time.sleep(_LOOK_EVERY)
         self._remove([str(self.me.place)])
+        if not self._others():
+            self._remove(["0", "closed"])  # nobody is left to read them
         return False
 
     def take(self, in_a_hurry: bool = False) -> list[Left]:

@@ -35,6 +35,8 @@ class Session:
         self.shown_report = report
         self.quiet = quiet
         self.san: Any = None
+        self.children: Any = None
+        self.steps = 0
         self._options = msgspec.structs.replace(options, on_finding=self._tell)
         self._pid = os.getpid()
         self._ending = self._terminated = False
@@ -48,11 +50,14 @@ class Session:
                 signal.signal(signal.SIGTERM, self._terminate)
 
     def _watch(self) -> None:
+        from torchsan.children import Children
         from torchsan.watcher import Watch
 
         self.san = Watch((), (), self._options)
         self.san.gathered.one_voice = True
+        self.children = Children(self.san, self.base)
         self.san.start()
+        self.children.begin()
 
     @property
     def findings(self) -> list[Finding]:
@@ -69,6 +74,9 @@ class Session:
         if self.san is not None and self.is_ours:
             self._ending = True
             self.san.stop(error)
+            for left in self.children.end():
+                self.san.gathered.join(left.findings, left.told)
+                self.steps = max(self.steps, left.steps)
 
     def last_words(self) -> None:
         """Sum up and write the report, unless the first rank does."""
@@ -96,13 +104,13 @@ class Session:
         if self.san is not None and self.san.me is not None and self.san.me.rank > 0:
             self._have_own_report()
         written = self._write(findings)
-        _flush()
+        telling.flush()
         if self.quiet:
             return
         if self.san is None:
             say("the program did not import torch: nothing was watched")
             return
-        steps = telling.counted(self.san.step, "optimizer step")
+        steps = telling.counted(max(self.steps, self.san.step), "optimizer step")
         if not findings:
             say(f"nothing found in {steps}")
         else:
@@ -116,17 +124,7 @@ class Session:
             say(f"report: {self.shown_report}")
 
     def _tell(self, finding: Finding) -> None:
-        stream = sys.stderr
-        if stream is None:
-            return
-        _flush()
-        try:
-            if stream.isatty():
-                stream.write("\r\x1b[K")  # off the line of a progress bar, which draws itself anew
-            telling.tell([finding], stream, self.base)
-            stream.flush()
-        except (OSError, ValueError):
-            pass  # standard error is closed: the report still has it
+        telling.to_stderr(finding, self.base)
 
     def _have_own_report(self) -> None:
         """This rank is not the first of all, and nobody took up what it found: the first one writes its own report."""
@@ -154,14 +152,6 @@ class Session:
             say(f"{self.shown_report} cannot be written: {(error.strerror or str(error)).lower()}")
             return False
         return True
-
-
-def _flush() -> None:
-    """What the program printed before stands before what we say."""
-    try:
-        sys.stdout.flush()
-    except (OSError, ValueError, AttributeError):
-        pass
 
 
 def _out(text: str) -> None:

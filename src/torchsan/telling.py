@@ -6,6 +6,7 @@ import io
 import linecache
 import os
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from typing import TextIO
 
@@ -66,6 +67,29 @@ def _short(location: Location, base: str) -> Location:
 def tell(findings: Sequence[Finding], out: TextIO, base: str, format: str = "full") -> None:
     """Print the findings as torchlint would."""
     write(format, [_brief(finding) for finding in shortened(findings, base)], out, context(base))
+
+
+def to_stderr(finding: Finding, base: str) -> None:
+    """Print one finding as it comes, between the lines of the program."""
+    stream = sys.stderr
+    if stream is None:
+        return
+    flush()
+    try:
+        if stream.isatty():
+            stream.write("\r\x1b[K")  # off the line of a progress bar, which draws itself anew
+        tell([finding], stream, base)
+        stream.flush()
+    except (OSError, ValueError):
+        pass  # standard error is closed: the report still has it
+
+
+def flush() -> None:
+    """What the program printed before stands before what we say."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError, AttributeError):
+        pass
 
 
 def _brief(finding: Finding) -> Finding:

@@ -25,8 +25,10 @@ from __future__ import annotations
 
 import functools
 import gc
+import os
 import threading
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -41,7 +43,7 @@ from torchsan.late import Late
 from torchsan.ledger import Ledger
 from torchsan.options import Options, gather
 from torchsan.patches import Patches
-from torchsan.ranks import Meeting, Who, who
+from torchsan.ranks import Left, Meeting, Who, leave, who
 from torchsan.where import of_traceback
 
 _patches = Patches()
@@ -55,7 +57,7 @@ class Watch:
         self.options = options
         self.models = tuple(models)
         self.me: Who | None = None
-        self.alone = False  # the findings of other ranks are somebody else's business
+        self.leaves_at: Path | None = None  # where another process will look for what was found here
         self.handed_over = False
         self.pages = wording.extra(options.extend_rules)
         self.late = Late()
@@ -102,6 +104,7 @@ class Watch:
                 install_all(_patches)
             self.me, self._meeting, self.handed_over = None, None, False
             self.look_for_ranks()
+            self._leave()
             from torchsan.probes import modules
 
             modules.add(self._hookable())
@@ -190,9 +193,9 @@ class Watch:
         self.me = me
         self.gathered.ranks = (me.rank,)
         self.gathered.silent = me.place != 0
-        if not self.alone:
+        if self.leaves_at is None:
             self._meeting = Meeting(me)
-            self._meeting.leave(self.findings, self.step)
+        self._leave()
 
     def add_finding(self, key: Any, finding: Finding) -> None:
         """Count and deliver `finding`; where there are other ranks, the first one learns of it at once.
@@ -204,8 +207,7 @@ class Watch:
         try:
             self.gathered.add(key, finding)
         finally:
-            if self._meeting is not None:
-                self._meeting.leave(self.findings, self.step)
+            self._leave()
 
     def discover(self) -> None:
         """Hook models that were built meanwhile."""
@@ -285,16 +287,30 @@ class Watch:
     def _meet(self, error: BaseException | None) -> None:
         """Bring together what the ranks found: the first one gets it all. Where it does not, each speaks for itself."""
         self.look_for_ranks()
+        self._leave(over=True)
         if self._meeting is None:
             return
         if self._meeting.leads:
             for left in self._meeting.take(in_a_hurry=error is not None):
                 self.gathered.join(left.findings)
             return
-        self._meeting.leave(self.findings, self.step, over=True)
         self.handed_over = self._meeting.is_taken()
         if not self.handed_over:
             self.gathered.speak()
+
+    def _leave(self, over: bool = False) -> None:
+        """Leave what was found so far where another process will look for it, if one will."""
+        if self.leaves_at is None and self._meeting is None:
+            return
+        rank = None if self.me is None else self.me.rank
+        left = Left(os.getpid(), rank, self.step, self.findings, told=not self.gathered.silent, over=over)
+        if self._meeting is not None:
+            self._meeting.leave(left)
+        elif self.leaves_at is not None:
+            try:
+                leave(self.leaves_at, left)
+            except (OSError, TypeError, ValueError) as error:
+                say(f"what was found cannot be handed over: {error}")
 
     def _release(self) -> None:
         from torchsan.probes import modules

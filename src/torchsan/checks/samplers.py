@@ -17,31 +17,30 @@ class MissingSetEpoch(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.passes: WeakKeyDictionary[Any, tuple[int, bool]] = WeakKeyDictionary()
+        self.trained: WeakKeyDictionary[Any, int] = WeakKeyDictionary()  # the epoch of the last pass with a backward
         self.running: Any = None
+        self.began: Event | None = None
 
     def before_loader_iterate(self, event: Event) -> None:
-        sampler = _sampler(event.subject)
-        self.running = None
-        if sampler is None:
-            return
-        epoch, trained = self.passes.get(sampler, (None, False))
-        if trained and epoch == sampler.epoch:
-            self.found(
-                801,
-                event,
-                sampler=name_of(sampler),
-                loader=name_of(event.subject),
-                call="set_epoch",
-                fact=f"epoch {sampler.epoch} again",
-            )
-        self.passes[sampler] = (sampler.epoch, False)
-        self.running = sampler
+        self.running, self.began = _sampler(event.subject), event
+        event.where()
 
     def on_backward(self, event: Event) -> None:
         # A pass without a backward is an evaluation, whose order does not matter.
-        if self.running is not None:
-            self.passes[self.running] = (self.passes[self.running][0], True)
+        sampler, began = self.running, self.began
+        if sampler is None or began is None:
+            return
+        self.running = None
+        if self.trained.get(sampler) == sampler.epoch:
+            self.found(
+                801,
+                began,
+                sampler=name_of(sampler),
+                loader=name_of(began.subject),
+                call="set_epoch",
+                fact=f"epoch {sampler.epoch} again",
+            )
+        self.trained[sampler] = sampler.epoch
 
     def on_loader_end(self, event: Event) -> None:
         if _sampler(event.subject) is self.running:

@@ -20,6 +20,7 @@ import torch
 from torch import nn
 from torch.compiler import is_compiling
 from torch.nn.modules import module as registration
+from torch.nn.parallel import DistributedDataParallel
 
 from torchsan import events
 from torchsan.events import begin, end, happened
@@ -85,6 +86,8 @@ def add(modules: Iterable[nn.Module]) -> None:
             if isinstance(module, (torch.jit.ScriptModule, torch.jit.ScriptFunction)):
                 continue  # cannot carry Python hooks
             _seen.add(module)
+            if isinstance(module, DistributedDataParallel):
+                add([module.module])  # evaluation by-passes the wrapper
             _hooked[id(module)] = (
                 module,
                 [
