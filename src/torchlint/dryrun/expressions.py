@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast as python_ast
+import re
 
 import libcst as cst
 
@@ -37,6 +38,7 @@ from torchlint.dryrun.values import (
     union_of,
 )
 
+GRAD_FLAG = re.compile(r"^requi[a-z]*_?grad[a-z]*_?$", re.IGNORECASE)  # requires_grad, and what is meant to be it
 MODE = " mode"  # store keys that no program can write: (module, MODE) is True in training, False in evaluation
 
 
@@ -763,6 +765,8 @@ class Expressions:
     def set_attribute(self, owner: Value, name: str, value: Value, node: cst.CSTNode) -> None:
         alts = real(owner)
         for alt in alts:
+            if GRAD_FLAG.search(name):
+                self.emit("flag.set", alt, node, name=name, value=value, owners=len(alts))
             if isinstance(alt, Tensor) and name == "requires_grad" and boolean(value) is True:
                 self.emit("leaf.set", alt, node)
             if isinstance(alt, Tensor) and name == "requires_grad":
