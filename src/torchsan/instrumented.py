@@ -53,16 +53,19 @@ class Instrumented(Tracer):
         self.left -= 1
         return self.left > 0
 
-    def stop(self) -> None:
-        """Look no longer. Where the program has put a mode of its own on top of ours, ours stays and does nothing."""
+    def stop(self) -> bool:
+        """Look no longer. False where the program has put a mode of its own on top of ours: until that is gone (and
+        `stop` called again), ours stays where it is and does nothing."""
         if not self.asleep:
             self.asleep = True
             self.bad.clear()
             self._hooks.__exit__(None, None, None)
             if torch.is_anomaly_enabled() and not torch.is_anomaly_check_nan_enabled():
                 torch.set_anomaly_enabled(*self._anomaly)
-            if _get_current_dispatch_mode() is self:
-                self.__exit__(None, None, None)
+        if _get_current_dispatch_mode() is not self:
+            return False
+        self.__exit__(None, None, None)
+        return True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}

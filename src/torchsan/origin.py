@@ -20,6 +20,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchsan.where import _USER, Where, _place, kind_of
 
+_ENGINE = getattr(getattr(torch.autograd.graph, "_engine_run_backward", None), "__code__", None)
 _TRACE = re.compile(r'File "([^"]+)", line (\d+)')
 _HUGE = 1e6  # no weight of a healthy model is as large
 _STATISTICS = 32  # records whose inputs are measured: the first ones matter
@@ -184,7 +185,7 @@ class Tracer(TorchDispatchMode):
     def _users(self) -> Iterator[Where]:
         """The user's lines between here and the replay; none where the replay itself, or autograd, called."""
         frame: Any = sys._getframe(1)
-        while frame is not None and frame is not self.stop_at:
+        while frame is not None and frame is not self.stop_at and frame.f_code is not _ENGINE:
             if kind_of(frame.f_code.co_filename) == _USER:
                 yield _place(frame)
             frame = frame.f_back

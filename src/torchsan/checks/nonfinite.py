@@ -68,6 +68,7 @@ class _State(threading.local):
         self.pending: dict[int, _Symptom] = {}  # by optimizer: bad gradients that no step has used yet
         self.marks: dict[int, Any] = {}  # by optimizer: gradients that were finite
         self.tracer: Instrumented | None = None
+        self.left_behind: list[Instrumented] = []  # under a mode of the program's
 
 
 class NonFinite(Check):
@@ -219,12 +220,14 @@ class NonFinite(Check):
             forward.let_go()
         state.forwards.clear()
         state.losses.clear()
+        if state.left_behind:
+            state.left_behind = [tracer for tracer in state.left_behind if not tracer.stop()]
         if state.tracer is not None and not state.tracer.next_step():
             self._look_no_longer()
 
     def finish(self) -> None:
-        self._end_of_step()
         self._look_no_longer()
+        self._end_of_step()
 
     # What it does about it.
 
@@ -306,8 +309,8 @@ class NonFinite(Check):
 
     def _look_no_longer(self) -> None:
         tracer, self.state.tracer = self.state.tracer, None
-        if tracer is not None:
-            tracer.stop()
+        if tracer is not None and not tracer.stop():
+            self.state.left_behind.append(tracer)
 
     def _report(self, event: Event, symptom: _Symptom, origin: replay.Origin) -> None:
         record, external = origin.record, origin.external
