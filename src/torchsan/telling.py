@@ -27,8 +27,8 @@ def context(base: str | None = None, **more: object) -> Context:
     """What torchlint's reports want to know. `base` is the folder that paths are told from."""
 
     def lines(location: Location) -> str | None:
-        path = location.filename
-        return source_line(msgspec.structs.replace(location, filename=os.path.join(base or os.getcwd(), path)))
+        path = _cells.get(location.filename) or os.path.join(base or os.getcwd(), location.filename)
+        return source_line(msgspec.structs.replace(location, filename=path))
 
     return Context(tool="torchsan", version=__version__, prefix="TS", lines=lines, **more)  # type: ignore[arg-type]
 
@@ -59,9 +59,29 @@ def _spanned(location: Location) -> Location:
 
 def _short(location: Location, base: str) -> Location:
     inside = os.path.join(base, "")
+    cell = cell_of(location.filename)
+    if cell is not None:
+        return msgspec.structs.replace(location, filename=cell)
     if not location.filename.startswith(inside):
         return location
     return msgspec.structs.replace(location, filename=location.filename[len(inside):])
+
+
+_cells: dict[str, str] = {}  # files that a notebook's cells pretend to be, by the cells' names
+
+
+def cell_of(filename: str) -> str | None:
+    """What a notebook calls the cell whose code has this file name ("Cell In[3]"); None where it is none of a cell."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    try:
+        named = shell.compile.format_code_name(filename)
+    except AttributeError:  # no notebook, or an IPython that cannot tell
+        return None
+    if named is None:
+        return None
+    cell = " ".join(named)
+    _cells[cell] = filename
+    return cell
 
 
 def tell(findings: Sequence[Finding], out: TextIO, base: str, format: str = "full") -> None:
@@ -107,10 +127,10 @@ def _plain(value: object) -> str:
 
 
 def as_text(findings: Sequence[Finding], base: str | None = None) -> str:
-    """The findings in full, uncoloured."""
+    """The findings in full, uncoloured, whatever FORCE_COLOR says: it may end in a log, and notebooks set it."""
     out = io.StringIO()
     tell(findings, out, base or _here())
-    return out.getvalue().rstrip("\n")
+    return re.sub(r"\x1b\[[\d;]*m", "", out.getvalue()).rstrip("\n")
 
 
 def _here() -> str:

@@ -34,7 +34,10 @@ def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
     from rich.console import Console
 
     # Our texts are no markup, and what looks like a number or a path in them is none of rich's business.
-    console = Console(file=out, highlight=False, markup=False, emoji=False, soft_wrap=True, force_terminal=True)
+    # In a notebook, too, it goes to `out`: rich would rather display it.
+    console = Console(
+        file=out, highlight=False, markup=False, emoji=False, soft_wrap=True, force_terminal=True, force_jupyter=False
+    )
     width = max(40, min(console.width, _WIDEST))
     for finding in findings:
         for line in layout(finding, context.lines, width, glyphs):
