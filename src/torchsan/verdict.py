@@ -17,7 +17,8 @@ _PLAIN = {
     "nll_loss_forward": "nll_loss",
     "nll_loss2d_forward": "nll_loss",
 }
-_ROOTS = ("Sqrt", "Pow", "Rsqrt", "Std", "Var", "StdMean", "Norm", "LinalgVectorNorm", "Cdist", "Hypot")
+UNKNOWN = "look at what the loss is computed from, with `torch.isfinite(value).all()`, from the batch to the last line"
+_ROOTS = ("Sqrt", "Pow", "Rsqrt", "Hypot")
 
 
 def told(record: Record, external: External | None) -> str:
@@ -66,7 +67,10 @@ def mend(record: Record, external: External | None) -> str:
     if record.backward and record.node is not None:
         node = re.sub(r"Backward\d*$", "", record.node)
         if node in _ROOTS:
-            return "the slope of a root is infinite at 0: add a small number under it, such as `torch.sqrt(x + 1e-12)`"
+            return (
+                "the slope of a root is infinite at 0: add a small number under it, `torch.sqrt(x + 1e-12)`, or use "
+                "`torch.linalg.vector_norm` or `std`, whose slope there is 0"
+            )
         if record.node.endswith("0"):
             return _OPERATIONS.get(node.lower(), _FORWARD_AND_BACK)
         return "mend the `backward` of this function for such values; `torch.autograd.gradcheck` tests it"

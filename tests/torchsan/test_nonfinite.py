@@ -509,3 +509,109 @@ def test_loops(run, name, level):
     ran = run(program, level=level)
     assert ran.error is None
     assert ran.lines == ran.marked, ran.san.report()
+
+
+RESTING = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.1), nn.Linear(8, 2))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range({last}):
+    x, y = torch.randn(8, 4), torch.randn(8, 2)
+    if step == {bad}:
+        y = model(x).detach()
+        model.eval()
+    optimizer.zero_grad()
+    {loss}
+    loss.backward()
+    optimizer.step()
+"""
+SLOW = "loss = torch.sqrt((model(x) - y).square().sum(dim=1)).mean()  # <- 422"
+SUDDEN = "loss = (model(x) - y).square().mean() / (step != {bad})  # <- 422"
+
+
+@pytest.mark.parametrize("bad", range(80, 97))  # wherever in the rhythm
+def test_a_tiny_model_at_rest_is_watched_too(run, bad):
+    ran = run(RESTING.format(last=bad + 2, bad=bad, loss=SUDDEN.format(bad=bad)).replace("model.eval()", "pass"))
+    assert ran.lines == ran.marked, ran.san.report()
+    assert ran.findings[0].step == bad
+
+
+@pytest.mark.parametrize("bad", range(80, 97))
+def test_gradients_of_a_tiny_model_at_rest(run, bad):
+    program = RESTING.format(last=bad + 2, bad=bad, loss=SLOW).replace("        model.eval()\n", "")
+    program = program.replace("nn.Dropout(0.1)", "nn.Tanh()")
+    ran = run(program)
+    assert ran.lines == ran.marked, ran.san.report()
+    assert ran.findings[0].step == bad
+
+
+SCALED = """
+import torch
+from torch import nn
+import torch.nn.functional as F
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+scaler = torch.amp.GradScaler("cpu", init_scale={scale}, growth_interval=10)
+for step, x in enumerate(torch.randn(140, 8, 4)):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.float16):
+        loss = model(x).square().mean()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+
+
+@pytest.mark.parametrize("scale", [2.0**10, 2.0**30, 2.0**100])
+def test_a_scaler_may_look_for_its_scale(run, scale):
+    ran = run(SCALED.format(scale=scale))
+    assert not ran.findings, ran.san.report()
+
+
+BATCHES = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+model = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+for step in range(12):
+    x, y = torch.randn(8, 4), torch.randn(8, 1)
+    {bad}
+    optimizer.zero_grad()
+    loss = nn.functional.mse_loss(model(x), y){mark}
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_a_bad_target_is_the_batch(run):
+    ran = run(BATCHES.format(bad="if step == 9: y[3] = float('inf')", mark="  # <- 423"))
+    assert ran.lines == ran.marked, ran.san.report()
+    assert ran.findings[0].message.startswith("the batch `y`")
+
+
+def test_a_bad_input_on_a_device_that_is_not_looked_at(run, monkeypatch):
+    from torchsan.checks.batches import BadBatch
+
+    monkeypatch.setattr(BadBatch, "before_forward", lambda self, event: None)
+    ran = run(BATCHES.format(bad="if step == 9: x[3] = float('nan')", mark="  # <- 423"))
+    assert ran.lines == ran.marked, ran.san.report()
+
+
+def test_without_422_it_is_told_as_121(run):
+    ran = run(FIXTURES / "nonfinite" / "log_of_zero.py", ignore="TS422")
+    assert [f.number for f in ran.findings] == [121]
+
+
+def test_every_finding_says_how_to_mend_it(run):
+    for path in PLANTED:
+        (finding,) = run(path).findings
+        assert len(finding.help) > 20 and "{" not in finding.message + finding.help
+        assert finding.related, finding

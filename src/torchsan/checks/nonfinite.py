@@ -291,10 +291,11 @@ class NonFinite(Check):
             return  # it came from before, once more
         if self.state.is_scaled and not symptom.of_loss:
             return  # the scale alone, and a step that by-passes the scaler: that is 705
-        why = self._look_from_now_on()
-        number, place = (121, symptom.backward) if symptom.of_loss else (422, event)
-        fact = f"{symptom.fact}; it could not be found out by running the step again: {symptom.outcome.why}; {why}"
-        self._say(number, place and place.where(), (), {}, loss=loss, what="its origin is not known", fact=fact)
+        why = f"the step was run again to no avail: {symptom.outcome.why}; {self._look_from_now_on()}"
+        if symptom.of_loss:
+            self._say(121, symptom.backward.where(), (), {}, loss=loss, fact=f"{symptom.fact}; {why}")
+        else:
+            self._say(422, event.where(), (), {}, what=symptom.fact, mend=verdict.UNKNOWN, fact=why)
 
     def _look_from_now_on(self) -> str:
         """Look at every operation of the next steps. Gives what is said of it."""
