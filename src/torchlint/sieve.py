@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
-from torchlint.dryrun.torch_api.effects import INPLACE, PURE_IF_TENSOR, PURE_TENSOR_ONLY
+from torchlint.dryrun.torch_api.effects import INPLACE, OF_EVERY_MODULE, PURE_IF_TENSOR, PURE_TENSOR_ONLY
 
 # A file that has none of these words cannot make a torch event.
 MARKS = (b"torch", b"lightning", b"accelerate", b"transformers", b"timm", b"ignite", b"fastai", b"deepspeed")
@@ -132,6 +132,10 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
             words.add(node.attr)
             if type(node.ctx) is not ast.Load:
                 words.add("!setattr")
+                if node.attr in OF_EVERY_MODULE:
+                    words.add("!replaced")
+                if node.attr[:5] == "requi":
+                    words.add("!flag")
                 if type(node.value) is ast.Name and node.value.id == "self":
                     sets.add(node.attr)
                 if "best" in node.attr:
@@ -285,6 +289,8 @@ def _class(node: ast.ClassDef, everything: set[str]) -> ClassFacts:
                 continue
             if item.name == "__init__" and not _starts_with_super(item):
                 unit.words |= {"!init"}
+            elif item.name in OF_EVERY_MODULE:
+                unit.words |= {"!replaced"}
             facts.methods[item.name] = unit
         elif isinstance(item, ast.ClassDef):
             facts.classes[item.name] = _class(item, everything)

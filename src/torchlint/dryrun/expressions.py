@@ -351,7 +351,8 @@ class Expressions:
             if len(devices) == 1 and None not in devices and len(tensors) + numbers == 2:
                 traits["device"] = devices.pop()
                 self.still_made(tensors, traits, sites)
-            return Tensor("", "op", self.site(node), flows, parts, None, traits, sites)
+            made = Tensor("", "op", self.site(node), flows, parts, None, traits, sites)
+            return self.arithmetic_shape(operator, left, right, made, node)
         return Opaque("", "op", self.site(node), flows, parts)
 
     def calculate(self, operator: str, a, b) -> Value:
@@ -766,7 +767,7 @@ class Expressions:
         alts = real(owner)
         for alt in alts:
             if GRAD_FLAG.search(name):
-                self.emit("flag.set", alt, node, name=name, value=value, owners=len(alts))
+                self.emit("flag.set", alt, node, name=name, value=value)
             if isinstance(alt, Tensor) and name == "requires_grad" and boolean(value) is True:
                 self.emit("leaf.set", alt, node)
             if isinstance(alt, Tensor) and name == "requires_grad":
@@ -777,6 +778,8 @@ class Expressions:
                 self.emit("grad.set", alt, node, value=value)
             elif isinstance(alt, Opaque) and name == "grad":
                 self.emit("grad.set", alt, node, value=value)
+            if isinstance(alt, Ref):
+                self.emit("setting", alt, node, name=f"{alt.name}.{name}", value=value)
             if isinstance(alt, Instance):
                 self.emit("setattr", alt, node, name=name, value=value)
                 if alt.kind in ("module", "wrapper", "loss"):
@@ -826,6 +829,8 @@ class Expressions:
                     self.store.set(alt, "[]", Items((*items.known, value)[-8:], True))
             elif isinstance(alt, Opaque) and isinstance(key, Const) and isinstance(key.value, (str, int)):
                 self.store.set(alt, f"[{key.value!r}]", value)
+            if isinstance(alt, Ref) and isinstance(key, Const):
+                self.emit("setting", alt, node, name=f"{alt.name}[{key.value}]", value=value)
             if isinstance(alt, Tensor):
                 self.emit("inplace", alt, node, method="[]=", value=value)
                 if value.flows:

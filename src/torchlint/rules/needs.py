@@ -25,6 +25,10 @@ _LAYERS = _any(
     " MultiheadAttention Transformer TransformerEncoderLayer TransformerDecoderLayer Dropout Dropout1d Dropout2d Dropout3d"
     " AlphaDropout FeatureAlphaDropout"
 )
+_SIZED = _any(
+    "Linear Embedding LSTM GRU RNN Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d BatchNorm1d BatchNorm2d"
+    " BatchNorm3d LayerNorm GroupNorm MultiheadAttention"
+)
 _LEAVES = _any("!leaf requires_grad Parameter requires_grad_ Variable")
 _OPTIMIZERS = _any(
     "SGD Adam AdamW Adamax NAdam RAdam RMSprop Rprop Adagrad Adadelta Adafactor ASGD LBFGS SparseAdam Muon Lamb FusedAdam"
@@ -54,10 +58,13 @@ _EVENTS = {
 _CUSTOM: dict[int, tuple[Need, ...]] = {
     103: ((_any("step"),), (_any("backward"),)),
     106: ((_any("backward"),),),
+    107: ((_any("backward"),),),
     108: ((_any("backward"), _any("no_grad inference_mode set_grad_enabled")),),
     110: ((_SCHEDULERS,),),
     114: ((_LEAVES | _any("weight bias parameters named_parameters"), _any("!inplace")),),
+    115: ((_any("!inplace"), _any("exp expm1 sqrt rsqrt reciprocal sigmoid tanh softmax log_softmax relu Sigmoid Tanh Softmax LogSoftmax ReLU")),),
     116: ((_LEAVES, _any("to cuda cpu half float double detach clone randn rand zeros ones tensor empty full FloatTensor Tensor")),),
+    117: ((_any("backward"),), (_any("numpy item tolist"), CREATES, _any("!forward"))),
     118: ((_any("parameters"), _any("!setattr")),),
     122: ((_any("step"), _OPTIMIZERS | _SCHEDULERS),),
     123: ((_any("grad"), _LEAVES),),
@@ -69,6 +76,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     132: ((_any("!bare"),),),
     133: ((_any("zero_grad"),),),
     134: ((_any("!dropped"),),),
+    136: ((_any("step"), _any("backward")),),
     201: ((_any("backward"),),),
     202: ((_any("eval"),),),
     205: ((_any("inference_mode"),),),
@@ -81,6 +89,11 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     502: ((CREATES, _any("!setattr"), _any("!class")),),
     503: ((_any("!init"), _any("!class")),),
     505: ((_LAYERS, _any("!forward")),),
+    521: ((_any("!replaced"), _any("!class")),),
+    508: ((_SIZED,), (_any("cat concat matmul mm bmm"), _any("zeros ones empty rand randn full"))),
+    511: ((_any("MultiheadAttention Transformer TransformerEncoderLayer TransformerDecoderLayer"),),),
+    522: ((_any("!flag"),),),
+    523: ((_any("!flag"),),),
     801: ((_any("DistributedSampler"),),),
     904: ((_any("state_dict !best"), _any("step backward train fit")),),
     906: ((_any("load_state_dict"),),),

@@ -65,6 +65,12 @@ PURE_TENSOR_ONLY = frozenset(
 # Methods that tensors share with modules, which they change in place.
 PURE_IF_TENSOR = frozenset({"to", "cuda", "cpu", "float", "double", "half", "bfloat16", "long", "int", "type", "requires_grad"})
 
+# What nn.Module and the tools around it call on every module, and on the modules in it.
+OF_EVERY_MODULE = frozenset(
+    """train eval apply children modules named_children named_modules parameters named_parameters buffers state_dict load_state_dict
+    zero_grad requires_grad_ to cuda cpu forward""".split()
+)
+
 LOSS_FUNCTIONS = frozenset(
     """cross_entropy nll_loss binary_cross_entropy binary_cross_entropy_with_logits mse_loss l1_loss smooth_l1_loss huber_loss
     kl_div cosine_embedding_loss margin_ranking_loss triplet_margin_loss hinge_embedding_loss multi_margin_loss

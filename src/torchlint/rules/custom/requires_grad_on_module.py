@@ -1,0 +1,64 @@
+"""522: `requires_grad` is set on a module, where nothing reads it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Class, Instance, Opaque, Value
+from torchlint.rules.base import Report, View
+
+CODE = 522
+
+
+def check(view: View) -> Iterator[Report]:
+    """`layer.requires_grad = False`."""
+    others = {event.site for event in view.of("flag.set") if not _certain(event)}
+    for event in view.of("flag.set"):
+        if event.name == "requires_grad" and event.site not in others and not _read(event):
+            wanted = event.site.parsed.text(event.site.node).rpartition("=")[2].strip()
+            name = owner_text(event)
+            if name != "self":
+                yield Report(CODE, event.site, {"module": name, "wanted": wanted if len(wanted) < 30 else "..."})
+
+
+def _certain(event: Event) -> bool:
+    """Whether the flag is set on a module: it is known to be one, or the file asks it for its weight or its parameters."""
+    if is_module(event.subject):
+        return True
+    if type(event.subject) is not Opaque or event.subject.source not in ("attr", "global", "param", "call"):
+        return False
+    used = re.compile(rf"(?<![\w.]){re.escape(owner_text(event))}\.(?:weight\b|(?:named_)?parameters\(|in_features\b|out_features\b)")
+    return any(used.search(line) for line in event.site.parsed.facts.lines)
+
+
+def is_module(value: Value) -> bool:
+    """Whether a value is a module for certain, with no meaning of its own for such an attribute."""
+    if isinstance(value, Opaque):
+        over = value.origin
+        return "module" in value.tags and value.source == "item" and getattr(over, "kind", "") in _VIEWS
+    if not isinstance(value, Instance) or value.kind not in ("module", "wrapper", "loss"):
+        return False
+    if isinstance(value.cls, Class):
+        own = {"requires_grad", "__setattr__"}
+        return not any(isinstance(item, Class) and own & item.cf.methods.keys() for item in value.cls.mro())
+    return value.type.startswith(("torch.nn.", "torchvision.models."))
+
+
+_VIEWS = frozenset({"modules", "children", "named_modules", "named_children"})
+
+
+def owner_text(event: Event) -> str:
+    """What stands before the last dot of an assignment's target."""
+    node = event.site.node
+    targets = getattr(node, "targets", None)
+    target = targets[0].target if targets else getattr(node, "target", node)
+    inner = getattr(target, "value", target)
+    text = event.site.parsed.text(inner)
+    return text if len(text) <= 40 else "the module"
+
+
+def _read(event: Event) -> bool:
+    """Whether the program reads the flag from modules itself."""
+    return any(f"if {owner_text(event)}.requires_grad" in line for line in event.site.parsed.facts.lines)
