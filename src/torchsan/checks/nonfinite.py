@@ -293,9 +293,9 @@ class NonFinite(Check):
             return  # the scale alone, and a step that by-passes the scaler: that is 705
         why = f"the step was run again to no avail: {symptom.outcome.why}; {self._look_from_now_on()}"
         if symptom.of_loss:
-            self._say(121, symptom.backward.where(), (), {}, loss=loss, fact=f"{symptom.fact}; {why}")
+            self._say(event, 121, symptom.backward.where(), (), {}, loss=loss, fact=f"{symptom.fact}; {why}")
         else:
-            self._say(422, event.where(), (), {}, what=symptom.fact, mend=verdict.UNKNOWN, fact=why)
+            self._say(event, 422, event.where(), (), {}, what=symptom.fact, mend=verdict.UNKNOWN, fact=why)
 
     def _look_from_now_on(self) -> str:
         """Look at every operation of the next steps. Gives what is said of it."""
@@ -330,7 +330,7 @@ class NonFinite(Check):
         if external is not None and external.kind == "input" and self.watch.wants(423):
             forward = next((one.place for one in self.state.forwards if one.had(external.address)), None)
             fact = f"{external.name} holds NaN or infinite values"
-            self._say(423, forward or place, tuple(related), details, name=external.name, fact=fact)
+            self._say(event, 423, forward or place, tuple(related), details, name=external.name, fact=fact)
             return
         step = self._step_of(external or record.large)
         if step is not None:
@@ -338,9 +338,9 @@ class NonFinite(Check):
             related.insert(0, (place, f"`{name}` is used here"))
             words["what"] = f"this step blew up: it left `{name}` {state}"
             words["mend"] = "lower the learning rate, warm it up, or clip the gradients before the step"
-            self._say(422, step.where(), tuple(related), details, **words)
-        elif not self._uninitialised(record, external, symptom, related, details):
-            self._say(422, place, tuple(related), details, **words)
+            self._say(event, 422, step.where(), tuple(related), details, **words)
+        elif not self._uninitialised(event, record, external, symptom, related, details):
+            self._say(event, 422, place, tuple(related), details, **words)
 
     def _step_of(self, blamed: External | None) -> Event | None:
         """The step that last wrote to a parameter that was finite when it was first used."""
@@ -355,17 +355,23 @@ class NonFinite(Check):
         return None
 
     def _uninitialised(
-        self, record: Record, external: External | None, symptom: _Symptom, related: list, details: dict
+        self,
+        event: Event,
+        record: Record,
+        external: External | None,
+        symptom: _Symptom,
+        related: list,
+        details: dict,
     ) -> bool:
         """413: memory is filled with NaN at this level, so a NaN from nowhere is memory that nobody wrote to."""
         if self.watch.options.level != "memory" or not self.watch.wants(413):
             return False
         if external is not None and external.kind in ("parameter", "buffer") and external.nan and external.name:
             place = self._made(external.name) or record.where
-            self._say(413, place, tuple(related), details, name=external.name, fact=symptom.fact)
+            self._say(event, 413, place, tuple(related), details, name=external.name, fact=symptom.fact)
             return True
         if record.fresh:
-            self._say(413, record.where, tuple(related), details, name=record.operation, fact=symptom.fact)
+            self._say(event, 413, record.where, tuple(related), details, name=record.operation, fact=symptom.fact)
             return True
         return False
 
@@ -381,12 +387,15 @@ class NonFinite(Check):
                 return assigned(module, name)
         return None
 
-    def _say(self, number: int, place: Where | None, related: tuple, details: dict, **words: Any) -> None:
+    def _say(
+        self, event: Event, number: int, place: Where | None, related: tuple, details: dict, **words: Any
+    ) -> None:
         if number != 121 and not self.watch.wants(number):
             number = 121
         self.ill = (number, place and (place.code.co_filename, place.line))
         self.ledger.ill = True
-        self.found(number, place, related=tuple(related), details=details, **words)
+        counted = event.rested and event.name == "optimizer.step"  # at rest, a step is counted when it begins
+        self.found(number, place, related=related, details=details, step=self.watch.step - bool(counted), **words)
 
 
 def _direction(record: Record) -> str:
