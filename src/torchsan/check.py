@@ -54,13 +54,15 @@ class Check:
         fact: str = "",
         related: tuple[tuple[Event | Where | None, str], ...] = (),
         details: dict[str, Any] | None = None,
+        words: tuple[str, str] | None = None,
         **roles: Any,
     ) -> None:
         """Report pitfall `number` at the user's line `at` (an event, while it is told or after it gave its place).
 
         Findings with the same number and line are one; `key` replaces the line in that. `fact` is added to the page's
         message: what was measured in this run. `related` are other places and why they matter. `roles` fill the
-        message's fields.
+        message's fields. `words` are a message and a help of the check's own, where the page's fit another form of the
+        mistake.
         """
         if not self.watch.wants(number):
             return
@@ -69,7 +71,8 @@ class Check:
         if self.watch.gathered.seen(identity):
             return
         rule = wording.rule(number, type(self).__doc__ or "", self.watch.pages)
-        message = wording.fill(rule.message or rule.summary, roles)
+        message, help = words or (rule.message or rule.summary, rule.help)
+        message = wording.fill(message, roles)
         also = tuple(Related(where.location(), why) for where, why in ((_place(e), w) for e, w in related) if where)
         finding = Finding(
             code=f"TS{number}",
@@ -78,7 +81,7 @@ class Check:
             location=place.location() if place else NOWHERE,
             group=rule.group,
             severity=Severity(rule.severity),
-            help=wording.fill(rule.help, roles),
+            help=wording.fill(help, roles),
             url=rule.url if rule.path else "",  # a stand-in for a page has no address
             related=also,
             step=self.watch.step if step is None else step,

@@ -25,6 +25,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
+import torch
+
 from torchlint import vocabulary
 from torchsan.deliver import SanError
 from torchsan.rest import Rest
@@ -94,6 +96,16 @@ _numbers = itertools.count(1)
 _ref = weakref.ref
 
 
+def _none() -> None:
+    return None
+
+
+# Inside torch.func's transforms (vmap, grad) tensors stand for others, and have no values that could be read. While
+# torch.jit.trace writes down what a model does, what checks do would be part of it.
+_transforms = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_stack", _none)
+_tracing = getattr(torch._C, "_get_tracing_state", _none)
+
+
 class _Local(threading.local):
     quiet = 0
 
@@ -156,7 +168,7 @@ def _handlers(cls: type) -> tuple[tuple[str, str, str], ...]:
 def begin(name: str, subject: Any, /, **info: Any) -> Event | None:
     """An event starts: tells it to those who want to know before, and gives it back for `end`. None: nobody listens."""
     heard = _heard.get(name)
-    if heard is None or _local.quiet:
+    if heard is None or _local.quiet or _transforms() is not None or _tracing() is not None:
         return None
     rested = rest.possible and not rest.hears(name, subject, info)
     if rested:

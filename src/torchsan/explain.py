@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 
 from torchsan import inplace, telling, wording
 from torchsan.deliver import say
@@ -45,10 +47,12 @@ PATTERNS: tuple[tuple[str, int | str], ...] = (
     (r"one of the variables needed for gradient computation has been modified by an inplace operation", 115),
     (r"Inference tensors cannot be saved for backward", 205),
     (r"expected scalar type Long but found|expected target dtype to be Long", 306),
+    (rf"Found dtype {_INTEGERS} but expected (Float|Double|Half|BFloat16)", 306),
     (r"result type Float can't be cast to the desired output type (Long|Int|Byte)", 306),
     (r"Target -?\d+ is out of bounds", 307),
     (r"Expected input batch_size \(\d+\) to match target batch_size", 308),
     (r"Using a target size \(.*\) that is different to the input size", 308),
+    (r"Target size \(.*\) must be the same as input size", 308),
     (r"more than one element of the written-to tensor refers to a single memory location", 414),
     (r"einsum\(\): ", 428),
     (r"Expected to have finished reduction in the prior iteration", 809),
@@ -67,6 +71,8 @@ PATTERNS: tuple[tuple[str, int | str], ...] = (
     (r"can't allocate memory|out of memory", "memory"),
     (r"index out of range in self|index -?\d+ is out of bounds for dimension", "range"),
 )
+_CLASS_LOSSES = ("cross_entropy", "nll_loss")
+_LONG = 160  # of torch's words, a finding repeats so much
 _COMPILED = tuple((re.compile(pattern), number) for pattern, number in PATTERNS)
 
 
@@ -83,6 +89,12 @@ class Explanation(NamedTuple):
     offender: Operand | None
     related: list[tuple[Where, str]]
     facts: list[str] = []
+    error: str = ""  # torch's own words, the first line of them
+
+    @property
+    def says(self) -> str:
+        """What is known beside the pitfall's own words: facts, or what torch says."""
+        return "; ".join(self.facts) or self.error[:_LONG]
 
 
 def kind_of_error(error: BaseException) -> int | str | None:
@@ -107,33 +119,117 @@ def explain(error: BaseException, watch: Any = None) -> Explanation | None:
     if number is not None:
         page = wording.rule(number, summary, watch.pages if watch is not None else {})
         name, mend = page.name, page.help or mend
-    offender = _offender(kind, operands)
+    offender = _offender(kind, operands, way)
     related = [(offender.made, f"`{offender.name}` was made here")] if offender and offender.made else []
     if kind == 115:
-        related = inplace.find(error, way, watch) or related
+        offender = None
+        related = inplace.find(error, way, watch)
+    if kind == 107:
+        related += _freed_by(watch)
     return Explanation(
         number, name, summary, mend, at.where if at else None, layer_of(way), operands, offender, related,
-        _facts(kind, str(error), way),
+        _facts(kind, str(error), way, operands, offender), str(error).strip().split("\n", 1)[0],
     )
 
 
-def _facts(kind: int | str, text: str, way: list[Frame]) -> list[str]:
+def _freed_by(watch: Any) -> list[tuple[Where, str]]:
+    """The backward before the one that failed."""
+    events = [account.last["backward"] for account in watch.ledger if "backward" in account.last] if watch else []
+    last = max(events, key=lambda event: event.number, default=None)
+    place = None if last is None else last.where()
+    return [] if place is None else [(place, "the backward before it")]
+
+
+def _facts(
+    kind: int | str, text: str, way: list[Frame], operands: list[Operand], offender: Operand | None
+) -> list[str]:
     """What the message says in numbers, said in words."""
-    sizes = re.search(r"shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)", text)
-    if sizes:
-        return [f"the last dimension of the input is {sizes[2]}, and the weight takes {sizes[3]}"]
+    if kind == 809:
+        return _unused(text, way)
+    if kind == "range" and offender is not None:
+        return _range(operands, offender)
+    if kind == 307:
+        wrong = re.search(r"Target (-?\d+)", text)
+        losses = [one.frame for one in way if one.frame.f_code.co_name in _CLASS_LOSSES]
+        scores = losses[0].f_locals.get("input") if losses else None
+        if wrong and isinstance(scores, torch.Tensor) and scores.dim():
+            classes = scores.shape[0 if scores.dim() == 1 else 1]
+            return [f"there is no class {wrong[1]} among {classes}: they count from 0 to {classes - 1}"]
+    if kind in (306, 409, 410, 411) and offender is not None:
+        return [f"`{offender.name}` is {str(offender.value.dtype).removeprefix('torch.')}"]
+    told = next((tell(match) for pattern, tell in _NUMBERS if (match := re.search(pattern, text))), None)
+    return [] if told is None else [told]
+
+
+def _range(operands: list[Operand], offender: Operand) -> list[str]:
+    """The largest index, and the size of what it points into."""
+    index = offender.value
+    tables = [one for one in operands if one is not offender and one.value.dim() == 2]
+    if not index.is_cpu or index.is_floating_point() or not index.numel() or len(tables) != 1:
+        return []
+    low, high = (int(end) for end in torch.aminmax(index))
+    rows = tables[0].value.shape[0]
+    wrong = low if low < 0 else high
+    return [f"`{offender.name}` holds {wrong}, and `{tables[0].name}` has {rows} rows, 0 to {rows - 1}"]
+
+
+def _size(match: re.Match[str]) -> str:
+    size, unit = float(match[1]), 0
+    while size >= 1024 and unit < 5:
+        size, unit = size / 1024, unit + 1
+    return f"{size:.3g} {('bytes', 'KiB', 'MiB', 'GiB', 'TiB', 'PiB')[unit]} were asked for"
+
+
+def _channels(match: re.Match[str]) -> str:
+    wanted = int(match[2])
+    sizes = [int(size) for size in match[1].split(",")]
+    places = [str(at) for at, size in enumerate(sizes) if size == wanted and at != 1]
+    return f"dimension 1 is the channels: the layer takes {wanted}, the input has {match[3]}" + (
+        f"; dimension {' or '.join(places)} of the input has {wanted}" if places else ""
+    )
+
+
+_NUMBERS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
+    (
+        r"shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)",
+        lambda m: f"the last dimension of the left one is {m[2]}, and the right one takes {m[3]}",
+    ),
+    (r"expected input\[([\d, ]+)\] to have (\d+) channels, but got (\d+)", _channels),
+    (
+        r"must match the existing size|The size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) at "
+        r"non-singleton dimension (\d+)",
+        lambda m: f"dimension {m[3]} is {m[1]} in one and {m[2]} in the other; only a 1 would stretch" if m[1] else "",
+    ),
+    (
+        r"Sizes of tensors must match except in dimension (\d+)\. Expected size (\d+) but got size (\d+)",
+        lambda m: f"cat along dimension {m[1]} wants all other sizes equal: one is {m[2]}, the other {m[3]}",
+    ),
+    (
+        r"Expected input batch_size \((\d+)\) to match target batch_size \((\d+)\)",
+        lambda m: f"the output has {m[1]} rows, the target {m[2]}",
+    ),
+    (
+        r"shape '\[(.*)\]' is invalid for input of size (\d+)",
+        lambda m: f"{m[2]} values cannot be laid out as [{m[1]}]",
+    ),
+    (r"you tried to allocate (\d+) bytes", _size),
+    (r"Tried to allocate ([\d.]+ \w+)", lambda m: f"{m[1]} were asked for"),
+    (r"modified by an inplace operation: \[(\S+) \[([\d, ]*)\]\]", lambda m: f"a tensor of shape [{m[2]}]"),
+)
+
+
+def _unused(text: str, way: list[Frame]) -> list[str]:
     unused = re.search(r"did not receive grad for rank \d+: ([\d ]+)", text)
-    if kind == 809 and unused:
-        for one in way:
-            wrapper = one.frame.f_locals.get("self")
-            if isinstance(wrapper, torch.nn.parallel.DistributedDataParallel):
-                names = [name for name, p in wrapper.module.named_parameters() if p.requires_grad]
-                found = [names[index] for index in map(int, unused[1].split()) if index < len(names)]
-                return [f"no gradient for {', '.join(found[:8])}{' ...' if len(found) > 8 else ''}"]
+    for one in way if unused else ():
+        wrapper = one.frame.f_locals.get("self")
+        if isinstance(wrapper, torch.nn.parallel.DistributedDataParallel):
+            names = [name for name, p in wrapper.module.named_parameters() if p.requires_grad]
+            found = [names[index] for index in map(int, unused[1].split()) if index < len(names)]
+            return [f"no gradient for {', '.join(found[:8])}{' ...' if len(found) > 8 else ''}"]
     return []
 
 
-def _offender(kind: int | str, operands: list[Operand]) -> Operand | None:
+def _offender(kind: int | str, operands: list[Operand], way: list[Frame]) -> Operand | None:
     """The operand that does not fit, where it can be told."""
     if not operands:
         return None
@@ -144,7 +240,9 @@ def _offender(kind: int | str, operands: list[Operand]) -> Operand | None:
         odd = [one for one in plain if (one.value.device not in held if held else devices.count(one.value.device) == 1)]
         return (odd or plain)[-1 if not held else 0]
     if kind in (306, 307):
-        return plain[-1]
+        held = [one.frame.f_locals.get("target") for one in way if one.frame.f_code.co_filename == F.__file__]
+        target = next((value for value in held if isinstance(value, torch.Tensor)), None)
+        return next((one for one in plain if one.value is target), plain[-1])
     if kind in (409, 411, "range"):
         return next((one for one in plain if not one.value.is_floating_point()), plain[-1])
     if kind == 410:
@@ -166,6 +264,8 @@ def note(told: Explanation) -> str:
         rows.append((one.name, describe(one.value)))
         if one.made is not None:
             rows.append(("", f"made at {_place(one.made)}"))
+        elif one.maker is not None:
+            rows.append(("", f"made by {one.maker}"))
     rows.extend((f"{'and' if at else 'where'}", f"{_place(where)}: {why}") for at, (where, why) in enumerate(
         (where, why) for where, why in told.related if told.offender is None or where != told.offender.made
     ))
@@ -181,7 +281,11 @@ def roles(told: Explanation) -> dict[str, Any]:
     """What fills the fields of a page's words: the offending value, and the call that failed."""
     filled: dict[str, Any] = {}
     if told.offender is not None:
-        filled["value"] = filled["name"] = told.offender.name
+        filled["value"] = filled["name"] = told.offender.name.split(" of ")[0]
+    if told.number == 115 and told.related:
+        name = inplace.target(told.related[0][0])
+        if name is not None:
+            filled["value"] = filled["name"] = name
     line = telling.source_line(told.where.location()) if told.where else None
     if told.where is not None and line:
         span = told.where.location()
@@ -196,7 +300,7 @@ def _place(where: Where) -> str:
     location = where.location()
     line = telling.source_line(location)
     path = os.path.relpath(location.filename) if os.path.exists(location.filename) else location.filename
-    path = location.filename if path.startswith("..") else path
+    path = telling.cell_of(location.filename) or (location.filename if path.startswith("..") else path)
     return f"{path}:{location.row}" + (f": {line.strip()}" if line else "")
 
 

@@ -60,19 +60,34 @@ def _writes(tree: ast.AST, name: str, code: Any) -> list[int]:
         row = getattr(node, "lineno", 0)
         if not code.co_firstlineno <= row <= last:
             continue
-        if isinstance(node, ast.AugAssign):
-            target: Any = node.target
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
-            target = node.targets[0]
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _in_place(node.func.attr):
-            target = node.func.value
-        else:
-            continue
+        target = _target(node)
         while isinstance(target, (ast.Subscript, ast.Attribute)):
             target = target.value
         if isinstance(target, ast.Name) and target.id == name:
             rows.append(row)
     return rows
+
+
+def _target(node: ast.AST) -> ast.expr | None:
+    """What a statement or call changes in place, if it does."""
+    if isinstance(node, ast.AugAssign):
+        return node.target
+    if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Subscript):
+        return node.targets[0]
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _in_place(node.func.attr):
+        return node.func.value
+    return None
+
+
+def target(place: Where) -> str | None:
+    """What the line of a place changes in place: "gate", "self.state"."""
+    tree = tree_of(place.code.co_filename)
+    for node in ast.walk(tree) if tree is not None else ():
+        if getattr(node, "lineno", 0) == place.line and (changed := _target(node)) is not None:
+            while isinstance(changed, ast.Subscript):
+                changed = changed.value
+            return ast.unparse(changed)
+    return None
 
 
 def _in_place(name: str) -> bool:

@@ -112,6 +112,7 @@ class Ledger:
         self._living: list[Account] = []
         self._some_gone = False
         self.scaled: tuple[weakref.ref, Event] | None = None
+        self.at_missed_step: list[Callable[[Account], None]] = []  # for checks that must not miss what they look for
         self.last_forward: Event | None = None
         self._steps_before = 0
         self.ill = False  # a NaN was told of, and no step since was finite
@@ -261,6 +262,8 @@ class Ledger:
         account = self.account(optimizer)
         account.steps += 1
         self._most = max(self._most, account.steps)
+        for look in self.at_missed_step:
+            look(account)
 
     def missed_backward(self) -> None:
         """A backward that nobody looked at: gradients that are there are new ones."""

@@ -34,7 +34,8 @@ MENDS: dict[int | str, tuple[str, str, str]] = {
     306: (
         "wrong-target-dtype",
         "the loss wants its targets in another dtype",
-        "class numbers are int64 (`target.long()`); targets of regression and binary losses are floats like the input",
+        "class numbers are int64, `{value}.long()`; targets of binary losses are floats like the input, "
+        "`{value}.float()`",
     ),
     307: (
         "target-out-of-range",
@@ -59,14 +60,14 @@ MENDS: dict[int | str, tuple[str, str, str]] = {
     409: (
         "integer-features",
         "integers go into a layer that computes with floats",
-        "convert them once, where they are made: `x.float()`",
+        "convert them once, where they are made: `{value}.float()`",
     ),
     410: (
         "float64-creep",
         "float64 values meet a float32 model",
-        "NumPy makes float64: convert where the tensor is made, `torch.from_numpy(a).float()`",
+        "NumPy makes float64: convert where `{value}` is made, `torch.from_numpy(a).float()`",
     ),
-    411: ("index-dtype", "an index has the wrong dtype", "indices are int64: `index.long()`"),
+    411: ("index-dtype", "an index has the wrong dtype", "indices are int64: `{value}.long()`"),
     414: (
         "write-to-expanded",
         "several elements of an expanded tensor share the memory that is written to",
@@ -101,6 +102,7 @@ MENDS: dict[int | str, tuple[str, str, str]] = {
     "range": (
         "index-out-of-range",
         "an index is larger than what it points into",
-        "compare the largest index with the size: an embedding needs `num_embeddings` above the largest token",
+        "compare the largest index with the size: an embedding needs `num_embeddings` above the largest index, and "
+        "the padding and special tokens of a tokenizer count too",
     ),
 }

@@ -14,6 +14,7 @@ from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 from torchsan import source
@@ -41,11 +42,12 @@ class Frame(NamedTuple):
 
 
 class Operand(NamedTuple):
-    """A tensor by the expression that names it."""
+    """A tensor by the expression that names it, where it was made, or by which layer of torch's."""
 
     name: str
     value: torch.Tensor
     made: Where | None
+    maker: str | None = None
 
 
 def frames(traceback: TracebackType | None) -> list[Frame]:
@@ -78,40 +80,73 @@ def at_error(way: list[Frame]) -> list[Operand]:
                     found.setdefault(id(parameter), Operand(f"{name}.{own}", parameter, None))
         elif isinstance(value, torch.Tensor):
             found.setdefault(id(value), Operand(name, value, made(way, user, node)))
-    for inner in way[user + 1:]:
-        if inner.kind == _OURS and inner.frame.f_code.co_name == "forward":
-            _of_layer(inner, found)
+    for at in range(len(way) - 1, user, -1):
+        code = way[at].frame.f_code
+        if way[at].kind == _OURS and code.co_name == "forward":
+            _of_layer(way, at, found)
+        elif code.co_filename == F.__file__:
+            for name in ("input", "target"):
+                value = way[at].frame.f_locals.get(name)
+                if isinstance(value, torch.Tensor):
+                    found.setdefault(id(value), Operand(f"{name} of {code.co_name}", value, traced(value)))
     return list(found.values())[:_MANY]
 
 
-def _of_layer(inner: Frame, found: dict[int, Operand]) -> None:
+def _of_layer(way: list[Frame], at: int, found: dict[int, Operand]) -> None:
     """What torch's layer was working on: its input and its own parameters."""
-    layer = inner.frame.f_locals.get("self")
+    layer = way[at].frame.f_locals.get("self")
     if not isinstance(layer, nn.Module):
         return
-    for name, value in inner.frame.f_locals.items():
+    label = _path(way, layer) or type(layer).__name__
+    maker = _before(way, layer)
+    for name, value in way[at].frame.f_locals.items():
         if isinstance(value, torch.Tensor):
-            found.setdefault(id(value), Operand(f"{name} of {type(layer).__name__}", value, traced(value)))
+            found.setdefault(id(value), Operand(f"{name} of {label}", value, traced(value), maker))
+            maker = None  # it made the first argument
     if not layer._modules:
         for name, value in layer._parameters.items():
             if value is not None:
-                found.setdefault(id(value), Operand(f"{name} of {type(layer).__name__}", value, None))
+                found.setdefault(id(value), Operand(f"{name} of {label}", value, None))
 
 
-def layer_of(way: list[Frame]) -> str | None:
-    """The module that was running, by its path from the outermost one: "Net.encoder.0 (Linear)"."""
-    modules = []
+def _before(way: list[Frame], layer: nn.Module) -> str | None:
+    """The layer whose output an nn.Sequential passes to `layer`."""
+    for one in way:
+        chain = one.frame.f_locals.get("self")
+        if isinstance(chain, nn.Sequential):
+            parts = list(chain)
+            index = next((at for at, part in enumerate(parts) if part is layer), 0)
+            if index:
+                return f"{_path(way, parts[index - 1]) or ''} ({type(parts[index - 1]).__name__})".strip()
+    return None
+
+
+def _modules_on(way: list[Frame]) -> list[nn.Module]:
+    """The modules that were running, outermost first."""
+    modules: list[nn.Module] = []
     for one in way:
         owner = one.frame.f_locals.get("self") if one.frame.f_code.co_name != "__init__" else None
         if isinstance(owner, nn.Module) and not any(owner is known for known in modules):
             modules.append(owner)
+    return modules
+
+
+def _path(way: list[Frame], wanted: nn.Module) -> str | None:
+    """The path of a module inside the outermost one that was running; None for that one itself, and for strangers."""
+    running = _modules_on(way)
+    return next((name for name, module in running[0].named_modules() if module is wanted), None) or None
+
+
+def layer_of(way: list[Frame]) -> str | None:
+    """The module that was running, by its path from the outermost one: "Net.encoder.0 (Linear)"."""
+    modules = _modules_on(way)
     if not modules:
         return None
-    root, inner = modules[0], modules[-1]
-    path = next((name for name, module in root.named_modules() if module is inner), None)
-    if inner is root or path is None:
+    inner = modules[-1]
+    path = _path(way, inner)
+    if path is None:
         return type(inner).__name__
-    return f"{type(root).__name__}.{path} ({type(inner).__name__})"
+    return f"{type(modules[0]).__name__}.{path} ({type(inner).__name__})"
 
 
 def expression(at: Frame) -> ast.AST | None:
@@ -210,6 +245,13 @@ def made(way: list[Frame], at: int, node: ast.AST, left: int = _FAR) -> Where | 
     else:
         line = _assignment(code.co_filename, 1, "<module>", node.id, None)
     if line is not None:
+        source_name = _unpacked(code.co_filename, line)
+        if source_name is not None and source_name.id != node.id:
+            # Handed on under another name: `inputs, labels = batch`.
+            before = way[at]._replace(line=line)
+            deeper = made([*way[:at], before], at, source_name, left - 1)
+            if deeper is not None:
+                return deeper
         return Where(code, -1, line)
     parameters = code.co_varnames[:code.co_argcount + code.co_kwonlyargcount]
     return _passed(way, at, node.id, parameters, left) if node.id in parameters else None
@@ -234,6 +276,15 @@ def _assignment(filename: str, first: int, name: str, wanted: str, before: int |
     lines = sorted(_bindings(scope, wanted))
     above = [line for line in lines if before is None or line < before]
     return above[-1] if above else lines[-1] if lines and before not in lines else None
+
+
+def _unpacked(filename: str, row: int) -> ast.Name | None:
+    """The name on the right of an assignment that only gives other names to what it holds."""
+    tree = tree_of(filename)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.Assign) and node.lineno == row and isinstance(node.value, ast.Name):
+            return node.value
+    return None
 
 
 def _bindings(scope: ast.AST, wanted: str) -> list[int]:

@@ -34,6 +34,14 @@ def fill(template: str, roles: dict[str, Any]) -> str:
         return template
 
 
+def fields(template: str) -> set[str]:
+    """The roles that a template has places for."""
+    try:
+        return {name for _, name, _, _ in _Roles().parse(template) if name}
+    except ValueError:
+        return set()
+
+
 @lru_cache(maxsize=1)
 def rules() -> Catalogue:
     """The catalogue; empty, with a word about it, where its pages cannot be read: a run must not end for that."""

@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 import torchsan
-from torchsan import explain, inplace, operands
+from torchsan import explain, inplace, operands, wording
 from torchsan.mends import MENDS
 
 HEAD = """
@@ -46,8 +46,34 @@ x = torch.randn(8, 4)
 CASES = {
     "shape of a layer": ("model(x, 'head')", 508, [
         "in  Net.head (Linear)", "self.head.weight  float32 [2, 5] on cpu, strides (5, 1)", "h  float32 [8, 3] on cpu",
-        "made at PROGRAM:20: h = self.encoder(x)", "the last dimension of the input is 3, and the weight takes 5",
+        "made at PROGRAM:20: h = self.encoder(x)", "the last dimension of the left one is 3, and the right one takes 5",
     ]),
+    "shape inside of a Sequential": ("model.encoder[2] = nn.Linear(7, 3)\nmodel(x)", 508, [
+        "in  Net.encoder.2 (Linear)", "input of encoder.2  float32 [8, 8]", "made by encoder.1 (ReLU)",
+        "weight of encoder.2  float32 [3, 7]",
+    ]),
+    "channels": ("nn.Conv1d(4, 2, 1)(torch.randn(8, 5, 4))", 508, [
+        "what  dimension 1 is the channels: the layer takes 4, the input has 5; dimension 2 of the input has 4",
+    ]),
+    "handed on under other names": ("""
+def step(batch):
+    given, labels = batch
+    return F.cross_entropy(model(given), labels)
+
+step((x, torch.zeros(7, dtype=torch.long)))""", 308, [
+        "what  the output has 8 rows, the target 7", "labels  int64 [7]", "made at PROGRAM:32: step((x,",
+    ]),
+    "binary targets": (
+        "labels = torch.ones(8, 3, dtype=torch.long)\nF.binary_cross_entropy(model(x).sigmoid(), labels)", 306,
+        ["what  `labels` is int64", "`labels.float()`"],
+    ),
+    "a target that has no name": (
+        "labels = torch.ones(8, dtype=torch.long)\nF.cross_entropy(model(x), labels.float())", 306,
+        ["what  `target of cross_entropy` is float32", "`target.long()`"],
+    ),
+    "binary shapes": (
+        "F.binary_cross_entropy_with_logits(model(x), torch.ones(8))", 308, ["the class dimension comes second"],
+    ),
     "shapes of a sum": ("y = torch.ones(3, 5)\nx + y", 508, ["y  float32 [3, 5]", "made at PROGRAM:27: y = "]),
     "cat": ("torch.cat([x, torch.randn(3, 5)])", 508, ["x  float32 [8, 4]"]),
     "conv": ("nn.Conv2d(3, 4, 3)(x.view(1, 1, 8, 4))", 508, ["in  Conv2d", "weight of Conv2d  float32 [4, 3, 3, 3]"]),
@@ -62,13 +88,17 @@ CASES = {
         "in  Net.encoder.0 (Linear)", "x  int64 [8, 4]", "made at PROGRAM:27: rows = torch.ones",
     ]),
     "double": ("model(x.double())", 410, ["float64 [8, 4]", "made at PROGRAM:27: model(x.double())"]),
-    "index": ("F.embedding(x, torch.randn(4, 4))", 411, ["x  float32 [8, 4]", "index.long()"]),
+    "index": ("F.embedding(x, torch.randn(4, 4))", 411, ["x  float32 [8, 4]", "`x.long()`"]),
     "index of a tensor": ("i = torch.tensor([1.5])\nx[i]", 411, ["i  float32 [1]"]),
     "target dtype": ("labels = torch.ones(8)\nF.cross_entropy(model(x), labels)", 306, ["labels  float32 [8]"]),
-    "target range": ("labels = torch.full((8,), 9)\nF.cross_entropy(model(x), labels)", 307, ["labels  int64 [8]"]),
+    "target range": ("labels = torch.full((8,), 9)\nF.cross_entropy(model(x), labels)", 307, [
+        "labels  int64 [8]", "there is no class 9 among 3: they count from 0 to 2",
+    ]),
     "loss shape": ("F.cross_entropy(x, torch.zeros(7, dtype=torch.long))", 308, ["class dimension comes second"]),
     "backward twice": (
-        "loss = model(x).sum()\nloss.backward()\nloss.backward()", 107, ["at  PROGRAM:29: loss.backward()"],
+        "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\nloss = model(x).sum()\nloss.backward()\n"
+        "loss.backward()", 107,
+        ["at  PROGRAM:30: loss.backward()", "where  PROGRAM:29: loss.backward(): the backward before it"],
     ),
     "no graph": ("x.sum().backward()", 108, ["no_grad"]),
     "numpy": ("model(x).numpy()", 416, ["detach"]),
@@ -76,8 +106,10 @@ CASES = {
         "e = torch.ones(1).expand(4)\ne += 1", 414, ["e  float32 [4] on cpu, strides (0,)", "PROGRAM:27: e ="],
     ),
     "einsum": ("torch.einsum('ij,jk->ik', x, torch.randn(5, 2))", 428, ["x  float32 [8, 4]"]),
-    "memory": ("torch.empty(10**15)", None, ["torchsan: out-of-memory:", "checkpointing"]),
-    "embedding": ("i = torch.tensor([9])\nF.embedding(i, x)", None, ["torchsan: index-out-of-range:", "i  int64 [1]"]),
+    "memory": ("torch.empty(1 << 48)", None, ["torchsan: out-of-memory:", "1 PiB were asked for", "checkpointing"]),
+    "embedding": ("i = torch.tensor([9])\nF.embedding(i, x)", None, [
+        "torchsan: index-out-of-range:", "i  int64 [1]", "what  `i` holds 9, and `x` has 8 rows, 0 to 7",
+    ]),
     "in place, in the frame": (
         "w = torch.ones(3, requires_grad=True)\ne = w.exp()\ne[0] = 0\ne.sum().backward()", 115, [
         "where  PROGRAM:29: e[0] = 0: `e` is changed in place here",
@@ -91,6 +123,31 @@ CASES = {
         ["where  PROGRAM:31: optimizer.step(): this step changes the weights"],
     ),
 }
+
+
+@pytest.mark.parametrize(("program", "row", "name"), [
+    ("w = torch.ones(3, requires_grad=True)\ne = w.exp()\ne[0] = 0\ne.sum().backward()", 29, "e"),
+    ("loss = model(x, 'sigmoid').sum()\nloss.backward()", 18, "gate"),
+])
+def test_written_in_place_is_found_where_it_is_written(run, program, row, name):
+    ran = run(HEAD + program + "\n", select="TS115")
+    [finding] = ran.findings
+    assert finding.location.row == row
+    assert f"`{name} = {name} + ...`" in finding.help
+    assert [other.message for other in finding.related][0] == "backward needs the value as it was"
+    assert "`function`" not in finding.message and "`name`" not in finding.message
+
+
+def test_our_words_where_a_page_names_what_is_not_known(monkeypatch):
+    """A page's message may ask for roles that torchlint knows and a run does not."""
+    page = wording.rule(508, "").__class__
+    odd = page(508, "shape-chain", "s", "correctness", "0.1", "{problem} in {unheard}", "h", "", "", "", {}, "", "")
+    with pytest.raises(RuntimeError):
+        with torchsan.watch(on_finding="collect", select="TS508") as san:
+            san.pages = {508: odd}
+            nn.Linear(5, 2)(torch.randn(8, 4))
+    [finding] = san.findings
+    assert finding.message.startswith(MENDS[508][1])
 
 
 def squeezed(text):
@@ -238,7 +295,7 @@ def test_no_rerun_without_the_inputs(kind):
 
     model = nn.Sequential(Sigmoid())
     with pytest.raises(RuntimeError):
-        with torchsan.watch(model, on_finding="collect") as san:
+        with torchsan.watch(model, on_finding="collect", select="TS115") as san:
             run(model).backward()
     [finding] = [f for f in san.findings if f.number == 115]
     assert not finding.related and not san.off

@@ -18,6 +18,7 @@ from torchsan.source import users_class
 _FIRST, _EVERY = 4, 64  # inputs that are looked at closely: the first few, then one in so many
 _FEW = 16  # values below which a constant tells nothing
 _SIDE = 8  # pixels below which it is no picture
+_PLAIN = (torch.Tensor, nn.Parameter)
 _INF = float("inf")
 _WORDS = ("mean", "std", "scale", "norm", "preprocess", "rescale")
 
@@ -39,6 +40,8 @@ class BadBatch(Check):
         closely = self.count <= _FIRST or not self.count % _EVERY
         inputs = list(tensors((event.args, event.kwargs) if event.kwargs else event.args))
         for given in inputs:
+            if type(given) not in _PLAIN:
+                continue  # a subclass may have no values: torch's FakeTensor
             if given.is_floating_point() and given.layout == torch.strided and given.grad_fn is None and given.numel():
                 # In between, what one sum tells: not even that on a device, which would have to be waited for.
                 if not given.is_meta and (closely or (given.is_cpu and not isfinite(given.detach().sum()))):

@@ -1,4 +1,4 @@
-"""204: dropout that is on in evaluation mode.
+"""204: dropout that is on in evaluation mode; 505: because the layer is built anew in every forward.
 
 A look at the random state before and after an evaluation-mode forward tells that something drew numbers; only then is
 the next such forward watched for the call that did.
@@ -7,6 +7,7 @@ the next such forward watched for the call that did.
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any
 
 import torch
@@ -17,17 +18,20 @@ from torchsan.check import Check
 from torchsan.events import Event
 from torchsan.layers import is_dropout, mode_layers
 from torchsan.patches import Patches
-from torchsan.where import Where, here
+from torchsan.naming import name_of
+from torchsan.where import _OURS, Where, here, kind_of
 
 _LOOKS = 4  # evaluation forwards of each model that are compared; afterwards one in _EVERY
 _EVERY = 64
 _NAMES = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
+_OF_TORCH = ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
+_OFF = ("F.alpha_dropout", "F.feature_alpha_dropout")  # these are off where nothing is said
 
 
 class DropoutInEval(Check):
     """Dropout drops values in evaluation too."""
 
-    numbers = (204,)
+    numbers = (204, 505)
 
     def __init__(self, watch: Any):
         super().__init__(watch)
@@ -35,7 +39,7 @@ class DropoutInEval(Check):
         self.suspects: set[int] = set()
         self.before: Any = None
         self.patches: Patches | None = None
-        self.drawn: list[tuple[str, Where | None]] = []
+        self.drawn: list[tuple[str, Where | None, nn.Module | None]] = []
 
     def before_forward(self, event: Event) -> None:
         if event.depth or event.training:
@@ -57,9 +61,14 @@ class DropoutInEval(Check):
         module = event.subject
         if self.patches is not None:
             self._stop_listening()
-            for name, place in self.drawn:
-                self.found(204, place, call=f"F.{name}")
-            self.drawn = []
+            drawn, self.drawn = self.drawn, []
+            known = {id(layer) for layer in module.modules()}
+            for name, place, layer in drawn:
+                if layer is None or id(layer) in known:
+                    self.found(204, place, call=name)
+                else:
+                    kind = type(layer).__name__
+                    self.found(505, place, call=f"nn.{kind}(...)", layer=kind, model=name_of(module))
         elif self.before is not None:
             after = _random_state(module)
             if any(not torch.equal(a, b) for a, b in zip(self.before, after)):
@@ -74,7 +83,9 @@ class DropoutInEval(Check):
             return
         self.patches = Patches()
         for name in _NAMES:
-            self.patches.function(F, name, functools.partial(self._reporting, name))
+            self.patches.function(F, name, functools.partial(self._reporting, f"F.{name}"))
+        for name in _OF_TORCH:
+            self.patches.function(torch, name, functools.partial(self._reporting, f"torch.{name}"))
         self.patches.function(F, "scaled_dot_product_attention", self._attention)
 
     def _stop_listening(self) -> None:
@@ -85,8 +96,12 @@ class DropoutInEval(Check):
     def _reporting(self, name: str, original: Any) -> Any:
         def dropout(*args: Any, **kwargs: Any) -> Any:
             p = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
-            if (args[2] if len(args) > 2 else kwargs.get("training", name not in _NAMES[4:])) and p:
-                self.drawn.append((name, here()))
+            on = kwargs.get("training", kwargs.get("train", name not in _OFF)) if len(args) < 3 else args[2]
+            if on and p:
+                caller = sys._getframe(1)
+                owner = caller.f_locals.get("self") if caller.f_code.co_name == "forward" else None
+                layer = owner if isinstance(owner, nn.Module) and kind_of(caller.f_code.co_filename) == _OURS else None
+                self.drawn.append((name, here(), layer))
             return original(*args, **kwargs)
 
         return dropout
@@ -94,7 +109,7 @@ class DropoutInEval(Check):
     def _attention(self, original: Any) -> Any:
         def scaled_dot_product_attention(*args: Any, **kwargs: Any) -> Any:
             if args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0):
-                self.drawn.append(("scaled_dot_product_attention", here()))
+                self.drawn.append(("F.scaled_dot_product_attention", here(), None))
             return original(*args, **kwargs)
 
         return scaled_dot_product_attention

@@ -11,10 +11,12 @@ from typing import Any
 
 import torch
 
+from torchsan import wording
 from torchsan.check import Check
 from torchsan.events import Event
-from torchsan.explain import MENDS, attach, explain, note, roles
+from torchsan.explain import MENDS, Explanation, attach, explain, note, roles
 from torchsan.operands import describe, frames
+from torchsan.where import Where
 
 _PLAIN = (bool, int, float, str, type(None), torch.dtype, torch.device)
 
@@ -39,11 +41,24 @@ class Errors(Check):
         attach(event.error, note(told))
         if told.number is None or self._is_known(told.number, event):
             return
-        first = str(event.error).strip().split("\n", 1)[0]
         details: dict[str, Any] = {one.name: describe(one.value) for one in told.operands}
         if told.layer is not None:
             details["module"] = told.layer
-        self.found(told.number, event, fact=first[:160], related=tuple(told.related), details=details, **roles(told))
+        related = tuple(told.related)
+        place: Event | Where | None = event
+        if told.number == 115 and related:  # backward is only where it comes to light
+            place, related = related[0][0], ((event, "backward needs the value as it was"), *related[1:])
+        self.found(
+            told.number, place, fact=told.says, related=related, details=details, words=self._words(told), **roles(told)
+        )
+
+    def _words(self, told: Explanation) -> tuple[str, str] | None:
+        """Our own words, where those of the page name things that are not known here."""
+        page = wording.rule(told.number or 0, told.summary, self.watch.pages)
+        known = roles(told).keys()
+        if wording.fields(page.message) <= known and wording.fields(page.help) <= known:
+            return None
+        return told.summary, told.mend if wording.fields(told.mend) <= known else MENDS[told.number or 0][2]
 
     def _is_known(self, number: int, event: Event) -> bool:
         """Whether another check has said it of a line on the error's way: one that saw the call itself knows more."""

@@ -1,6 +1,6 @@
 """106: graphs of earlier steps are still alive, because something keeps the losses.
 
-A token is put into the metadata of the loss's node and of those that it was added up from (torch.autograd.graph.Node.
+A token is put into the metadata of the loss's node and of those that it was made of (torch.autograd.graph.Node.
 metadata, which lives as long as the node); weak references to the tokens count the graphs that are alive.
 """
 
@@ -24,7 +24,7 @@ from torchsan.where import Where, here
 
 _ALIVE = 3  # graphs of earlier backward passes, one more at each of them: truncated BPTT keeps a bounded number
 _FIRST, _EVERY = 32, 4  # backward passes that are marked: the first ones, then one in so many
-_PARTS = 12  # nodes of a loss that are marked
+_PARTS, _DOWN = 16, 4  # nodes of a loss that are marked, and how far below the sum: the outputs that it was made of
 _DOUBTS = 3  # times that the rubbish is swept for a suspicion
 _KEY = "torchsan.kept"
 _SUMS = ("Add", "Sub", "Neg", "Div", "Mul", "View", "Stack", "Cat", "Sum", "Mean", "Unsqueeze", "Squeeze")
@@ -82,7 +82,7 @@ class KeptGraphs(Check):
         name, line = _holder(lambda value: _keeps(value, current))
         self.found(
             106,
-            line or _line_that_grows(name) or event,
+            line or event,
             key="kept",
             name=name or "something",
             loss="loss",
@@ -93,16 +93,18 @@ class KeptGraphs(Check):
 
 
 def _parts(root: Any) -> Iterator[Any]:
-    """A loss's node, and the nodes that it was added up from."""
-    todo, seen = [root], set()
+    """A loss's node, the nodes that it was added up from, and the next ones below these."""
+    todo, seen = [(root, _DOWN)], set()
     while todo and len(seen) < _PARTS:
-        node = todo.pop(0)
+        node, left = todo.pop(0)
         if node is None or node in seen or node.name().startswith("torch::autograd::AccumulateGrad"):
             continue
         seen.add(node)
         yield node
         if node.name().startswith(_SUMS):
-            todo.extend(following for following, _ in node.next_functions)
+            todo.extend((following, left) for following, _ in node.next_functions)
+        elif left and node.next_functions:
+            todo.append((node.next_functions[0][0], left - 1))
 
 
 def _holder(matches: Callable[[Any], bool]) -> tuple[str | None, Where | None]:
@@ -110,7 +112,7 @@ def _holder(matches: Callable[[Any], bool]) -> tuple[str | None, Where | None]:
     line of its class that adds to it."""
     name = find(matches)
     if name is not None:
-        return name, None
+        return name, _line_that_grows(name)
     for names in scopes(sys._getframe(1)):
         for variable, owner in list(names.items()):
             space = getattr(owner, "__dict__", None)
@@ -158,10 +160,10 @@ def _length(node: Any) -> int:
     return len(tokens)
 
 
-def _line_that_grows(name: str | None) -> Where | None:
-    """The line of the running function that adds to `name`: `name += ...`, `name = name + ...`, `name.append(...)`."""
+def _line_that_grows(name: str) -> Where | None:
+    """The line of the running function that adds to `name`, or for an attribute, that of the class."""
     place = here()
-    if name is None or place is None:
+    if place is None:
         return None
     try:
         lines = linecache.getlines(place.code.co_filename)
@@ -172,7 +174,12 @@ def _line_that_grows(name: str | None) -> Where | None:
     first = place.code.co_firstlineno
     rows = [row for row in growing_rows(tree, wanted) if row >= first]
     near = min(rows, key=lambda row: abs(row - place.line), default=None)
-    return None if near is None else Where(place.code, -1, near)
+    if near is not None:
+        return Where(place.code, -1, near)
+    attribute = wanted.removeprefix("self.")
+    owners = (names.get("self") for names in scopes(sys._getframe(1))) if attribute != wanted else ()
+    found = (grows(owner, attribute) for owner in owners if attribute in getattr(owner, "__dict__", ()))
+    return next((line for line in found if line is not None), None)
 
 
 CHECKS = (KeptGraphs,)

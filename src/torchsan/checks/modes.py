@@ -13,6 +13,8 @@ from torchsan.events import Event
 from torchsan.layers import is_dropout, mode_layers, tensors
 from torchsan.ledger import Account
 from torchsan.naming import name_of
+from torchsan.traces import VIEWS, node_name
+from torchsan.weak import WeakIds
 
 _BATCHES = 2  # batches of a loader in a row without any backward: an evaluation
 _IN_A_ROW = 3  # the same without a loader
@@ -24,13 +26,18 @@ class MissingEval(Check):
 
     Training mode without gradients is often meant (a GAN's generator that feeds the discriminator, a teacher, pseudo
     labels). It is an evaluation if it is done again and again without any training in between, or if a loss is computed
-    of it; and if the model is one that this program trains (or nothing is trained at all).
+    of it, or if it comes back between the steps with the same input, which is never trained on, and the model's outputs
+    are what losses are computed of; and if the model is one that this program trains (or nothing is trained at all).
     """
 
     numbers = (201,)
 
     def __init__(self, watch: Any):
         super().__init__(watch)
+        self.scored = WeakIds()  # models whose outputs go into a loss
+        self.trained_on = WeakIds()  # inputs
+        self.trained: tuple[weakref.ref, weakref.ref] | None = None  # the last model that ran with gradients, its graph
+        self.kept: dict[int, tuple[weakref.ref, int]] = {}  # by model: the last input without gradients, and the step
         self._forget()
 
     def _forget(self) -> None:
@@ -55,6 +62,8 @@ class MissingEval(Check):
         if event.grad or not event.training:
             if event.grad:
                 self._forget()
+                if event.training and event.subject not in self.scored:
+                    self._remember(event)
             return
         module = event.subject
         if not any(layer.training for layer in mode_layers(module)) or _estimates(module) or not self._judged(module):
@@ -73,10 +82,31 @@ class MissingEval(Check):
         self.last = event
         event.where()
         self.outputs = [weakref.ref(t) for t in tensors(event.output)]
-        if self.batches >= _BATCHES or self.row >= _IN_A_ROW:
+        if self.batches >= _BATCHES or self.row >= _IN_A_ROW or self._comes_back(module, given):
             self._say(event, module)
 
+    def _remember(self, event: Event) -> None:
+        for given in tensors((event.args, event.kwargs)):
+            self.trained_on.add(given)
+        output = next((t for t in tensors(event.output) if t.grad_fn is not None), None)
+        if output is not None:
+            graph = output.grad_fn.metadata["torchsan.output"] = _Graph()
+            self.trained = weakref.ref(event.subject), weakref.ref(graph)
+
+    def _comes_back(self, module: nn.Module, given: torch.Tensor | None) -> bool:
+        """Whether this very input was given to a model before the last step too, and was never trained on."""
+        if given is None or given in self.trained_on or module not in self.scored:
+            return False
+        before = self.kept.get(id(module))
+        self.kept[id(module)] = (weakref.ref(given), self.watch.step)
+        return before is not None and before[0]() is given and before[1] < self.watch.step
+
     def before_loss(self, event: Event) -> None:
+        if self.trained is not None and isinstance(event.input, torch.Tensor) and event.input.grad_fn is not None:
+            (reference, graph), self.trained = self.trained, None
+            module = reference()
+            if module is not None and _is_made_of(event.input.grad_fn, graph()):
+                self.scored.add(module)
         if self.last is None or torch.is_grad_enabled():
             return
         if any(ref() is event.input for ref in self.outputs):
@@ -91,6 +121,17 @@ class MissingEval(Check):
     def _say(self, event: Event, module: nn.Module) -> None:
         layers = sorted({type(layer).__name__ for layer in mode_layers(module) if layer.training})
         self.found(201, event, model=name_of(module), fact=f"in training mode: {', '.join(layers)}")
+
+
+def _is_made_of(node: Any, graph: Any, left: int = 4) -> bool:
+    """Whether nothing but views lies between a node and that of an output."""
+    while node is not None and graph is not None and left:
+        if node.metadata.get("torchsan.output") is graph:
+            return True
+        if node_name(node) not in VIEWS:
+            return False
+        node, left = next((following for following, _ in node.next_functions if following is not None), None), left - 1
+    return False
 
 
 def _estimates(module: nn.Module) -> bool:

@@ -129,6 +129,13 @@ class NeverGetsGrad(Check):
     def __init__(self, watch: Any):
         super().__init__(watch)
         self.without: dict[int, tuple[Account, list[torch.Tensor]]] = {}
+        self.ledger.at_missed_step.append(self._missed)
+
+    def _missed(self, account: Account) -> None:
+        """A gradient that comes up while the other checks rest counts too."""
+        known = self.without.get(id(account))
+        if known is not None and known[1]:
+            self.without[id(account)] = account, [p for p in known[1] if p.grad is None]
 
     def before_optimizer_step(self, event: Event) -> None:
         if event.closure:
@@ -201,8 +208,15 @@ class NoOpStep(Check):
         super().__init__(watch)
         self.taken: dict[int, tuple[list[tuple[torch.Tensor, torch.Tensor]], bool]] = {}
         self.idle: dict[int, int] = {}
+        self.made_with_zero: dict[int, Event] = {}  # optimizers
         self.moving: set[int] = set()  # accounts whose learning rate was above zero
         self.scheduled: dict[int, tuple[int, int]] = {}  # the scheduler's last step at zero, and how many there were
+
+    def on_optimizer_create(self, event: Event) -> None:
+        self.made_with_zero.pop(id(event.subject), None)
+        if not any(_positive(group.get("lr", 1)) for group in event.subject.param_groups):
+            event.where()
+            self.made_with_zero[id(event.subject)] = event
 
     def before_optimizer_step(self, event: Event) -> None:
         account = self.ledger.account(event.subject)
@@ -250,17 +264,30 @@ class NoOpStep(Check):
             changed = any(not torch.equal(before, parameter.detach().flatten()[:64]) for parameter, before in pairs)
         self.idle[id(account)] = 0 if changed else self.idle.get(id(account), 0) + 1
         if self.idle[id(account)] >= self._IN_A_ROW and not waits:
-            groups = event.subject.param_groups
-            rates = sorted({float(group["lr"]) for group in groups if "lr" in group})
-            dtypes = sorted({str(parameter.dtype).removeprefix("torch.") for parameter, _ in pairs})
-            self.found(
-                127,
-                event,
-                optimizer=name_of(event.subject),
-                value=rates[0] if rates else "?",
-                fact=f"learning rate {', '.join(f'{rate:g}' for rate in rates)}, parameters in {', '.join(dtypes)}",
-                details={"lr": rates, "dtypes": dtypes},
-            )
+            self._say(event, [parameter for parameter, _ in pairs])
+
+    def _say(self, event: Event, parameters: list[torch.Tensor]) -> None:
+        optimizer = event.subject
+        rates = sorted({float(group["lr"]) for group in optimizer.param_groups if "lr" in group})
+        dtypes = sorted({str(parameter.dtype).removeprefix("torch.") for parameter in parameters})
+        made = self.made_with_zero.get(id(optimizer))
+        name = name_of(optimizer) or "optimizer"
+        zero = not any(rates)
+        self.found(
+            127,
+            made if zero and made is not None else event,
+            key=("zero", made.where()) if zero and made is not None else None,
+            optimizer=name,
+            call=f"{name}.step()",
+            value=rates[0] if rates else "?",
+            fact=f"learning rate {', '.join(f'{rate:g}' for rate in rates)}, parameters in {', '.join(dtypes)}",
+            related=((event, "the step that changes nothing"),) if zero and made is not None else (),
+            details={"lr": rates, "dtypes": dtypes},
+            words=None if zero else (
+                "`{call}` changes nothing: every update is too small for the dtype of the parameters, and rounded away",
+                "keep the parameters in float32 and use `torch.autocast`, or raise the learning rate",
+            ),
+        )
 
 
 def _positive(rate: Any) -> bool:

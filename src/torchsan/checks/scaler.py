@@ -19,6 +19,8 @@ def autocast_dtype(device: str) -> torch.dtype | None:
         return None
 
 
+_LOOKS = 3  # backward passes whose graphs are looked into
+_NODES = 64  # nodes of a graph to look at
 # One call that tells that no device type has autocast on, where torch has it.
 _any_autocast = getattr(torch._C, "_is_any_autocast_enabled", lambda: True)
 
@@ -27,6 +29,22 @@ def _float16(module: torch.nn.Module) -> bool:
     """Whether a forward of `module` runs in float16 by autocast."""
     parameter = next(module.parameters(), None)
     return autocast_dtype("cpu" if parameter is None else parameter.device.type) is torch.float16
+
+
+def _through_float16(loss: Any, module: torch.nn.Module) -> bool:
+    """Whether the graph of a loss goes through float16 where the model has no such parameters: autocast inside."""
+    if any(p.dtype is torch.float16 for p in module.parameters()):
+        return False
+    todo, seen = [getattr(loss, "grad_fn", None)], set()
+    while todo and len(seen) < _NODES:
+        node = todo.pop(0)
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if any(one.dtype is torch.float16 for one in getattr(node, "_input_metadata", ())):
+            return True
+        todo.extend(following for following, _ in node.next_functions)
+    return False
 
 
 class BackwardInAutocast(Check):
@@ -50,14 +68,26 @@ class Unscaled(Check):
     def __init__(self, watch: Any):
         super().__init__(watch)
         self.forward: Event | None = None
+        self.looks = _LOOKS
+        self.inside: set[int] = set()  # models that switch autocast on themselves, in forward
         self.pending: dict[int, tuple[Event, Event]] = {}
 
     def before_forward(self, event: Event) -> None:
         if event.depth == 0 and event.grad:
             self.forward = event if _any_autocast() and _float16(event.subject) else None
 
+    def before_backward(self, event: Event) -> None:
+        if self.forward is None and self.looks:
+            self.looks -= 1
+            forward = self.ledger.last_forward
+            if forward is not None and forward.subject is not None and _through_float16(event.subject, forward.subject):
+                self.inside.add(id(forward.subject))
+
     def on_backward(self, event: Event) -> None:
         forward = self.forward
+        if forward is None and self.inside:
+            last = self.ledger.last_forward
+            forward = last if last is not None and id(last.subject) in self.inside else None
         if forward is None:
             return
         if event.scale is not None or _scaled_by_hand(event.subject):
