@@ -6,6 +6,7 @@ import importlib
 import pkgutil
 from collections.abc import Callable, Iterator
 from functools import lru_cache
+from types import ModuleType
 
 from torchlint.catalogue import Rule
 from torchlint.rules import call, custom, order, trait
@@ -15,13 +16,17 @@ FORMS = {"order": order.check, "trait": trait.check, "call": call.check}
 
 
 @lru_cache(maxsize=1)
+def _modules() -> dict[int, ModuleType]:
+    """The files in `rules/custom` by number."""
+    found = (importlib.import_module(f"{custom.__name__}.{info.name}") for info in pkgutil.iter_modules(custom.__path__))
+    return {module.CODE: module for module in found}
+
+
+@lru_cache(maxsize=1)
 def matchers() -> dict[int, Callable[[View], Iterator[Report]]]:
-    """The custom matchers by number: every module in `rules/custom` has a CODE and a `check(view)`."""
-    found = {}
-    for info in pkgutil.iter_modules(custom.__path__):
-        module = importlib.import_module(f"{custom.__name__}.{info.name}")
-        found[module.CODE] = module.check
-    return found
+    """The custom matchers by number: every module in `rules/custom` has a CODE and a `check(view)`. Qualified names in its
+    CALLS become `call` events."""
+    return {code: module.check for code, module in _modules().items()}
 
 
 def judge(view: View, rules: tuple[Rule, ...]) -> Iterator[Report]:
@@ -42,4 +47,5 @@ def watched_calls(rules: tuple[Rule, ...]) -> frozenset[str]:
     for rule in rules:
         for table in rule.forms.get("call", ()):
             names |= call.names(table)
+        names |= getattr(_modules().get(rule.code), "CALLS", frozenset())
     return frozenset(names)

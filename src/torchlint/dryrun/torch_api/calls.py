@@ -92,6 +92,8 @@ class TorchCalls(Methods):
             self.emit("loader.create", made, node, sampler=sampler, dataset=made_of)
         return made
 
+        elif kind == "sampler":
+            self.emit("sampler.create", made, node)
     def made_here(self, made: Instance) -> None:
         """Notes which loops an object is made in: one that is made anew in each iteration has no past."""
         self.made_in[id(made)] = self.loops
@@ -251,8 +253,9 @@ class TorchCalls(Methods):
                 del made.traits["made"]
             return made
         if name.startswith("torch.distributed."):
-            self.emit("collective", None, node, name=last, args=args)
-            return Opaque(last, "call", self.site(node))
+            result = Opaque(last, "call", self.site(node), tags=frozenset({"work"}))
+            self.emit("collective", result, node, name=last, args=args, kwargs=kwargs)
+            return result
         if name.startswith(("torch.cuda.", "torch.backends.", "torch.random.", "torch.multiprocessing", "torch.version")):
             return Opaque(last, "call", self.site(node), tags=frozenset({"foreign"}))
         if last in ("log", "log_") and isinstance(first, Tensor) and first.traits.get("act") == "softmax":

@@ -305,7 +305,7 @@ class Methods:
         if name == "step":
             self.emit("scheduler.step", owner, node, args=[*args, *kwargs.values()])
             return NONE
-        return Opaque(name, "call")
+        return Opaque(name, "call", None, NOTHING, NOTHING, owner, frozenset({"scheduler_state"}) if name == "state_dict" else NOTHING)
 
     def scaler_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
         first = args[0] if args else None
@@ -330,7 +330,7 @@ class Methods:
         if name == "update":
             self.emit("scaler.update", owner, node)
             return NONE
-        return Opaque(name, "call")
+        return Opaque(name, "call", None, NOTHING, NOTHING, owner, frozenset({"scaler_state"}) if name == "state_dict" else NOTHING)
 
     def sampler_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
         if name == "set_epoch":
@@ -389,6 +389,8 @@ class Methods:
             kinds = {kind for kind, _ in settings}
             if len(settings) == 1 or "grad" not in kinds:
                 kind, setting = next(iter(settings))
+                if "autocast" in kinds:  # where mixed precision is asked for, it is this one
+                    kind, kinds = "autocast", {"autocast"}
                 self.contexts.append(self.Context(kind if len(kinds) == 1 else "other", self.site(node), setting if kind == "grad" else None))
                 return alts[0]
         self.contexts.append(self.Context("unknown", self.site(node), alt))
