@@ -157,6 +157,9 @@ def _facts(
             return [f"there is no class {wrong[1]} among {classes}: they count from 0 to {classes - 1}"]
     if kind in (306, 409, 410, 411) and offender is not None:
         return [f"`{offender.name}` is {str(offender.value.dtype).removeprefix('torch.')}"]
+    sizes = re.search(r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x", text)
+    if sizes and any(isinstance(one.frame.f_locals.get("self"), torch.nn.Linear) for one in way):
+        return [f"the last dimension of the input is {sizes[1]}, and the layer takes {sizes[2]}"]
     told = next((tell(match) for pattern, tell in _NUMBERS if (match := re.search(pattern, text))), None)
     return [] if told is None else [told]
 
@@ -192,7 +195,7 @@ def _channels(match: re.Match[str]) -> str:
 _NUMBERS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
     (
         r"shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)",
-        lambda m: f"the last dimension of the left one is {m[2]}, and the right one takes {m[3]}",
+        lambda m: f"the last dimension of the left one is {m[2]}, and the first of the right one is {m[3]}",
     ),
     (r"expected input\[([\d, ]+)\] to have (\d+) channels, but got (\d+)", _channels),
     (

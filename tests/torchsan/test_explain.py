@@ -46,11 +46,14 @@ x = torch.randn(8, 4)
 CASES = {
     "shape of a layer": ("model(x, 'head')", 508, [
         "in  Net.head (Linear)", "self.head.weight  float32 [2, 5] on cpu, strides (5, 1)", "h  float32 [8, 3] on cpu",
-        "made at PROGRAM:20: h = self.encoder(x)", "the last dimension of the left one is 3, and the right one takes 5",
+        "made at PROGRAM:20: h = self.encoder(x)", "the last dimension of the input is 3, and the layer takes 5",
     ]),
     "shape inside of a Sequential": ("model.encoder[2] = nn.Linear(7, 3)\nmodel(x)", 508, [
         "in  Net.encoder.2 (Linear)", "input of encoder.2  float32 [8, 8]", "made by encoder.1 (ReLU)",
         "weight of encoder.2  float32 [3, 7]",
+    ]),
+    "product": ("x @ torch.randn(5, 2)", 508, [
+        "the last dimension of the left one is 4, and the first of the right one is 5",
     ]),
     "channels": ("nn.Conv1d(4, 2, 1)(torch.randn(8, 5, 4))", 508, [
         "what  dimension 1 is the channels: the layer takes 4, the input has 5; dimension 2 of the input has 4",
