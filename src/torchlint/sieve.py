@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
-from torchlint.dryrun.torch_api.effects import INPLACE, OF_EVERY_MODULE, PURE_IF_TENSOR, PURE_TENSOR_ONLY
+from torchlint.dryrun.torch_api.effects import INPLACE, MISSPELT, OF_EVERY_MODULE, PURE_IF_TENSOR, PURE_TENSOR_ONLY
 
 # A file that has none of these words cannot make a torch event.
 MARKS = (b"torch", b"lightning", b"accelerate", b"transformers", b"timm", b"ignite", b"fastai", b"deepspeed")
@@ -41,12 +41,16 @@ def read_facts(path: str, text: str) -> FileFacts:
     for node in tree.body:
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             flush()
-            facts.functions[node.name] = unit = _function(node, indent=False)
+            unit = _function(node, indent=False)
+            _note_again(facts, node.name, unit)
+            facts.functions[node.name] = unit
             facts.body.append(node.name)
             everything.update(unit.words)
         elif isinstance(node, ast.ClassDef):
             flush()
-            facts.classes[node.name] = _class(node, everything)
+            cls = _class(node, everything)
+            _note_again(facts, node.name, cls)
+            facts.classes[node.name] = cls
             facts.body.append(node.name)
         else:
             if run and not (_simple(node) and _simple(run[-1])):
@@ -57,6 +61,13 @@ def read_facts(path: str, text: str) -> FileFacts:
         _imports(node, facts)
     facts.words = frozenset(everything)
     return facts
+
+
+def _note_again(facts: FileFacts, name: str, new: Unit | ClassFacts) -> None:
+    """Notes that a name is defined a second time: until then it stands for something else."""
+    old = facts.functions.get(name) or facts.classes.get(name)
+    if old is not None:
+        facts.again.setdefault(name, [old]).append(new)
 
 
 def split_lines(text: str) -> list[str]:
@@ -291,6 +302,8 @@ def _class(node: ast.ClassDef, everything: set[str]) -> ClassFacts:
                 unit.words |= {"!init"}
             elif item.name in OF_EVERY_MODULE:
                 unit.words |= {"!replaced"}
+            elif item.name in MISSPELT:
+                unit.words |= {"!misspelt"}
             facts.methods[item.name] = unit
         elif isinstance(item, ast.ClassDef):
             facts.classes[item.name] = _class(item, everything)

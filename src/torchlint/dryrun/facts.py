@@ -47,13 +47,15 @@ class ClassFacts:
 
 @dataclass(slots=True, eq=False)
 class FileFacts:
-    """A file. `body` holds every top-level statement in order: a Unit to run, or the name of a function or class."""
+    """A file. `body` holds every top-level statement in order: a Unit to run, or the name of a function or class, of which
+    `functions` and `classes` hold the last definition."""
 
     path: str
     lines: list[str]
     body: list[Unit | str] = field(default_factory=list)
     functions: dict[str, Unit] = field(default_factory=dict)
     classes: dict[str, ClassFacts] = field(default_factory=dict)
+    again: dict[str, list[Unit | ClassFacts]] = field(default_factory=dict)  # all definitions of what is defined more than once
     imports: dict[str, str] = field(default_factory=dict)  # local name -> qualified name, relative ones with leading dots
     stars: list[str] = field(default_factory=list)
     words: frozenset[str] = frozenset()

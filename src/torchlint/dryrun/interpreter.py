@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.dryrun.calls import Calls
 from torchlint.dryrun.expressions import Expressions
-from torchlint.dryrun.facts import FileFacts, Unit
+from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
 from torchlint.dryrun.flow import Event, Graph, Loop
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.store import Store
@@ -117,6 +117,7 @@ class Run(Expressions, Calls):
         self.made_in: dict[int, tuple] = {}  # by id of a list or an object: the loops it was made in
         self.root: Func | None = None
         self.replaced = 0  # how often a module's part gave way to another
+        self.chained = 0  # how many Sequentials are being gone through
         self.unsure = 0  # how many calls are open whose receiver may be one of several values
 
     # -- events ---------------------------------------------------------------------------------------------------
@@ -143,14 +144,20 @@ class Run(Expressions, Calls):
         something asks for what they set."""
         self.frame = Frame(facts)
         self.frame.base = self.store
-        wanted: list[Unit] = []
+        wanted: list[Unit | str] = []
         mentioned: set[str] = set()
         for item in reversed(facts.body):
-            if not isinstance(item, str) and (item.binds & mentioned or matters(item)):
+            if isinstance(item, str):
+                wanted[:0] = [item] if item in facts.again else []
+            elif (item.binds & mentioned or matters(item)):
                 wanted.insert(0, item)
                 _mention(item.words, facts, mentioned)
         self.ran.update(map(id, wanted))
+        definitions = {name: iter(found) for name, found in facts.again.items()}
         for item in wanted:
+            if isinstance(item, str):
+                self.store.set(facts, item, self.defined(item, facts, next(definitions[item])))
+                continue
             parsed = self.world.parse(facts, item)
             if parsed is None:
                 continue
@@ -159,6 +166,10 @@ class Run(Expressions, Calls):
             if self.graph.dead:
                 break
         self.frame = None
+
+    def defined(self, name: str, facts: FileFacts, definition: Unit | ClassFacts) -> Value:
+        """The function or class that a definition makes."""
+        return Func(name, facts, definition) if isinstance(definition, Unit) else self.class_of(facts, definition)
 
     def run_block(self, statements) -> None:
         for statement in statements:

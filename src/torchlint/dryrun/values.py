@@ -76,7 +76,7 @@ class Tensor(Opaque):
 
     `traits` maps a trait's name to the value it has and, under the same key in `sites`, the place that gave it. Traits in
     use: act (softmax, log_softmax, sigmoid, relu ...), graph (True/False), leaf, device, layout, made, dim0 (zero-dim),
-    rank (how many dimensions it has at least), out_of (the call of a model that gave it).
+    rank (how many dimensions it has at least), shape (its sizes), out_of (the call of a model that gave it).
     """
 
     __slots__ = ("sites", "traits")
@@ -92,6 +92,7 @@ class Tensor(Opaque):
                      dict(self.sites))
         new.traits.pop("param", None)  # whatever is computed from a Parameter is none
         new.traits.pop("rank", None)
+        new.traits.pop("shape", None)
         for key, value in traits.items():
             if value is None:
                 new.traits.pop(key, None)

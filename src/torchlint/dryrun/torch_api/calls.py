@@ -12,6 +12,7 @@ from torchlint.dryrun.store import Items
 from torchlint.dryrun.torch_api import effects
 from torchlint.dryrun.torch_api.methods import Methods, reduced
 from torchlint.dryrun.torch_api.names import kind_of
+from torchlint.dryrun.torch_api.shaped import Shaped
 from torchlint.dryrun.values import (
     FALSE,
     NONE,
@@ -38,8 +39,12 @@ from torchlint.dryrun.values import (
 FUNCTIONAL = "torch.nn.functional."
 
 
-class TorchCalls(Methods):
+class TorchCalls(Shaped, Methods):
     """The part of a run that knows torch's functions and classes."""
+
+    def tensor_method(self, owner: Tensor, name: str, args, kwargs, node) -> Value:
+        """A method of a tensor, and what it makes of the sizes."""
+        return self.method_shape(name, owner, args, kwargs, super().tensor_method(owner, name, args, kwargs, node), node)
 
     # -- functions and constructors ---------------------------------------------------------------------------------
 
@@ -55,7 +60,7 @@ class TorchCalls(Methods):
             return special(self, name, args, kwargs, node)
         last = name.rsplit(".", 1)[-1]
         if name.startswith("torch."):
-            return self.torch_function(name, last, args, kwargs, node)
+            return self.function_shape(name, last, args, kwargs, self.torch_function(name, last, args, kwargs, node), node)
         if name.startswith(("numpy.", "random.", "math.", "os.", "time.", "logging.", "json.", "sys.")):
             for value in args:
                 self.emit("readout", value, node, name=name)
@@ -75,6 +80,7 @@ class TorchCalls(Methods):
         if kind in ("module", "wrapper", "loss"):
             self.store.set(made, self.MODE, FALSE if ref.name.endswith("from_pretrained") else TRUE)
             self.emit_module(made, node)
+            self.check_heads(made, node)
             self.fill_container(made, args)
             for value in [*args, *kwargs.values()]:
                 for alt in real(value):
@@ -86,14 +92,14 @@ class TorchCalls(Methods):
             self.created_optimizer(made, node)
         elif kind == "scheduler":
             self.emit("scheduler.create", made, node, optimizer=made.arg(0, "optimizer"))
+        elif kind == "sampler":
+            self.emit("sampler.create", made, node)
         elif kind == "loader":
             sampler = made.arg(4, "sampler")
             made_of = made.arg(0, "dataset")
             self.emit("loader.create", made, node, sampler=sampler, dataset=made_of)
         return made
 
-        elif kind == "sampler":
-            self.emit("sampler.create", made, node)
     def made_here(self, made: Instance) -> None:
         """Notes which loops an object is made in: one that is made anew in each iteration has no past."""
         self.made_in[id(made)] = self.loops
@@ -131,6 +137,8 @@ class TorchCalls(Methods):
             return
         for item in self.known_items(made):
             self.adopt(made, item)
+        if name == "torch.nn.Sequential" and items is not None and not items.open:
+            self.check_chain(made, items.known, made.site.node if made.site is not None else None)
         for arg in args:
             for alt in real(arg):
                 self.escaped.add(id(alt))  # a list given to a container of torch is registered there
@@ -298,6 +306,7 @@ class TorchCalls(Methods):
         traits = {}
         if cut:
             traits["graph"] = False
+            traits["cut_of"] = tensors[0] if tensors else None
             flows, parts = NOTHING, NOTHING
         elif any(isinstance(t, Tensor) and t.traits.get("graph") for t in tensors):
             traits["graph"] = True
@@ -367,6 +376,8 @@ class TorchCalls(Methods):
             traits["sizes"] = tuple(self.items_of(args[0]) or args) if args else ()
         if last == "tensor" and args and isinstance(args[0], Const) or last == "scalar_tensor":
             traits["dim0"] = True
+        if args and last in ("tensor", "as_tensor", "from_numpy", "FloatTensor", "Tensor"):
+            traits["made_of"] = self.known_items(args[0]) if isinstance(args[0], Seq) else (args[0],)
         if last in ("zeros", "ones", "empty", "rand", "randn") and len(args) == 1 and self.items_of(args[0]) == ():
             traits["dim0"] = True
         if last == "tensor" and args and not isinstance(args[0], (Const, Seq)):
@@ -470,7 +481,8 @@ class TorchCalls(Methods):
                 return self.out_of(self.came_from(result, flows), event)
             if "torch.nn.Sequential" not in module.cls.externals():
                 return Opaque("output", "call", self.site(node), flows, parts, module)
-        return self.out_of(self.layer_output(module, args, node, flows, parts, grad), event)
+        made = self.layer_output(module, args, node, flows, parts, grad)
+        return self.out_of(self.layer_shape(module, args[0] if args else None, made, node), event)
 
     def out_of(self, value: Value, event) -> Value:
         """Notes on a model's output which call gave it; what moves it takes the note away."""
@@ -496,8 +508,10 @@ class TorchCalls(Methods):
             items = self.store.get(module, "[]")
             value: Value = first if first is not None else Opaque("", "call")
             if items is not None and (items.known and not items.open):
+                self.chained += 1
                 for item in items.known:
                     value = self.each(real(item), lambda alt, v=value: self.call_value(alt, [v], {}, node))
+                self.chained -= 1
                 return self.came_from(value, flows)
             return Tensor("", "op", self.site(node), flows, parts, module, {"graph": True} if grad else {})
         act = effects.LAYER_ACTIVATIONS.get(name)
@@ -615,7 +629,7 @@ def _likeness(value: Value):
     if isinstance(value, Const):
         return repr(value.value) if isinstance(value.value, (bool, str, type(None))) else "number"
     if isinstance(value, Tensor):
-        return [value.traits.get(name) for name in ("act", "graph", "device", "layout")]
+        return [value.traits.get(name) for name in ("act", "graph", "device", "layout", "shape")]
     return "" if isinstance(value, Opaque) else id(value)
 
 

@@ -71,6 +71,14 @@ OF_EVERY_MODULE = frozenset(
     zero_grad requires_grad_ to cuda cpu forward""".split()
 )
 
+# Names that were meant to be those of Python's protocol.
+MISSPELT = {
+    "__get_item__": "__getitem__", "__getitem": "__getitem__", "_getitem__": "__getitem__", "_getitem_": "__getitem__",
+    "__getItem__": "__getitem__", "__get__item__": "__getitem__", "__item__": "__getitem__", "getitem": "__getitem__",
+    "__lenght__": "__len__", "__length__": "__len__", "__len": "__len__", "_len__": "__len__", "_len_": "__len__",
+    "__Len__": "__len__", "__size__": "__len__",
+}
+
 LOSS_FUNCTIONS = frozenset(
     """cross_entropy nll_loss binary_cross_entropy binary_cross_entropy_with_logits mse_loss l1_loss smooth_l1_loss huber_loss
     kl_div cosine_embedding_loss margin_ranking_loss triplet_margin_loss hinge_embedding_loss multi_margin_loss

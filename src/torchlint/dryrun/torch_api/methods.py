@@ -664,6 +664,9 @@ class Methods:
                 made.sites["layout"] = self.site(node)
                 return made
             return Opaque(name, "call", self.site(node), flows, parts, owner)
+        if name == "view" and len(args) > 1 and any(isinstance(number(arg), int) for arg in args):
+            made = Tensor("", "op", self.site(node), flows, parts, owner)  # ndarray.view takes no sizes
+            return self.method_shape(name, made, args, kwargs, Tensor("", "op", self.site(node), flows, parts, owner, {"rank": len(args)}), node)
         if name in effects.PURE_TENSOR_ONLY or name in effects.KEEPS:
             if name in ("unsqueeze", "permute", "contiguous", "expand_as", "view_as", "masked_fill", "type_as"):
                 return Tensor("", "op", self.site(node), flows, parts, owner)

@@ -1,0 +1,292 @@
+"""Carries the sizes of tensors through a run: what layers, functions and methods of torch make of them.
+
+Sizes live in the trait `shape` of a tensor; an event "shape" says where two of them cannot go together.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import libcst as cst
+
+from torchlint.dryrun.torch_api import shapes
+from torchlint.dryrun.torch_api.shapes import ANY, Clash, Shape, Size
+from torchlint.dryrun.values import Const, Instance, Opaque, Ref, Seq, Tensor, Union, Value, boolean, number, real
+
+_LAYER = re.compile(r"torch\.nn\.(?P<kind>Conv|ConvTranspose|BatchNorm|MaxPool|AvgPool|AdaptiveAvgPool|AdaptiveMaxPool)(?P<n>[123])d$")
+_KEEPS = re.compile(
+    r"torch\.nn\.(?:(?:Feature)?(?:Alpha)?Dropout[123]?d?|Identity|(?:Log)?Softmax(?:2d|in)?|(?:Leaky|P|R)?ReLU6?|GELU|[SC]?ELU|SiLU|Mish"
+    r"|Tanh(?:shrink)?|Hard\w+|(?:Log)?Sigmoid|Soft\w+|Threshold|InstanceNorm[123]d|SyncBatchNorm|LocalResponseNorm)$"
+)
+_SAME = frozenset(
+    """relu relu_ relu6 gelu elu selu celu silu mish tanh tanh_ sigmoid sigmoid_ softmax log_softmax softplus leaky_relu leaky_relu_ hardtanh
+    hardswish hardsigmoid logsigmoid dropout dropout1d dropout2d dropout3d alpha_dropout feature_alpha_dropout abs exp log log1p sqrt
+    rsqrt sin cos neg square clamp clamp_ clip round floor ceil sign clone contiguous to cuda cpu float double half bfloat16 long int
+    bool detach detach_ data requires_grad_ type pin_memory nan_to_num cumsum masked_fill normalize instance_norm""".split()
+)
+_REDUCES = frozenset({"sum", "mean", "prod", "std", "var", "logsumexp", "amax", "amin", "argmax", "argmin", "norm", "all", "any"})
+_MADE = frozenset({"zeros", "ones", "empty", "rand", "randn"})
+_ELEMENTWISE = frozenset({"Add", "Subtract", "Multiply", "Divide"})
+
+
+class Shaped:
+    """The part of a run that knows sizes. See `interpreter.Run` for the state it works on."""
+
+    def shape_of(self, value: Value | None) -> Shape:
+        """What is known of the sizes of a value."""
+        return value.traits.get("shape", ANY) if isinstance(value, Tensor) else ANY
+
+    def with_shape(self, value: Value, shape: Shape, site) -> Value:
+        """Notes the sizes of a tensor that was just made; `site` is what gave it its last ones."""
+        if isinstance(value, Tensor) and shape != ANY:
+            value.traits["shape"] = shape
+            if site is not None:
+                value.sites["shape"] = site
+        return value
+
+    def clash(self, clash: Clash | None, given: Value | None, node, module: Instance | None = None, operation: str = "") -> None:
+        """Tells that sizes do not fit, if they do so for certain."""
+        if clash is None or self.unsure:
+            return
+        source = given.sites.get("shape") if isinstance(given, Tensor) else None
+        self.emit("shape", module, node, clash=clash, source=source, shape=self.shape_of(given), operation=operation, chained=self.chained)
+
+    def numbers(self, value: Value | None) -> list[Size] | None:
+        """The sizes that an argument gives: numbers, or a tuple or list of them; None where it is neither."""
+        if isinstance(value, (Const, Opaque)) and not isinstance(value, Tensor):
+            return [self.whole(value)]
+        items = self.items_of(value) if isinstance(value, Seq) else None
+        return None if items is None else [self.whole(item) for item in items]
+
+    def whole(self, value: Value | None) -> int | None:
+        found = number(value)
+        return found if isinstance(found, int) else None
+
+    def listed(self, args: Sequence[Value]) -> list[Size] | None:
+        """Sizes given one by one, or as one tuple."""
+        if len(args) == 1:
+            return self.numbers(args[0])
+        return [self.whole(arg) for arg in args] if args else None
+
+    def window(self, value: Value | None, n: int, default: int) -> list[Size]:
+        """A kernel size, stride or padding for n dimensions."""
+        if value is None:
+            return [default] * n
+        found = self.numbers(value)
+        if found is None or len(found) not in (1, n):
+            return [None] * n
+        return found * n if len(found) == 1 else found
+
+    # -- layers -----------------------------------------------------------------------------------------------------------
+
+    def layer_shape(self, module: Instance, given: Value | None, result: Value, node) -> Value:
+        """The output of a layer of torch."""
+        if not isinstance(module.cls, Ref) or not module.type.startswith("torch.nn.") or isinstance(given, Union) and len(real(given)) > 1:
+            return result
+        shape, clash = self.through(module, self.shape_of(given))
+        self.clash(clash, given, node, module)
+        keeps = shape == self.shape_of(given)
+        return self.with_shape(result, shape, given.sites.get("shape") if keeps and isinstance(given, Tensor) else module.site)
+
+    def through(self, module: Instance, shape: Shape) -> tuple[Shape, Clash | None]:
+        """What a layer of torch makes of a shape, and why it cannot."""
+        name = module.type
+        if "**" in module.kwargs or "*" in module.kwargs:
+            return ANY, None
+        get = module.arg
+        if name == "torch.nn.Linear":
+            return shapes.linear(shape, self.whole(get(0, "in_features")), self.whole(get(1, "out_features")))
+        if name == "torch.nn.Embedding":
+            return Shape((*shape.dims, self.whole(get(1, "embedding_dim"))), shape.open), None
+        if name == "torch.nn.LayerNorm":
+            return shape, shapes.layer_norm(shape, self.numbers(get(0, "normalized_shape")) or ())
+        if name == "torch.nn.GroupNorm":
+            channels = self.whole(get(1, "num_channels"))
+            wrong = shape.rank is not None and shape.rank > 1 and shapes.differ(shape.dims[1], channels)
+            return shape, Clash("channels", str(channels), shapes.told(shape.dims[1]), "other") if wrong else None
+        if name in ("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN", "torch.nn.LSTMCell", "torch.nn.GRUCell", "torch.nn.RNNCell"):
+            inside = self.whole(get(0, "input_size"))
+            return ANY, shapes.linear(shape, inside, None)[1]
+        if name in ("torch.nn.TransformerEncoderLayer", "torch.nn.TransformerDecoderLayer", "torch.nn.MultiheadAttention"):
+            width = self.whole(get(0, "embed_dim" if name.endswith("Attention") else "d_model"))
+            return shapes.linear(shape, width, width)
+        if name == "torch.nn.Flatten":
+            start, end = get(0, "start_dim"), get(1, "end_dim")
+            return shapes.flattened(shape, 1 if start is None else self.whole(start), -1 if end is None else self.whole(end)), None
+        if _KEEPS.match(name):
+            return shape, None
+        match = _LAYER.match(name)
+        return self.spatial(module, match["kind"], int(match["n"]), shape) if match else (ANY, None)
+
+    def spatial(self, module: Instance, kind: str, n: int, shape: Shape) -> tuple[Shape, Clash | None]:
+        """Convolutions, pooling and batch norm over n dimensions."""
+        get = module.arg
+        if kind == "BatchNorm":
+            return shape, shapes.normalized(shape, n, self.whole(get(0, "num_features")))
+        before = shape.tail(n)
+        if kind.startswith("Adaptive"):
+            wanted = self.window(get(0, "output_size"), n, 0)
+            after = [None if size is None else size for size in wanted]
+            return self.pooled(shape, n, after), None
+        if kind.endswith("Pool"):
+            kernel = self.window(get(0, "kernel_size"), n, 0)
+            stride = self.window(get(1, "stride"), n, 0) if get(1, "stride") is not None else kernel
+            padding = self.window(get(2, "padding"), n, 0)
+            dilation = self.window(get(3, "dilation"), n, 1) if kind == "MaxPool" else [1] * n
+            ceil = get(5 if kind == "MaxPool" else 3, "ceil_mode") is not None
+            after = [shapes.slid(*sizes, ceil=ceil) for sizes in zip(before, kernel, stride, padding, dilation)]
+            return self.pooled(shape, n, after), None
+        kernel, stride = self.window(get(2, "kernel_size"), n, 0), self.window(get(3, "stride"), n, 1)
+        given = get(4, "padding")
+        dilation = self.window(get(8 if kind == "ConvTranspose" else 5, "dilation"), n, 1)
+        if kind == "ConvTranspose":
+            padding, extra = self.window(given, n, 0), self.window(get(5, "output_padding"), n, 0)
+            after = [shapes.widened(*sizes) for sizes in zip(before, kernel, stride, padding, extra, dilation)]
+        elif isinstance(given, Const) and given.value == "same":
+            after = list(before)
+        else:
+            padding = [0] * n if isinstance(given, Const) and given.value == "valid" else self.window(given, n, 0)
+            after = [shapes.slid(*sizes) for sizes in zip(before, kernel, stride, padding, dilation)]
+        return shapes.convolution(shape, self.whole(get(0, "in_channels")), self.whole(get(1, "out_channels")), after)
+
+    def pooled(self, shape: Shape, n: int, after: Sequence[Size]) -> Shape:
+        if not shape.open and len(shape.dims) <= n:
+            return ANY
+        return Shape((*shape.dims[: max(len(shape.dims) - n, 0)], *after), shape.open)
+
+    def check_chain(self, made: Instance, items: Sequence[Value], node) -> None:
+        """The layers of a Sequential, one after the other, whatever goes in."""
+        shape, source = ANY, None
+        for item in items:
+            if not isinstance(item, Instance) or not isinstance(item.cls, Ref):
+                shape, source = ANY, None
+                continue
+            before = Tensor("", "op", None, traits={"shape": shape}, sites={} if source is None else {"shape": source})
+            after, clash = self.through(item, shape)
+            if clash is not None:
+                self.chained += 1
+                self.clash(clash, before, node, item)
+                self.chained -= 1
+            if after != shape:
+                source = item.site
+            shape = after
+
+    def check_heads(self, made: Instance, node) -> None:
+        """Attention splits its width among the heads."""
+        names = {"torch.nn.MultiheadAttention": "embed_dim", "torch.nn.Transformer": "d_model"}
+        name = names.get(made.type, "d_model")
+        if made.type not in names and not made.type.startswith("torch.nn.Transformer") or {"*", "**"} & made.kwargs.keys():
+            return
+        heads_name = "num_heads" if name == "embed_dim" else "nhead"
+        width, heads = self.whole(made.arg(0, name)), self.whole(made.arg(1, heads_name))
+        if made.type == "torch.nn.Transformer":
+            width, heads = 512 if made.arg(0, name) is None else width, 8 if made.arg(1, heads_name) is None else heads
+        if width and heads and width % heads:
+            self.emit("heads", made, node, width=width, heads=heads, width_name=name, heads_name=heads_name)
+
+    # -- functions and methods --------------------------------------------------------------------------------------------
+
+    def function_shape(self, name: str, last: str, args, kwargs, result: Value, node) -> Value:
+        """The result of a function of torch."""
+        if not isinstance(result, Tensor) or "shape" in result.traits:
+            return result
+        site = self.site(node)
+        first = args[0] if args else kwargs.get("input", kwargs.get("tensors"))
+        if last in _MADE or last in ("full", "randint"):
+            return self.with_shape(result, self.made_shape(last, args, kwargs), site)
+        if last in ("cat", "concat", "concatenate"):
+            items = self.items_of(first) if isinstance(first, Seq) else None
+            dim = kwargs.get("dim", args[1] if len(args) > 1 else Const(0))
+            if items and all(isinstance(item, Tensor) for item in items):
+                shape, clash = shapes.joined([self.shape_of(item) for item in items], self.whole(dim))
+                self.clash(clash, items[-1], node, operation="torch.cat")
+                return self.with_shape(result, shape, site)
+            return result
+        if last in ("matmul", "mm", "bmm") and len(args) > 1:
+            return self.product_shape(args[0], args[1], result, node, last)
+        if isinstance(first, Tensor) and (name.startswith("torch.nn.functional.") or name.count(".") == 1):
+            return self.method_shape(last, first, args[1:], kwargs, result, node)
+        return result
+
+    def made_shape(self, last: str, args, kwargs) -> Shape:
+        at = {"full": slice(0, 1), "randint": slice(2, 3) if len(args) > 2 else slice(1, 2)}.get(last, slice(None))
+        given = list(args[at]) or ([kwargs["size"]] if "size" in kwargs else [])
+        if "*" in kwargs:
+            return ANY
+        if last in ("full", "randint") and (not given or not isinstance(given[0], Seq)):
+            return ANY
+        sizes = self.listed(given)
+        if sizes is None or len(given) == 1 and not isinstance(given[0], (Seq, Const)):
+            return ANY
+        return Shape(tuple(sizes), False)
+
+    def product_shape(self, left: Value, right: Value, result: Value, node, name: str) -> Value:
+        shape, clash = shapes.multiplied(self.shape_of(left), self.shape_of(right))
+        self.clash(clash, left, node, operation=name)
+        return self.with_shape(result, shape, self.site(node))
+
+    def method_shape(self, name: str, owner: Tensor, args, kwargs, result: Value, node) -> Value:
+        """The result of a method of a tensor (or of the function of the same name)."""
+        if result is owner or not isinstance(result, Tensor) or "shape" in result.traits:
+            return result
+        shape, site = self.shape_of(owner), self.site(node)
+        if name in _SAME:
+            return self.with_shape(result, shape, owner.sites.get("shape"))
+        if name in ("view", "reshape"):
+            sizes = self.listed(args) if not kwargs else None
+            if sizes is None or len(args) == 1 and isinstance(args[0], Opaque):
+                return result
+            made, clash = shapes.viewed(shape, sizes)
+            if len(args) == 2 and sizes[1] == -1 and self.counts_first(args[0], node):
+                made = shapes.flattened(shape, 1, -1)
+            self.clash(clash, owner, node, operation=name)
+            return self.with_shape(result, made, site)
+        if name == "flatten":
+            start = kwargs.get("start_dim", args[0] if args else Const(0))
+            end = kwargs.get("end_dim", args[1] if len(args) > 1 else Const(-1))
+            return self.with_shape(result, shapes.flattened(shape, self.whole(start), self.whole(end)), site)
+        if name == "permute":
+            order = self.listed(args)
+            return self.with_shape(result, shapes.permuted(shape, order), site) if order and not kwargs else result
+        if name in ("transpose", "swapaxes", "swapdims") and len(args) == 2:
+            return self.with_shape(result, shapes.transposed(shape, self.whole(args[0]), self.whole(args[1])), site)
+        if name == "t":
+            return self.with_shape(result, shapes.transposed(shape, -1, -2) if shape.rank == 2 else ANY, site)
+        if name == "unsqueeze":
+            index = args[0] if args else kwargs.get("dim")
+            return self.with_shape(result, shapes.inserted(shape, self.whole(index)), site)
+        if name in _REDUCES:
+            dim = kwargs.get("dim", args[0] if args and name != "norm" else None)
+            keep = boolean(kwargs.get("keepdim")) if "keepdim" in kwargs else False
+            sizes = self.numbers(dim) if dim is not None and keep is not None and len(args) < 2 else None
+            if sizes:
+                return self.with_shape(result, shapes.reduced(shape, sizes, bool(keep)), site)
+        if name == "matmul" and args:
+            return self.product_shape(owner, args[0], result, node, name)
+        return result
+
+    def counts_first(self, value: Value, node) -> bool:
+        """Whether the first size given to x.view is x.size(0) or x.shape[0], as it is written."""
+        if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or not node.args:
+            return False
+        text = self.parsed.text
+        owner = text(node.func.value)
+        return text(node.args[0].value).replace(" ", "") in (f"{owner}.size(0)", f"{owner}.shape[0]", f"len({owner})")
+
+    def arithmetic_shape(self, operator: str, left: Value, right: Value, result: Value, node) -> Value:
+        """The result of left + right and its like."""
+        if not isinstance(result, Tensor):
+            return result
+        if operator == "MatrixMultiply":
+            return self.product_shape(left, right, result, node, "@")
+        if operator in _ELEMENTWISE:
+            sides = [side for side in (left, right) if isinstance(side, Tensor)]
+            if len(sides) == 2:
+                shape, clash = shapes.broadcast(self.shape_of(left), self.shape_of(right))
+                self.clash(clash, right, node, operation=operator)
+                return self.with_shape(result, shape, self.site(node))
+            other = right if sides and sides[0] is left else left
+            if sides and isinstance(other, Const):
+                return self.with_shape(result, self.shape_of(sides[0]), sides[0].sites.get("shape"))
+        return result

@@ -1,0 +1,53 @@
+"""508: sizes that cannot follow one another."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.flow import Event
+from torchlint.rules.base import Report, View
+
+CODE = 508
+# Conditions on what is given: which branch is taken may depend on its size.
+_ASKS = re.compile(r"\b(?:isinstance|n?dim|size|shape|len|rank|type|numel|hasattr)\b")
+_SIGNS = {"Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/"}
+
+
+def check(view: View) -> Iterator[Report]:
+    """A layer whose input has another size than it was made for, or an operation whose operands do not fit."""
+    told = set()
+    for event in view.of("shape"):
+        made = event.subject.site if event.subject is not None else None
+        # In a Sequential the layer itself is the place to look at: the call is one of the whole.
+        site = made if event.chained and made is not None else event.site
+        if site is None or id(site.node) in told or any(_ASKS.search(guard.text()) for guard, _ in event.guards):
+            continue
+        told.add(id(site.node))
+        related = []
+        if event.source is not None and event.source.node is not site.node:
+            related.append((event.source, f"its input is made here: {event.shape.text()}"))
+        if made is not None and made.node is not site.node:
+            related.append((made, "the layer is made here"))
+        if event.calls and site is event.site:
+            related.append((event.calls[-1], "called from here"))
+        yield Report(CODE, site, {"problem": _problem(view, event, site)}, related)
+
+
+def _problem(view: View, event: Event, site) -> str:
+    clash = event.clash
+    if event.subject is not None:
+        layer = view.call_text(site)
+        if site is event.site and isinstance(site.node, cst.Call):
+            layer = site.parsed.text(site.node.func)
+        return f"`{layer}` takes {clash.needed} {clash.what}, but its input has {clash.given}"
+    text = view.call_text(event.site)
+    if event.operation in ("view", "reshape"):
+        return f"`{text}` needs {clash.needed} {clash.what}, but there are {clash.given}"
+    if event.operation == "torch.cat":
+        return f"`{text}` joins tensors that differ elsewhere: {clash.needed} and {clash.given} {clash.what}"
+    if event.operation in _SIGNS:
+        return f"`{text}` meets {clash.needed} with {clash.given} {clash.what}, which do not broadcast"
+    return f"`{text}` needs {clash.needed} {clash.what} on the left, but there are {clash.given}"
