@@ -1,0 +1,99 @@
+"""What rules about data loaders ask: the options a loader was given, the dataset it reads, what the dataset's methods do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.facts import Unit
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.source_text import Parsed
+from torchlint.dryrun.values import Class, Const, Func, Instance, Value, alternatives, number, real
+from torchlint.rules.base import View
+
+_PLACES = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last",
+           "timeout", "worker_init_fn", "multiprocessing_context")
+ITERABLE = "torch.utils.data.IterableDataset"
+MAP_STYLE = "torch.utils.data.Dataset"
+
+
+def created(view: View) -> Iterator[tuple[Event, Instance]]:
+    """The loaders of torch that a run makes, with all their options known by name."""
+    for event in view.of("loader.create"):
+        loader = event.subject
+        if isinstance(loader, Instance) and not loader.kwargs.keys() & {"*", "**"}:
+            yield event, loader
+
+
+def option(loader: Instance, name: str) -> Value | None:
+    """What a loader was given for an option; None where the default holds."""
+    value = loader.arg(_PLACES.index(name), name) if name in _PLACES else loader.kwargs.get(name)
+    return None if isinstance(value, Const) and value.value is None else value
+
+
+def workers(loader: Instance) -> int | None:
+    """How many worker processes a loader starts; None where that is not known."""
+    value = option(loader, "num_workers")
+    if value is None:
+        return 0
+    counts = {number(alt) for alt in alternatives(value)}
+    return int(counts.pop()) if len(counts) == 1 and None not in counts else None
+
+
+def true(value: Value | None) -> bool:
+    """Whether an option is on for certain."""
+    return isinstance(value, Const) and bool(value.value)
+
+
+def given(value: Value | None) -> bool:
+    """Whether an object was given for certain, on every path."""
+    return value is not None and all(isinstance(alt, Instance) for alt in alternatives(value))
+
+
+def dataset_of(loader: Instance) -> Instance | None:
+    """The dataset of a loader, where it is one of a class of the project."""
+    alts = real(option(loader, "dataset"))
+    alt = alts[0] if len(alts) == 1 else None
+    return alt if isinstance(alt, Instance) and isinstance(alt.cls, Class) else None
+
+
+def style(dataset: Instance) -> str:
+    """"map" or "iterable" for a dataset whose bases are all known, or ""."""
+    bases = {name for name in dataset.cls.externals() if not name.startswith(("typing.", "abc.", "builtins."))}
+    return "map" if bases == {MAP_STYLE} else "iterable" if ITERABLE in bases and bases <= {ITERABLE, MAP_STYLE} else ""
+
+
+def methods_within(cls: Class, name: str) -> list[Unit]:
+    """A method of a class and the methods of the class that it mentions, and so on."""
+    found: dict[int, Unit] = {}
+    todo = [name]
+    seen: set[str] = set()
+    while todo:
+        key = todo.pop()
+        have = cls.method(key) if key not in seen else None
+        seen.add(key)
+        if have is not None:
+            found[id(have[1])] = have[1]
+            todo.extend(have[1].words)
+    return list(found.values())
+
+
+def body_of(view: View, cls: Class, name: str) -> tuple[cst.FunctionDef, Parsed] | tuple[None, None]:
+    """The definition of a method and the tree it stands in."""
+    have = cls.method(name)
+    if have is None:
+        return None, None
+    return view.run.definition(Func(name, have[0].facts, have[1], have[0]))
+
+
+def calls_always_made(body: cst.BaseSuite) -> Iterator[cst.Call]:
+    """The calls in a body that no condition stands around."""
+    todo: list[cst.CSTNode] = list(body.body)
+    while todo:
+        node = todo.pop(0)
+        if isinstance(node, (cst.If, cst.IfExp, cst.FunctionDef, cst.Lambda, cst.Try)):
+            continue
+        if isinstance(node, cst.Call):
+            yield node
+        todo.extend(node.children)
