@@ -391,3 +391,41 @@ class Net:
         return x.softmax(1)
 """
     assert found(code) == marked(code)
+
+
+def test_a_class_that_is_defined_again_holds_from_there_on():
+    text = """import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        return F.softmax(x, dim=1)
+
+
+net = Net()
+for x, y in loader:
+    F.cross_entropy(net(x), y).backward()  # <- 301
+
+
+class Net(nn.Module):
+    def forward(self, x):
+        return x
+
+
+def net_loss(x):
+    return F.softmax(x, dim=1)
+
+
+net = Net()
+F.cross_entropy(net(x), y)
+
+
+def net_loss(x):
+    return x
+
+
+F.cross_entropy(net_loss(x), y)
+"""
+    assert found(text) == marked(text)

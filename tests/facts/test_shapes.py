@@ -1,0 +1,118 @@
+"""What torchlint takes for the size of a result is what torch gives: layer by layer, operation by operation."""
+
+import pytest
+import torch
+from torch import nn
+
+from torchlint.dryrun.roots import runs_of
+from torchlint.dryrun.torch_api.shapes import Shape
+from torchlint.dryrun.values import Tensor
+from torchlint.dryrun.world import World
+
+LAYERS = [
+    ("nn.Linear(6, 3)", (4, 6)),
+    ("nn.Linear(6, 3)", (2, 4, 6)),
+    ("nn.Conv1d(3, 5, 3, stride=2, padding=1)", (2, 3, 11)),
+    ("nn.Conv2d(3, 5, 3)", (2, 3, 9, 8)),
+    ("nn.Conv2d(3, 5, (3, 2), stride=(2, 1), padding=(1, 0), dilation=2)", (2, 3, 9, 8)),
+    ("nn.Conv2d(3, 5, 3, padding='same')", (2, 3, 9, 8)),
+    ("nn.Conv2d(3, 5, 3, padding='valid')", (3, 9, 8)),
+    ("nn.Conv3d(2, 4, 2)", (1, 2, 5, 6, 7)),
+    ("nn.ConvTranspose2d(3, 5, 4, 2, 1)", (2, 3, 9, 8)),
+    ("nn.ConvTranspose2d(3, 5, 3, stride=2, padding=1, output_padding=1, dilation=2)", (2, 3, 9, 8)),
+    ("nn.MaxPool2d(2)", (2, 3, 9, 8)),
+    ("nn.MaxPool2d(3, stride=2, padding=1, dilation=1)", (2, 3, 9, 8)),
+    ("nn.AvgPool1d(3, 2)", (2, 3, 9)),
+    ("nn.AdaptiveAvgPool2d(1)", (2, 3, 9, 8)),
+    ("nn.AdaptiveMaxPool2d((2, 3))", (2, 3, 9, 8)),
+    ("nn.BatchNorm2d(3)", (2, 3, 9, 8)),
+    ("nn.LayerNorm((3, 4))", (2, 3, 4)),
+    ("nn.GroupNorm(2, 4)", (2, 4, 5)),
+    ("nn.Flatten()", (2, 3, 4)),
+    ("nn.Flatten(0, 1)", (2, 3, 4)),
+    ("nn.GELU()", (2, 3)),
+    ("nn.TransformerEncoderLayer(6, 2)", (5, 2, 6)),
+]
+OPERATIONS = [
+    ("x.view(-1, 6)", (4, 3, 2)),
+    ("x.view(x.size(0), -1)", (4, 3, 2)),
+    ("x.reshape(2, 12)", (4, 3, 2)),
+    ("x.flatten(1)", (4, 3, 2)),
+    ("torch.flatten(x, 1)", (4, 3, 2)),
+    ("x.permute(2, 0, 1)", (4, 3, 2)),
+    ("x.transpose(-1, -2)", (4, 3, 2)),
+    ("x.transpose(0, 2)", (4, 3, 2)),
+    ("x.t()", (4, 3)),
+    ("x.unsqueeze(1)", (4, 3)),
+    ("x.unsqueeze(-1)", (4, 3)),
+    ("x.mean(dim=(-1, -2))", (4, 3, 2)),
+    ("x.sum(1, keepdim=True)", (4, 3)),
+    ("x.sum(-1)", (4, 3)),
+    ("torch.cat([x, torch.zeros(4, 5)], dim=1)", (4, 3)),
+    ("torch.cat((x, x), -2)", (4, 3)),
+    ("x @ torch.ones(3, 7)", (4, 3)),
+    ("torch.matmul(x, torch.ones(3, 7))", (4, 3)),
+    ("x + torch.ones(3)", (4, 3)),
+    ("x * torch.ones(4, 1)", (4, 3)),
+    ("torch.relu(x) * 2 - 1", (4, 3)),
+]
+CLASHES = [
+    "nn.Linear(5, 2)(torch.randn(4, 6))",
+    "nn.Conv2d(3, 4, 3)(torch.randn(2, 5, 8, 8))",
+    "nn.Conv2d(3, 4, 3)(torch.randn(3, 8))",
+    "nn.BatchNorm1d(3)(torch.randn(4, 6))",
+    "nn.BatchNorm2d(3)(torch.randn(4, 3, 6))",
+    "nn.LayerNorm(5)(torch.randn(4, 6))",
+    "nn.GroupNorm(1, 4)(torch.randn(2, 5, 3))",
+    "nn.LSTM(5, 2)(torch.randn(4, 1, 6))",
+    "nn.ConvTranspose1d(3, 4, 2)(torch.randn(1, 2, 5))",
+    "torch.randn(4, 3).view(5, -1)",
+    "torch.randn(4, 3).view(5, 2)",
+    "torch.cat([torch.randn(4, 3), torch.randn(5, 3)], dim=1)",
+    "torch.cat([torch.randn(4, 3), torch.randn(4)])",
+    "torch.randn(4, 3) @ torch.randn(4, 3)",
+    "torch.randn(4, 3) + torch.randn(4, 2)",
+]
+HEADS = ["nn.MultiheadAttention(10, 4)", "nn.TransformerEncoderLayer(10, 4)", "nn.Transformer(10, 4)"]
+
+
+def dry(text):
+    """The events and the value of `y` of a dry run of a text."""
+    world = World()
+    facts = world.add("snippet.py", f"import torch\nfrom torch import nn\n{text}\n")
+    run = next(run for run in runs_of(world, facts, frozenset()) if run.root is None)
+    return run.graph.events, run.store.get(facts, "y") or run.base_store.get(facts, "y")
+
+
+@pytest.mark.parametrize(("layer", "sizes"), LAYERS)
+def test_layers(layer, sizes):
+    events, value = dry(f"layer = {layer}\ny = layer(torch.randn({', '.join(map(str, sizes))}))")
+    real = eval(layer)(torch.randn(sizes))
+    assert isinstance(value, Tensor)
+    assert value.traits["shape"] == Shape(tuple(real.shape), False)
+    assert not [event for event in events if event.kind == "shape"]
+
+
+@pytest.mark.parametrize(("operation", "sizes"), OPERATIONS)
+def test_operations(operation, sizes):
+    events, value = dry(f"x = torch.randn({', '.join(map(str, sizes))})\ny = {operation}")
+    real = eval(operation, {"torch": torch, "x": torch.randn(sizes)})
+    assert isinstance(value, Tensor)
+    assert value.traits["shape"] == Shape(tuple(real.shape), False)
+    assert not [event for event in events if event.kind == "shape"]
+
+
+@pytest.mark.parametrize("code", CLASHES)
+def test_what_clashes_raises(code):
+    events, _ = dry(f"y = {code}")
+    assert [event.kind for event in events if event.kind == "shape"]
+    with pytest.raises((RuntimeError, ValueError)):
+        eval(code, {"torch": torch, "nn": nn})
+
+
+@pytest.mark.parametrize("code", HEADS)
+def test_heads_that_do_not_divide(code):
+    events, _ = dry(f"y = {code}")
+    assert [event.kind for event in events if event.kind == "heads"]
+    with pytest.raises(AssertionError, match="divisible"):
+        eval(code, {"nn": nn})
