@@ -48,6 +48,7 @@ from torchsan.where import of_traceback
 
 _patches = Patches()
 _guard = threading.RLock()
+_WRAPPERS = ("OptimizedModule", "DistributedDataParallel", "DataParallel")
 
 
 class Watch:
@@ -107,10 +108,11 @@ class Watch:
             self._leave()
             from torchsan.probes import modules
 
+            optimizers = self._look_around()
             modules.add(self._hookable())
             self._make_checks()
             events.join(self)
-            for optimizer in self._known_optimizers():
+            for optimizer in optimizers:
                 self.ledger.account(optimizer)
             for check in list(self.checks):
                 self._safely(check, check.start)
@@ -124,8 +126,9 @@ class Watch:
             if self._depth:
                 from torchsan.probes import modules
 
+                optimizers = self._look_around()
                 modules.add(self._hookable())
-                for optimizer in self._known_optimizers():
+                for optimizer in optimizers:
                     self.ledger.account(optimizer)
 
     def stop(self, error: BaseException | None = None) -> None:
@@ -249,17 +252,25 @@ class Watch:
     def _hookable(self) -> list[nn.Module]:
         return [model for model in self.models if isinstance(model, nn.Module)]
 
-    def _known_optimizers(self) -> list[Optimizer]:
+    def _look_around(self) -> list[Optimizer]:
         """Optimizers given, and those alive that hold parameters of the watched models: built before the watch, they
-        could otherwise not be known before their first step."""
+        could otherwise not be known before their first step. What wraps a model (DDP, torch.compile) joins the models.
+        """
         found = list(self._optimizers)
-        ours = {id(p) for model in self._hookable() for p in model.parameters()}
-        if ours:
-            for thing in gc.get_objects():
-                if Optimizer in type(thing).__mro__ and not any(thing is other for other in found):
-                    groups = getattr(thing, "param_groups", ())
-                    if any(id(p) in ours for group in groups for p in group["params"]):
-                        found.append(thing)
+        models = self._hookable()
+        known = {id(model) for model in models}
+        ours = {id(p) for model in models for p in model.parameters()}
+        for thing in gc.get_objects() if ours else ():
+            parents = type(thing).__mro__
+            if Optimizer in parents and not any(thing is other for other in found):
+                groups = getattr(thing, "param_groups", ())
+                if any(id(p) in ours for group in groups for p in group["params"]):
+                    found.append(thing)
+            elif nn.Module in parents and id(thing) not in known:
+                inner = thing.__dict__.get("_modules", {})
+                if type(thing).__name__ in _WRAPPERS and any(id(child) in known for child in inner.values()):
+                    known.add(id(thing))
+                    self.models += (thing,)
         return found
 
     def _last_words(self, error: BaseException | None) -> None:

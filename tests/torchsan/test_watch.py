@@ -37,7 +37,7 @@ def places():
         (cls.__name__, name): cls.__dict__.get(name)
         for cls, names in {
             torch.optim.Optimizer: ("__init__", "zero_grad"),
-            nn.Module: ("zero_grad",),
+            nn.Module: ("zero_grad", "compile"),
             torch.amp.GradScaler: ("scale", "unscale_", "step", "update"),
             DataLoader: ("__iter__",),
             _BaseDataLoaderIter: ("__next__",),

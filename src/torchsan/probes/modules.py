@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import gc
 import threading
-from collections.abc import Iterable
+import weakref
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import torch
@@ -76,6 +77,7 @@ def _nothing() -> _Nothing:
 def install(patches: Patches) -> None:
     patches.handle(registration.register_module_parameter_registration_hook(_on_parameter))
     patches.handle(registration.register_module_module_registration_hook(_on_module))
+    patches.method(nn.Module, "compile", _compile)
     patches.on_undo(_take_down)
 
 
@@ -88,17 +90,61 @@ def add(modules: Iterable[nn.Module]) -> None:
             _seen.add(module)
             if isinstance(module, DistributedDataParallel):
                 add([module.module])  # evaluation by-passes the wrapper
-            _hooked[id(module)] = (
-                module,
-                [
-                    module.register_forward_pre_hook(_before_hook, with_kwargs=True, prepend=True),
-                    module.register_forward_hook(_after_hook, with_kwargs=True, always_call=True),
-                ],
-            )
+            _hooked[id(module)] = (module, _hook(module))
+
+
+def _hook(module: nn.Module) -> list[Any]:
+    """Hear of the calls of a module; what is to be removed in the end."""
+    if module.__dict__.get("_compiled_call_impl") is not None:
+        return [_CompiledCall(module)]
+    return [
+        module.register_forward_pre_hook(_before_hook, with_kwargs=True, prepend=True),
+        module.register_forward_hook(_after_hook, with_kwargs=True, always_call=True),
+    ]
+
+
+class _CompiledCall:
+    """Stands before what `module.compile()` made of a module: hooks would be compiled into it."""
+
+    def __init__(self, module: nn.Module):
+        self._module = weakref.ref(module)
+        self._original = original = module.__dict__["_compiled_call_impl"]
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            called = self._module()
+            if called is None or is_compiling():
+                return original(*args, **kwargs)
+            _before(called, args, kwargs)
+            output = None
+            try:
+                output = original(*args, **kwargs)
+            finally:
+                _after(called, args, kwargs, output)
+            return output
+
+        self._call = module.__dict__["_compiled_call_impl"] = call
+
+    def remove(self) -> None:
+        module = self._module()
+        if module is not None and module.__dict__.get("_compiled_call_impl") is self._call:
+            module.__dict__["_compiled_call_impl"] = self._original
+
+
+def _compile(original: Callable) -> Callable:
+    def compile(self: nn.Module, *args: Any, **kwargs: Any) -> None:
+        discover()
+        known = id(self) in _hooked
+        remove([self])
+        original(self, *args, **kwargs)
+        if known:
+            add([self])
+
+    return compile
 
 
 def discover() -> None:
     """Hook the roots among the modules built since the first watch started."""
+    _disarm()
     if _news[0]:
         _news[0] = False
         add([m for m in _seen if m not in _parents and id(m) not in _hooked and not _is_part(m)])
@@ -136,11 +182,15 @@ def _disarm() -> None:
 def _next_call(module: nn.Module, args: tuple) -> None:
     if is_compiling():
         return
-    _disarm()
     known = id(module) in _hooked
     discover()
     if not known and id(module) in _hooked:
         _before(module, args, {})  # its own hooks were put on too late for this call
+
+
+def is_compiled(module: nn.Module) -> bool:
+    """Whether `torch.compile` or `module.compile` will run this module, not Python."""
+    return type(module).__name__ == "OptimizedModule" or getattr(module, "_compiled_call_impl", None) is not None
 
 
 def _is_part(module: nn.Module) -> bool:
@@ -173,6 +223,10 @@ def _on_module(module: nn.Module, name: str, child: Any) -> None:
         _seen.add(child)
         if id(child) in _hooked:
             add([module])  # a wrapper (DDP, torch.compile, a larger model) around a root is a root
+        if is_compiled(module):
+            discover()  # torch warns of global hooks, such as ours is until then, where a compiled module is called
+            if not _is_part(child):
+                add([module])
 
 
 def _before(module: nn.Module, args: tuple, kwargs: dict) -> None:

@@ -1,0 +1,315 @@
+"""A watch among what real programs have around their models: torch.compile, checkpointing, scripting, several models,
+threads."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.utils.checkpoint import checkpoint, checkpoint_sequential
+
+import torchsan
+from torchsan import events
+from tests.torchsan.test_same_numbers import digest
+
+BACKENDS = ["eager", "aot_eager"]
+
+
+class Net(nn.Module):
+    """Two blocks, the second of which may be checkpointed, and a softmax too many where asked for."""
+
+    def __init__(self, reentrant=None, softmax=False):
+        super().__init__()
+        self.first, self.second, self.head = nn.Linear(4, 16), nn.Linear(16, 16), nn.Linear(16, 3)
+        self.dropout = nn.Dropout(0.2)
+        self.reentrant, self.softmax = reentrant, softmax
+
+    def block(self, x):
+        return self.dropout(F.relu(self.second(x)))
+
+    def forward(self, x):
+        x = F.relu(self.first(x))
+        x = self.block(x) if self.reentrant is None else checkpoint(self.block, x, use_reentrant=self.reentrant)
+        x = self.head(x)
+        return x.softmax(1) if self.softmax else x
+
+
+def train(call, parameters, steps=4, zero=True):
+    """Trains; everything that came of it, as hashes."""
+    optimizer = torch.optim.AdamW(parameters, lr=0.01)
+    seen = []
+    for _ in range(steps):
+        if zero:
+            optimizer.zero_grad()
+        loss = F.cross_entropy(call(torch.randn(8, 4)), torch.randint(0, 3, (8,)))
+        loss.backward()
+        seen.append(digest([loss, *(p.grad for p in parameters)]))
+        optimizer.step()
+        seen.append(digest([*parameters, torch.get_rng_state()]))
+    return seen
+
+
+def evaluate(call, model, steps=3):
+    with torch.no_grad():
+        for _ in range(steps):
+            call(torch.randn(8, 4))
+
+
+def codes(san):
+    return sorted(finding.code for finding in san.findings)
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    yield
+    assert not events.listening()
+
+
+class TestCompiled:
+    def build(self, way, backend, **kwargs):
+        torch.manual_seed(0)
+        torch._dynamo.reset()
+        model = Net(**kwargs)
+        if way == "in place":
+            model.compile(backend=backend)
+            return model, model
+        if way == "a part":
+            model.second = torch.compile(model.second, backend=backend)
+            return model, model
+        return model, torch.compile(model, backend=backend)
+
+    @pytest.mark.parametrize("backend", BACKENDS)
+    @pytest.mark.parametrize("way", ["wrapped", "in place", "a part"])
+    @pytest.mark.parametrize("order", ["before", "after"])
+    def test_sound_silent_and_the_same(self, way, backend, order, capsys):
+        from torch._dynamo.utils import counters
+
+        def run(watched):
+            counters.clear()
+            san = torchsan.watch(on_finding="collect", level="thorough", select="ALL")
+            if watched and order == "before":
+                san.start()
+            model, compiled = self.build(way, backend)
+            if watched and order == "after":
+                san.add(model)
+                san.start()
+            with warnings.catch_warnings():
+                warnings.filterwarnings("error", message=".*global hooks on modules.*")
+                seen = train(compiled, [*model.parameters()])
+                model.eval()
+                evaluate(compiled, model)
+            san.stop()
+            return san, (seen, dict(counters["stats"]), dict(counters["graph_break"]))
+
+        _, bare = run(False)
+        capsys.readouterr()
+        san, watched = run(True)
+        assert watched == bare
+        assert not san.off and not san.findings, san.report()
+        assert capsys.readouterr().err.count("is compiled: what it gets") == 1
+
+    @pytest.mark.parametrize("way", ["wrapped", "in place"])
+    @pytest.mark.parametrize("order", ["before", "after"])
+    def test_mistakes_are_found(self, way, order):
+        san = torchsan.watch(on_finding="collect")
+        if order == "before":
+            san.start()
+        model, compiled = self.build(way, "aot_eager", softmax=True)
+        if order == "after":
+            san.add(model)
+            san.start()
+        train(compiled, [*model.parameters()], steps=6, zero=False)
+        evaluate(compiled, model)
+        san.stop()
+        assert codes(san) == ["TS101", "TS201", "TS301"], san.report()
+
+    def test_not_a_number_inside(self):
+        class Log(Net):
+            def forward(self, x):
+                return super().forward(x).relu().log()
+
+        with torchsan.watch(on_finding="collect") as san:
+            model = Log()
+            compiled = torch.compile(model, backend="aot_eager")
+            train(compiled, [*model.parameters()], steps=3)
+        assert not san.off
+        assert {"TS121", "TS422"} & set(codes(san)), san.report()
+
+    def test_what_is_not_compiled_is_not_said_to_be(self, capsys):
+        with torchsan.watch(on_finding="collect"):
+            model = Net()
+            train(model, [*model.parameters()])
+        assert capsys.readouterr().err == ""
+
+    def test_scripted(self, capsys):
+        class Plain(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = nn.Linear(4, 3)
+
+            def forward(self, x):
+                return self.layer(x)
+
+        scripted = torch.jit.script(Plain())
+        whole = nn.Sequential(scripted, nn.Identity())
+        for model in (scripted, whole):
+            with torchsan.watch(model, on_finding="collect") as san:
+                train(model, [*model.parameters()])
+            assert not san.off and not san.findings, san.report()
+            assert capsys.readouterr().err.count("Plain is scripted") == 1
+
+
+class TestCheckpointed:
+    @pytest.mark.parametrize("reentrant", [True, False])
+    def test_sound_silent_and_the_same(self, reentrant):
+        def run(watched):
+            torch.manual_seed(0)
+            san = torchsan.watch(on_finding="collect", level="thorough", select="ALL")
+            if watched:
+                san.start()
+            model = Net(reentrant)
+            seen = train(model, [*model.parameters()], steps=12)
+            model.eval()
+            evaluate(model, model)
+            san.stop()
+            return san, seen
+
+        _, bare = run(False)
+        san, watched = run(True)
+        assert watched == bare
+        assert not san.off and not san.findings, san.report()
+
+    @pytest.mark.parametrize("reentrant", [True, False])
+    def test_sequential(self, reentrant):
+        with torchsan.watch(on_finding="collect") as san:
+            model = nn.Sequential(*(nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.1), nn.Tanh()) for _ in range(4)))
+            head = nn.Linear(4, 3)
+
+            def call(x):
+                return head(checkpoint_sequential(model, 2, x.requires_grad_(), use_reentrant=reentrant))
+
+            train(call, [*model.parameters(), *head.parameters()], steps=6)
+        assert not san.off and not san.findings, san.report()
+
+    @pytest.mark.parametrize("reentrant", [True, False])
+    def test_mistakes_are_found(self, reentrant):
+        with torchsan.watch(on_finding="collect") as san:
+            model = Net(reentrant, softmax=True)
+            train(model, [*model.parameters()], zero=False)
+            evaluate(model, model)
+        assert codes(san) == ["TS101", "TS201", "TS301"], san.report()
+
+
+class TestSeveralModels:
+    def test_each_is_judged_by_itself(self):
+        sound, wrong, frozen = Net(), Net(), Net().eval().requires_grad_(False)
+        with torchsan.watch(sound, wrong, frozen, on_finding="collect") as san:
+            train(sound, [*sound.parameters()])
+            train(wrong, [*wrong.parameters()], zero=False)
+            evaluate(frozen, frozen)
+        assert codes(san) == ["TS101"], san.report()
+        assert san.findings[0].count == 3
+
+    def test_two_watches_hear_what_happens_while_they_run(self):
+        one, other = torchsan.watch(on_finding="collect"), torchsan.watch(on_finding="collect", ignore="TS101")
+        model = Net()
+        with one:
+            train(model, [*model.parameters()])
+            with other:
+                train(model, [*model.parameters()], zero=False)
+        assert (codes(one), codes(other)) == (["TS101"], [])
+        assert (one.step, other.step) == (8, 4) or (one.step, other.step) == (4, 4)  # of the most used optimizer
+
+
+def in_threads(*jobs):
+    """Runs the jobs at the same time, each in a thread, and raises what they raise."""
+    errors = []
+
+    def safely(job):
+        try:
+            job()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=safely, args=(job,)) for job in jobs]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(300)
+    assert not any(thread.is_alive() for thread in threads)
+    if errors:
+        raise errors[0]
+
+
+class TestThreads:
+    def test_training_in_another_thread(self):
+        model = Net()
+        with torchsan.watch(model, on_finding="collect") as san:
+            in_threads(lambda: train(model, [*model.parameters()], zero=False))
+        assert codes(san) == ["TS101"], san.report()
+
+    def test_started_in_one_thread_and_stopped_in_another(self):
+        san = torchsan.watch(on_finding="collect")
+        model = Net()
+        in_threads(san.start)
+        train(model, [*model.parameters()], zero=False)
+        in_threads(san.stop)
+        assert codes(san) == ["TS101"], san.report()
+        assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+    def test_a_watch_in_each_of_two_threads(self):
+        started = threading.Barrier(2, timeout=300)
+        found = {}
+
+        def job(name, softmax):
+            model = Net(softmax=softmax)
+            with torchsan.watch(model, on_finding="collect") as san:
+                started.wait()
+                train(model, [*model.parameters()], steps=30)
+                started.wait()
+            found[name] = (codes(san), dict(san.off))
+
+        in_threads(lambda: job("sound", False), lambda: job("wrong", True))
+        # Either hears both: nothing of torch's tells whose thread a loss function is called for.
+        assert found == {"sound": (["TS301"], {}), "wrong": (["TS301"], {})}
+
+    def test_watches_come_and_go_while_another_thread_trains(self):
+        model = Net()
+        over = threading.Event()
+
+        def keep_training():
+            while not over.is_set():
+                train(model, [*model.parameters()], steps=5)
+
+        def watch():
+            try:
+                for _ in range(20):
+                    with torchsan.watch(on_finding="collect") as san:
+                        other = Net()
+                        train(other, [*other.parameters()], steps=2)
+                    assert not san.off, san.off
+            finally:
+                over.set()
+
+        in_threads(keep_training, watch)
+        assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+    def test_numbers_of_a_thread_stay_the_same(self):
+        def run(watched):
+            torch.manual_seed(0)
+            model, seen = Net(), []
+            san = torchsan.watch(model, on_finding="collect", level="thorough", select="ALL")
+            if watched:
+                san.start()
+            in_threads(lambda: seen.extend(train(model, [*model.parameters()], steps=10)))
+            san.stop()
+            assert not san.findings, san.report()
+            return seen
+
+        assert run(False) == run(True)
