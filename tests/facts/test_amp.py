@@ -143,3 +143,54 @@ def test_an_update_between_two_optimizers_may_unscale_by_the_wrong_scale():
     training.scaler.update()
     training.scaler.step(second)
     assert other.weight.grad.norm().item() == pytest.approx(scaled / (2 * 65536), rel=1e-4)
+
+
+# 705
+
+
+def test_a_step_around_the_scaler_is_as_many_times_too_long():
+    plain, scaled = Training(enabled=False), Training()
+    moved = []
+    for training in (plain, scaled):
+        before = training.model.weight.detach().clone()
+        training.backward()
+        training.optimizer.step()
+        moved.append((training.model.weight - before).norm().item())
+    assert moved[1] == pytest.approx(moved[0] * 65536, rel=1e-3)
+
+
+# 709
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_cross_entropy_of_probabilities_is_float32_under_autocast_of_the_cpu(dtype):
+    with torch.autocast("cpu"):
+        assert nn.functional.binary_cross_entropy(torch.rand(4, dtype=dtype), torch.rand(4)).dtype is torch.float32
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_cross_entropy_of_probabilities_is_refused_under_autocast_of_cuda(dtype):
+    values = torch.rand(4, device="cuda")
+    with torch.autocast("cuda", dtype=dtype), pytest.raises(RuntimeError, match="unsafe to autocast"):
+        nn.functional.binary_cross_entropy(values, values)
+
+
+# 712
+
+
+def test_gradients_are_unscaled_once():
+    training = Training()
+    training.backward()
+    training.scaler.unscale_(training.optimizer)
+    with pytest.raises(RuntimeError, match="already been called"):
+        training.scaler.unscale_(training.optimizer)
+
+
+def test_gradients_are_not_unscaled_after_the_step():
+    training = Training()
+    training.backward()
+    training.scaler.step(training.optimizer)
+    with pytest.raises(RuntimeError, match="after step"):
+        training.scaler.unscale_(training.optimizer)
