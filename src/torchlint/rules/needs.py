@@ -37,6 +37,11 @@ _SCHEDULERS = _any(
     "StepLR MultiStepLR LambdaLR MultiplicativeLR ConstantLR LinearLR ExponentialLR PolynomialLR CosineAnnealingLR CyclicLR"
     " CosineAnnealingWarmRestarts OneCycleLR ReduceLROnPlateau SequentialLR ChainedScheduler SWALR"
 )
+_WRAPS = _any("DistributedDataParallel DDP parallel")
+_COLLECTIVES = _any(
+    "all_reduce all_gather all_gather_into_tensor all_gather_object reduce broadcast broadcast_object_list barrier reduce_scatter"
+    " reduce_scatter_tensor gather gather_object scatter scatter_object_list all_to_all all_to_all_single"
+)
 _EVENTS = {
     "optimizer.step": _any("step"),
     "optimizer.zero_grad": _any("zero_grad zero_ grad"),
@@ -89,6 +94,9 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     502: ((CREATES, _any("!setattr"), _any("!class")),),
     503: ((_any("!init"), _any("!class")),),
     505: ((_LAYERS, _any("!forward")),),
+    507: ((_any("!repeat"), _LAYERS), (_any("BatchNorm1d BatchNorm2d BatchNorm3d"), _any("!forward"))),
+    514: ((_any("!falls"), _any("!class")),),
+    520: ((_any("MultiheadAttention Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer TransformerDecoderLayer"),),),
     521: ((_any("!replaced"), _any("!class")),),
     508: ((_SIZED,), (_any("cat concat matmul mm bmm"), _any("zeros ones empty rand randn full"))),
     511: ((_any("MultiheadAttention Transformer TransformerEncoderLayer TransformerDecoderLayer"),),),
@@ -107,6 +115,15 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     709: ((_any("autocast"), _any("BCELoss binary_cross_entropy")),),
     712: ((_any("unscale_"),),),
     801: ((_any("DistributedSampler"),),),
+    802: ((_WRAPS, _any("DataLoader")),),
+    803: ((_WRAPS, _any("to cuda half double bfloat16")),),
+    804: ((_WRAPS, _any("to cuda")),),
+    805: ((_WRAPS | _any("init_process_group"), _any("save")),),
+    806: ((_COLLECTIVES,),),
+    807: ((_WRAPS, _any("module")),),
+    815: ((_any("fully_shard FullyShardedDataParallel FSDP"), _any("parameters")),),
+    819: ((_any("DistributedSampler WeightedRandomSampler SubsetRandomSampler RandomSampler"), _any("DataLoader")),),
+    820: ((_any("isend irecv async_op"),), (_COLLECTIVES,)),
     904: ((_any("state_dict !best"), _any("step backward train fit")),),
     906: ((_any("load_state_dict"),),),
 }

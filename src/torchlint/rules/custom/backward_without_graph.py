@@ -15,9 +15,11 @@ def check(view: View) -> Iterator[Report]:
     """Forward and backward under no_grad, or only the forward and nothing else for the loss to be computed from."""
     for backward in view.of("backward"):
         forwards = [event for event in backward.flows if event.kind == "forward"]
-        if not forwards or any(event.get("grad") is not False for event in forwards) or any(context.kind == "unknown" for context in backward.contexts):
+        if not forwards or getattr(backward.site.node, "args", ()) or backward.get("framework") is not None:
             continue
-        if backward.grad_on is not False and not _only_from(view, backward):
+        if any(event.get("grad") is not False or not _within(event) for event in forwards) or any(context.kind == "unknown" for context in backward.contexts):
+            continue
+        if (backward.grad_on is not False or not _within(backward)) and not _only_from(view, backward):
             continue
         site = forwards[0].get("grad_site")
         roles = {"loss": view.owner_text(backward, "loss"), "call": view.call_text(backward.site)}
@@ -25,6 +27,12 @@ def check(view: View) -> Iterator[Report]:
         if site is not None:
             related.append((site, "because gradients are off from here on"))
         yield Report(CODE, backward.site, roles, related)
+
+
+def _within(forward: Event) -> bool:
+    """Whether a forward stands in a block or function that switches gradients off: a switch for the whole program may be
+    turned back by code that is run at another time than it seems."""
+    return any(context.kind == "grad" and context.value is False for context in forward.contexts)
 
 
 def _only_from(view: View, backward: Event) -> bool:

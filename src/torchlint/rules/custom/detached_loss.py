@@ -1,0 +1,196 @@
+"""117: between the model and the backward, the graph is cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.torch_api.effects import KEEPS
+from torchlint.dryrun.values import Class, Instance, Opaque, Seq, Tensor, Value, real
+from torchlint.rules.base import Report, View
+
+CODE = 117
+# Steps: their derivative is zero wherever it exists.
+_FLAT = frozenset({"round", "floor", "ceil", "trunc", "sign"})
+
+
+def check(view: View) -> Iterator[Report]:
+    """A loss made anew from numbers, or computed from class numbers, rounded or detached outputs alone; a forward that sends
+    what a part of the model computes through NumPy."""
+    for backward in view.of("backward"):
+        yield from _backward(view, backward)
+    for loss in view.of("loss"):
+        yield from _flat(view, loss)
+    root = view.run.root
+    if root is not None and root.name == "forward" and isinstance(root.home, Class):
+        yield from _through_numpy(view)
+
+
+def _backward(view: View, backward: Event) -> Iterator[Report]:
+    alts = real(backward.subject)
+    if not alts or backward.grad_on is False:
+        return
+    sources = []
+    for alt in alts:
+        source = _cut(alt) if _is_new_leaf(alt) else _cut_loss(view, alt)
+        if source is None:
+            return
+        sources.append((alt, source))
+    alt, source = sources[0]
+    loss = view.owner_text(backward, "loss")
+    roles = {"loss": loss, "call": view.call_text(backward.site)}
+    related = []
+    place = alt.site if _is_new_leaf(alt) else source.site
+    if place is not None and place.node is not backward.site.node:
+        words = "a new tensor: only the number is taken over" if _is_new_leaf(alt) else "the graph ends here"
+        related.append((place, words))
+    model = next((event for event in _with_graph(source.origin)), None)
+    if model is not None:
+        related.append((model.site, "no gradient comes back to this"))
+    yield Report(CODE, backward.site, roles, related)
+
+
+def _is_new_leaf(value: Value) -> bool:
+    return isinstance(value, Tensor) and value.source == "made" and bool(value.traits.get("leaf")) and not value.traits.get("param")
+
+
+class _Cut:
+    """Where a graph ends, and the value that still had one."""
+
+    __slots__ = ("origin", "site")
+
+    def __init__(self, site, origin: Value):
+        self.site, self.origin = site, origin
+
+
+def _cut(value: Value | None, depth: int = 0) -> _Cut | None:
+    """What a value without a graph was taken from, if that had one."""
+    for alt in real(value) if depth < 8 else ():
+        if isinstance(alt, Seq):
+            continue
+        if not isinstance(alt, Opaque):
+            continue
+        before = alt.origin
+        if isinstance(alt, Tensor):
+            before = alt.traits.get("detached") or alt.traits.get("alias") or alt.traits.get("cut_of") or before
+        if not isinstance(before, Value):
+            continue
+        if isinstance(before, Opaque) and _with_graph(before) and _ends_graph(alt):
+            return _Cut(alt.site, before)
+        found = _cut(before, depth + 1)
+        if found is not None:
+            return found
+    return None
+
+
+def _ends_graph(value: Opaque) -> bool:
+    if isinstance(value, Tensor):
+        return value.traits.get("graph") is False or value.source == "made"
+    return "number" in value.tags or value.name in ("argmax", "argmin")
+
+
+def _with_graph(value: Value) -> list[Event]:
+    """The forwards that recorded a graph that a value came out of."""
+    if isinstance(value, Tensor) and value.traits.get("graph") is False:
+        return []
+    return [event for event in value.flows if event.kind == "forward" and event.get("grad") is True]
+
+
+def _cut_loss(view: View, loss: Value) -> _Cut | None:
+    """The cut before a loss of torch's own function, if nothing else that it was computed from can have a graph."""
+    if not isinstance(loss, Tensor) or "loss" not in loss.traits or loss.site is None:
+        return None
+    for event in view.of("loss"):
+        if event.site != loss.site or event.grad_on is not True:
+            continue
+        inputs = real(event.input)
+        if len(inputs) != 1 or not isinstance(inputs[0], Opaque) or _live(inputs[0]):
+            return None
+        target = real(event.target)
+        if not all(isinstance(alt, Opaque) and not _live(alt) and not _leaf(alt) for alt in target):
+            return None
+        return _cut(inputs[0])
+    return None
+
+
+def _live(value: Opaque) -> bool:
+    """Whether a value may have a graph."""
+    if isinstance(value, Tensor) and value.traits.get("graph") is False:
+        return False
+    return bool(value.flows) or bool(value.parts) or _leaf(value)
+
+
+def _leaf(value: Opaque) -> bool:
+    return isinstance(value, Tensor) and bool(value.traits.get("leaf") or value.traits.get("param") or value.traits.get("graph"))
+
+
+# -- steps -----------------------------------------------------------------------------------------------------------
+
+
+def _flat(view: View, loss: Event) -> Iterator[Report]:
+    """cross_entropy(torch.round(output), target): a gradient, but of zeros."""
+    values = real(loss.input)
+    value = values[0] if len(values) == 1 else None
+    while isinstance(value, Tensor) and _name(value) in KEEPS and isinstance(value.origin, Tensor):
+        value = value.origin
+    if not isinstance(value, Tensor) or _name(value) not in _FLAT or value.traits.get("graph") is False or loss.grad_on is not True:
+        return
+    if not _with_graph(value) or any(alt.flows or alt.parts for alt in real(loss.target)):
+        return
+    for backward in view.of("backward"):
+        made = [part for part in (*real(backward.subject), *backward.parts) if isinstance(part, Tensor) and part.site == loss.site]
+        if made and not [event for event in backward.flows if event.kind == "forward" and event not in value.flows]:
+            roles = {"loss": view.owner_text(backward, "loss"), "call": view.call_text(backward.site)}
+            yield Report(CODE, backward.site, roles, [(value.site, "flat between its steps: the gradient is zero from here on")])
+            return
+
+
+def _name(value: Tensor) -> str:
+    """The last part of the name of the function whose result a value is."""
+    func = value.site.node.func if value.site is not None and isinstance(value.site.node, cst.Call) else None
+    return func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
+
+
+# -- forward -----------------------------------------------------------------------------------------------------------
+
+
+def _through_numpy(view: View) -> Iterator[Report]:
+    """forward returns something computed from `torch.tensor(self.part(x).detach().numpy())`."""
+    for event in view.of("return"):
+        if event.guards:
+            return
+        for alt in real(event.subject):
+            for part in (alt, *alt.parts):
+                maker = _rewrapped(part)
+                if maker is None or part.site is None:
+                    continue
+                lost = [one for one in maker if one not in alt.flows]
+                if lost and not event.get("guards"):
+                    part_text = view.owner_text(lost[0], "part")
+                    roles = {"loss": part_text, "call": view.call_text(part.site)}
+                    yield Report(CODE, part.site, roles, [(lost[0].site, "no gradient comes back to this")])
+                    return
+
+
+def _rewrapped(value: Value) -> list[Event] | None:
+    """The calls of parts of the model whose results, as NumPy arrays or numbers, a tensor is made of."""
+    if not isinstance(value, Tensor) or value.source != "made" or value.traits.get("made") not in ("tensor", "from_numpy", "as_tensor", "FloatTensor", "Tensor"):
+        return None
+    found: list[Event] = []
+    for item in value.traits.get("made_of", ()):
+        inner = item
+        seen = 0
+        while isinstance(inner, Opaque) and "number" in inner.tags and seen < 4:
+            inner, seen = inner.origin, seen + 1
+        if inner is item or not isinstance(inner, Opaque):
+            return None
+        while isinstance(inner, Tensor) and isinstance(inner.traits.get("detached"), Opaque):
+            inner = inner.traits["detached"]
+        events = [event for event in inner.flows if event.kind == "forward" and event.get("grad") is True and isinstance(event.subject, Instance)
+                  and isinstance(event.subject.cls, Class)]
+        if not events:
+            return None
+        found += events
+    return found or None

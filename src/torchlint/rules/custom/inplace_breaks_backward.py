@@ -1,0 +1,52 @@
+"""115: a value that backward needs is changed in place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.flow import Event, after
+from torchlint.dryrun.values import Tensor, real
+from torchlint.rules.base import Report, View
+
+CODE = 115
+# Their derivative is written in terms of their result, so the result is what they keep.
+_KEEP_RESULT = frozenset({"exp", "expm1", "sqrt", "rsqrt", "reciprocal", "sigmoid", "tanh", "softmax", "log_softmax", "relu"})
+
+
+def check(view: View) -> Iterator[Report]:
+    """`y = torch.sigmoid(x); y += 1`, where a gradient is to come back through the sigmoid."""
+    for event in view.of("inplace", "augment"):
+        alts = real(event.subject)
+        if len(alts) != 1 or not isinstance(alts[0], Tensor) or alts[0].traits.get("graph") is not True:
+            continue
+        value = alts[0]
+        name = _keeps_result(value)
+        if name and _differentiated(view, event, value):
+            roles = {"name": value.name or "the result", "function": name}
+            if event.kind == "augment":
+                roles["name"] = event.site.parsed.text(event.target)
+            yield Report(CODE, event.site, roles, [(value.site, f"`{name}` keeps its result for backward")])
+
+
+def _keeps_result(value: Tensor) -> str:
+    """The function or activation layer whose very result a value is, if that is what it keeps; or ""."""
+    if value.site is None or not isinstance(value.site.node, cst.Call):
+        return ""
+    if value.traits.get("act") in _KEEP_RESULT and value.sites.get("act") == value.site:
+        return value.traits["act"]
+    func = value.site.node.func
+    name = func.attr.value if isinstance(func, cst.Attribute) else func.value if isinstance(func, cst.Name) else ""
+    return name if name in _KEEP_RESULT and value.source == "op" else ""
+
+
+def _differentiated(view: View, event: Event, value: Tensor) -> bool:
+    """Whether a backward that comes later goes through the value, or forward returns what was computed from it."""
+    onward, _ = after(event, lambda other: other.kind == "backward" and (value in other.parts or other.subject is value))
+    if onward:
+        return True
+    root = view.run.root
+    if root is None or root.name != "forward" or event.guards:
+        return False
+    return any(value is alt or value in alt.parts for other in view.of("return") for alt in real(other.subject))
