@@ -15,7 +15,7 @@ from typing import Any
 
 TINY = 1 << 16  # values in all parameters that are trained
 _STEADY = 64  # equal steps before the first rest
-_AWAKE, _ASLEEP = 4, 33  # 37 together: checks that look at one step in 2, 4, 16 or 64 still get to look at any of them
+_AWAKE, _ASLEEP = 3, 64  # 67 together: checks that look at one step in 2, 4, 16 or 64 still get to look at any of them
 _LONGEST = 64  # events of a step; what has more is no tiny step
 # Events whose subject is a value, and another one every time.
 _VALUES = frozenset(("backward", "autograd.grad", "clip"))
@@ -51,7 +51,7 @@ class Rest:
             self._give_up()  # several threads have no order to rely on
             return True
         who = 0 if name in _VALUES else subject if type(subject) is str else id(subject)
-        key = (name, who, info.get("training"), info.get("grad"))
+        key = (name, who, info["training"], info["grad"]) if name == "forward" else (name, who)
         if self.asleep:
             return self._expected(key, name, subject)
         self._now.append(key)

@@ -74,7 +74,7 @@ def test_steps_are_counted_and_partly_heard(counted):
         loop.run(400)
         heard, always = counted(san)
         assert san.step == always == 400
-        assert 64 <= heard < 250
+        assert 64 <= heard < 150
     assert not san.findings, san.report()
 
 
@@ -86,7 +86,7 @@ def test_large_models_never_rest(counted):
         assert not events.rest.possible
 
 
-@pytest.mark.parametrize("before", range(66, 104))  # wherever in the rhythm
+@pytest.mark.parametrize("before", range(66, 136, 3))  # wherever in the rhythm
 def test_what_changes_is_heard_at_once(before):
     loop = Loop()
     with torchsan.watch(loop.model, on_finding="collect") as san:
@@ -97,14 +97,14 @@ def test_what_changes_is_heard_at_once(before):
         assert [f.code for f in san.findings] == ["TS101", "TS201"]
 
 
-@pytest.mark.parametrize("before", range(66, 104))
+@pytest.mark.parametrize("before", range(66, 136, 3))
 def test_changes_in_the_middle_of_a_step_are_no_findings(before):
     loop = Loop()
     with torchsan.watch(loop.model, on_finding="collect") as san:
         loop.run(before)
         loop.run(2, clip=1.0)
         assert not events.rest.asleep
-        loop.run(90)
+        loop.run(140)
         loop.optimizer.zero_grad()
         loop.model(torch.randn(8, 4)).sum().backward()  # one that no step follows
         loop.run(3)
