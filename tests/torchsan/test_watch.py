@@ -81,6 +81,88 @@ def train(model, steps=3, zero=True):
     return loss.item()
 
 
+class Interrupted(nn.Module):
+    """A training step that is interrupted in one of its places, as long as it is armed."""
+
+    def __init__(self, place, error):
+        super().__init__()
+        self.layer, self.dropout = nn.Linear(4, 2), nn.Dropout(0.1)
+        self.place, self.error, self.armed = place, error, True
+        model = self
+
+        class Interrupts(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                return x.clone()
+
+            @staticmethod
+            def backward(ctx, gradient):
+                model.at("backward")
+                return gradient
+
+        class Steps(torch.optim.SGD):
+            def step(self, closure=None):
+                model.at("step")
+                return super().step(closure)
+
+        class Data(torch.utils.data.Dataset):
+            def __len__(self):
+                return 8
+
+            def __getitem__(self, index):
+                model.at("loader")
+                return torch.randn(4), index % 2
+
+        self.function = Interrupts.apply
+        self.optimizer = Steps(self.parameters(), lr=0.1)
+        self.loader = DataLoader(Data(), batch_size=8)
+
+    def at(self, place):
+        if self.armed and place == self.place:
+            raise self.error
+
+    def forward(self, x):
+        self.at("forward")
+        return self.function(self.dropout(self.layer(x)))
+
+    def evaluate(self):
+        with torch.no_grad():
+            for _ in range(3):
+                self(torch.randn(8, 4))
+
+    def parameters_for_clipping(self):
+        self.at("clip")
+        yield from self.parameters()
+
+    def loss(self, x, y):
+        with MaybeInterrupted(self):
+            return F.cross_entropy(self(x), y)
+
+    def train_step(self, zero=True):
+        for x, y in self.loader:
+            if zero:
+                self.optimizer.zero_grad()
+            self.loss(x, y).backward()
+            torch.nn.utils.clip_grad_norm_(self.parameters_for_clipping(), 1.0)
+            if self.place == "closure":
+                self.optimizer.step(lambda: self.at("closure") or torch.zeros(()))
+            else:
+                self.optimizer.step()
+
+
+class MaybeInterrupted(torch.overrides.TorchFunctionMode):
+    """Interrupts the loss function itself."""
+
+    def __init__(self, model):
+        super().__init__()
+        self.model = model
+
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        if function is torch.nn.functional.cross_entropy or function.__name__ == "cross_entropy_loss":
+            self.model.at("loss")
+        return function(*args, **(kwargs or {}))
+
+
 @pytest.fixture
 def untouched():
     before = places()
@@ -166,6 +248,80 @@ class TestTakenDown:
         file.seek(0)
         loaded = torch.load(file, weights_only=False)
         loaded(torch.randn(2, 4))
+
+    @pytest.mark.parametrize("error", [KeyboardInterrupt, ArithmeticError])
+    @pytest.mark.parametrize("place", ["forward", "loss", "backward", "clip", "step", "closure", "loader"])
+    def test_interrupted_in_the_middle(self, place, error):
+        """The watch ends there, or goes on where the program does: either way nothing is left, and it can see again."""
+        model = Interrupted(place, error)
+        before = hooks_of(model)
+        for inside in (True, False):
+            model.armed = True
+            san = torchsan.watch(model, on_finding="collect")
+            with pytest.raises(error):
+                with san:
+                    if inside:
+                        with pytest.raises(error):
+                            model.train_step()
+                        model.armed = False
+                        for _ in range(3):
+                            model.train_step(zero=False)
+                        model.evaluate()
+                        assert [f.code for f in san.findings] == ["TS101", "TS201"], san.report()
+                        raise error
+                    model.train_step()
+            assert hooks_of(model) == before
+            assert not san.off, san.off
+            assert not events.listening()
+            model.armed = False
+            with torchsan.watch(model, on_finding="collect") as again:
+                for _ in range(3):
+                    model.train_step(zero=False)
+            assert [f.code for f in again.findings] == ["TS101"], again.report()
+
+    def test_interrupted_while_a_finding_is_told(self):
+        def hear(finding):
+            raise KeyboardInterrupt
+
+        model = small()
+        san = torchsan.watch(model, on_finding=hear)
+        with pytest.raises(KeyboardInterrupt):
+            with san:
+                train(model, zero=False)
+        assert [f.code for f in san.findings] == ["TS101"]
+        with torchsan.watch(model, on_finding="collect") as again:
+            train(model, zero=False)
+        assert [f.code for f in again.findings] == ["TS101"]
+
+    def test_an_interrupted_decorated_function(self):
+        model = Interrupted("backward", KeyboardInterrupt)
+        san = torchsan.watch(model, on_finding="collect")
+        step = san(model.train_step)
+        with pytest.raises(KeyboardInterrupt):
+            step()
+        assert not events.listening()
+        model.armed = False
+        assert step() is None
+        assert step.__name__ == "train_step" and san.findings == []
+
+    def test_started_and_stopped_at_will(self):
+        model = small()
+        before = hooks_of(model)
+        san = torchsan.watch(model, on_finding="collect")
+        san.stop()
+        for times in (1, 3):
+            for _ in range(times):
+                assert san.start() is san
+            for left in reversed(range(times)):
+                assert hooks_of(model) != before
+                san.stop()
+                assert events.listening() == bool(left)
+            assert hooks_of(model) == before
+            san.stop()
+        san.start()
+        train(model, zero=False)
+        san.stop()
+        assert [f.code for f in san.findings] == ["TS101"]
 
     def test_modules_found_meanwhile(self):
         with torchsan.watch(on_finding="collect") as san:
@@ -293,6 +449,35 @@ def test_a_check_that_fails_is_switched_off_and_said_once(capsys, monkeypatch):
     assert capsys.readouterr().err.count("Faulty") == 1
     assert [f.code for f in san.findings] == ["TS101"]
     assert "Faulty" in san.report()
+
+
+@pytest.mark.parametrize("place", [
+    "__init__", "start", "before_forward", "on_forward", "before_backward", "on_loss", "before_optimizer_step",
+    "on_optimizer_step", "on_optimizer_zero_grad", "finish", "hears", "late",
+])
+def test_wherever_a_check_fails_the_run_goes_on(place, capsys, monkeypatch):
+    def fail(self, *args):
+        if place == "__init__":
+            check.Check.__init__(self, *args)
+        raise ZeroDivisionError("of mine")
+
+    def ask(self, event):
+        self.watch.late.ask(self, torch.ones(1, device="meta"), fail)
+
+    body = {"numbers": (999,), "__doc__": "Never works.", place: fail}
+    if place == "hears":
+        body["hears"] = property(lambda self: {"backward": lambda event: fail(self)})
+    elif place == "late":
+        body = {"numbers": (999,), "__doc__": "Never works.", "on_backward": ask}
+    Faulty = type("Faulty", (check.Check,), body)
+    known = check.known()
+    monkeypatch.setattr("torchsan.watcher.known", lambda: (Faulty, *known))
+    with torchsan.watch(on_finding="collect") as san:
+        train(small(), steps=4, zero=place == "on_optimizer_zero_grad")
+        train(small(), steps=4, zero=False)
+    assert list(san.off) == ["Faulty"]
+    assert capsys.readouterr().err.count("Faulty") == 1
+    assert [f.code for f in san.findings] == ["TS101"]
 
 
 def test_select_and_ignore():

@@ -12,6 +12,7 @@ module: a global hook that sees one call and takes itself away tells of that.
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterable
@@ -30,10 +31,10 @@ from torchsan.weak import WeakIds
 
 
 class _State(threading.local):
-    depth = 0
+    """The calls of hooked modules that are being made: the module, its event, and the frame that makes the call."""
 
     def __init__(self) -> None:
-        self.open: list[events.Event | None] = []
+        self.open: list[tuple[nn.Module, events.Event | None, Any]] = []
 
 
 _state = _State()
@@ -114,7 +115,7 @@ class _CompiledCall:
             called = self._module()
             if called is None or is_compiling():
                 return original(*args, **kwargs)
-            _before(called, args, kwargs)
+            _before(called, args, kwargs, sys._getframe())
             output = None
             try:
                 output = original(*args, **kwargs)
@@ -185,7 +186,7 @@ def _next_call(module: nn.Module, args: tuple) -> None:
     known = id(module) in _hooked
     discover()
     if not known and id(module) in _hooked:
-        _before(module, args, {})  # its own hooks were put on too late for this call
+        _before(module, args, {}, sys._getframe(1))  # its own hooks were put on too late for this call
 
 
 def is_compiled(module: nn.Module) -> bool:
@@ -207,7 +208,7 @@ def _on_parameter(module: nn.Module, name: str, parameter: Any) -> None:
     _news[0] = True
     _seen.add(module)
     _arm()
-    if _state.depth and parameter is not None:
+    if _state.open and parameter is not None:
         happened("parameter.create", module, name=name, parameter=parameter)
 
 
@@ -229,7 +230,10 @@ def _on_module(module: nn.Module, name: str, child: Any) -> None:
                 add([module])
 
 
-def _before(module: nn.Module, args: tuple, kwargs: dict) -> None:
+def _before(module: nn.Module, args: tuple, kwargs: dict, frame: Any = None) -> None:
+    calls = _state.open
+    while calls and not _is_running(calls[-1][2]):
+        calls.pop()  # torch calls no hook where a forward was interrupted
     if id(module) not in _hooked:
         _hooked[id(module)] = (module, [])  # a copy announces itself by its first call
     event = begin(
@@ -239,17 +243,26 @@ def _before(module: nn.Module, args: tuple, kwargs: dict) -> None:
         grad=torch.is_grad_enabled(),
         args=args,
         kwargs=kwargs,
-        depth=_state.depth,
+        depth=len(calls),
     )
-    _state.open.append(event)
-    _state.depth += 1
+    calls.append((module, event, frame or sys._getframe(2)))
+
+
+def _is_running(frame: Any) -> bool:
+    """Whether this call is made in `frame`, or in one that it called."""
+    at: Any = sys._getframe(1)
+    while at is not None and at is not frame:
+        at = at.f_back
+    return at is not None
 
 
 def _after(module: nn.Module, args: tuple, kwargs: dict, output: Any = None) -> None:
-    if not _state.open:
+    calls = _state.open
+    if not any([called is module for called, _, _ in calls]):
         return
-    _state.depth = max(0, _state.depth - 1)
-    event = _state.open.pop()
+    called, event, _ = calls.pop()
+    while called is not module:
+        called, event, _ = calls.pop()
     if event is not None:
         event.output = output
         end(event)
@@ -274,7 +287,6 @@ def _take_down() -> None:
     _seen.clear()
     _parents.clear()
     _state.open.clear()
-    _state.depth = 0
 
 
 def _strip(module: nn.Module) -> None:
