@@ -127,6 +127,8 @@ def _function(node: ast.FunctionDef | ast.AsyncFunctionDef, indent: bool) -> Uni
     unit.params = tuple(arg.arg for arg in (*args.posonlyargs, *args.args))
     unit.is_async = isinstance(node, ast.AsyncFunctionDef)
     unit.decorators = tuple(_dotted(d) for d in node.decorator_list)
+    if node.name == "forward" and type(node.body[-1]) not in (ast.Return, ast.Raise):
+        unit.words |= {"!falls"}
     return unit
 
 
@@ -222,6 +224,16 @@ def _mark_with(node: ast.With, words: set[str]) -> None:
         words.add("!bare")
 
 
+def _mark_product(node: ast.BinOp, words: set[str]) -> None:
+    if type(node.op) is ast.Mult and type(node.left) is ast.List:
+        words.add("!repeat")
+
+
+def _mark_list(node: ast.ListComp, words: set[str]) -> None:
+    if type(node.elt) is ast.Name:
+        words.add("!repeat")
+
+
 def _mark_augmented(node: ast.AugAssign, words: set[str]) -> None:
     words.add("!inplace")
 
@@ -257,6 +269,8 @@ _MARKS = {
     ast.Import: _mark_import,
     ast.ImportFrom: _mark_import,
     ast.Expr: _mark_expr,
+    ast.BinOp: _mark_product,
+    ast.ListComp: _mark_list,
     ast.With: _mark_with,
     ast.AugAssign: _mark_augmented,
     ast.Call: _mark_call,

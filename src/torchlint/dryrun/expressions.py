@@ -295,6 +295,8 @@ class Expressions:
 
         inner(node.for_in)
         results = results[-1:]
+        if isinstance(node, cst.ListComp) and isinstance(node.elt, cst.Name) and isinstance(results[0] if results else None, Instance):
+            self.emit("repeat", results[0], node)
         if isinstance(node, cst.DictComp):
             return self.mapping({f"*{n}": value for n, value in enumerate(results)}, node, True)
         kind = {cst.ListComp: "list", cst.SetComp: "set"}.get(type(node), "generator")
@@ -323,6 +325,10 @@ class Expressions:
             one, two = self.store.get(left, "[]"), self.store.get(right, "[]")
             if one is not None and two is not None:
                 return self.sequence(left.kind, [*one.known, *two.known], node, one.open or two.open)
+        if operator == "Multiply" and isinstance(left, Seq) and self.known_items(left):
+            for item in self.known_items(left):
+                self.emit("repeat", item, node, count=b)
+            return self.sequence(left.kind, list(self.known_items(left)), node, True)
         sides = (left, right)
         flows, parts = union_of(s.flows for s in sides), union_of(
             frozenset({s, *alternatives(s)}) | s.parts for s in sides if isinstance(s, (Opaque, Union))
