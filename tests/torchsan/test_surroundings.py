@@ -165,6 +165,36 @@ class TestCompiled:
             assert capsys.readouterr().err.count("Plain is scripted") == 1
 
 
+class TestRecorded:
+    """CUDA graphs, as far as it goes without a GPU: `test_gpu.py` records one."""
+
+    @pytest.fixture
+    def record(self, monkeypatch):
+        graph = torch.cuda.graph
+        monkeypatch.setattr(graph, "__enter__", lambda self: self)
+        return lambda: graph.__enter__(object.__new__(graph))
+
+    def test_nothing_is_judged_afterwards(self, record, capsys):
+        model = Net()
+        with torchsan.watch(model, on_finding="collect") as san:
+            train(model, [*model.parameters()])
+            assert isinstance(record(), torch.cuda.graph)
+            record()
+            train(model, [*model.parameters()], zero=False)
+        assert not san.findings and not san.off and san.step == 4
+        assert capsys.readouterr().err.count("a CUDA graph is recorded") == 1
+
+    def test_what_the_compiler_records_is_its_own_business(self, record, capsys):
+        space = {"__name__": "torch._inductor.cudagraph_trees", "record": record}
+        exec("def compiled(): record()", space)
+        model = Net()
+        with torchsan.watch(model, on_finding="collect") as san:
+            space["compiled"]()
+            train(model, [*model.parameters()], zero=False)
+        assert codes(san) == ["TS101"]
+        assert capsys.readouterr().err == ""
+
+
 class TestCheckpointed:
     @pytest.mark.parametrize("reentrant", [True, False])
     def test_sound_silent_and_the_same(self, reentrant):
