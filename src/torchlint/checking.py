@@ -29,6 +29,9 @@ def run_check(
     select: Sequence[str] | None,
     extend_select: Sequence[str] | None,
     ignore: Sequence[str] | None,
+    fix: bool,
+    unsafe_fixes: bool,
+    diff: bool,
     torch_version: tuple[int, int] | None,
     output_format: str,
     output_file: str | None,
@@ -56,6 +59,8 @@ def run_check(
         raise click.UsageError("- (standard input) cannot be given together with other paths")
     if stdin_filename and STDIN not in paths:
         raise click.UsageError("--stdin-filename is of use only where standard input is read: give - as the path")
+    if unsafe_fixes and not (fix or diff):
+        raise click.UsageError("--unsafe-fixes is of use only together with --fix or --diff")
     wanted = paths or (".",)
     places = [Path(stdin_filename or ".")] if STDIN in paths else [Path(path) for path in wanted]
     config = load(places, Path(config_file) if config_file else None, isolated)
@@ -67,17 +72,38 @@ def run_check(
         rules = active(catalogue, select, ignore or (), extend_select or (), start=None if select else rules)
     except SelectorError as error:
         raise click.UsageError(_option_of(str(error), select, ignore, extend_select)) from None
-    runner = Runner(config, rules, catalogue)
     if STDIN in paths:
+        if fix or diff:
+            from torchlint.mending import mend_text
+
+            with _output(output_file) as out:
+                return mend_text(Runner(config, rules, catalogue), stdin_filename or STDIN, unsafe_fixes, diff, out)
+        runner = Runner(config, rules, catalogue)
         outcome = runner.run_text(stdin_filename or STDIN, sys.stdin.buffer.read())
     else:
         from torchlint.progress import Bar
 
-        with Bar(quiet) as bar:
-            outcome = runner.run(
-                wanted, jobs=jobs, cache_dir=Path(cache_dir) if cache_dir else None, use_cache=not no_cache,
-                force_exclude=force_exclude, progress=bar,
-            )
+        def run() -> tuple[Runner, Outcome]:
+            runner = Runner(config, rules, catalogue)
+            with Bar(quiet) as bar:
+                return runner, runner.run(
+                    wanted, jobs=jobs, cache_dir=Path(cache_dir) if cache_dir else None, use_cache=not no_cache,
+                    force_exclude=force_exclude, progress=bar,
+                )
+
+        runner, outcome = run()
+        if diff:
+            from torchlint.mending import show_changes
+
+            for problem in outcome.problems:
+                print(f"torchlint: {problem_line(problem)}", file=sys.stderr)
+            with _output(output_file) as out:
+                changed = show_changes(runner, outcome, unsafe_fixes, out)
+            return FAILED if outcome.problems else FINDINGS if changed and not exit_zero else 0
+        if fix:
+            from torchlint.mending import mend_files
+
+            runner, outcome = mend_files(run, runner, outcome, unsafe_fixes, quiet)
     return _tell(outcome, runner, config, output_format, output_file, statistics, quiet, exit_zero)
 
 

@@ -107,6 +107,9 @@ def _release(context: click.Context, parameter: click.Parameter, value: str | No
               help="Judge by these rules alone.  [default: correctness,suspicious]")
 @click.option("--extend-select", multiple=True, callback=_words, metavar="RULES", help="Judge by these rules too.")
 @click.option("--ignore", multiple=True, callback=_words, metavar="RULES", help="Leave these rules out.")
+@click.option("--fix", is_flag=True, help="Mend what can be mended safely, and print what is left.")
+@click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: mend what may need a second look, too.")
+@click.option("--diff", is_flag=True, help="Print what --fix would change, and change nothing.")
 @click.option("--torch-version", callback=_release, metavar="RELEASE",
               help="The torch release to judge by, such as 2.6.  [default: the lowest your requirements admit]")
 @click.option("-f", "--output-format", type=click.Choice(FORMATS), default="full", show_default=True,

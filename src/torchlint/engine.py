@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from torchlint.catalogue import Rule
-from torchlint.findings import Finding, Related
+from torchlint.findings import Edit, Finding, Related
 from torchlint.sieve import may_matter
 
 
@@ -87,11 +87,17 @@ class Engine:
         # Other files are named as this one was: the same finding, met from two files, is then told once.
         other = str if os.path.isabs(filename) else _relative
 
-        def place(site):
-            at = site.location()
+        def named(at):
             return msgspec.structs.replace(at, filename=names.get(at.filename) or other(at.filename))
 
+        def place(site):
+            return named(site.location())
+
         related = tuple(Related(place(site), words) for site, words in report.related)
+        fix = report.mend.fix() if report.mend is not None else None
+        if fix is not None:
+            edits = tuple(Edit(named(edit.location), edit.content) for edit in fix.edits)
+            fix = msgspec.structs.replace(fix, edits=edits)
         return Finding(
             code=f"TL{rule.code:03d}",
             name=rule.name,
@@ -102,6 +108,7 @@ class Engine:
             help=fill(rule.help, report.roles),
             url=rule.url,
             related=tuple(item for item in dict.fromkeys(related)),
+            fix=fix,
         )
 
 

@@ -37,6 +37,23 @@ class Related(msgspec.Struct, frozen=True, omit_defaults=True):
     message: str
 
 
+class Edit(msgspec.Struct, frozen=True):
+    """A change of text: `content` takes the place of what stands at `location`, whose end is given; where start and end
+    are one, it is put in."""
+
+    location: Location
+    content: str
+
+
+class Fix(msgspec.Struct, frozen=True):
+    """What mends a finding: all edits, or none. `applicability` is "safe" where the author can have meant nothing else,
+    "unsafe" where the program may then do something that was not asked for; `message` says what is done."""
+
+    applicability: str
+    message: str
+    edits: tuple[Edit, ...]
+
+
 class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     """One mistake at one place.
 
@@ -54,6 +71,7 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     help: str = ""
     url: str = ""
     related: tuple[Related, ...] = ()
+    fix: Fix | None = None
     step: int | None = None
     ranks: tuple[int, ...] = ()
     count: int = 1

@@ -46,8 +46,10 @@ class Sources:
         self._lines: dict[str, list[str]] = {}
 
     def add(self, source: Source) -> None:
-        """Take a source that did not come from a file."""
+        """Take a source that did not come from a file, or a newer state of one."""
         self._sources[source.filename] = source
+        self._noqa.pop(source.filename, None)
+        self._lines.pop(source.filename, None)
 
     def source(self, filename: str) -> Source | None:
         """The file as Python text; None where it cannot be read."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import msgspec
 
-from torchlint.findings import Finding, Location, Related
+from torchlint.findings import Edit, Finding, Location, Related
 
 # More than any file that a person wrote or will read; such files are data, and judging one would take minutes.
 MAX_CHARACTERS = 10_000_000
@@ -81,9 +81,13 @@ class Source(msgspec.Struct, frozen=True):
 
 
 def map_locations(finding: Finding, change: Callable[[Location], Location]) -> Finding:
-    """The finding with its own and its related locations changed."""
+    """The finding with its own location, the related ones and those of its fix changed."""
     related = tuple(Related(change(item.location), item.message) for item in finding.related)
-    return msgspec.structs.replace(finding, location=change(finding.location), related=related)
+    fix = finding.fix
+    if fix is not None:
+        edits = tuple(Edit(change(edit.location), edit.content) for edit in fix.edits)
+        fix = msgspec.structs.replace(fix, edits=edits)
+    return msgspec.structs.replace(finding, location=change(finding.location), related=related, fix=fix)
 
 
 def is_notebook(filename: str) -> bool:

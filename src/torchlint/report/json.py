@@ -31,6 +31,15 @@ def as_object(finding: Finding) -> dict[str, Any]:
             for item in finding.related
         ],
     }
+    if finding.fix is not None:
+        item["fix"] = {
+            "applicability": finding.fix.applicability,
+            "message": finding.fix.message,
+            "edits": [
+                {"content": edit.content, "filename": edit.location.filename, **_span(edit.location)}
+                for edit in finding.fix.edits
+            ],
+        }
     if finding.step is not None:
         item["step"] = finding.step
     if finding.ranks:

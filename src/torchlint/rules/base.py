@@ -13,16 +13,19 @@ from torchlint.dryrun.values import MOST, Class, Const, Instance, Iter, Method, 
 if TYPE_CHECKING:
     from torchlint.dryrun.interpreter import Run
     from torchlint.dryrun.source_text import Site
+    from torchlint.rules.mend import Mend
 
 
 @dataclass(slots=True)
 class Report:
-    """A finding before it is worded: which rule, where, the user's words for the roles of the message, other lines."""
+    """A finding before it is worded: which rule, where, the user's words for the roles of the message, other lines, and
+    what to type instead, where that is certain."""
 
     code: int
     site: Site
     roles: dict[str, str] = field(default_factory=dict)
     related: list[tuple[Site, str]] = field(default_factory=list)
+    mend: Mend | None = None
 
 
 class View:

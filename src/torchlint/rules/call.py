@@ -6,10 +6,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import libcst as cst
+
 from torchlint.dryrun.flow import Event
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.values import Const, Opaque, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.mend import Mend, replace, with_argument
 
 # Tests load files that they have written themselves.
 TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
@@ -54,7 +58,24 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
             value = event.kwargs.get(table["argument"])
             if not isinstance(value, Const) or value.value is not table["value"]:
                 continue
-        yield Report(code, event.site, {"call": view.call_text(event.site)})
+        yield Report(code, event.site, {"call": view.call_text(event.site)}, mend=_mend(event.site, table))
+
+
+def _mend(site: Site, table: dict[str, Any]) -> Mend | None:
+    """The table's `fix`, a keyword argument to be given, as a change of this call."""
+    given = table.get("fix")
+    call = site.node
+    if given is None or not isinstance(call, cst.Call):
+        return None
+    if "self." in given and site.parsed.unit.params[:1] != ("self",):
+        return None
+    safe = not table.get("unsafe", False)
+    name, _, value = given.partition("=")
+    for arg in call.args:
+        if arg.keyword is not None and arg.keyword.value == name:
+            return Mend(f"pass `{given}`", [replace(site, value, arg.value)], safe)
+    change = with_argument(site, given)
+    return Mend(f"pass `{given}`", [change], safe) if change is not None else None
 
 
 def applies(bound: str, version: tuple[int, int] | None) -> bool:

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Opaque, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.mend import Mend, between, insert_after
 
 CODE = 906
 
@@ -24,7 +26,28 @@ def check(view: View) -> Iterator[Report]:
         target = event.site.parsed.text(event.target)
         owner = event.site.parsed.text(node.func.value)
         if target == owner or _used_as_model(view, alts[0]):
-            yield Report(CODE, event.site, {"call": view.call_text(alts[0].site), "name": target})
+            roles = {"call": view.call_text(alts[0].site), "name": target}
+            yield Report(CODE, event.site, roles, mend=_mend(event.site, target, owner))
+
+
+def _mend(site: Site, target: str, owner: str) -> Mend | None:
+    """Keeps the model under its name, and loads by a statement of its own."""
+    statement = site.node
+    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
+        return None
+    call = statement.value
+    if call.lpar or not isinstance(call, cst.Call) or not isinstance(call.func, cst.Attribute):
+        return None
+    if target == owner:
+        return Mend("load in place", [between(site, statement, call)])
+    at = site.parsed.location(statement)
+    row = site.parsed.facts.lines[at.row - 1]
+    indent = row[: at.column - 1]
+    inner = site.parsed.location(call.func.value)
+    if indent.strip() or not isinstance(statement.targets[0].target, (cst.Name, cst.Attribute)) or inner.end_row != at.row:
+        return None
+    # generator = Generator().load_state_dict(w): the model gets the name, then loads.
+    return Mend("name the model first, then load", [insert_after(site, f"\n{indent}{target}", call.func.value)])
 
 
 def _used_as_model(view: View, value: Opaque) -> bool:

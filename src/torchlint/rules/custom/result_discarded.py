@@ -11,6 +11,7 @@ from torchlint.dryrun.flow import Event
 from torchlint.dryrun.torch_api import effects
 from torchlint.dryrun.values import Instance, Iter, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.mend import Mend, binds, code_of, insert_before
 
 CODE = 405
 # Methods that, on a value of unknown kind, only a tensor can mean.
@@ -29,7 +30,29 @@ def check(view: View) -> Iterator[Report]:
         alts = real(event.owner)
         if alts and all(_new_tensor(alt, event) for alt in alts):
             call = view.call_text(event.site)
-            yield Report(CODE, event.site, {"call": call, "value": view.owner_text(event, "the tensor")})
+            roles = {"call": call, "value": view.owner_text(event, "the tensor")}
+            yield Report(CODE, event.site, roles, mend=_mend(event))
+
+
+def _mend(event: Event) -> Mend | None:
+    """Assigns the result to the name it was asked of, where that name is this function's own and is used later."""
+    site, owner = event.site, event.site.node.func.value
+    if not isinstance(owner, (cst.Name, cst.Attribute)) or owner.lpar or site.node.lpar or event.calls:
+        return None
+    name = owner
+    while isinstance(name, cst.Attribute):
+        name = name.value
+    if not isinstance(name, cst.Name):
+        return None
+    text, unit = code_of(site, owner), site.parsed.unit
+    if isinstance(owner, cst.Name):
+        if unit.name != "<module>" and not binds(site.parsed, site.node, name.value):
+            return None
+        row = site.parsed.location(site.node).end_row
+        rest = site.parsed.facts.lines[row : unit.end]
+        if not any(re.search(rf"(?<![\w.]){re.escape(text)}\b(?!\s*=[^=])", line) for line in rest):
+            return None
+    return Mend(f"assign the result to `{text}`", [insert_before(site, f"{text} = ")])
 
 
 def _shown(event: Event) -> bool:

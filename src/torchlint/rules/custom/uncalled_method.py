@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Instance, Opaque, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.mend import Mend, insert_after
 
 CODE = 132
 
@@ -24,10 +26,14 @@ def check(view: View) -> Iterator[Report]:
     for event in view.of("bare"):
         alts = real(event.owner)
         if alts and all(_has_method(alt, event.name) for alt in alts):
-            yield Report(CODE, event.site, {"call": view.call_text(event.site)})
+            yield Report(CODE, event.site, {"call": view.call_text(event.site)}, mend=_called(event.site))
     for event in view.of("enter.uncalled"):
         if event.subject.name in ("torch.no_grad", "torch.inference_mode", "torch.enable_grad", "torch.amp.autocast"):
-            yield Report(CODE, event.site, {"call": view.call_text(event.site)})
+            yield Report(CODE, event.site, {"call": view.call_text(event.site)}, mend=_called(event.site))
+
+
+def _called(site: Site) -> Mend:
+    return Mend("call it: add `()`", [insert_after(site, "()")])
 
 
 def _has_method(owner, name: str) -> bool:

@@ -1,0 +1,177 @@
+"""Fixes: what they must leave alone, and what must be true of every file that they change."""
+
+import json
+import os
+import stat
+from collections import Counter
+
+import pytest
+
+from tests.torchlint.test_pages import BLOCKS, block_id
+from torchlint.catalogue import DEFAULT_GROUPS, catalogue
+from torchlint.cli import main
+from torchlint.config import Config
+from torchlint.edits import EditError, apply
+from torchlint.findings import Edit, Location
+from torchlint.fix import Fixer
+from torchlint.runner import Runner
+
+BAD = [(page, block) for page, block in BLOCKS if block.bad]
+MISTAKES = """import torch
+
+
+def predict(model, x):
+    model.eval  # évaluation
+    with torch.no_grad:
+        return model(x)
+"""
+MENDED = MISTAKES.replace("model.eval ", "model.eval() ").replace("torch.no_grad:", "torch.no_grad():")
+
+
+def fixer(tmp_path, code=None, unsafe=True):
+    rules = [rule for rule in catalogue() if rule.group in DEFAULT_GROUPS or rule.code == code]
+    return Fixer(Runner(Config(tmp_path), rules, catalogue()), unsafe)
+
+
+def edit(text, row, column, end_column=None, end_row=None, cell=None):
+    return Edit(Location("f.py", row, column, end_row or row, end_column or column, cell), text)
+
+
+@pytest.mark.parametrize(("page", "block"), BAD, ids=[block_id(*item) for item in BAD])
+def test_pages(page, block, tmp_path):
+    """On each bad block of each page: the result parses, what was fixed is gone, nothing is gained, and that was all."""
+    one, path = fixer(tmp_path, page.code), str(tmp_path / "example.py")
+    raw = block.code.encode()
+    before = one._findings(path, raw)
+    mended = one.mend(path, raw)
+    fixable = Counter(item.code for item in before if item.fix is not None)
+    if mended is None:
+        assert not fixable, "a fix that does not mend its own page's example"
+        return
+    compile(mended.after, path, "exec")
+    after = Counter(item.code for item in fixer(tmp_path, page.code)._findings(path, mended.after))
+    assert not after - Counter(item.code for item in before)
+    assert not fixable & after or all(after[code] <= Counter(i.code for i in before)[code] - fixable[code] for code in fixable)
+    assert fixer(tmp_path, page.code).mend(path, mended.after) is None
+    assert mended.after.count(b"#") == raw.count(b"#"), "a comment was lost"
+
+
+def test_bytes_stay_as_they_are(tmp_path, capfd, monkeypatch):
+    """Line ends, byte-order mark, encoding and mode of a mended file are those it had."""
+    monkeypatch.chdir(tmp_path)
+    latin = "# -*- coding: latin-1 -*-\n"
+    files = {
+        "dos.py": (MISTAKES.replace("\n", "\r\n").encode(), MENDED.replace("\n", "\r\n").encode()),
+        "mark.py": (b"\xef\xbb\xbf" + MISTAKES.encode(), b"\xef\xbb\xbf" + MENDED.encode()),
+        "latin.py": ((latin + MISTAKES).encode("latin-1"), (latin + MENDED).encode("latin-1")),
+        "open.py": (MISTAKES.rstrip("\n").encode(), MENDED.rstrip("\n").encode()),
+    }
+    for name, (raw, _) in files.items():
+        (tmp_path / name).write_bytes(raw)
+    os.chmod(tmp_path / "dos.py", 0o751)
+    assert main(["--fix", "--no-cache", "--isolated"]) == 0
+    for name, (_, wanted) in files.items():
+        assert (tmp_path / name).read_bytes() == wanted, name
+    assert stat.S_IMODE(os.stat(tmp_path / "dos.py").st_mode) == 0o751
+    assert sorted(os.listdir(tmp_path)) == sorted(files)
+    assert "mended 8 findings in 4 files (TL132 8)" in capfd.readouterr().err
+
+
+def test_notebook_cells_are_mended_and_the_rest_stays(tmp_path, monkeypatch):
+    """The JSON around a changed row stays byte by byte, whatever its layout."""
+    monkeypatch.chdir(tmp_path)
+    source = MISTAKES.splitlines(keepends=True)
+    book = {"cells": [
+        {"cell_type": "markdown", "source": ["é"]},
+        {"cell_type": "code", "source": ["%matplotlib inline\n", "import torch"], "outputs": [{"data": 1e-7}]},
+        {"cell_type": "code", "source": source, "outputs": []},
+        {"cell_type": "code", "source": "".join(source[3:]).replace("predict", "again")},
+    ], "metadata": {}, "nbformat": 4}
+    for indent, ascii_only in ((1, False), (None, True), (4, True)):
+        text = json.dumps(book, indent=indent, ensure_ascii=ascii_only).replace("1e-07", "1.0E-7")
+        (tmp_path / "n.ipynb").write_text(text, encoding="utf-8")
+        assert main(["--fix", "--no-cache", "--isolated", "-q", "-f", "concise"]) == 0
+        wanted = text.replace("model.eval ", "model.eval() ").replace("torch.no_grad:", "torch.no_grad():")
+        assert (tmp_path / "n.ipynb").read_text(encoding="utf-8") == wanted
+
+
+def test_magic_lines_are_left_alone(tmp_path):
+    """Where IPython's syntax stands, what was judged is not what stands there."""
+    cells = [{"cell_type": "code", "source": ["import torch\n", "model = torch.nn.Linear(2, 2)\n", "%time model.eval\n"]}]
+    raw = json.dumps({"cells": cells}).encode()
+    path = str(tmp_path / "n.ipynb")
+    assert [item.code for item in fixer(tmp_path)._findings(path, raw)] == ["TL132"]
+    assert fixer(tmp_path).mend(path, raw) is None
+
+
+def test_edits():
+    assert apply("f.py", b"a\r\nbc", [edit("X", 2, 2), edit("\n", 1, 2)]) == b"a\r\n\r\nbXc"
+    assert apply("f.py", b"abc\nd", [edit("", 1, 2, 2, end_row=2)]) == b"a"
+    with pytest.raises(EditError, match="overlap"):
+        apply("f.py", b"abcd", [edit("1", 1, 1, 3), edit("2", 1, 2, 4)])
+    with pytest.raises(EditError, match="outside"):
+        apply("f.py", b"ab\ncd", [edit("1", 1, 4)])
+    with pytest.raises(EditError, match="ascii"):
+        apply("f.py", b"# coding: ascii\nx", [edit("é", 2, 1)])
+    book = json.dumps({"cells": [{"source": ["ab\n", "cd\n", "ef"]}]}).encode()
+    assert json.loads(apply("n.ipynb", book, [edit("-", 1, 2, 2, end_row=3, cell=1)]))["cells"][0]["source"] == ["a-", "", "f"]
+
+
+def test_what_adds_a_finding_is_taken_back(tmp_path):
+    """`optimizer.step` that is called at last shows that nothing clears the gradients: that is for a person to mend."""
+    text = """import torch
+
+
+def train(model, loader, loss_fn):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        loss_fn(model(x), y).backward()
+        optimizer.step
+"""
+    path = str(tmp_path / "train.py")
+    found = fixer(tmp_path)._findings(path, text.encode())
+    assert [item.code for item in found] == ["TL132"] and found[0].fix is not None
+    assert fixer(tmp_path).mend(path, text.encode()) is None
+
+
+def test_safe_and_unsafe(tmp_path):
+    raw = b"import torch\n\n\ndef load(path):\n    return torch.load(path, weights_only=False)\n"
+    path = str(tmp_path / "load.py")
+    assert fixer(tmp_path, unsafe=False).mend(path, raw) is None
+    assert fixer(tmp_path).mend(path, raw).after == raw.replace(b"=False", b"=True")
+
+
+def test_what_noqa_hides_is_not_mended(tmp_path):
+    raw = MISTAKES.replace("no_grad:", "no_grad:  # noqa: TL132").encode()
+    after = fixer(tmp_path).mend(str(tmp_path / "a.py"), raw).after
+    assert b"no_grad:  # noqa" in after and b"model.eval()" in after
+
+
+def test_diff_changes_nothing(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.py").write_text(MISTAKES)
+    assert main(["--diff", "--no-cache", "--isolated"]) == 1
+    out = capfd.readouterr().out
+    assert "-    model.eval  # é" in out and "+    model.eval()  # é" in out and out.startswith("--- a.py\n+++ a.py\n")
+    assert (tmp_path / "a.py").read_text() == MISTAKES
+    (tmp_path / "a.py").write_text(MENDED)
+    assert main(["--diff", "--no-cache", "--isolated"]) == 0
+    assert main(["--unsafe-fixes"]) == 2
+
+
+def test_assigning_back_binds_no_new_name(tmp_path):
+    """A global name that a function does not own is left alone: assigning it would make it local."""
+    text = """import torch
+
+scale = torch.ones(3)
+
+
+def forward(x, device):
+    scale.to(device)
+    x = torch.zeros(3)
+    x.to(device)
+    return x * scale
+"""
+    path = str(tmp_path / "a.py")
+    after = fixer(tmp_path).mend(path, text.encode()).after.decode()
+    assert "    scale.to(device)\n" in after and "    x = x.to(device)\n" in after
