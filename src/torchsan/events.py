@@ -18,6 +18,7 @@ learns only at run time what it wants to hear has a dictionary `hears` of event 
 from __future__ import annotations
 
 import itertools
+import os
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -112,6 +113,16 @@ class _Local(threading.local):
 
 _local = _Local()
 _lock = threading.RLock()
+
+
+def _after_fork() -> None:
+    """A thread that is not in the new process may have held the lock; and the new one is not inside of a handler."""
+    global _lock
+    _lock, _local.quiet = threading.RLock(), 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 _listeners: list[Any] = []  # watches that are running, in the order they started
 _Handlers = tuple[tuple[Any, Callable[["Event"], None]], ...]
 _heard: dict[str, tuple[_Handlers, _Handlers]] = {}  # by event: who hears it before, and after

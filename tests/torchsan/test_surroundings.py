@@ -3,6 +3,8 @@ threads."""
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 import warnings
 
@@ -329,6 +331,29 @@ class TestThreads:
 
         in_threads(keep_training, watch)
         assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
+    def test_a_process_forked_while_another_thread_is_being_told(self):
+        """What was locked stays locked in the new process, whose other threads are gone."""
+        inside, forked = threading.Event(), threading.Event()
+
+        def hear(finding):
+            inside.set()
+            assert forked.wait(300)
+
+        model = Net()
+        with torchsan.watch(model, on_finding=hear):
+            thread = threading.Thread(target=lambda: train(model, [*model.parameters()], zero=False))
+            thread.start()
+            assert inside.wait(300)
+            child = os.fork()
+            if child == 0:
+                signal.alarm(60)  # ends a process that waits for ever
+                events.happened("optimizer.zero_grad", model)
+                os._exit(7)
+            forked.set()
+            thread.join(300)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
     def test_numbers_of_a_thread_stay_the_same(self):
         def run(watched):
