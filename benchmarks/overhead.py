@@ -1,6 +1,6 @@
 """What a watch costs: a watched training step against the same step bare.
 
-    python benchmarks/overhead.py                  the whole table, written to benchmarks/OVERHEAD.md (10 minutes)
+    python benchmarks/overhead.py                  the whole table, written to benchmarks/OVERHEAD.md (12 minutes)
     python benchmarks/overhead.py mlp --only watch --seconds 20      one figure, printed only
 
 Paired and alternating in one process: a block of bare steps, a block of watched steps, bare again ...; each watched
@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import gc
+import importlib
 import platform
 import statistics
 import sys
@@ -20,6 +21,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 
 import torch
@@ -30,8 +32,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from models import make  # noqa: E402
 
 MODELS = {  # counted steps of a block, steps before them, what it is, the bar
-    "cnn": (2, 1, "ResNet-18-like CNN, 32×3×64×64", 1.03),
-    "gpt": (1, 1, "GPT-like, 10 M parameters, 8×128", 1.03),
+    "cnn": (3, 4, "ResNet-18-like CNN, 32×3×64×64", 1.03),
+    "gpt": (2, 4, "GPT-like, 10 M parameters, 8×128", 1.03),
     "mlp": (500, 100, "tiny MLP", 1.5),
 }
 BEST = 3  # pairs at the least
@@ -106,12 +108,21 @@ def ratio(name: str, variant: Callable, seconds: float) -> tuple[list[float], fl
     return ratios, statistics.median(bare)
 
 
+def version(package: str) -> str | None:
+    """The version of a package that can be imported."""
+    try:
+        return importlib.import_module(package).__version__
+    except ImportError:
+        return None
+
+
 def machine() -> str:
     """The machine and the versions, in a line."""
     model = platform.processor() or platform.machine()
     info = Path("/proc/cpuinfo")
     if info.exists():
-        names = [line.split(":", 1)[1].strip() for line in info.read_text().splitlines() if line.startswith("model name")]
+        lines = info.read_text().splitlines()
+        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
         model = names[0] if names else model
     return (
         f"{model}, one thread; {platform.system()}, Python {platform.python_version()}, torch {torch.__version__}, "
@@ -133,7 +144,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL", help=f"which of {', '.join(MODELS)} (all)")
     parser.add_argument("--only", choices=VARIANTS, action="append", help="these columns alone")
-    parser.add_argument("--seconds", type=float, default=40.0, help="for each figure")
+    parser.add_argument("--seconds", type=float, default=60.0, help="for each figure")
     args = parser.parse_args()
     chosen = args.models or list(MODELS)
     if any(name not in MODELS for name in chosen):
@@ -141,9 +152,8 @@ def main() -> int:
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     variants = args.only or list(VARIANTS)
-    try:
-        import transformers  # noqa: F401
-    except ImportError:
+    peer = version("transformers")
+    if peer is None:
         variants = [key for key in variants if key != "transformers"]
         print("transformers cannot be imported: its column is left out", file=sys.stderr)
     rows: dict[str, dict[str, str]] = {}
@@ -158,9 +168,12 @@ def main() -> int:
             print(f"{name:4} {key:13} {row[key]}  {len(ratios)} pairs, bare {bare * 1e3:.3g} ms", flush=True)
             missed |= key == "watch" and middle > MODELS[name][3]
     if not args.models and not args.only:
+        others = f", transformers {peer}" if peer else "; transformers could not be imported, so its column is left out"
         text = (
-            "# What a watch costs\n\nA step under each tool, in bare steps: the median of the pairs (and the quartiles). "
-            f"Made by `python benchmarks/overhead.py`, whose docstring says how.\n\n{table(rows, variants)}\n\n{machine()}.\n"
+            "# What a watch costs\n\n"
+            "A step under each tool, in bare steps: the median of the pairs (and the quartiles). "
+            f"Made by `python benchmarks/overhead.py` on {date.today()}, whose docstring says how.\n\n"
+            f"{table(rows, variants)}\n\n{machine()}{others}.\n"
         )
         Path(__file__).with_name("OVERHEAD.md").write_text(text, encoding="utf-8")
     return int(missed)

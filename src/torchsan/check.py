@@ -37,6 +37,7 @@ class Check:
     def __init__(self, watch: Watch):
         self.watch = watch
         self.ledger = watch.ledger
+        self.thorough = watch.options.level != "default"  # look at every step where it would be one in so many
 
     def start(self) -> None:
         """The watch starts."""

@@ -35,7 +35,7 @@ class Rest:
     def reset(self, watches: tuple[Any, ...]) -> None:
         """Begin anew: a watch started or stopped, or a check was switched off."""
         self.watches = watches
-        self.possible = bool(watches)
+        self.possible = bool(watches) and all(watch.options.level == "default" for watch in watches)
         self.asleep = False
         self._thread = get_ident()
         self._anchor: Any = None

@@ -78,6 +78,23 @@ def test_steps_are_counted_and_partly_heard(counted):
     assert not san.findings, san.report()
 
 
+def test_who_asks_to_look_closer_gets_no_rest(counted):
+    loop = Loop()
+    with torchsan.watch(loop.model, on_finding="collect", level="thorough") as san:
+        loop.run(200)
+        assert counted(san) == (200, 200)
+
+
+@pytest.mark.parametrize(("level", "found"), [("default", []), ("thorough", ["TS127"])])
+def test_thorough_looks_at_every_step(level, found):
+    loop = Loop(width=20_000)  # no rest
+    with torchsan.watch(loop.model, on_finding="collect", level=level) as san:
+        loop.run(10)
+        loop.optimizer.param_groups[0]["lr"] = 0.0
+        loop.run(3)
+        assert [f.code for f in san.findings] == found
+
+
 def test_large_models_never_rest(counted):
     loop = Loop(width=20_000)
     with torchsan.watch(loop.model, on_finding="collect") as san:

@@ -37,7 +37,7 @@ class BadBatch(Check):
         if event.depth or not event.grad:
             return
         self.count += 1
-        closely = self.count <= _FIRST or not self.count % _EVERY
+        closely = self.thorough or self.count <= _FIRST or not self.count % _EVERY
         inputs = list(tensors((event.args, event.kwargs) if event.kwargs else event.args))
         for given in inputs:
             if type(given) not in _PLAIN:

@@ -48,7 +48,7 @@ class Broadcast(Check):
             self._say(event, tuple(given.shape), tuple(target.shape), tuple(whole), **roles)
 
     def before_backward(self, event: Event) -> None:
-        if self.looked >= _FIRST or not isinstance(event.subject, torch.Tensor):
+        if (self.looked >= _FIRST and not self.thorough) or not isinstance(event.subject, torch.Tensor):
             return
         self.looked += 1
         found = _difference(event.subject.grad_fn)

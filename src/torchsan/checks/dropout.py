@@ -46,7 +46,7 @@ class DropoutInEval(Check):
             return
         module, key = event.subject, id(event.subject)
         count = self.looks[key] = self.looks.get(key, 0) + 1
-        if count > _LOOKS and count % _EVERY:
+        if count > _LOOKS and count % _EVERY and not self.thorough:
             return
         if any(layer.training and is_dropout(layer) for layer in mode_layers(module)):
             return  # switched on by hand: Monte Carlo dropout

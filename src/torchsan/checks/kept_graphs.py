@@ -49,7 +49,7 @@ class KeptGraphs(Check):
 
     def on_backward(self, event: Event) -> None:
         self.backwards += 1
-        if self.backwards > _FIRST and self.backwards % _EVERY:
+        if self.backwards > _FIRST and self.backwards % _EVERY and not self.thorough:
             return
         node = getattr(event.subject, "grad_fn", None)
         if node is None or event.retain_graph or event.create_graph:

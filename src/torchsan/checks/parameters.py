@@ -220,7 +220,7 @@ class NoOpStep(Check):
 
     def before_optimizer_step(self, event: Event) -> None:
         account = self.ledger.account(event.subject)
-        if account.steps >= self._FIRST and account.steps % self._EVERY > 1:
+        if account.steps >= self._FIRST and account.steps % self._EVERY > 1 and not self.thorough:
             return
         optimizer = event.subject
         if event.closure or getattr(optimizer, "found_inf", None) is not None or not account.reached:

@@ -77,8 +77,8 @@ class Unscaled(Check):
             self.forward = event if _any_autocast() and _float16(event.subject) else None
 
     def before_backward(self, event: Event) -> None:
-        if self.forward is None and self.looks:
-            self.looks -= 1
+        if self.forward is None and (self.looks or self.thorough):
+            self.looks = max(0, self.looks - 1)
             forward = self.ledger.last_forward
             if forward is not None and forward.subject is not None and _through_float16(event.subject, forward.subject):
                 self.inside.add(id(forward.subject))

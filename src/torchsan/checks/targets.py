@@ -34,7 +34,7 @@ class Targets(Check):
             dtype = str(target.dtype).removeprefix("torch.")
             roles = {"loss": event.subject, "call": event.subject, "value": dtype, "name": "target"}
             self.found(306, event, fact=f"it is {dtype}", **roles)
-        elif target.device.type == "cuda" and self.calls < _FIRST:
+        elif target.device.type == "cuda" and (self.calls < _FIRST or self.thorough):
             self.calls += 1
             self._range(event, given, target)
 

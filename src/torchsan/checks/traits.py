@@ -66,7 +66,7 @@ class Traits(Check):
 
     def before_loss(self, event: Event) -> None:
         calls = self.calls[event.subject] = self.calls.get(event.subject, 0) + 1
-        if calls > _FIRST and calls % _EVERY:
+        if calls > _FIRST and calls % _EVERY and not self.thorough:
             return
         for number, form in self.forms.get(event.subject, ()):
             position = form.get("position", 0)
