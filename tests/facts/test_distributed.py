@@ -55,3 +55,55 @@ def test_without_shuffling_the_epoch_means_nothing():
     before = list(one)
     one.set_epoch(5)
     assert list(one) == before
+
+
+# 803, 807, 808, 815: what a group of one process shows
+
+
+@pytest.fixture
+def group(tmp_path):
+    dist = pytest.importorskip("torch.distributed")
+    if not dist.is_available() or not dist.is_gloo_available():
+        pytest.skip("needs gloo")
+    dist.init_process_group("gloo", store=dist.FileStore(str(tmp_path / "store"), 1), rank=0, world_size=1)
+    yield dist
+    dist.destroy_process_group()
+
+
+def test_device_ids_want_a_model_on_the_device(group):
+    with pytest.raises(ValueError, match="only work with single-device/multiple-device GPU modules or CPU modules"):
+        torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1), device_ids=[0])
+
+
+def test_keys_of_a_wrapped_model_begin_with_module(group):
+    wrapped = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+    assert list(wrapped.state_dict()) == ["module.weight", "module.bias"]
+
+
+def test_hooks_of_the_wrapper_wait_for_its_own_forward(group):
+    wrapped = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(2, 1))
+    calls = []
+
+    def count(state, bucket):
+        calls.append(bucket.index())
+        done = torch.futures.Future()
+        done.set_result(bucket.buffer())
+        return done
+
+    wrapped.register_comm_hook(None, count)
+    wrapped.module(torch.ones(1, 2)).sum().backward()
+    assert not calls
+    wrapped(torch.ones(1, 2)).sum().backward()
+    assert calls
+
+
+def test_sharding_replaces_the_parameters(group):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    model = torch.nn.Linear(2, 1)
+    before = model.weight
+    fully_shard(model, mesh=init_device_mesh("cpu", (1,)))
+    assert model.weight is not before
+    model(torch.ones(1, 2)).sum().backward()
+    assert before.grad is None and model.weight.grad is not None

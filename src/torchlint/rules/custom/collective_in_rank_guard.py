@@ -1,0 +1,49 @@
+"""806: a collective that only some of the processes come to."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event
+from torchlint.rules.base import Report, View
+
+CODE = 806
+# What all processes of a group have to call together.
+_COLLECTIVES = frozenset(
+    """all_reduce all_gather all_gather_into_tensor all_gather_object reduce broadcast broadcast_object_list barrier reduce_scatter
+    reduce_scatter_tensor gather gather_object scatter scatter_object_list all_to_all all_to_all_single""".split()
+)
+_RANK = r"(?:\w+\.)*(?:\w*rank|get_rank\(\))"
+_ONE = re.compile(rf"^\(?(?:{_RANK} == \d+|not {_RANK}|0 == {_RANK}|(?:\w+\.)*is_(?:main|master)(?:_process)?(?:\(\))?)\)?$")
+_OTHERS = re.compile(rf"^\(?(?:{_RANK} (?:!=|>) 0|{_RANK}|not (?:\w+\.)*is_(?:main|master)(?:_process)?(?:\(\))?)\)?$")
+
+
+def check(view: View) -> Iterator[Report]:
+    """`dist.barrier()` under `if rank == 0`, with no call for the other processes to meet it with."""
+    for event in view.of("collective"):
+        if event.name not in _COLLECTIVES or "group" in event.kwargs or "**" in event.kwargs or len(event.args) > 2:
+            continue
+        guard = _guard(event)
+        if guard is None or _met(view, event):
+            continue
+        yield Report(CODE, event.site, {"call": event.name, "test": guard.text()}, [(guard, "only some of the processes come past this")])
+
+
+def _guard(event: Event):
+    """The condition that lets only one process, or all but one, come to an event."""
+    for site, holds in event.guards:
+        for part in site.text().split(" and ") if holds else [site.text()]:
+            if (_ONE if holds else _OTHERS).match(part.strip()) or (_OTHERS if holds else _ONE).match(part.strip()):
+                return site
+    return None
+
+
+def _met(view: View, event: Event) -> bool:
+    """Whether some other call of the same collective, or one of the sort under another condition, may be the others' part."""
+    mine = [(site.node, holds) for site, holds in event.guards]
+    return any(
+        other.name == event.name and other.site != event.site and [(site.node, holds) for site, holds in other.guards] != mine
+        and other.guards
+        for other in view.of("collective")
+    )

@@ -1,0 +1,61 @@
+"""805: every process of a distributed run writes the same file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Dict, Instance, Opaque, Value, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.ranks import INIT, RANK, by_rank, on_one_machine, one_of_several
+
+CODE = 805
+CALLS = frozenset({INIT})
+
+
+def check(view: View) -> Iterator[Report]:
+    """torch.save of a model's state after init_process_group or DistributedDataParallel, under no condition on the rank."""
+    for event in view.of("save"):
+        if len(event.args) < 2 or not _is_state(view, event.args[0]) or by_rank(event) or _own_file(event):
+            continue
+        start = one_of_several(view, event)
+        if start is not None and on_one_machine(event.site, start.site, *event.calls):
+            path = event.site.parsed.text(event.site.node.args[1].value)
+            words = "the run becomes one of several processes here"
+            yield Report(CODE, event.site, {"path": path if len(path) <= 40 else "the file"}, [(start.site, words)])
+
+
+def _is_state(view: View, value: Value, depth: int = 0) -> bool:
+    """Whether what is saved is a model, its state, or a dict with one of them in it."""
+    for alt in real(value):
+        if isinstance(alt, Instance) and alt.kind in ("module", "wrapper"):
+            return True
+        if isinstance(alt, Opaque) and alt.tags & {"state_dict", "module"}:
+            return True
+        if isinstance(alt, Dict) and depth < 2 and any(_is_state(view, item, depth + 1) for item in view.run.known_items(alt)):
+            return True
+    return False
+
+
+def _own_file(event: Event) -> bool:
+    """Whether the name of the file may have the rank in it. What it is made of is seen in the source around it."""
+    path = event.args[1]
+    seen, todo = set(), [path]
+    while todo:
+        value = todo.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if RANK.search(getattr(value, "name", "") or ""):
+            return True
+        todo.extend(value.parts)
+    unit, facts = event.site.parsed.unit, event.site.parsed.facts
+    lines = facts.lines[unit.start - 1 : unit.end]
+    names = set(_words(event.site.parsed.text(event.site.node.args[1].value)))
+    return any("=" in line and RANK.search(line) and names & set(_words(line.split("=", 1)[0])) for line in lines) or bool(
+        RANK.search(event.site.parsed.text(event.site.node.args[1].value))
+    )
+
+
+def _words(text: str) -> list[str]:
+    return "".join(char if char.isalnum() or char == "_" else " " for char in text).split()

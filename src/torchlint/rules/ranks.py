@@ -1,0 +1,64 @@
+"""What several rules ask of a program that runs as several processes."""
+
+from __future__ import annotations
+
+import re
+
+from torchlint.dryrun.flow import Event, before
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import number
+from torchlint.rules.base import View
+
+INIT = "torch.distributed.init_process_group"
+# What conditions call the number of a process, or the one process that writes.
+RANK = re.compile(r"rank|main_proc|is_main|master|primary|chief|leader|is_first|process_i|proc_id|world|\bnr\b|gpu|device|writer|distributed", re.I)
+_LOCAL = re.compile(r"local_rank|LOCAL_RANK|set_device\(|spawn\(")
+_LEAVES = re.compile(r"\bif\b[^\n]*(?:rank|main_proc|is_main|master|primary)[^\n]*:\s*(?:#[^\n]*)?\s*(?:return|continue|sys\.exit)\b", re.I)
+
+
+def starts(view: View) -> list[Event]:
+    """The events that make a run one of several processes."""
+    inits = [event for event in view.of("call") if event.name == INIT and number(event.kwargs.get("world_size")) != 1]
+    return inits + [event for event in view.of("wrap") if event.subject.type.endswith("DistributedDataParallel")]
+
+
+def on_one_machine(*sites: Site) -> bool:
+    """Whether the files say that several processes share a machine, and its disk."""
+    return any(_LOCAL.search(line) for site in sites for line in site.parsed.facts.lines)
+
+
+def one_of_several(view: View, event: Event) -> Event | None:
+    """What made the run one of several processes before an event, on some path; None if nothing did."""
+    wanted = set(starts(view))
+    found, _ = before(event, lambda other: other in wanted)
+    return min(found, key=lambda start: start.site.location().row) if found else None
+
+
+def by_rank(event: Event) -> bool:
+    """Whether only some processes may come to an event: a condition around it, or one that has left before it, speaks of
+    the process."""
+    if any(RANK.search(site.text()) or _of_rank(site) for site, _ in event.guards):
+        return True
+    return any(_LEAVES.search(before_in_unit(site)) for site in (event.site, *event.calls))
+
+
+def _of_rank(site: Site) -> bool:
+    """Whether a condition asks for a name that was set by the rank, a few lines before: `first = rank == 0 and save`."""
+    lines = before_in_unit(site).splitlines()
+    return any(
+        re.search(rf"(?<![\w.]){re.escape(name)}\s*=(?!=)", line) and RANK.search(line.split("=", 1)[1])
+        for name in set(re.findall(r"[A-Za-z_]\w*", site.text()))
+        for line in lines
+    )
+
+
+def before_in_unit(site: Site) -> str:
+    """The source of a function as far as a place in it."""
+    unit, row = site.parsed.unit, site.location().row
+    return "".join(site.parsed.facts.lines[unit.start - 1 : row - 1])
+
+
+def unit_text(site: Site) -> str:
+    """The source of the function that a place is in; of the whole file for what stands outside functions."""
+    facts, unit = site.parsed.facts, site.parsed.unit
+    return "".join(facts.lines if unit.name[0] == "<" else facts.lines[unit.start - 1 : unit.end])
