@@ -25,10 +25,6 @@ _LAYERS = _any(
     " MultiheadAttention Transformer TransformerEncoderLayer TransformerDecoderLayer Dropout Dropout1d Dropout2d Dropout3d"
     " AlphaDropout FeatureAlphaDropout"
 )
-_SIZED = _any(
-    "Linear Embedding LSTM GRU RNN Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d BatchNorm1d BatchNorm2d"
-    " BatchNorm3d LayerNorm GroupNorm MultiheadAttention"
-)
 _LEAVES = _any("!leaf requires_grad Parameter requires_grad_ Variable")
 _OPTIMIZERS = _any(
     "SGD Adam AdamW Adamax NAdam RAdam RMSprop Rprop Adagrad Adadelta Adafactor ASGD LBFGS SparseAdam Muon Lamb FusedAdam"
@@ -36,6 +32,7 @@ _OPTIMIZERS = _any(
 _SCHEDULERS = _any(
     "StepLR MultiStepLR LambdaLR MultiplicativeLR ConstantLR LinearLR ExponentialLR PolynomialLR CosineAnnealingLR CyclicLR"
     " CosineAnnealingWarmRestarts OneCycleLR ReduceLROnPlateau SequentialLR ChainedScheduler SWALR"
+    " get_linear_schedule_with_warmup get_cosine_schedule_with_warmup get_constant_schedule_with_warmup"
 )
 _WRAPS = _any("DistributedDataParallel DDP parallel")
 _COLLECTIVES = _any(
@@ -62,10 +59,14 @@ _EVENTS = {
 }
 _CUSTOM: dict[int, tuple[Need, ...]] = {
     103: ((_any("step"),), (_any("backward"),)),
+    104: ((_any("step"), _any("backward")),),
+    105: ((_any("step"), _any("backward")),),
     106: ((_any("backward"),),),
     107: ((_any("backward"),),),
     108: ((_any("backward"), _any("no_grad inference_mode set_grad_enabled")),),
     110: ((_SCHEDULERS,),),
+    111: ((_SCHEDULERS, _any("step")),),
+    113: ((_any("item tolist numpy"),),),
     114: ((_LEAVES | _any("weight bias parameters named_parameters"), _any("!inplace")),),
     115: ((_any("!inplace"), _any("exp expm1 sqrt rsqrt reciprocal sigmoid tanh softmax log_softmax relu Sigmoid Tanh Softmax LogSoftmax ReLU")),),
     116: ((_LEAVES, _any("to cuda cpu half float double detach clone randn rand zeros ones tensor empty full FloatTensor Tensor")),),
@@ -82,10 +83,13 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     133: ((_any("zero_grad"),),),
     134: ((_any("!dropped"),),),
     136: ((_any("step"), _any("backward")),),
+    137: ((_any("ctx grad_output grad_outputs saved_tensors grad"), _any("!class")),),
     201: ((_any("backward"),),),
     202: ((_any("eval"),),),
     205: ((_any("inference_mode"),),),
     206: ((_any("trace export"),),),
+    207: ((_any("load_state_dict"),),),
+    208: ((_any("DataLoader"),),),
     401: ((_any("to cuda"), CREATES | {"DataLoader"}),),
     402: ((CREATES, _any("!forward")),),
     405: ((_any("!discarded"),),),
@@ -93,25 +97,45 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     501: ((_any("!container !container?"), _any("!class")),),
     502: ((CREATES, _any("!setattr"), _any("!class")),),
     503: ((_any("!init"), _any("!class")),),
+    504: ((_any("forward"),),),
     505: ((_LAYERS, _any("!forward")),),
+    506: ((_any("!idle"), _any("!class")),),
     507: ((_any("!repeat"), _LAYERS), (_any("BatchNorm1d BatchNorm2d BatchNorm3d"), _any("!forward"))),
+    509: ((_any("Linear"), _any("!forward")),),
+    512: ((_any("register_forward_hook register_full_backward_hook register_backward_hook register_forward_pre_hook"),),),
     514: ((_any("!falls"), _any("!class")),),
+    515: ((_any("constant_ zeros_ ones_ fill_ zero_"), _any("isinstance"), _any("Linear Conv1d Conv2d Conv3d ConvTranspose2d")),),
+    517: ((_any("BatchNorm1d BatchNorm2d BatchNorm3d"), _any("!forward")),),
+    518: ((_any("DataLoader"), _any("step"), _any("backward")),),
     520: ((_any("MultiheadAttention Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer TransformerDecoderLayer"),),),
     521: ((_any("!replaced"), _any("!class")),),
-    508: ((_SIZED,), (_any("cat concat matmul mm bmm"), _any("zeros ones empty rand randn full"))),
+    508: ((_any("!sized"),), (_any("cat concat matmul mm bmm"), _any("zeros ones empty rand randn full"))),
     511: ((_any("MultiheadAttention Transformer TransformerEncoderLayer TransformerDecoderLayer"),),),
     522: ((_any("!flag"),),),
     523: ((_any("!flag"),),),
+    601: ((_any("DataLoader"),),),
+    602: ((_any("DataLoader"),),),
+    603: ((_any("DataLoader"), _any("step")),),
+    604: ((_any("DataLoader"),),),
+    605: ((_any("!item"), _any("!class")),),
     606: ((_any("DataLoader"),),),
     607: ((_any("DataLoader"),),),
     608: ((_any("DataLoader"),),),
     609: ((_any("iter"), _any("next"), _any("step")),),
     610: ((_any("DataLoader"),),),
+    611: ((_any("DataLoader"), _any("step")),),
     612: ((_any("DataLoader"),),),
+    613: ((_any("transform transforms Compose"), _any("datasets CIFAR10 CIFAR100 ImageFolder MNIST FashionMNIST SVHN STL10 ImageNet")),),
+    614: ((_OPTIMIZERS, _any("step")),),
+    616: ((_any("train_test_split"), _any("fit_transform")),),
     617: ((_any("DataLoader"),), (_any("!misspelt"), _any("!class"))),
+    618: ((_any("DataLoader"),),),
     701: ((_any("autocast"), _any("backward")), (_any("amp_autocast"), _any("backward"))),
     702: ((_any("autocast"), _any("backward")),),
     705: ((_any("scale"), _any("backward")),),
+    706: ((_any("autocast"), _any("scale")),),
+    707: ((_any("half float16"), _any("step")),),
+    710: ((_any("save"), _any("GradScaler"), _any("step")),),
     709: ((_any("autocast"), _any("BCELoss binary_cross_entropy")),),
     712: ((_any("unscale_"),),),
     801: ((_any("DistributedSampler"),),),
@@ -121,9 +145,21 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     805: ((_WRAPS | _any("init_process_group"), _any("save")),),
     806: ((_COLLECTIVES,),),
     807: ((_WRAPS, _any("module")),),
+    808: ((_any("save"), _WRAPS | _any("DataParallel")),),
+    814: ((_WRAPS, _any("backward")),),
+    816: ((_any("load"), _WRAPS | _any("init_process_group")),),
+    817: ((_any("init_process_group"),),),
+    818: ((_any("save"), _any("load")),),
     815: ((_any("fully_shard FullyShardedDataParallel FSDP"), _any("parameters")),),
     819: ((_any("DistributedSampler WeightedRandomSampler SubsetRandomSampler RandomSampler"), _any("DataLoader")),),
     820: ((_any("isend irecv async_op"),), (_COLLECTIVES,)),
+    902: ((_any("save"),),),
+    905: ((_any("save"), _any("step"), _any("state_dict")),),
+    907: ((_any("load_state_dict"),),),
+    908: ((_any("compile"), _any("save")),),
+    922: ((_any("compile"), _any("!forward")), (_any("compile"), _any("step backward"))),
+    932: ((_any("benchmark"), _any("deterministic")),),
+    944: ((_any("generate input_ids"), _any("tokenizer AutoTokenizer")),),
     904: ((_any("state_dict !best"), _any("step backward train fit")),),
     906: ((_any("load_state_dict"),),),
 }

@@ -28,6 +28,7 @@ OPTIMIZERS = re.compile(
     r"^torch\.optim\.(?!Optimizer$)[A-Z]\w*$|^(?:timm\.optim|transformers|apex\.optimizers|bitsandbytes\.optim|torch_optimizer"
     r"|adabound|ranger|radam)\.(?:\w+\.)*(?:Adam\w*|SGD\w*|LAMB|Lamb\w*|RAdam|Ranger|Adafactor|AdaBound|Fused\w+|Lion\w*|NovoGrad|RMSprop\w*)$"
 )
+_SCHEDULES = re.compile(r"^(?:transformers|diffusers|pytorch_transformers)\.(?:\w+\.)*get_\w*schedule\w*$")
 LOSSES = re.compile(r"^torch\.nn\.\w*Loss\w*$")
 _MODE = re.compile(r"^torch\.nn\.(?:\w*Dropout\w*|\w*BatchNorm\w*|RReLU)$")
 _MODEL_MAKERS = re.compile(
@@ -89,6 +90,8 @@ def kind_of(name: str) -> str:
         return "wrapper"
     if OPTIMIZERS.match(name):
         return "optimizer"
+    if _SCHEDULES.match(name):
+        return "scheduler"
     if _MODEL_MAKERS.match(name):
         return "module"
     if _PRETRAINED.match(name) and not _NOT_MODELS.search(name):

@@ -1,0 +1,115 @@
+"""111: a schedule that counts epochs is stepped for each batch, or the reverse."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.flow import Event, Loop
+from torchlint.dryrun.values import Instance, Opaque, Ref, number, real
+from torchlint.rules.base import Report, View
+
+CODE = 111
+# Where each schedule is told its length: the argument's place and name.
+_LENGTH = {
+    "CosineAnnealingLR": (1, "T_max"),
+    "OneCycleLR": (2, "total_steps"),
+    "PolynomialLR": (1, "total_iters"),
+    "get_linear_schedule_with_warmup": (2, "num_training_steps"),
+    "get_cosine_schedule_with_warmup": (2, "num_training_steps"),
+}
+_BATCHES = re.compile(r"\blen\(\s*[\w.\[\]'\"]*(?:load|dl\b|iter|batch)[\w.\[\]'\"]*\s*\)", re.IGNORECASE)
+_EPOCH = re.compile(r"epoch", re.IGNORECASE)
+
+
+def check(view: View) -> Iterator[Report]:
+    """The length that a scheduler was given, against the loop that steps it."""
+    for created in view.of("scheduler.create"):
+        scheduler = created.subject
+        if not isinstance(scheduler, Instance) or not isinstance(scheduler.cls, Ref):
+            continue
+        length = _LENGTH.get(scheduler.type.rsplit(".", 1)[-1])
+        steps = [event for event in view.of("scheduler.step") if real(event.subject) == (scheduler,)]
+        if length is None or not steps or any(step.args or not step.loops for step in steps):
+            continue
+        optimizer_steps = [step for step in view.steps() if set(real(step.subject)) & set(real(created.optimizer))]
+        text, words = _given(created, scheduler, *length)
+        for step in steps:
+            yield from _per_batch(view, created, step, text, optimizer_steps)
+        yield from _per_epoch(view, created, scheduler, steps, words, optimizer_steps)
+
+
+def _given(created: Event, scheduler: Instance, position: int, name: str) -> tuple[str, str]:
+    """The source of the length as it is written, and with what it was computed from."""
+    node = created.site.node
+    found = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == name]
+    found += [arg.value for arg in node.args[position : position + 1] if arg.keyword is None and not arg.star]
+    text = created.site.parsed.text(found[0]) if found else ""
+    words = [text]
+    value = scheduler.arg(position, name)
+    for alt in real(value) if isinstance(value, Opaque) else ():
+        words += [part.site.text() for part in (alt, *alt.parts) if isinstance(part, Opaque) and part.site is not None]
+    steps = scheduler.arg(4, "steps_per_epoch") if scheduler.type.endswith("OneCycleLR") else None
+    if steps is not None and number(steps) is None:
+        words += [created.site.parsed.text(arg.value) for arg in node.args if arg.keyword is not None and arg.keyword.value == "steps_per_epoch"]
+        words += [alt.site.text() for alt in real(steps) if isinstance(alt, Opaque) and alt.site is not None]
+    return text, " ".join(words)
+
+
+def _per_batch(view: View, created: Event, step: Event, text: str, optimizer_steps: list[Event]) -> Iterator[Report]:
+    """T_max is the number of epochs, and the step comes with each batch."""
+    if len(step.loops) < 2 or not text or not any(other.loops == step.loops and set(step.guards) <= set(other.guards) for other in optimizer_steps):
+        return
+    for outer in step.loops[:-1]:
+        if text in _ends(outer) and _EPOCH.search(_head(outer)):
+            roles = {"call": view.call_text(step.site), "scheduler": _name(created), "length": text, "unit": "epochs", "each": "batch"}
+            yield Report(CODE, step.site, roles, [(created.site, "told how many epochs there are"), (step.loops[-1].site, "stepped in this loop")])
+            return
+
+
+def _per_epoch(view: View, created: Event, scheduler: Instance, steps: list[Event], words: str, optimizer_steps: list[Event]) -> Iterator[Report]:
+    """The length counts batches, and the step comes once per epoch."""
+    if not _BATCHES.search(words):
+        return
+    for step in steps:
+        outer = step.loops[-1]
+        inner = [other for other in optimizer_steps if outer in other.loops and other.loops[-1] is not outer]
+        if not inner or any(other.loops[-1] is outer for other in optimizer_steps) or not _EPOCH.search(_head(outer)):
+            return
+    found = _BATCHES.search(words)
+    roles = {"call": view.call_text(steps[0].site), "scheduler": _name(created), "length": found[0], "unit": "batches", "each": "epoch"}
+    yield Report(CODE, steps[0].site, roles, [(created.site, "told how many batches there are"), (inner[0].loops[-1].site, "the batches are in this loop")])
+
+
+def _name(created: Event) -> str:
+    return created.subject.name or "scheduler"
+
+
+def _head(loop: Loop) -> str:
+    node = loop.site.node
+    return f"{loop.site.parsed.text(node.target)} in {loop.site.parsed.text(node.iter)}" if isinstance(node, cst.For) else ""
+
+
+def _ends(loop: Loop) -> set[str]:
+    """What a loop over range(...) may be said to count up to."""
+    node = loop.site.node
+    if not isinstance(node, cst.For):
+        return set()
+    call = node.iter
+    while isinstance(call, cst.Call) and loop.site.parsed.text(call.func).rsplit(".", 1)[-1] not in ("range", "trange"):
+        if not call.args:
+            return set()
+        call = call.args[0].value
+    if not isinstance(call, cst.Call) or not call.args:
+        return set()
+    plain = [arg.value for arg in call.args if arg.keyword is None]
+    if not plain:
+        return set()
+    last = plain[1] if len(plain) > 1 else plain[0]
+    text = loop.site.parsed.text(last)
+    found = {text}
+    if isinstance(last, cst.BinaryOperation) and isinstance(last.operator, cst.Add):
+        found.add(loop.site.parsed.text(last.left))
+    return found
