@@ -22,7 +22,7 @@ import torch
 from torchlint.findings import Finding
 from torchsan.deliver import say
 
-PATIENCE = 10.0  # seconds that the first rank waits for the others, as long as they live
+PATIENCE = 20.0  # seconds that the first rank waits for the others, as long as they live
 IN_A_HURRY = 1.0  # the same where this rank ended with an error: the others may be stuck
 _LATE = 3.0  # seconds that the others wait for the first one to begin
 _LOOK_EVERY = 0.01

@@ -244,6 +244,32 @@ class TestUnderDDP:
             ("TS112", 1), ("TS201", 0, 1), ("TS801", 0, 1),
         }, done.err
 
+    def test_the_rank_that_made_a_nan_names_its_origin(self, launch, tmp_path):
+        """One rank runs its step again, and the others do not: nothing of that may wait for them."""
+        text = """
+        def work(rank):
+            model = DistributedDataParallel(nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 3)))
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+            for step in range(5):
+                x, y = batch()
+                optimizer.zero_grad()
+                scores = model(x)
+                loss = F.cross_entropy(scores, y)
+                if rank == 1 and step == 3:
+                    loss = loss + 0 * torch.log(0 * scores.sum())  # 422
+                loss.backward()
+                optimizer.step()
+                with open(f"numbers{rank}", "a") as file:
+                    print(numbers(model, loss), file=file)
+        """
+        bare, watched = launch(text, "spawn", watched=False), launch(text, "spawn")
+        assert bare.status == watched.status == 0, watched.err
+        assert ("TS422", "loss = loss + 0 * torch.log(0 * scores.sum())  # 422", 1) in watched.found(), watched.err
+        assert {code for code, *_ in watched.found()} == {"TS422"}
+        for rank in (0, 1):
+            lines = (tmp_path / f"numbers{rank}").read_text().splitlines()
+            assert lines[:5] == lines[5:] and len(set(lines)) == 5
+
     def test_sound_programs_stay_silent_and_the_same(self, launch, tmp_path):
         text = """
         def train(rank, model, accumulate=1, **options):

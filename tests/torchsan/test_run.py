@@ -213,18 +213,6 @@ class TestWhatIsTold:
         assert "src/torchsan" not in done.stderr
         assert done.stderr.index("TS508 shape-chain: ") < done.stderr.index("torchsan: 1 finding")
 
-    def test_two_ranks(self, write, tmp_path):
-        torch = pytest.importorskip("torch")
-        if not torch.distributed.is_available():
-            pytest.skip("torch was built without distributed")
-        write("a.py", BROKEN)
-        command = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "torchsan", "run"]
-        done = python(*command, "--report", "out.json", "a.py", cwd=tmp_path)
-        assert done.returncode == 0, done.stderr
-        assert done.stderr.count("error TS101") == 1
-        [finding] = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
-        assert 0 in finding["ranks"]
-
 
 class TestBadInput:
     @pytest.mark.parametrize(("args", "said"), [
