@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
-from torchlint.dryrun.torch_api.effects import INPLACE, MISSPELT, OF_EVERY_MODULE, PURE_IF_TENSOR, PURE_TENSOR_ONLY
+from torchlint.dryrun.torch_api.effects import INPLACE, LAYERS, MISSPELT, OF_EVERY_MODULE, PURE_IF_TENSOR, PURE_TENSOR_ONLY, SIZED
 
 # A file that has none of these words cannot make a torch event.
 MARKS = (b"torch", b"lightning", b"accelerate", b"transformers", b"timm", b"ignite", b"fastai", b"deepspeed")
@@ -196,8 +196,10 @@ def _worth(node: ast.Assign, gives: dict[str, frozenset[str]], outside: bool) ->
                 found.add(part.attr)
             elif type(part) is ast.Name:
                 found.add(part.id)
+            elif type(part) is ast.Call and _sized(part):
+                found.add("!sized")
         bare = type(node.value) is ast.Attribute  # a function, by its name
-        gives[key] = gives.get(key, frozenset()) | {word for word in found if bare or word[:1].isupper()}
+        gives[key] = gives.get(key, frozenset()) | {word for word in found if bare or word[:1].isupper() or word[0] == "!"}
 
 
 # -- marks: shapes of statements that some rule asks for, see rules/needs.py ----------------------------------------------
@@ -243,8 +245,27 @@ def _mark_call(node: ast.Call, words: set[str]) -> None:
         words.add("!inplace")
     elif type(node.func) is ast.Name and node.func.id == "setattr":
         words.add("!setattr")
+    if _sized(node):
+        words.add("!sized")
     if any(keyword.arg == "requires_grad" for keyword in node.keywords):
         words.add("!leaf")
+
+
+def _sized(node: ast.Call) -> bool:
+    """Whether a layer is made for an input of a size that is written there: a number, arithmetic, or a CONSTANT."""
+    name = getattr(node.func, "attr", None) or getattr(node.func, "id", "")
+    if name not in SIZED:
+        return False
+    given = node.args[0] if node.args else next((word.value for word in node.keywords if word.arg in _SIZE_WORDS), None)
+    return type(given) in (ast.Constant, ast.BinOp, ast.Tuple, ast.List) or type(given) is ast.Name and given.id.isupper()
+
+
+def _mark_compare(node: ast.Compare, words: set[str]) -> None:
+    for side in (node.left, *node.comparators):
+        if getattr(side, "attr", getattr(side, "id", "")) in ("nan", "NaN", "NAN"):
+            words.add("!nan")
+        elif type(side) is ast.Call and getattr(side.func, "id", "") == "float" and side.args and type(side.args[0]) is ast.Constant:
+            words.add("!nan")
 
 
 def _mark_subscript(node: ast.Subscript, words: set[str]) -> None:
@@ -262,6 +283,7 @@ def _mark_assign(node, words: set[str]) -> None:
             words.add("!container?")
 
 
+_SIZE_WORDS = frozenset({"in_features", "in_channels", "input_size", "num_features", "embed_dim", "normalized_shape", "num_channels"})
 _CONTEXTS = frozenset({"no_grad", "inference_mode", "enable_grad", "autocast"})
 _PURE = PURE_TENSOR_ONLY | PURE_IF_TENSOR
 _CONTAINERS = (ast.List, ast.Dict, ast.Tuple, ast.ListComp, ast.DictComp, ast.Set)
@@ -274,6 +296,7 @@ _MARKS = {
     ast.With: _mark_with,
     ast.AugAssign: _mark_augmented,
     ast.Call: _mark_call,
+    ast.Compare: _mark_compare,
     ast.Subscript: _mark_subscript,
     ast.Assign: _mark_assign,
     ast.AnnAssign: _mark_assign,
@@ -314,6 +337,8 @@ def _class(node: ast.ClassDef, everything: set[str]) -> ClassFacts:
                 continue
             if item.name == "__init__" and not _starts_with_super(item):
                 unit.words |= {"!init"}
+            elif item.name == "__getitem__":
+                unit.words |= {"!item"}
             elif item.name in OF_EVERY_MODULE:
                 unit.words |= {"!replaced"}
             elif item.name in MISSPELT:
@@ -326,4 +351,9 @@ def _class(node: ast.ClassDef, everything: set[str]) -> ClassFacts:
             unit = _unit("<class>", item, item, [item], indent=True)
             facts.body.append(unit)
         everything.update(unit.words)
+    init = facts.methods.get("__init__")
+    if init is not None and init.gives:
+        used = frozenset().union(*(unit.words for unit in facts.methods.values() if unit is not init))
+        if any(name not in used and not LAYERS.isdisjoint(words) for name, words in init.gives.items()):
+            init.words |= {"!idle"}
     return facts

@@ -71,6 +71,12 @@ OF_EVERY_MODULE = frozenset(
     zero_grad requires_grad_ to cuda cpu forward""".split()
 )
 
+# Layers with parameters.
+LAYERS = frozenset(
+    """Linear Bilinear Embedding EmbeddingBag LSTM GRU RNN LSTMCell GRUCell RNNCell Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d
+    ConvTranspose3d BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm GroupNorm PReLU MultiheadAttention Transformer
+    TransformerEncoderLayer TransformerDecoderLayer Sequential ModuleList""".split()
+)
 # Names that were meant to be those of Python's protocol.
 MISSPELT = {
     "__get_item__": "__getitem__", "__getitem": "__getitem__", "_getitem__": "__getitem__", "_getitem_": "__getitem__",
@@ -78,6 +84,10 @@ MISSPELT = {
     "__lenght__": "__len__", "__length__": "__len__", "__len": "__len__", "_len__": "__len__", "_len_": "__len__",
     "__Len__": "__len__", "__size__": "__len__",
 }
+
+# Methods whose second argument is a tensor of indices.
+INDEXED = frozenset({"gather", "scatter", "scatter_", "scatter_add", "scatter_add_", "index_select", "index_add", "index_add_", "index_fill",
+                     "index_fill_", "index_copy_"})
 
 LOSS_FUNCTIONS = frozenset(
     """cross_entropy nll_loss binary_cross_entropy binary_cross_entropy_with_logits mse_loss l1_loss smooth_l1_loss huber_loss
@@ -97,3 +107,8 @@ LOSS_OF_CLASS = {
 # What project code and known libraries wrap around an iterable without changing its items.
 PASSES_ITEMS = frozenset({"tqdm", "trange", "track", "iter", "list", "tuple", "sorted", "reversed", "islice", "cycle", "progress_bar",
                           "MetricLogger.log_every", "log_every", "notebook.tqdm", "master_bar"})
+# Layers that are made for an input of one size.
+SIZED = frozenset(
+    """Linear Embedding LSTM GRU RNN Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d BatchNorm1d BatchNorm2d
+    BatchNorm3d LayerNorm GroupNorm MultiheadAttention""".split()
+)
