@@ -98,6 +98,8 @@ class TorchCalls(Shaped, Methods):
             sampler = made.arg(4, "sampler")
             made_of = made.arg(0, "dataset")
             self.emit("loader.create", made, node, sampler=sampler, dataset=made_of)
+        elif kind == "dataset":
+            self.emit("dataset.create", made, node)
         return made
 
     def made_here(self, made: Instance) -> None:
@@ -427,6 +429,7 @@ class TorchCalls(Shaped, Methods):
         if last in ("spectral_norm", "weight_norm", "remove_weight_norm", "remove_spectral_norm"):
             return first if first is not None else Opaque(last, "call")
         if name.startswith("torch.nn.init."):
+            self.emit("init", first, node, name=last, args=args)
             return first if first is not None else NONE
         flows = union_of(a.flows for a in args)
         return Opaque(last, "call", self.site(node), flows, union_of(frozenset({a}) for a in args))

@@ -183,6 +183,7 @@ class Methods:
         if name in ("forward", "__call__"):
             return self.call_module(owner, args, kwargs, node, direct=name == "forward")
         if name.startswith("register_"):
+            self.emit("hook", owner, node, name=name, in_forward=self.in_forward())
             return Opaque("handle", "call", self.site(node), NOTHING, NOTHING, owner)
         if name == "no_sync":
             return Instance(Ref("no_sync"), "context", self.site(node), args, kwargs)
