@@ -1,0 +1,57 @@
+"""613: the data for evaluation go through random transforms."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchlint.dryrun.values import Const, Instance, Opaque, Seq, Value, real
+from torchlint.rules.base import Report, View
+
+CODE = 613
+_RANDOM = re.compile(r"\.(?:Random(?!Apply|Choice|Order)\w+|ColorJitter|RandAugment|AutoAugment|TrivialAugmentWide|AugMix|ElasticTransform)$")
+_EVALUATION = re.compile(r"^(?:test|val|valid|validation|eval|dev)$", re.IGNORECASE)
+_ON_PURPOSE = re.compile(r"(?:\b|_)tta(?:\b|_)|test.?time", re.IGNORECASE)
+_PATH = re.compile(r"(?:^|[/\\_-])(?:val|valid|validation|test|eval)(?:[/\\_-]|$)", re.IGNORECASE)
+
+
+def check(view: View) -> Iterator[Report]:
+    """`CIFAR10(root, train=False, transform=augment)`."""
+    for event in view.of("dataset.create"):
+        made = event.subject
+        if not isinstance(made, Instance) or not made.type.startswith("torchvision.datasets.") or not _for_evaluation(made.kwargs, made.args):
+            continue
+        random = _random_in(view, made.kwargs.get("transform"))
+        if random is None or any(_ON_PURPOSE.search(line) for line in event.site.parsed.facts.lines):
+            continue
+        name = random.name.rsplit(".", 1)[-1]
+        related = [(random.site, "this changes the image at random")] if random.site is not None else []
+        yield Report(CODE, event.site, {"transform": name, "call": view.call_text(event.site)}, related)
+
+
+def _for_evaluation(kwargs: dict[str, Value], args: list[Value]) -> bool:
+    train, split = kwargs.get("train"), kwargs.get("split", kwargs.get("image_set"))
+    if isinstance(train, Const):
+        return train.value is False
+    if isinstance(split, Const) and isinstance(split.value, str):
+        return bool(_EVALUATION.match(split.value))
+    root = kwargs.get("root", args[0] if args else None)
+    return train is None and split is None and isinstance(root, Const) and isinstance(root.value, str) and bool(_PATH.search(root.value))
+
+
+def _random_in(view: View, transform: Value | None, depth: int = 0) -> Opaque | None:
+    """A random transform in what is certainly applied."""
+    alts = real(transform)
+    if len(alts) != 1 or depth > 3 or not isinstance(alts[0], Opaque):
+        return None
+    made = alts[0]
+    if _RANDOM.search(made.name) and made.name.startswith("torchvision.transforms."):
+        return made
+    if not made.name.endswith("transforms.Compose") and not made.name.endswith("v2.Compose"):
+        return None
+    for part in made.parts:
+        for item in view.run.known_items(part) if isinstance(part, Seq) else ():
+            found = _random_in(view, item, depth + 1)
+            if found is not None:
+                return found
+    return None
