@@ -72,6 +72,7 @@ PATTERNS: tuple[tuple[str, int | str], ...] = (
     (r"index out of range in self|index -?\d+ is out of bounds for dimension", "range"),
 )
 _CLASS_LOSSES = ("cross_entropy", "nll_loss")
+_SAID = (107, 108, 416)  # of these, torch says no more than the pitfall's own words
 _LONG = 160  # of torch's words, a finding repeats so much
 _COMPILED = tuple((re.compile(pattern), number) for pattern, number in PATTERNS)
 
@@ -94,7 +95,7 @@ class Explanation(NamedTuple):
     @property
     def says(self) -> str:
         """What is known beside the pitfall's own words: facts, or what torch says."""
-        return "; ".join(self.facts) or self.error[:_LONG]
+        return "; ".join(self.facts) or ("" if self.number in _SAID else self.error[:_LONG])
 
 
 def kind_of_error(error: BaseException) -> int | str | None:
@@ -155,6 +156,13 @@ def _facts(
         if wrong and isinstance(scores, torch.Tensor) and scores.dim():
             classes = scores.shape[0 if scores.dim() == 1 else 1]
             return [f"there is no class {wrong[1]} among {classes}: they count from 0 to {classes - 1}"]
+    if kind == 406 and offender is not None and f"{offender.name}.view(" in _line(way):
+        return [f"`{offender.name}` has strides {tuple(offender.value.stride())}"]
+    if kind == 401 and offender is not None:
+        places = {one.value.device for one in operands} - {offender.value.device}
+        others = ", ".join(sorted(map(str, places)))
+        at = f"`{offender.name}` is on {offender.value.device}"
+        return [f"{at}, the others are on {others}" if others else at]
     if kind in (306, 409, 410, 411) and offender is not None:
         return [f"`{offender.name}` is {str(offender.value.dtype).removeprefix('torch.')}"]
     sizes = re.search(r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x", text)
@@ -162,6 +170,12 @@ def _facts(
         return [f"the last dimension of the input is {sizes[1]}, and the layer takes {sizes[2]}"]
     told = next((tell(match) for pattern, tell in _NUMBERS if (match := re.search(pattern, text))), None)
     return [] if told is None else [told]
+
+
+def _line(way: list[Frame]) -> str:
+    """The user's line that the error passed last."""
+    at = next((one.where for one in reversed(way) if one.kind == _USER), None)
+    return "" if at is None else telling.source_line(at.location()) or ""
 
 
 def _range(operands: list[Operand], offender: Operand) -> list[str]:
@@ -215,6 +229,10 @@ _NUMBERS: tuple[tuple[str, Callable[[re.Match[str]], str]], ...] = (
         r"shape '\[(.*)\]' is invalid for input of size (\d+)",
         lambda m: f"{m[2]} values cannot be laid out as [{m[1]}]",
     ),
+    (
+        r"Target size \(torch\.Size\((.*?)\)\) must be the same as input size \(torch\.Size\((.*?)\)\)",
+        lambda m: f"the output is {m[2]}, the target {m[1]}",
+    ),
     (r"you tried to allocate (\d+) bytes", _size),
     (r"Tried to allocate ([\d.]+ \w+)", lambda m: f"{m[1]} were asked for"),
     (r"modified by an inplace operation: \[(\S+) \[([\d, ]*)\]\]", lambda m: f"a tensor of shape [{m[2]}]"),
@@ -245,7 +263,7 @@ def _offender(kind: int | str, operands: list[Operand], way: list[Frame]) -> Ope
     if kind in (306, 307):
         held = [one.frame.f_locals.get("target") for one in way if one.frame.f_code.co_filename == F.__file__]
         target = next((value for value in held if isinstance(value, torch.Tensor)), None)
-        return next((one for one in plain if one.value is target), plain[-1])
+        return next((one for one in plain if one.value is target), None)  # in backward there is none
     if kind in (409, 411, "range"):
         return next((one for one in plain if not one.value.is_floating_point()), plain[-1])
     if kind == 410:
@@ -285,6 +303,8 @@ def roles(told: Explanation) -> dict[str, Any]:
     filled: dict[str, Any] = {}
     if told.offender is not None:
         filled["value"] = filled["name"] = told.offender.name.split(" of ")[0]
+    elif told.number == 306:
+        filled["value"] = filled["name"] = "target"
     if told.number == 115 and told.related:
         name = inplace.target(told.related[0][0])
         if name is not None:

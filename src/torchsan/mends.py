@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+# Pitfalls that are no errors of torch's, for as long as their pages are not there: name, summary, mend.
+STAND_INS: dict[int, tuple[str, str, str]] = {
+    309: (
+        "silent-broadcast-in-loss",
+        "prediction and target have different shapes, so the loss compares each prediction with every target",
+        "give both one shape: `prediction.squeeze(1)`, or `target.unsqueeze(1)`",
+    ),
+    407: (
+        "non-contiguous-hot",
+        "the same non-contiguous tensor goes into several layers in every step, and each copies it",
+        "call `.contiguous()` once, where it was transposed",
+    ),
+}
 # By number of the pitfall, or by a word of ours where no pitfall has a number for it.
 MENDS: dict[int | str, tuple[str, str, str]] = {
     107: (
@@ -45,7 +58,8 @@ MENDS: dict[int | str, tuple[str, str, str]] = {
     308: (
         "loss-shape",
         "output and target of the loss do not fit together",
-        "the class dimension comes second: (N, C) against (N), (N, C, L) against (N, L); flatten both, or transpose",
+        "of class losses, the class dimension comes second: (N, C) against (N), (N, C, L) against (N, L); losses that "
+        "compare value by value take two of one shape: `output.squeeze(1)`",
     ),
     401: (
         "device-mismatch",

@@ -12,7 +12,7 @@ from typing import Any
 from torchlint import catalogue as pages
 from torchlint.catalogue import Catalogue, Rule
 from torchsan.deliver import say
-from torchsan.mends import MENDS
+from torchsan.mends import MENDS, STAND_INS
 
 
 class _Roles(string.Formatter):
@@ -70,8 +70,9 @@ def rule(number: int, fallback: str, own: Mapping[int, Rule] = MappingProxyType(
     found = own.get(number) or rules().find(number)
     if found is not None:
         return found
-    if number in MENDS:
-        name, summary, help = MENDS[number]
+    stand_in = MENDS.get(number) or STAND_INS.get(number)
+    if stand_in is not None:
+        name, summary, help = stand_in
         return Rule(number, name, summary, "correctness", "", "", help, "", "", "", {}, "", "")
     summary = fallback.strip().split("\n", 1)[0].rstrip(".")
     return Rule(number, f"pitfall-{number}", summary, "correctness", "", "", "", "", "", "", {}, "", "")

@@ -18,6 +18,10 @@ from torchsan.source import users_class
 _FIRST, _EVERY = 4, 64  # inputs that are looked at closely: the first few, then one in so many
 _FEW = 16  # values below which a constant tells nothing
 _SIDE = 8  # pixels below which it is no picture
+_PIXELS = (
+    "the batch `{name}` holds raw pixels, in a model that does not bring them into range",
+    "divide by 255, and normalise as the model's weights expect",
+)
 _PLAIN = (torch.Tensor, nn.Parameter)
 _INF = float("inf")
 _WORDS = ("mean", "std", "scale", "norm", "preprocess", "rescale")
@@ -64,12 +68,15 @@ class BadBatch(Check):
                 self._say(event, given, f"every value is {low:g}", low, high)
         elif low >= 0 and 127 < high <= 255 and _is_picture(given) and not _normalises(event.subject):
             if bool((given == given.round()).all()):
-                self._say(event, given, f"whole numbers from {low:g} to {high:g}", low, high)
+                self._say(event, given, f"whole numbers from {low:g} to {high:g}", low, high, _PIXELS)
 
-    def _say(self, event: Event, given: torch.Tensor, fact: str, low: float, high: float) -> None:
+    def _say(
+        self, event: Event, given: torch.Tensor, fact: str, low: float, high: float,
+        words: tuple[str, str] | None = None,
+    ) -> None:
         name = name_of(given) or "input"
         details = {"min": repr(low), "max": repr(high)}
-        self.found(423, event, name=name, model=name_of(event.subject), fact=f"{name}: {fact}", details=details)
+        self.found(423, event, name=name, model=name_of(event.subject), fact=fact, details=details, words=words)
 
 
 def _ends(values: torch.Tensor) -> tuple[float, float]:

@@ -61,7 +61,7 @@ class Float64(Check):
         # The first place is where it comes in; what follows from it is not news.
         self.left = dict.fromkeys(self.left, 0)
         fact = f"{name} is float64, shape {tuple(value.shape)}"
-        self.found(410, event, name=name, value="float64", fact=fact, **roles)
+        self.found(410, event, name=name, value=name, fact=fact, **roles)
 
 
 def _converted(node: Any, left: int = 40) -> bool:

@@ -28,6 +28,18 @@ _OF_TORCH = ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropo
 _OFF = ("F.alpha_dropout", "F.feature_alpha_dropout")  # these are off where nothing is said
 
 
+_WORDS = {
+    "torch": (
+        "`{call}` drops values in evaluation too: its last argument is True",
+        "pass `self.training` as the last argument, or use an `nn.Dropout` layer",
+    ),
+    "F.scaled_dot_product_attention": (
+        "`{call}` drops values in evaluation too: `dropout_p` holds in any mode",
+        "pass `dropout_p=self.dropout if self.training else 0.0`",
+    ),
+}
+
+
 class DropoutInEval(Check):
     """Dropout drops values in evaluation too."""
 
@@ -65,7 +77,7 @@ class DropoutInEval(Check):
             known = {id(layer) for layer in module.modules()}
             for name, place, layer in drawn:
                 if layer is None or id(layer) in known:
-                    self.found(204, place, call=name)
+                    self.found(204, place, call=name, words=_WORDS.get(name.partition(".")[0], _WORDS.get(name)))
                 else:
                     kind = type(layer).__name__
                     self.found(505, place, call=f"nn.{kind}(...)", layer=kind, model=name_of(module))

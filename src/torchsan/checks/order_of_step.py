@@ -122,9 +122,13 @@ class OrderOfStep(Check):
             self.found(
                 102,
                 event,
-                call="set to None by hand",
                 optimizer=name_of(account.optimizer),
+                loss=name_of(backward.subject),
                 related=((backward, "the backward pass that made them"),),
+                words=(
+                    "the gradients of `{loss}.backward()` are set to None before `{optimizer}.step()` uses them",
+                    "move that after `{optimizer}.step()`, or before `{loss}.backward()`",
+                ),
             )
         elif none and not account.backwards:
             if account.steps == 0 and not account.had_state:

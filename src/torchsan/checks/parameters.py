@@ -15,6 +15,14 @@ from torchsan.naming import name_of, scopes
 from torchsan.source import never_read, users_class
 from torchsan.where import Where
 
+_LOST = (
+    "`{call}` changes nothing: every update is too small for the dtype of the parameters, and rounded away",
+    "keep the parameters in float32 and use `torch.autocast`, or raise the learning rate",
+)
+_HELD_AT_ZERO = (
+    "the learning rate is set to 0 while it trains, so `{call}` changes nothing",
+    "look at what sets it: a scheduler whose factor is 0 (an integer division?), or a line that writes to `lr`",
+)
 _STEPS = 2  # steps of an optimizer before its parameters are judged
 _LONG = 20  # steps without a gradient after which it is said before the end of the run
 
@@ -31,6 +39,11 @@ def full_name(modules: list[nn.Module], parameter: torch.Tensor) -> str | None:
 def any_grad(parameters: list[torch.Tensor]) -> bool:
     """Whether any of `parameters` has a gradient."""
     return any(p.grad is not None for p in parameters)
+
+
+def _expression(model: str, path: str) -> str:
+    """ "model[0].down" for the path "0.down"."""
+    return model + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in path.split("."))
 
 
 def _listed(names: list[str]) -> str:
@@ -108,7 +121,7 @@ class NotInOptimizer(Check):
                     118,
                     event if whole else place or event,
                     optimizer=name_of(optimizer or holders[0].optimizer),
-                    name=model if whole else names[0].rpartition(".")[0] or names[0],
+                    name=model if whole else _expression(model, names[0].rpartition(".")[0] or names[0]),
                     model=model,
                     fact=f"{len(late)} parameters in no optimizer: {_listed(names)}",
                     related=((event, "the step that does not know them"),),
@@ -177,7 +190,7 @@ class NeverGetsGrad(Check):
                 key=tuple(names[:1]),
                 name=names[0],
                 optimizer=name_of(account.optimizer),
-                fact=f"{_listed(names)} in {account.steps} steps",
+                fact=f"{_listed(names)}",
                 details={"parameters": names},
             )
 
@@ -283,10 +296,7 @@ class NoOpStep(Check):
             fact=f"learning rate {', '.join(f'{rate:g}' for rate in rates)}, parameters in {', '.join(dtypes)}",
             related=((event, "the step that changes nothing"),) if zero and made is not None else (),
             details={"lr": rates, "dtypes": dtypes},
-            words=None if zero else (
-                "`{call}` changes nothing: every update is too small for the dtype of the parameters, and rounded away",
-                "keep the parameters in float32 and use `torch.autocast`, or raise the learning rate",
-            ),
+            words=_LOST if not zero else None if made is not None else _HELD_AT_ZERO,
         )
 
 

@@ -8,6 +8,7 @@ import torch
 
 from torchsan.check import Check
 from torchsan.events import Event
+from torchsan.naming import name_of
 
 _CLASS_LOSSES = frozenset(("cross_entropy", "nll_loss"))
 _FIRST = 3  # calls whose target is read before the kernel runs, where an assert of the device would end the process
@@ -32,8 +33,9 @@ class Targets(Check):
         given, target = pair
         if target.dtype not in (torch.int64, torch.uint8):
             dtype = str(target.dtype).removeprefix("torch.")
-            roles = {"loss": event.subject, "call": event.subject, "value": dtype, "name": "target"}
-            self.found(306, event, fact=f"it is {dtype}", **roles)
+            name = name_of(target) or "target"
+            roles = {"loss": event.subject, "call": event.subject, "value": name, "name": name}
+            self.found(306, event, fact=f"`{name}` is {dtype}", **roles)
         elif target.device.type == "cuda" and (self.calls < _FIRST or self.thorough):
             self.calls += 1
             self._range(event, given, target)
