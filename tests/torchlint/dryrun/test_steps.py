@@ -1,0 +1,195 @@
+"""Training steps as people write them, sound ones above all: what the rules on graphs, optimizers and schedules must not say."""
+
+from torchlint.dryrun.values import Instance
+
+from .support import events, holds, runs, table
+
+SOUND = {
+    "gan-without-detach": """
+class Net(nn.Module):
+    def __init__(self, a, b):
+        super().__init__()
+        self.layer = nn.Linear(a, b)
+
+    def forward(self, x):
+        return torch.sigmoid(self.layer(x))
+
+G, D = Net(4, 8), Net(8, 1)
+g_opt, d_opt = torch.optim.Adam(G.parameters()), torch.optim.Adam(D.parameters())
+for real in torch.randn(5, 16, 8):
+    noise = torch.randn(16, 4)
+    d_loss = F.binary_cross_entropy(D(G(noise)), torch.zeros(16, 1)) + F.binary_cross_entropy(D(real), torch.ones(16, 1))
+    d_opt.zero_grad()
+    d_loss.backward()
+    d_opt.step()
+    fake = G(noise)
+    g_loss = F.binary_cross_entropy(D(fake), torch.ones(16, 1))
+    g_opt.zero_grad()
+    g_loss.backward()
+    g_opt.step()
+""",
+    "loss-made-anew-at-the-end-of-the-loop": """
+linear = nn.Linear(2, 1)
+x, y = torch.randn(8, 2), torch.randn(8, 1)
+loss = F.mse_loss(linear(x), y)
+while loss.item() > 0.1:
+    loss.backward()
+    for p in linear.parameters():
+        p.data.sub_(0.1 * p.grad)
+        p.grad = None
+    loss = F.mse_loss(linear(x), y)
+""",
+    "learning-rate-by-hand": """
+def train(net: nn.Module, loader, rate):
+    for epoch in range(10):
+        optimizer = torch.optim.Adam(net.parameters(), lr=rate)
+        rate *= 0.5
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+""",
+    "inner-loop-of-two-levels": """
+def adapt(net: nn.Module, batches):
+    for x, y in batches:
+        inner = torch.optim.Adam(net.parameters(), lr=0.1)
+        for part in (x, y):
+            inner.zero_grad()
+            net(part).square().mean().backward()
+            inner.step()
+        inner.step()
+""",
+    "part-in-eval-mode-is-traced": """
+class Tracer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5))
+        self.model.eval()
+
+    def forward(self, x):
+        return self.model(x)
+
+traced = torch.jit.trace(Tracer(), torch.randn(1, 4))
+""",
+    "scheduler-in-another-function": """
+net = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+
+def after_epoch():
+    scheduler.step()
+
+def main(loader, callbacks):
+    for epoch in range(10):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+        for callback in callbacks:
+            callback()
+
+main([], [after_epoch])
+""",
+    "straight-through": """
+def train(net: nn.Module, loader, optimizer):
+    for x, y in loader:
+        out = net(x)
+        hard = out + (out.round() - out).detach()
+        loss = F.mse_loss(hard, y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+""",
+    "in-place-on-what-nobody-keeps": """
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        out = self.layer(x)
+        out += x
+        shown = out.sigmoid().clone()
+        shown[:, 0] = 0
+        return out * shown
+""",
+    "backward-of-something-else": """
+@torch.no_grad()
+def measure(transform, images):
+    for x in images:
+        y = transform.forward(x)
+        transform.backward(y)
+""",
+}
+WRONG = {
+    "momentum-forgotten-every-epoch": """
+net = nn.Linear(4, 2)
+for epoch in range(10):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)  # <- 122
+    for x in torch.randn(5, 8, 4):
+        optimizer.zero_grad()
+        net(x).square().mean().backward()
+        optimizer.step()
+""",
+    "loss-wrapped-in-a-variable": """
+from torch.autograd import Variable
+
+def train(net: nn.Module, loader, optimizer):
+    for x, y in loader:
+        loss = F.cross_entropy(net(x), y)
+        loss = Variable(loss, requires_grad=True)
+        optimizer.zero_grad()
+        loss.backward()  # <- 117
+        optimizer.step()
+""",
+    "rounded-before-the-loss": """
+net = nn.Linear(4, 1)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x in torch.randn(5, 8, 4):
+    loss = F.mse_loss(torch.round(net(x)), torch.zeros(8, 1))
+    optimizer.zero_grad()
+    loss.backward()  # <- 117
+    optimizer.step()
+""",
+    "schedule-of-transformers-in-epochs": """
+from transformers import get_linear_schedule_with_warmup
+
+def train(net: nn.Module, loader, epochs=3):
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
+    scheduler = get_linear_schedule_with_warmup(optimizer, 0, epochs)
+    for epoch in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+            scheduler.step()  # <- 111
+""",
+    "clipped-and-not-divided": """
+def train(net: nn.Module, loader, k):
+    optimizer = torch.optim.AdamW(net.parameters(), lr=1e-4)
+    for epoch in range(10):
+        for i, (x, y) in enumerate(loader):
+            loss = F.cross_entropy(net(x), y)
+            loss.backward()  # <- 104
+            if (i + 1) % k == 0 or i + 1 == len(loader):
+                nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+                optimizer.step()
+                optimizer.zero_grad()
+""",
+}
+
+
+@table(SOUND)
+def test_sound(code):
+    holds(code)
+
+
+@table(WRONG)
+def test_wrong(code):
+    holds(code)
+
+
+def test_objects_know_the_loops_they_were_made_in():
+    run = runs("before = nn.Linear(1, 1)\nfor i in range(3):\n    within = nn.Linear(1, 1)\n    within(before(torch.ones(1, 1))).sum().backward()\n")[0]
+    made = {event.subject.name: len(run.made_in[id(event.subject)]) for event in events(run, "forward") if isinstance(event.subject, Instance)}
+    assert made == {"before": 0, "within": 1}
