@@ -5,19 +5,23 @@ Programs run in processes of their own, over gloo, on two ranks.
 
 from __future__ import annotations
 
+import functools
 import json
+import multiprocessing.process
 import os
 import subprocess
 import sys
 import textwrap
 import time
+import types
 
 import pytest
 import torch
 
+import torchsan
 from tests.torchsan.test_run import ENV, ROOT
 from torchlint.findings import Finding, Location
-from torchsan import ranks
+from torchsan import children, ranks
 from torchsan.deliver import Findings
 from torchsan.ranks import Left, Meeting, Who
 
@@ -473,6 +477,39 @@ class TestMeeting:
         second.leave(left(finding(details={"shape": torch.Size([2, 3]), "dtype": torch.float32}), over=True))
         [one] = first.take()
         assert one.findings[0].details == {"shape": [2, 3], "dtype": "torch.float32"}
+
+
+class TestWhichProcesses:
+    def test_those_that_run_functions_of_the_users(self):
+        class Job:
+            def __call__(self): ...
+
+            def method(self): ...
+
+        def function(): ...
+
+        for target in (function, functools.partial(function, 1), Job(), Job().method, Job):
+            assert children._is_users(target) == (target is not Job), target
+        for target in (os.getpid, print, textwrap.dedent, torch.utils.data._utils.worker._worker_loop):
+            assert not children._is_users(target)
+
+    def test_without_a_folder_they_start_as_ever(self, monkeypatch, capsys):
+        def full(**options):
+            raise OSError("no space left")
+
+        def function(): ...
+
+        monkeypatch.setattr(children.tempfile, "mkdtemp", full)
+        process = types.SimpleNamespace(_target=function, _args=())
+        ours = children.Children(torchsan.watch(), "/")
+        ours._prepare(process)
+        assert process._target is function
+        assert "cannot be watched: no space left" in capsys.readouterr().err
+        start = multiprocessing.process.BaseProcess.start
+        ours.begin()
+        assert multiprocessing.process.BaseProcess.start is not start
+        assert ours.end() == []
+        assert multiprocessing.process.BaseProcess.start is start
 
 
 def test_which_of_how_many(monkeypatch):
