@@ -683,7 +683,9 @@ def _load(run, name, args, kwargs, node):
 
 
 def _save(run, name, args, kwargs, node):
-    run.emit("save", args[0] if args else kwargs.get("obj"), node, args=args, kwargs=kwargs)
+    given = args[0] if args else kwargs.get("obj")
+    items = run.store.get(given, "{}") if isinstance(given, Dict) else None  # as they are now: a later branch may blur them
+    run.emit("save", given, node, args=args, kwargs=kwargs, items=items)
     return NONE
 
 
