@@ -12,6 +12,10 @@ from torchlint.rules.base import View
 INIT = "torch.distributed.init_process_group"
 # What conditions call the number of a process, or the one process that writes.
 RANK = re.compile(r"rank|main_proc|is_main|master|primary|chief|leader|is_first|process_i|proc_id|world|\bnr\b|gpu|device|writer|distributed", re.I)
+# Conditions that one process passes, and that all others do.
+_RANK = r"(?:\w+\.)*(?:\w*rank|get_rank\(\))"
+ONE = re.compile(rf"^\(?(?:{_RANK} == \d+|not {_RANK}|0 == {_RANK}|(?:\w+\.)*is_(?:main|master)(?:_process)?(?:\(\))?)\)?$")
+OTHERS = re.compile(rf"^\(?(?:{_RANK} (?:!=|>) 0|{_RANK}|not (?:\w+\.)*is_(?:main|master)(?:_process)?(?:\(\))?)\)?$")
 _LOCAL = re.compile(r"local_rank|LOCAL_RANK|set_device\(|spawn\(")
 _LEAVES = re.compile(r"\bif\b[^\n]*(?:rank|main_proc|is_main|master|primary)[^\n]*:\s*(?:#[^\n]*)?\s*(?:return|continue|sys\.exit)\b", re.I)
 
@@ -20,6 +24,15 @@ def starts(view: View) -> list[Event]:
     """The events that make a run one of several processes."""
     inits = [event for event in view.of("call") if event.name == INIT and number(event.kwargs.get("world_size")) != 1]
     return inits + [event for event in view.of("wrap") if event.subject.type.endswith("DistributedDataParallel")]
+
+
+def one_process(event: Event) -> bool:
+    """Whether a condition lets one process alone come to an event."""
+    return any(
+        (ONE if holds else OTHERS).match(part.strip())
+        for site, holds in event.guards
+        for part in (site.text().split(" and ") if holds else [site.text()])
+    )
 
 
 def on_one_machine(*sites: Site) -> bool:

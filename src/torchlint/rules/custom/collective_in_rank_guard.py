@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import Event
 from torchlint.rules.base import Report, View
+from torchlint.rules.ranks import ONE, OTHERS
 
 CODE = 806
 # What all processes of a group have to call together.
@@ -14,9 +14,6 @@ _COLLECTIVES = frozenset(
     """all_reduce all_gather all_gather_into_tensor all_gather_object reduce broadcast broadcast_object_list barrier reduce_scatter
     reduce_scatter_tensor gather gather_object scatter scatter_object_list all_to_all all_to_all_single""".split()
 )
-_RANK = r"(?:\w+\.)*(?:\w*rank|get_rank\(\))"
-_ONE = re.compile(rf"^\(?(?:{_RANK} == \d+|not {_RANK}|0 == {_RANK}|(?:\w+\.)*is_(?:main|master)(?:_process)?(?:\(\))?)\)?$")
-_OTHERS = re.compile(rf"^\(?(?:{_RANK} (?:!=|>) 0|{_RANK}|not (?:\w+\.)*is_(?:main|master)(?:_process)?(?:\(\))?)\)?$")
 
 
 def check(view: View) -> Iterator[Report]:
@@ -34,7 +31,7 @@ def _guard(event: Event):
     """The condition that lets only one process, or all but one, come to an event."""
     for site, holds in event.guards:
         for part in site.text().split(" and ") if holds else [site.text()]:
-            if (_ONE if holds else _OTHERS).match(part.strip()) or (_OTHERS if holds else _ONE).match(part.strip()):
+            if (ONE if holds else OTHERS).match(part.strip()) or (OTHERS if holds else ONE).match(part.strip()):
                 return site
     return None
 

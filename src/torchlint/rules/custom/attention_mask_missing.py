@@ -1,0 +1,58 @@
+"""944: a padded batch goes to the model without its attention mask."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.values import Opaque, Value, real
+from torchlint.rules.base import Report, View
+
+CODE = 944
+_PADS = re.compile(r"""padding\s*=\s*(?:True|["'](?:longest|max_length)["'])|pad_to_max_length\s*=\s*True""")
+
+
+def check(view: View) -> Iterator[Report]:
+    """`encoded = tokenizer(texts, padding=True)`, then `model(encoded["input_ids"])`."""
+    for event in view.of("forward", "unknown"):
+        node = event.site.node if event.site is not None else None
+        if not isinstance(node, cst.Call) or not _asks(event, node) or "mask" in event.site.text() or _spread(node):
+            continue
+        for value in event.get("args", ()):
+            made = _padded(value)
+            if made is not None:
+                words = "padding is added here"
+                yield Report(CODE, event.site, {"call": view.owner_text(event, "model")}, [(made.site, words)])
+                break
+
+
+def _asks(event, node: cst.Call) -> bool:
+    """Whether a call is one of a language model: transformers' own, or its generate."""
+    if isinstance(node.func, cst.Attribute) and node.func.attr.value == "generate":
+        return True
+    return event.kind == "forward" and (getattr(event.subject, "type", "") or "").startswith("transformers.")
+
+
+def _spread(node: cst.Call) -> bool:
+    return any(arg.star for arg in node.args)
+
+
+def _padded(value: Value) -> Opaque | None:
+    """The tokenizer's output that a batch of input_ids was read from, if it was padded."""
+    alts = real(value)
+    alt = alts[0] if len(alts) == 1 else None
+    seen_ids = False
+    for _ in range(5):
+        if not isinstance(alt, Opaque):
+            return None
+        if alt.name == "input_ids":
+            seen_ids = True
+        node = alt.site.node if alt.site is not None else None
+        if isinstance(node, cst.Subscript) and "input_ids" in alt.site.text():
+            seen_ids = True
+        if seen_ids and isinstance(node, cst.Call) and _PADS.search(alt.site.text()) and "okeniz" in alt.site.parsed.text(node.func):
+            return alt
+        alt = alt.origin
+    return None

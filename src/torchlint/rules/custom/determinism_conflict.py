@@ -1,0 +1,38 @@
+"""932: cuDNN is asked to be deterministic, and to choose its algorithms by a race."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event, after
+from torchlint.dryrun.values import boolean
+from torchlint.rules.base import Report, View
+
+CODE = 932
+_BENCHMARK, _DETERMINISTIC = "torch.backends.cudnn.benchmark", "torch.backends.cudnn.deterministic"
+
+
+def check(view: View) -> Iterator[Report]:
+    """`cudnn.benchmark = True` beside `cudnn.deterministic = True`."""
+    for asked in _set(view, _DETERMINISTIC):
+        for event in _set(view, _BENCHMARK):
+            if _guards(asked) == _guards(event) and _stays(asked, _DETERMINISTIC) and _stays(event, _BENCHMARK) and _meet(asked, event):
+                yield Report(CODE, event.site, {}, [(asked.site, "determinism is asked for here")])
+
+
+def _set(view: View, name: str) -> list[Event]:
+    return [event for event in view.of("setting") if event.name == name and boolean(event.value) is True]
+
+
+def _guards(event: Event) -> list:
+    return [(site.node, holds) for site, holds in event.guards]
+
+
+def _meet(one: Event, other: Event) -> bool:
+    """Whether one of them comes after the other."""
+    return bool(after(one, lambda event: event is other)[0] or after(other, lambda event: event is one)[0])
+
+
+def _stays(event: Event, name: str) -> bool:
+    """Whether nothing sets it to something else later."""
+    return not after(event, lambda other: other.kind == "setting" and other.name == name and boolean(other.value) is not True)[0]
