@@ -191,3 +191,116 @@ def test_a_lazy_layer_is_built_once():
     weight = layer.weight
     layer(torch.randn(2, 7))
     assert layer.weight is weight and weight.shape == (3, 7)
+
+
+# 504
+
+
+def test_forward_by_its_name_runs_no_hook():
+    layer, seen = nn.Linear(2, 2), []
+    layer.register_forward_hook(lambda *_: seen.append(1))
+    layer.forward(torch.ones(1, 2))
+    assert not seen
+    layer(torch.ones(1, 2))
+    assert seen
+
+
+# 507
+
+
+def test_a_list_times_n_holds_one_layer():
+    assert len(list(nn.Sequential(*[nn.Linear(2, 2)] * 3).parameters())) == 2
+
+
+# 512
+
+
+def test_hooks_add_up():
+    layer, seen = nn.Linear(2, 2), []
+    for _ in range(3):
+        layer.register_forward_hook(lambda *_: seen.append(1))
+    layer(torch.ones(1, 2))
+    assert len(seen) == 3
+
+
+# 518
+
+
+def test_batch_norm_does_not_train_on_one_row_and_evaluates_another_function():
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
+        nn.BatchNorm1d(3)(torch.ones(1, 3))
+    norm, image = nn.BatchNorm2d(3), torch.rand(1, 3, 4, 4)
+    trained = norm(image)
+    assert not torch.allclose(trained, norm.eval()(image))
+
+
+# 519
+
+
+def test_reentrant_checkpointing_loses_gradients_where_no_input_requires_any():
+    from torch.utils.checkpoint import checkpoint
+
+    layer = nn.Linear(2, 2)
+    with pytest.warns(UserWarning, match="None of the inputs"):
+        loss = checkpoint(layer, torch.ones(1, 2), use_reentrant=True).sum()
+    assert not loss.requires_grad
+    checkpoint(layer, torch.ones(1, 2), use_reentrant=False).sum().backward()
+    assert layer.weight.grad is not None
+
+
+def test_checkpoint_warns_where_use_reentrant_is_not_said():
+    from torch.utils.checkpoint import checkpoint
+
+    with pytest.warns(UserWarning, match="use_reentrant parameter should be passed explicitly"):
+        checkpoint(nn.Linear(2, 2), torch.ones(1, 2, requires_grad=True))
+
+
+# 520
+
+
+@pytest.mark.parametrize("call", [
+    lambda x: nn.MultiheadAttention(4, 2, batch_first=True)(x, x, x, is_causal=True),
+    lambda x: nn.TransformerEncoderLayer(4, 2, batch_first=True)(x, is_causal=True),
+    lambda x: nn.TransformerEncoder(nn.TransformerEncoderLayer(4, 2, batch_first=True), 1)(x, is_causal=True),
+    lambda x: nn.TransformerDecoderLayer(4, 2, batch_first=True)(x, x, tgt_is_causal=True),
+], ids=["attention", "encoder layer", "encoder", "decoder layer"])
+def test_is_causal_needs_its_mask(call):
+    with pytest.raises(RuntimeError, match="Need attn_mask if specifying the is_causal hint"):
+        call(torch.rand(2, 3, 4))
+
+
+def test_the_fast_path_ignores_is_causal():
+    layer, x = nn.TransformerEncoderLayer(4, 2, batch_first=True).eval(), torch.rand(1, 3, 4)
+    with torch.no_grad():
+        assert torch.allclose(layer(x, is_causal=True), layer(x), atol=1e-6)
+
+
+# 521
+
+
+@pytest.mark.parametrize("name", ["train", "children", "apply"])
+def test_a_name_that_modules_call_on_each_other_breaks_those_around(name):
+    outer = nn.Sequential(with_attributes(**{name: [1]}))
+    with pytest.raises(TypeError, match="not callable"):
+        outer.apply(lambda module: None) if name == "apply" else outer.eval()
+
+
+def test_layers_under_the_name_of_a_method_cannot_be_reached():
+    model = with_attributes(modules=nn.ModuleList([nn.Linear(1, 1)]))
+    assert callable(model.modules) and not isinstance(model.modules, nn.ModuleList) and len(list(model.parameters())) == 2
+
+
+# 522, 523
+
+
+@pytest.mark.parametrize("name", ["requires_grad", "require_grad", "requires_grad_"])
+def test_attributes_of_modules_freeze_nothing(name):
+    layer = nn.Linear(2, 2)
+    setattr(layer, name, False)
+    assert all(parameter.requires_grad for parameter in layer.parameters())
+
+
+def test_a_misspelt_flag_of_a_parameter_freezes_nothing():
+    parameter = nn.Parameter(torch.ones(1))
+    parameter.require_grad = False
+    assert parameter.requires_grad
