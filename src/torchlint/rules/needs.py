@@ -178,6 +178,7 @@ def needs_of(rules: Iterable[Rule]) -> tuple[Need, ...]:
             found.append((_names(table["call"]),))
         for table in rule.forms.get("call", ()):
             names = _names([table["name"]] if isinstance(table["name"], str) else table["name"])
+    931: ((_any("manual_seed"),),),
             found.append((names, _any("!class")) if table.get("inside") == "module" else (names,))
     return tuple(dict.fromkeys(found))
 
