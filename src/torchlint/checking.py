@@ -32,6 +32,11 @@ def run_check(
     fix: bool,
     unsafe_fixes: bool,
     diff: bool,
+    add_noqa: bool,
+    baseline: str | None,
+    unused_noqa: bool,
+    show_settings: bool,
+    show_files: bool,
     torch_version: tuple[int, int] | None,
     output_format: str,
     output_file: str | None,
@@ -72,7 +77,13 @@ def run_check(
         rules = active(catalogue, select, ignore or (), extend_select or (), start=None if select else rules)
     except SelectorError as error:
         raise click.UsageError(_option_of(str(error), select, ignore, extend_select)) from None
+    if show_settings or show_files:
+        from torchlint.showing import print_files, print_settings
+
+        return print_settings(config, rules) if show_settings else print_files(config, wanted, force_exclude)
     if STDIN in paths:
+        if add_noqa:
+            raise click.UsageError("--add-noqa changes files: it cannot be used on standard input")
         if fix or diff:
             from torchlint.mending import mend_text
 
@@ -104,6 +115,25 @@ def run_check(
             from torchlint.mending import mend_files
 
             runner, outcome = mend_files(run, runner, outcome, unsafe_fixes, quiet)
+        if add_noqa:
+            from torchlint.silence import add_noqa as write_comments
+
+            count, trouble = write_comments(outcome.findings)
+            if not quiet:
+                print(f"torchlint: {count} finding{'' if count == 1 else 's'} hidden by comments", file=sys.stderr)
+            outcome = Outcome([], [*outcome.problems, *trouble], outcome.files)
+    if unused_noqa:
+        outcome.warnings.extend(runner.unused_comments())
+    if baseline is not None:
+        from torchlint.baseline import new_ones, write as write_baseline
+
+        known = Path(baseline)
+        if known.exists():
+            outcome.findings = new_ones(known, outcome.findings, runner.line)
+        else:
+            write_baseline(known, outcome.findings, runner.line)
+            count, outcome.findings = len(outcome.findings), []
+            print(f"torchlint: {count} finding{'' if count == 1 else 's'} written to {baseline}", file=sys.stderr)
     return _tell(outcome, runner, config, output_format, output_file, statistics, quiet, exit_zero)
 
 

@@ -47,11 +47,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINDINGS
     except ValueError as error:
+        from torchlint.baseline import BaselineError
         from torchlint.catalogue import PageError
         from torchlint.config import ConfigError
         from torchlint.selection import SelectorError
 
-        if isinstance(error, (PageError, ConfigError, SelectorError)):
+        if isinstance(error, (BaselineError, PageError, ConfigError, SelectorError)):
             return _fail(str(error))
         return _internal(error)
     except Exception as error:
@@ -110,6 +111,11 @@ def _release(context: click.Context, parameter: click.Parameter, value: str | No
 @click.option("--fix", is_flag=True, help="Mend what can be mended safely, and print what is left.")
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: mend what may need a second look, too.")
 @click.option("--diff", is_flag=True, help="Print what --fix would change, and change nothing.")
+@click.option("--add-noqa", is_flag=True, help="Write a # noqa comment behind each statement that has a finding.")
+@click.option("--baseline", metavar="FILE", help="Leave out the findings in FILE; where there is none, write it.")
+@click.option("--unused-noqa", is_flag=True, help="Tell of # noqa: TLnnn comments that hide nothing.")
+@click.option("--show-settings", is_flag=True, help="Print the settings and the active rules, and judge nothing.")
+@click.option("--show-files", is_flag=True, help="Print the files that would be judged, and judge nothing.")
 @click.option("--torch-version", callback=_release, metavar="RELEASE",
               help="The torch release to judge by, such as 2.6.  [default: the lowest your requirements admit]")
 @click.option("-f", "--output-format", type=click.Choice(FORMATS), default="full", show_default=True,

@@ -6,7 +6,8 @@ import io
 import re
 import tokenize
 
-from torchlint.findings import Finding
+from torchlint import torchfix
+from torchlint.findings import Finding, Location
 from torchlint.source import Source
 
 # A code, a prefix of codes, or a rule's name.
@@ -16,6 +17,7 @@ _LINE = re.compile(rf"#\s*noqa(?![\w-])(?P<colon>)(?:\s*:\s*{_CODES})?", re.IGNO
 _FILE = re.compile(rf"#\s*(?:torchlint|flake8)\s*[:=]\s*noqa(?![\w-])(?P<colon>\s*:)?\s*{_CODES}?", re.IGNORECASE)
 
 ALL = frozenset({""})
+_OURS = re.compile(r"TL\d+")
 
 
 class Noqa:
@@ -24,6 +26,9 @@ class Noqa:
     def __init__(self, source: Source):
         self._file: frozenset[str] = frozenset()
         self._rows: dict[int, frozenset[str]] = {}
+        self._ends: dict[int, int] = {}
+        self._written: list[tuple[int, str]] = []
+        self._used: set[tuple[int, str]] = set()
         self._source = source
         if "noqa" in source.text.lower():
             self._read(source.text)
@@ -32,9 +37,22 @@ class Noqa:
         """Whether the file asks not to hear of a finding that stands in it."""
         if not (self._file or self._rows):
             return False
-        asked = self._file | self._rows.get(self._source.row_of(finding.location), frozenset())
-        code = finding.code.upper()
-        return any(code.startswith(word) or finding.name.upper() == word for word in asked)
+        row = self._source.row_of(finding.location)
+        end = self._ends.get(row, row)
+        hidden = False
+        for word in self._rows.get(row, frozenset()):
+            if names(word, finding):
+                self._used.add((end, word))
+                hidden = True
+        return hidden or any(names(word, finding) for word in self._file)
+
+    def unused(self) -> list[tuple[Location, str]]:
+        """The codes of ours in comments on rows that have hidden nothing of what `hides` was asked: where, and which."""
+        found = []
+        for row, word in self._written:
+            if _OURS.fullmatch(word) and (self._ends.get(row, row), word) not in self._used:
+                found.append((self._source.place(Location(self._source.filename, row)), word))
+        return found
 
     def _read(self, text: str) -> None:
         first, asked, code_before = 0, frozenset(), -1
@@ -43,19 +61,29 @@ class Noqa:
                 if token.type == tokenize.COMMENT:
                     if code_before != token.start[0]:
                         self._file |= _words(_FILE.match(token.string))
-                    asked |= _words(_LINE.search(token.string))
+                    words = _words(_LINE.search(token.string))
+                    self._written += ((token.start[0], word) for word in sorted(words))
+                    asked |= words
                 if token.type in (tokenize.NEWLINE, tokenize.NL, tokenize.ENDMARKER):
                     if token.type == tokenize.NL and first:
                         continue
                     if asked:
                         for row in range(first or token.start[0], token.end[0] + 1):
                             self._rows[row] = asked
+                            self._ends[row] = token.end[0]
                     first, asked = 0, frozenset()
                 elif token.type not in (tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT):
                     first = first or token.start[0]
                     code_before = token.end[0]
         except (tokenize.TokenError, SyntaxError):
             pass  # what was read so far holds
+
+
+def names(word: str, finding: Finding) -> bool:
+    """Whether a word of a comment, in capitals, means a finding: a prefix of its code, its rule's name, TorchFix's code."""
+    if word.startswith("TOR"):
+        return finding.number in (torchfix.rules_of(word) or ())
+    return finding.code.upper().startswith(word) or finding.name.upper() == word
 
 
 def _words(match: re.Match[str] | None) -> frozenset[str]:

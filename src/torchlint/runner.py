@@ -62,13 +62,19 @@ class Sources:
 
     def hides(self, finding: Finding) -> bool:
         """Whether a `# noqa` comment of the file that the finding stands in hides it."""
-        name = finding.location.filename
+        noqa = self._comments(finding.location.filename)
+        return noqa is not None and noqa.hides(finding)
+
+    def unused(self, filename: str) -> list[tuple[Location, str]]:
+        """The codes in `# noqa` comments of a file that have hidden nothing so far."""
+        noqa = self._comments(filename)
+        return noqa.unused() if noqa is not None else []
+
+    def _comments(self, name: str) -> Noqa | None:
         source = self.source(name)
-        if source is None:
-            return False
-        if name not in self._noqa:
+        if source is not None and name not in self._noqa:
             self._noqa[name] = Noqa(source)
-        return self._noqa[name].hides(finding)
+        return self._noqa.get(name)
 
     def line(self, location: Location) -> str | None:
         """The text of the row a location begins on; None where it cannot be read."""
@@ -94,6 +100,7 @@ class Runner:
         self.config = config
         self.order = Order(tuple(rules), config.torch_version, _roots(config.root))
         self.sources = Sources()
+        self._judged: list[str] = []
         self._ignores = _PerFile(config, catalogue)
 
     def run(
@@ -109,6 +116,7 @@ class Runner:
         """The outcome of judging everything under `paths`. Bad files become problems; nothing is raised for them."""
         discovery = Discovery(self.config, force_exclude)
         files = discovery.find(paths)
+        self._judged = [file.path for file in files]
         digests = Digests()
         cache = Cache(cache_dir or cache_folder(self.config), self.order, digests) if use_cache else None
         verdicts: dict[str, Verdict] = {}
@@ -159,6 +167,18 @@ class Runner:
             severity = self.config.severity.get(finding.group, finding.severity)
             kept[key] = msgspec.structs.replace(finding, severity=severity)
         return sorted(kept.values(), key=lambda finding: finding.sort_key)
+
+    def unused_comments(self) -> list[str]:
+        """A line for each `# noqa: TLnnn` in the judged files that hides nothing, though its rule is active. Asked after
+        the findings were looked at."""
+        active = [f"TL{rule.code}" for rule in self.order.rules]
+        shown, told = _Shown(), []
+        for path in sorted(self._judged):
+            for at, word in self.sources.unused(path):
+                if any(code.startswith(word) for code in active):
+                    cell = "" if at.cell is None else f"cell {at.cell}:"
+                    told.append(f"{shown.name(path)}:{cell}{at.row}: `# noqa: {word}` hides nothing")
+        return told
 
     def line(self, location: Location) -> str | None:
         """The source line that a location of an outcome begins on; None where it cannot be read."""

@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 
+from torchlint import torchfix
 from torchlint.catalogue import DEFAULT_GROUPS, GROUPS, Catalogue, Rule
 
 
@@ -16,7 +17,7 @@ class SelectorError(ValueError):
 def rules_of(selector: str, catalogue: Catalogue) -> tuple[frozenset[int], int]:
     """The numbers of the rules that a selector means, and how specific it is.
 
-    A selector is ALL, TL, a group, a prefix (TL1, TL10), a code (TL101, 101) or a rule's name.
+    A selector is ALL, TL, a group, a prefix (TL1, TL10), a code (TL101, 101), a rule's name, or a code of TorchFix.
 
     Raises:
         SelectorError: it means no rule.
@@ -32,6 +33,9 @@ def rules_of(selector: str, catalogue: Catalogue) -> tuple[frozenset[int], int]:
         found = frozenset(code for code in catalogue.rules if str(code).startswith(digits))
         if found:
             return found, 1 + len(digits)
+    elif (named := torchfix.rules_of(text)) is not None:
+        # What has no rule here selects nothing, but is no mistake.
+        return named & frozenset(catalogue.rules), len(text) - 2
     elif rule := catalogue.find(text):
         return frozenset((rule.code,)), 4
     # For a number that is not taken, a number that looks like it is no help.

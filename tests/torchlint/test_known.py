@@ -1,0 +1,98 @@
+"""What a project can say of findings that it knows: comments, baselines; and what it can ask about itself."""
+
+import json
+import re
+
+import pytest
+
+from tests.torchlint.support import ROOT, write
+from torchlint.cli import main
+
+LOADS = '''import torch
+a = torch.load("x", weights_only=False)
+b = torch.load(
+    """x
+""",
+    weights_only=False,
+)
+'''
+
+
+@pytest.fixture
+def lint(tmp_path, monkeypatch, capfd):
+    monkeypatch.chdir(tmp_path)
+
+    def run(*args):
+        status = main([*args, "--no-cache", "-f", "concise"])
+        out, err = capfd.readouterr()
+        return status, out, err
+
+    return run
+
+
+def test_add_noqa(lint, tmp_path):
+    """One comment a statement, where a comment can stand; nothing is found and nothing is written after that."""
+    write(tmp_path, {"a.py": LOADS + "c = torch.load('y', weights_only=False)  # noqa: E501  why\n"})
+    assert lint("--add-noqa")[0] == 0
+    after = (tmp_path / "a.py").read_text()
+    assert after == LOADS.replace("False)\nb", "False)  # noqa: TL901\nb").replace("\n)\n", "\n)  # noqa: TL901\n") + (
+        "c = torch.load('y', weights_only=False)  # noqa: E501, TL901  why\n"
+    )
+    assert lint()[:2] == (0, "No mistakes found in 1 file.\n") or lint()[1] == ""
+    assert lint("--add-noqa")[0] == 0 and (tmp_path / "a.py").read_text() == after
+    assert lint("--unused-noqa")[2] == ""
+
+
+def test_add_noqa_in_a_notebook(lint, tmp_path):
+    book = json.dumps({"cells": [{"cell_type": "code", "source": LOADS.splitlines(keepends=True)}]}, indent=1)
+    write(tmp_path, {"n.ipynb": book})
+    assert lint("--add-noqa")[0] == 0 and lint()[1] == ""
+    assert (tmp_path / "n.ipynb").read_text().replace("  # noqa: TL901", "") == book
+
+
+def test_unused_noqa(lint, tmp_path):
+    write(tmp_path, {"a.py": "import torch\nx = 1  # noqa: TL901\ny = 2  # noqa: E501, TL997\nz = 3  # noqa\n" + LOADS.replace(
+        "False)\n", "False)  # noqa: TL901, TL1\n", 1)})
+    err = lint("--unused-noqa")[2]
+    assert "a.py:2: `# noqa: TL901` hides nothing" in err and "a.py:6: `# noqa: TL1` hides nothing" in err
+    assert err.count("hides nothing") == 2
+    assert lint()[2] == ""
+
+
+def test_baseline(lint, tmp_path):
+    """Written once; then only what is new is told, wherever the known lines have moved to."""
+    write(tmp_path, {"src/a.py": LOADS})
+    status, out, err = lint("--baseline", "known.json")
+    assert (status, out) == (0, "") and "2 findings written to known.json" in err
+    assert lint("--baseline", "known.json")[:2] == (0, "")
+    text = "import os\n\n" + LOADS + "a = torch.load('new', weights_only=False)\n" + LOADS.splitlines()[1] + "\n"
+    write(tmp_path, {"src/a.py": text})
+    status, out, _ = lint("--baseline", "known.json")
+    assert status == 1
+    assert [line.split(" ")[0] for line in out.splitlines()] == ["src/a.py:10:5:", "src/a.py:11:5:"]
+    write(tmp_path, {"known.json": "[]"})
+    status, _, err = lint("--baseline", "known.json")
+    assert status == 2 and "known.json: no baseline of torchlint" in err
+
+
+def test_show_files_and_settings(lint, tmp_path):
+    write(tmp_path, {
+        "a.py": "", "b.txt": "", "old/c.py": "", "n.ipynb": "{}",
+        "pyproject.toml": "[tool.torchlint]\nexclude = ['old']\nselect = ['TL901']\ntorch-version = '2.4'\n",
+    })
+    assert lint("--show-files") == (0, "a.py\nn.ipynb\n", "")
+    status, out, _ = lint("--show-settings")
+    assert status == 0 and out.endswith("1 active rules:\nTL901  unsafe-load\n")
+    assert re.search(r"^torch-version: +2\.4$", out, re.MULTILINE) and re.search(r"^exclude: +old$", out, re.MULTILINE)
+
+
+def test_the_worked_example_of_a_rule_of_ones_own(lint, tmp_path):
+    """The page in docs/own-rules.md finds what it says."""
+    text = (ROOT / "docs/own-rules.md").read_text()
+    page = re.search(r"^````markdown\n(.*?)^````$", text, re.MULTILINE | re.DOTALL)[1]
+    settings = re.search(r"^```toml\n(\[tool\.torchlint\].*?)^```$", text, re.MULTILINE | re.DOTALL)[1]
+    bad = re.search(r"^```python bad\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1]
+    write(tmp_path, {"lint/rules/970-empty-cache.md": page, "pyproject.toml": settings, "train.py": bad})
+    status, out, _ = lint("train.py")
+    row = next(number for number, line in enumerate(bad.splitlines(), 1) if "# <- 970" in line)
+    assert status == 1 and out.startswith(f"train.py:{row}:9: TL970 `torch.cuda.empty_cache()` gives the memory back")
