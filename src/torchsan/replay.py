@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import nn
 from torch.nn.modules import module as registration
+from torch.nn.parallel import DistributedDataParallel
 
 from torchsan.layers import tensors
 from torchsan.origin import External, Impossible, Record, Tracer, store
@@ -267,6 +268,8 @@ def _stand_ins(roots: list[nn.Module], forwards: Sequence[Remembered], box: _Box
                     value[:] = [swapped.get(id(item), item) for item in value]
                 elif isinstance(value, torch.Tensor) and id(value) in swapped:
                     module.__dict__[key] = swapped[id(value)]
+            if isinstance(module, DistributedDataParallel):
+                module.__dict__["forward"] = module.module  # without a word to the other processes
         yield
     finally:
         for module, space, contents in kept:

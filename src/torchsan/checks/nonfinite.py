@@ -259,24 +259,19 @@ class NonFinite(Check):
 
     def _replay(self, backward: Event | None, frame: FrameType | None) -> replay.Outcome:
         """The lines from the forward to the loss again, or where they cannot be run again the forward alone."""
-        modules = [module for module in self.watch.modules() if _can_run(module)]
-        forwards, alone = self.state.forwards, not _distributed()
-        lines = _lines(backward, frame) if alone else None
+        modules, forwards = self.watch.modules(), self.state.forwards
+        if not all(map(_can_run, modules)):
+            return replay.Outcome(None, "the model is spread over processes")
+        lines = _lines(backward, frame)
         outcome = replay.Outcome(None, "no forward of a model was seen")
         if lines is not None:
             outcome = replay.run(lines.run, modules, forwards, lines.inputs())
-            if outcome.origin is not None:
-                return outcome
-        if not forwards:
+        if outcome.origin is not None or not forwards:
             return outcome
         called = forwards[-1].call()
         if isinstance(called, str):
             return outcome if lines is not None else replay.Outcome(None, called)
         module, args, kwargs = called
-        while not alone and isinstance(getattr(module, "module", None), nn.Module):
-            module = module.module  # the wrapper talks to other processes
-        if not _can_run(module):
-            return replay.Outcome(None, "the model is spread over processes")
         inputs = {f"input {at}": value for at, value in enumerate(args)} if len(args) > 1 else {"the input": args}
         second = replay.run(lambda: module(*args, **kwargs), [module], forwards[-1:], {**inputs, **kwargs}, True)
         return outcome if lines is not None and second.origin is None else second
@@ -302,8 +297,8 @@ class NonFinite(Check):
         modules = self.watch.modules()
         if any(map(is_compiled, modules)) or compiled_frames() > self.compiled:
             return "the next steps are not looked into: compiled code would run uncompiled"
-        if not all(map(_can_run, modules)):
-            return "the next steps are not looked into either"
+        if _distributed():
+            return "here the next steps are not looked into; where another rank made it, that rank tells"
         self.state.tracer = Instrumented(modules)
         self.state.tracer.start()
         return "every operation of the next steps is looked at"
