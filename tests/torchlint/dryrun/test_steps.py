@@ -113,6 +113,32 @@ class Block(nn.Module):
         shown[:, 0] = 0
         return out * shown
 """,
+    "what-a-mask-picks-is-a-copy": """
+class Loss(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x, y):
+        chances = torch.sigmoid(self.layer(x))
+        picked = chances[y > 0]
+        picked[picked == 0] = 1e-20
+        return torch.log(picked).sum()
+""",
+    "gan-whose-generator-steps-less-often": """
+G, D = nn.Linear(4, 8), nn.Linear(8, 1)
+g_opt, d_opt = torch.optim.SGD(G.parameters(), lr=0.1), torch.optim.SGD(D.parameters(), lr=0.1)
+for i, noise in enumerate(torch.randn(20, 16, 4)):
+    g_opt.zero_grad()
+    d_opt.zero_grad()
+    d_loss = D(G(noise)).mean()
+    d_loss.backward()
+    d_opt.step()
+    if i % 5 == 0:
+        g_loss = -D(G(noise)).mean()
+        g_loss.backward()
+        g_opt.step()
+""",
     "backward-of-something-else": """
 @torch.no_grad()
 def measure(transform, images):

@@ -36,16 +36,31 @@ def accumulations(view: View) -> Iterator[Accumulation]:
         for backward in view.of("backward"):
             if backward.loops != step.loops or backward.get("framework") is not None or view.reaches(backward, optimizer) is not True:
                 continue
-            extra = [guard for guard in step.guards if guard not in backward.guards]
-            if len(backward.guards) + len(extra) != len(step.guards) or len(extra) != 1 or not extra[0][1]:
+            every = every_so_often(step, backward)
+            if every is None or not only_gradients(view, step, backward):
                 continue
-            site = extra[0][0]
-            text = site.text()
-            match = _EVERY.search(text)
-            if match is None or not (_REST.search(text) or text.startswith("not ")) or match[2] in ("0", "1"):
-                continue
-            if _adds_up(view, step, backward, optimizer, extra[0]):
-                yield Accumulation(optimizer, step, backward, site, match[1], match[2])
+            guard, counter, number = every
+            if _adds_up(view, step, backward, optimizer, guard):
+                yield Accumulation(optimizer, step, backward, guard[0], counter, number)
+
+
+def every_so_often(step: Event, backward: Event) -> tuple[tuple, str, str] | None:
+    """The one condition that a step is under and its backward is not, if it is `i % k == 0`: with the names of i and k."""
+    extra = [guard for guard in step.guards if guard not in backward.guards]
+    if len(backward.guards) + len(extra) != len(step.guards) or len(extra) != 1 or not extra[0][1]:
+        return None
+    text = extra[0][0].text()
+    match = _EVERY.search(text)
+    if match is None or not (_REST.search(text) or text.startswith("not ")) or match[2] in ("0", "1"):
+        return None
+    return extra[0], match[1], match[2]
+
+
+def only_gradients(view: View, step: Event, backward: Event) -> bool:
+    """Whether no other backward of the loop may fill the gradients that a step uses: in a GAN, that of the generator's loss
+    does, and what the discriminator's leaves in the generator is to be cleared."""
+    loop = step.loops[-1]
+    return not any(other is not backward and loop in other.loops and view.reaches(other, step.subject) is not False for other in view.of("backward"))
 
 
 def _adds_up(view: View, step: Event, backward: Event, optimizer: Value, guard) -> bool:
