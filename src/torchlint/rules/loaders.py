@@ -1,4 +1,4 @@
-"""What rules about data loaders ask: the options a loader was given, the dataset it reads, what the dataset's methods do."""
+"""What rules about data loaders ask: a loader's options, the dataset it reads, what the dataset's methods do."""
 
 from __future__ import annotations
 
@@ -12,8 +12,20 @@ from torchlint.dryrun.source_text import Parsed
 from torchlint.dryrun.values import Class, Const, Func, Instance, Value, alternatives, number, real
 from torchlint.rules.base import View
 
-_PLACES = ("dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "num_workers", "collate_fn", "pin_memory", "drop_last",
-           "timeout", "worker_init_fn", "multiprocessing_context")
+_PLACES = (
+    "dataset",
+    "batch_size",
+    "shuffle",
+    "sampler",
+    "batch_sampler",
+    "num_workers",
+    "collate_fn",
+    "pin_memory",
+    "drop_last",
+    "timeout",
+    "worker_init_fn",
+    "multiprocessing_context",
+)
 ITERABLE = "torch.utils.data.IterableDataset"
 MAP_STYLE = "torch.utils.data.Dataset"
 
@@ -59,7 +71,7 @@ def dataset_of(loader: Instance) -> Instance | None:
 
 
 def style(dataset: Instance) -> str:
-    """"map" or "iterable" for a dataset whose bases are all known, or ""."""
+    """ "map" or "iterable" for a dataset whose bases are all known, or ""."""
     bases = {name for name in dataset.cls.externals() if not name.startswith(("typing.", "abc.", "builtins."))}
     return "map" if bases == {MAP_STYLE} else "iterable" if ITERABLE in bases and bases <= {ITERABLE, MAP_STYLE} else ""
 

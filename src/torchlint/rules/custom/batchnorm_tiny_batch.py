@@ -16,19 +16,28 @@ def check(view: View) -> Iterator[Report]:
     told = set()
     for event in view.of("forward"):
         model = event.subject
-        if event.get("mode") is not True or event.get("grad") is not True or not event.args or not isinstance(model, Instance):
+        if (
+            event.get("mode") is not True
+            or event.get("grad") is not True
+            or not event.args
+            or not isinstance(model, Instance)
+        ):
             continue
         loader = _loader_of(event.args[0])
         if loader is None or id(loader) in told or not _one(loader) or event.site.parsed.unit.name == "forward":
             continue
         norm = _norm_in(view, model)
-        if norm is None or not any(step.loops and event.loops and step.loops[-1] is event.loops[-1] for step in view.of("optimizer.step")):
+        if norm is None or not any(
+            step.loops and event.loops and step.loops[-1] is event.loops[-1] for step in view.of("optimizer.step")
+        ):
             continue
         told.add(id(loader))
         related = [(loader.site, "its batches have one sample")] if loader.site is not None else []
         if norm.site is not None:
             related.append((norm.site, "this layer computes its mean and variance over the batch"))
-        yield Report(CODE, event.site, {"call": view.call_text(event.site), "norm": norm.type.rsplit(".", 1)[-1]}, related)
+        yield Report(
+            CODE, event.site, {"call": view.call_text(event.site), "norm": norm.type.rsplit(".", 1)[-1]}, related
+        )
 
 
 def _loader_of(value: Value) -> Instance | None:
@@ -47,7 +56,11 @@ def _loader_of(value: Value) -> Instance | None:
 
 
 def _one(loader: Instance) -> bool:
-    if loader.kwargs.keys() & {"*", "**"} or option(loader, "batch_sampler") is not None or option(loader, "collate_fn") is not None:
+    if (
+        loader.kwargs.keys() & {"*", "**"}
+        or option(loader, "batch_sampler") is not None
+        or option(loader, "collate_fn") is not None
+    ):
         return False
     size = option(loader, "batch_size")
     return "batch_size" not in loader.kwargs and len(loader.args) < 2 or number(size) == 1

@@ -10,7 +10,15 @@ from torchlint.rules.base import Report, View
 
 CODE = 517
 _LAYER = re.compile(r"^torch\.nn\.(?:Linear|Conv[123]d|ConvTranspose[123]d)$")
-_PLACE = {"Linear": 2, "Conv1d": 7, "Conv2d": 7, "Conv3d": 7, "ConvTranspose1d": 7, "ConvTranspose2d": 7, "ConvTranspose3d": 7}
+_PLACE = {
+    "Linear": 2,
+    "Conv1d": 7,
+    "Conv2d": 7,
+    "Conv3d": 7,
+    "ConvTranspose1d": 7,
+    "ConvTranspose2d": 7,
+    "ConvTranspose3d": 7,
+}
 
 
 def check(view: View) -> Iterator[Report]:

@@ -16,7 +16,11 @@ _HINTS = {
     "torch.nn.TransformerEncoder": (("is_causal", "mask", 1),),
     "torch.nn.TransformerDecoderLayer": (("tgt_is_causal", "tgt_mask", 2), ("memory_is_causal", "memory_mask", 3)),
     "torch.nn.TransformerDecoder": (("tgt_is_causal", "tgt_mask", 2), ("memory_is_causal", "memory_mask", 3)),
-    "torch.nn.Transformer": (("src_is_causal", "src_mask", 2), ("tgt_is_causal", "tgt_mask", 3), ("memory_is_causal", "memory_mask", 4)),
+    "torch.nn.Transformer": (
+        ("src_is_causal", "src_mask", 2),
+        ("tgt_is_causal", "tgt_mask", 3),
+        ("memory_is_causal", "memory_mask", 4),
+    ),
 }
 
 
@@ -32,4 +36,6 @@ def check(view: View) -> Iterator[Report]:
         for hint, mask, place in _HINTS.get(layer.type, ()):
             value = given.get(mask) if mask in given else event.args[place] if place < len(event.args) else None
             if true(given.get(hint)) and (value is None or isinstance(value, Const) and value.value is None):
-                yield Report(CODE, event.site, {"hint": f"{hint}=True", "mask": mask, "call": view.call_text(event.site)})
+                yield Report(
+                    CODE, event.site, {"hint": f"{hint}=True", "mask": mask, "call": view.call_text(event.site)}
+                )

@@ -22,7 +22,9 @@ def check(view: View) -> Iterator[Report]:
         if not count or option(loader, "multiprocessing_context") is not None or _spawned(event.site.parsed):
             continue
         for definition, parsed, owner in _run_by_workers(view, loader):
-            call = next((call for call in calls_always_made(definition.body) if _to_gpu(view, call, parsed, owner)), None)
+            call = next(
+                (call for call in calls_always_made(definition.body) if _to_gpu(view, call, parsed, owner)), None
+            )
             if call is not None:
                 site = Site(parsed, call)
                 related = [(event.site, f"this loader runs it in {count} worker processes")]
@@ -61,7 +63,12 @@ def _worth(view: View, node: cst.BaseExpression, parsed: Parsed, owner: Instance
         return run.eval_string(node)
     if isinstance(node, cst.Name):
         return run.global_value(node.value, parsed.facts)
-    if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "self" and owner is not None:
+    if (
+        isinstance(node, cst.Attribute)
+        and isinstance(node.value, cst.Name)
+        and node.value.value == "self"
+        and owner is not None
+    ):
         return run.store.get(owner, node.attr.value) if isinstance(owner.cls, Class) else None
     return None
 

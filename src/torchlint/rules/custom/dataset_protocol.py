@@ -24,7 +24,11 @@ def check(view: View) -> Iterator[Report]:
             continue
         if _missing(dataset.cls, "__getitem__", "__getitems__"):
             yield _report(view, event, dataset.cls, "__getitem__", "an item is asked of it by its number")
-        elif _missing(dataset.cls, "__len__") and option(loader, "sampler") is None and option(loader, "batch_sampler") is None:
+        elif (
+            _missing(dataset.cls, "__len__")
+            and option(loader, "sampler") is None
+            and option(loader, "batch_sampler") is None
+        ):
             yield _report(view, event, dataset.cls, "__len__", "the loader's sampler asks for it")
 
 
@@ -39,7 +43,8 @@ def _missing(cls: Class, *names: str) -> bool:
 def _has(cls: Class, name: str) -> bool:
     """Whether a class has a method of that name, written or assigned in its body."""
     return any(
-        isinstance(item, Class) and (name in item.cf.methods or any(name in unit.binds for unit in item.cf.body)) for item in cls.mro()
+        isinstance(item, Class) and (name in item.cf.methods or any(name in unit.binds for unit in item.cf.body))
+        for item in cls.mro()
     )
 
 

@@ -9,7 +9,10 @@ from torchlint.dryrun.values import Const, Instance, Opaque, Seq, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 613
-_RANDOM = re.compile(r"\.(?:Random(?!Apply|Choice|Order)\w+|ColorJitter|RandAugment|AutoAugment|TrivialAugmentWide|AugMix|ElasticTransform)$")
+_RANDOM = re.compile(
+    r"\.(?:Random(?!Apply|Choice|Order)\w+|ColorJitter|RandAugment|AutoAugment|TrivialAugmentWide|AugMix"
+    r"|ElasticTransform)$"
+)
 _EVALUATION = re.compile(r"^(?:test|val|valid|validation|eval|dev)$", re.IGNORECASE)
 _ON_PURPOSE = re.compile(r"(?:\b|_)tta(?:\b|_)|test.?time", re.IGNORECASE)
 _PATH = re.compile(r"(?:^|[/\\_-])(?:val|valid|validation|test|eval)(?:[/\\_-]|$)", re.IGNORECASE)
@@ -19,7 +22,11 @@ def check(view: View) -> Iterator[Report]:
     """`CIFAR10(root, train=False, transform=augment)`."""
     for event in view.of("dataset.create"):
         made = event.subject
-        if not isinstance(made, Instance) or not made.type.startswith("torchvision.datasets.") or not _for_evaluation(made.kwargs, made.args):
+        if (
+            not isinstance(made, Instance)
+            or not made.type.startswith("torchvision.datasets.")
+            or not _for_evaluation(made.kwargs, made.args)
+        ):
             continue
         random = _random_in(view, made.kwargs.get("transform"))
         if random is None or any(_ON_PURPOSE.search(line) for line in event.site.parsed.facts.lines):
@@ -36,7 +43,13 @@ def _for_evaluation(kwargs: dict[str, Value], args: list[Value]) -> bool:
     if isinstance(split, Const) and isinstance(split.value, str):
         return bool(_EVALUATION.match(split.value))
     root = kwargs.get("root", args[0] if args else None)
-    return train is None and split is None and isinstance(root, Const) and isinstance(root.value, str) and bool(_PATH.search(root.value))
+    return (
+        train is None
+        and split is None
+        and isinstance(root, Const)
+        and isinstance(root.value, str)
+        and bool(_PATH.search(root.value))
+    )
 
 
 def _random_in(view: View, transform: Value | None, depth: int = 0) -> Opaque | None:

@@ -16,22 +16,35 @@ def check(view: View) -> Iterator[Report]:
     """`next(iter(loader))` in a training loop over a loader that does not shuffle."""
     for event in view.of("loader.first"):
         alts = real(event.subject)
-        if len(alts) != 1 or not event.loops or not _in_order(alts[0]) or event.loops[-1] in view.run.made_in.get(id(alts[0]), ()):
+        if (
+            len(alts) != 1
+            or not event.loops
+            or not _in_order(alts[0])
+            or event.loops[-1] in view.run.made_in.get(id(alts[0]), ())
+        ):
             continue
         loop = event.loops[-1]
         steps = [step for step in view.of("optimizer.step") if step.loops and step.loops[-1] is loop]
         if not steps or "StopIteration" in loop.site.text() or loop.kind == "for" and loop.over is alts[0]:
             continue
         related = [(alts[0].site, "the loader is built here, without shuffle")] if alts[0].site is not None else []
-        yield Report(CODE, event.site, {"call": view.call_text(event.site), "loader": alts[0].name or "loader"},
-                     [*related, (steps[0].site, "each of these steps sees the same samples")])
+        yield Report(
+            CODE,
+            event.site,
+            {"call": view.call_text(event.site), "loader": alts[0].name or "loader"},
+            [*related, (steps[0].site, "each of these steps sees the same samples")],
+        )
 
 
 def _in_order(loader) -> bool:
     """Whether every pass over a loader certainly begins with the same batch."""
     if not isinstance(loader, Instance) or loader.kind != "loader" or not isinstance(loader.cls, Ref):
         return False
-    if loader.kwargs.keys() & {"*", "**"} or option(loader, "sampler") is not None or option(loader, "batch_sampler") is not None:
+    if (
+        loader.kwargs.keys() & {"*", "**"}
+        or option(loader, "sampler") is not None
+        or option(loader, "batch_sampler") is not None
+    ):
         return False
     shuffle = option(loader, "shuffle")
     if shuffle is not None and not (isinstance(shuffle, Const) and not shuffle.value):

@@ -74,14 +74,37 @@ def _lost(last: cst.CSTNode, returns: bool, cls) -> cst.BaseExpression | None:
     """What a last statement computes for nobody."""
     if isinstance(last, cst.Assign) and len(last.targets) == 1 and isinstance(last.targets[0].target, cst.Name):
         name = last.targets[0].target
-        return name if name.value.strip("_") and isinstance(last.value, (cst.Call, cst.BinaryOperation, cst.Name)) else None
+        return (
+            name
+            if name.value.strip("_") and isinstance(last.value, (cst.Call, cst.BinaryOperation, cst.Name))
+            else None
+        )
     if isinstance(last, cst.Expr) and isinstance(last.value, cst.Call) and not returns:
         func = last.value.func
         of_self = isinstance(func, cst.Attribute) and isinstance(func.value, cst.Name) and func.value.value == "self"
         init = cls.cf.methods.get("__init__")
-        if of_self and init is not None and func.attr.value in init.sets and init.gives.get(func.attr.value, frozenset()) & _LAYERS:
+        if (
+            of_self
+            and init is not None
+            and func.attr.value in init.sets
+            and init.gives.get(func.attr.value, frozenset()) & _LAYERS
+        ):
             return last.value
     return None
 
 
-_LAYERS = frozenset({"Linear", "Conv1d", "Conv2d", "Conv3d", "Sequential", "LSTM", "GRU", "Embedding", "Sigmoid", "Softmax", "LogSoftmax"})
+_LAYERS = frozenset(
+    {
+        "Linear",
+        "Conv1d",
+        "Conv2d",
+        "Conv3d",
+        "Sequential",
+        "LSTM",
+        "GRU",
+        "Embedding",
+        "Sigmoid",
+        "Softmax",
+        "LogSoftmax",
+    }
+)

@@ -38,7 +38,7 @@ def _removed(event: Event) -> bool:
 
 
 def _same_module(view: View, event: Event) -> bool:
-    """Whether the module is the same one in every round: it was there before the loop, and the loop goes over something else."""
+    """Whether the module is the same one in every round: it was there before the loop."""
     made = view.run.made_in.get(id(event.subject))
     return made is not None and event.loops[-1] not in made
 

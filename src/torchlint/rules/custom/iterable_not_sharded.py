@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Parsed
+from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.values import Class, Instance
 from torchlint.rules.base import Report, View
 from torchlint.rules.loaders import body_of, created, dataset_of, option, style, workers
@@ -31,8 +31,6 @@ def check(view: View) -> Iterator[Report]:
         related = []
         definition, parsed = body_of(view, dataset.cls, "__iter__")
         if definition is not None:
-            from torchlint.dryrun.source_text import Site
-
             related.append((Site(parsed, definition.name), "each worker runs all of this"))
         yield Report(CODE, event.site, roles, related)
 
@@ -62,6 +60,8 @@ def _gone_through(definition: cst.FunctionDef, parsed: Parsed) -> Iterator[str]:
             yield parsed.text(node.iter)
         elif isinstance(node, cst.From):
             yield parsed.text(node.item)
-        elif isinstance(node, cst.Return) and isinstance(node.value, cst.Call) and parsed.text(node.value.func) == "iter":
+        elif (
+            isinstance(node, cst.Return) and isinstance(node.value, cst.Call) and parsed.text(node.value.func) == "iter"
+        ):
             yield " ".join(parsed.text(arg.value) for arg in node.value.args)
         todo.extend(node.children)

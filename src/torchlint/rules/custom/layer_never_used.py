@@ -12,8 +12,24 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.custom.modules_in_plain_container import _trains
 
 CODE = 506
-_ANY = frozenset({"getattr", "setattr", "_modules", "children", "modules", "named_children", "named_modules", "__dict__", "vars", "__getattr__",
-                  "get_submodule", "locals", "globals", "exec"})
+_ANY = frozenset(
+    {
+        "getattr",
+        "setattr",
+        "_modules",
+        "children",
+        "modules",
+        "named_children",
+        "named_modules",
+        "__dict__",
+        "vars",
+        "__getattr__",
+        "get_submodule",
+        "locals",
+        "globals",
+        "exec",
+    }
+)
 _BASES = frozenset({"torch.nn.Module", "lightning.LightningModule"})
 
 
@@ -25,11 +41,20 @@ def check(view: View) -> Iterator[Report]:
         return
     for event in view.of("setattr"):
         owner = event.subject
-        if not isinstance(owner, Instance) or owner.cls is not cls or event.site.parsed.unit is not cls.cf.methods.get("__init__"):
+        if (
+            not isinstance(owner, Instance)
+            or owner.cls is not cls
+            or event.site.parsed.unit is not cls.cf.methods.get("__init__")
+        ):
             continue
         alts = real(event.value)
         layer = alts[0] if len(alts) == 1 else None
-        if not isinstance(layer, Instance) or not isinstance(layer.cls, Ref) or layer.kind != "module" or not _trains(view, layer):
+        if (
+            not isinstance(layer, Instance)
+            or not isinstance(layer.cls, Ref)
+            or layer.kind != "module"
+            or not _trains(view, layer)
+        ):
             continue
         if not _mentioned(event, cls):
             yield Report(CODE, event.site, {"name": f"self.{event.name}", "model": cls.name})
@@ -50,7 +75,11 @@ def _mentioned(event: Event, cls: Class) -> bool:
     name, init = event.name, event.site.parsed.unit
     owners = {id(unit) for item in cls.mro() if isinstance(item, Class) for unit in item.cf.methods.values()}
     for unit in units_of(cls.facts):
-        if unit is not init and name in unit.words and (id(unit) in owners or unit.name != "__init__" or not unit.sets >= {name}):
+        if (
+            unit is not init
+            and name in unit.words
+            and (id(unit) in owners or unit.name != "__init__" or not unit.sets >= {name})
+        ):
             return True
     for item in cls.mro():
         if isinstance(item, Class) and item is not cls and any(name in unit.words for unit in item.cf.methods.values()):

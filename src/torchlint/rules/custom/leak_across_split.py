@@ -10,8 +10,8 @@ from torchlint.rules.base import Report, View
 
 CODE = 616
 _FITTED = re.compile(
-    r"\.(?:StandardScaler|MinMaxScaler|RobustScaler|MaxAbsScaler|QuantileTransformer|PowerTransformer|PCA|TruncatedSVD|SimpleImputer"
-    r"|KNNImputer|SelectKBest|TfidfVectorizer)$"
+    r"\.(?:StandardScaler|MinMaxScaler|RobustScaler|MaxAbsScaler|QuantileTransformer|PowerTransformer|PCA|TruncatedSVD"
+    r"|SimpleImputer|KNNImputer|SelectKBest|TfidfVectorizer)$"
 )
 
 

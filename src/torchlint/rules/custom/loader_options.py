@@ -18,11 +18,13 @@ def check(view: View) -> Iterator[Report]:
             continue
         context = option(loader, "multiprocessing_context")
         wrong = [
-            name for name, there in (
+            name
+            for name, there in (
                 ("persistent_workers=True", true(option(loader, "persistent_workers"))),
                 ("prefetch_factor", number(option(loader, "prefetch_factor")) is not None),
                 ("multiprocessing_context", isinstance(context, Const) and bool(context.value)),
-            ) if there
+            )
+            if there
         ]
         if wrong:
             how = "num_workers=0" if option(loader, "num_workers") is not None else "num_workers left at 0"

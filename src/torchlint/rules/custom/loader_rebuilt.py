@@ -20,13 +20,30 @@ def check(view: View) -> Iterator[Report]:
             continue
         loop = event.loops[-1]
         head = loop.site.text().split(":", 1)[0]
-        if loop.kind != "for" or _RUNS.search(head) or not all(_there_before(view, value, loop) for value in _given(loader)):
+        if (
+            loop.kind != "for"
+            or _RUNS.search(head)
+            or not all(_there_before(view, value, loop) for value in _given(loader))
+        ):
             continue
-        passes = [other for other in view.of("loader.iterate") if other.subject is loader and other.loops and other.loops[-1] is loop]
-        steps = [step for step in view.of("optimizer.step") if loop in step.loops and len(step.loops) - step.loops.index(loop) == 2]
+        passes = [
+            other
+            for other in view.of("loader.iterate")
+            if other.subject is loader and other.loops and other.loops[-1] is loop
+        ]
+        steps = [
+            step
+            for step in view.of("optimizer.step")
+            if loop in step.loops and len(step.loops) - step.loops.index(loop) == 2
+        ]
         optimizers = [made for made in view.of("optimizer.create") if loop in made.loops]
         if passes and steps and not optimizers:
-            yield Report(CODE, event.site, {"loader": loader.name or "the loader"}, [(loop.site, "in each iteration of this loop")])
+            yield Report(
+                CODE,
+                event.site,
+                {"loader": loader.name or "the loader"},
+                [(loop.site, "in each iteration of this loop")],
+            )
 
 
 def _given(loader: Instance) -> list[Value]:

@@ -17,7 +17,17 @@ CODE = 521
 _MODE = re.compile(r"mode|train|flag|enable|^on$|^t$|^is_", re.IGNORECASE)
 # Methods that are called with nothing in the brackets, by nn.Module itself, by optimizers and by every training loop.
 _WITHOUT_ARGUMENTS = frozenset(
-    {"eval", "children", "modules", "named_children", "named_modules", "parameters", "named_parameters", "zero_grad", "state_dict"}
+    {
+        "eval",
+        "children",
+        "modules",
+        "named_children",
+        "named_modules",
+        "parameters",
+        "named_parameters",
+        "zero_grad",
+        "state_dict",
+    }
 )
 _EFFECT = {
     "train": "`eval()`, and `train()` of every module around it, call it with True or False",
@@ -35,7 +45,12 @@ def check(view: View) -> Iterator[Report]:
     """`self.train = True`, or `def train(self, loader, epochs)`, in a class of modules."""
     for event in view.of("setattr"):
         owner = event.subject
-        if event.name in OF_EVERY_MODULE and isinstance(owner, Instance) and owner.kind == "module" and isinstance(owner.cls, Class):
+        if (
+            event.name in OF_EVERY_MODULE
+            and isinstance(owner, Instance)
+            and owner.kind == "module"
+            and isinstance(owner.cls, Class)
+        ):
             text = _attribute(event)
             if text and not _own(owner.cls, event.name):
                 yield Report(CODE, event.site, {"name": f"self.{event.name}", "method": event.name, "effect": text})
@@ -49,7 +64,11 @@ def check(view: View) -> Iterator[Report]:
         definition, parsed = view.run.definition(Func(name, cls.facts, unit, cls))
         if definition is None or not _cannot_be_called(name, definition, parsed) or _own_pair(name, cls):
             continue
-        roles = {"name": f"{cls.name}.{name}", "method": name, "effect": _EFFECT.get(name, "code written for modules calls it")}
+        roles = {
+            "name": f"{cls.name}.{name}",
+            "method": name,
+            "effect": _EFFECT.get(name, "code written for modules calls it"),
+        }
         yield Report(CODE, Site(parsed, definition.name), roles)
 
 
@@ -59,8 +78,14 @@ def _attribute(event: Event) -> str:
     layers = [value for value in values if isinstance(value, Instance)]
     if layers:
         # A layer is kept where Python looks last: the method is found first, and the layer never.
-        certain = all(isinstance(value, Instance) and value.kind == "module" and isinstance(value.cls, Ref) for value in values)
-        return f"`self.{event.name}` still gives the method: a layer kept under that name cannot be reached" if certain else ""
+        certain = all(
+            isinstance(value, Instance) and value.kind == "module" and isinstance(value.cls, Ref) for value in values
+        )
+        return (
+            f"`self.{event.name}` still gives the method: a layer kept under that name cannot be reached"
+            if certain
+            else ""
+        )
     if not all(_no_function(value, event.name) for value in values):
         return ""
     return _EFFECT.get(event.name, f"`.{event.name}()` on it raises TypeError")
@@ -80,7 +105,9 @@ def _no_function(value: Value, name: str) -> bool:
 
 def _own(cls: Class, name: str) -> bool:
     """Whether the class says itself what the name means, by a property or a method of its own."""
-    return cls.method(name) is not None or any("__setattr__" in item.cf.methods for item in cls.mro() if isinstance(item, Class))
+    return cls.method(name) is not None or any(
+        "__setattr__" in item.cf.methods for item in cls.mro() if isinstance(item, Class)
+    )
 
 
 def _cannot_be_called(name: str, definition: cst.FunctionDef, parsed) -> bool:
@@ -115,7 +142,7 @@ def _only_raises(definition: cst.FunctionDef) -> bool:
 
 
 def _own_pair(name: str, cls: Class) -> bool:
-    """Whether a class has a train() and an eval() of its own that need nothing: a pair of switches that fit each other."""
+    """Whether a class has a train() and an eval() of its own that need nothing: two switches that fit."""
     other = {"train": "eval", "eval": "train"}.get(name)
     if other is None:
         return False

@@ -24,12 +24,14 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _certain(event: Event) -> bool:
-    """Whether the flag is set on a module: it is known to be one, or the file asks it for its weight or its parameters."""
+    """Whether the flag is set on a module: it is known to be one, or is asked for its weight or parameters."""
     if is_module(event.subject):
         return True
     if type(event.subject) is not Opaque or event.subject.source not in ("attr", "global", "param", "call"):
         return False
-    used = re.compile(rf"(?<![\w.]){re.escape(owner_text(event))}\.(?:weight\b|(?:named_)?parameters\(|in_features\b|out_features\b)")
+    used = re.compile(
+        rf"(?<![\w.]){re.escape(owner_text(event))}\.(?:weight\b|(?:named_)?parameters\(|in_features\b|out_features\b)"
+    )
     return any(used.search(line) for line in event.site.parsed.facts.lines)
 
 

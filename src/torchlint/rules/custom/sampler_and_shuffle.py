@@ -37,7 +37,9 @@ def _clash(loader: Instance) -> tuple[str, str] | None:
     dataset = dataset_of(loader)
     if dataset is not None and style(dataset) == "iterable" or _stream_of_torch(loader):
         if shuffled or given(sampler) or given(batches):
-            return "an IterableDataset", "shuffle=True" if shuffled else "sampler" if given(sampler) else "batch_sampler"
+            return "an IterableDataset", (
+                "shuffle=True" if shuffled else "sampler" if given(sampler) else "batch_sampler"
+            )
     return None
 
 

@@ -20,7 +20,12 @@ def check(view: View) -> Iterator[Report]:
     """`[layer] * n`, `[layer for _ in range(n)]`, and a batch norm behind two different layers."""
     for event in view.of("repeat"):
         layer = event.subject
-        if not isinstance(layer, Instance) or layer.kind != "module" or event.get("count") in (0, 1) or not _trains(view, layer):
+        if (
+            not isinstance(layer, Instance)
+            or layer.kind != "module"
+            or event.get("count") in (0, 1)
+            or not _trains(view, layer)
+        ):
             continue
         if isinstance(event.site.node, cst.ListComp) and not _made_outside(view, event, layer):
             continue
@@ -28,7 +33,9 @@ def check(view: View) -> Iterator[Report]:
             continue
         related = [(layer.site, "this one layer is meant by each of them")] if layer.site is not None else []
         where = "in each place of the list" if isinstance(event.site.node, cst.BinaryOperation) else "in each round"
-        yield Report(CODE, event.site, {"call": view.call_text(event.site), "what": "one layer", "where": where}, related)
+        yield Report(
+            CODE, event.site, {"call": view.call_text(event.site), "what": "one layer", "where": where}, related
+        )
     yield from _norms(view)
 
 
@@ -76,7 +83,11 @@ def _norms(view: View) -> Iterator[Report]:
             layer = _layer_before(event.args[0])
             if before is None or layer is None or layer is before:
                 continue
-            roles = {"call": view.call_text(event.site), "what": "one batch norm, with one mean and variance,", "where": "behind two layers"}
+            roles = {
+                "call": view.call_text(event.site),
+                "what": "one batch norm, with one mean and variance,",
+                "where": "behind two layers",
+            }
             yield Report(CODE, event.site, roles, [(first.site, "it is called behind another layer here")])
             break
 

@@ -14,6 +14,9 @@ CODE = 601
 def check(view: View) -> Iterator[Report]:
     """A DataLoader without `num_workers`, over anything but tensors that are in memory already."""
     for event, loader in created(view):
-        in_memory = any(isinstance(alt, Instance) and alt.type == "torch.utils.data.TensorDataset" for alt in real(option(loader, "dataset")))
+        in_memory = any(
+            isinstance(alt, Instance) and alt.type == "torch.utils.data.TensorDataset"
+            for alt in real(option(loader, "dataset"))
+        )
         if option(loader, "num_workers") is None and not in_memory:
             yield Report(CODE, event.site, {"call": view.call_text(event.site)})

@@ -27,13 +27,22 @@ def check(view: View) -> Iterator[Report]:
         match = _WEIGHT.match(event.site.parsed.text(target))
         guard = _every_layer(event, match[1]) if match else None
         if guard is not None and not _again(view, event, match[1]):
-            yield Report(CODE, event.site, {"call": view.call_text(event.site)}, [(guard, "for every layer of this kind")])
+            yield Report(
+                CODE, event.site, {"call": view.call_text(event.site)}, [(guard, "for every layer of this kind")]
+            )
 
 
 def _constant(event: Event) -> bool:
     if event.kind == "inplace":
-        return event.get("method") == "zero_" or event.get("method") == "fill_" and number(event.get("value")) is not None
-    return event.name in ("zeros_", "ones_") or event.name == "constant_" and len(event.args) > 1 and number(event.args[1]) is not None
+        return (
+            event.get("method") == "zero_" or event.get("method") == "fill_" and number(event.get("value")) is not None
+        )
+    return (
+        event.name in ("zeros_", "ones_")
+        or event.name == "constant_"
+        and len(event.args) > 1
+        and number(event.args[1]) is not None
+    )
 
 
 def _every_layer(event: Event, name: str):
@@ -52,7 +61,9 @@ def _again(view: View, event: Event, name: str) -> bool:
     """Whether the same function also gives such weights other values."""
     unit = event.site.parsed.unit
     return any(
-        other is not event and other.site.parsed.unit is unit and f"{name}.weight" in other.site.text()
+        other is not event
+        and other.site.parsed.unit is unit
+        and f"{name}.weight" in other.site.text()
         and (other.get("name") or other.get("method")) not in ("zeros_", "ones_", "constant_", "zero_", "fill_")
         and set(event.guards) <= set(other.guards)
         for other in view.of("init", "inplace")

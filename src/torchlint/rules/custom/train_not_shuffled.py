@@ -12,7 +12,10 @@ from torchlint.rules.loaders import dataset_of, option, style
 
 CODE = 603
 # Data whose order means something, or that draws its samples itself.
-_ORDERED = re.compile(r"series|sequen|window|video|frame|stream|bptt|stock|chunk|replay|memory|rollout|buffer|random|shuffle|sampl", re.IGNORECASE)
+_ORDERED = re.compile(
+    r"series|sequen|window|video|frame|stream|bptt|stock|chunk|replay|memory|rollout|buffer|random|shuffle|sampl",
+    re.IGNORECASE,
+)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -26,25 +29,40 @@ def check(view: View) -> Iterator[Report]:
         if loader.site is None or not steps or loader.site in [loop.site for loop in event.loops]:
             continue
         told.add(id(loader))
-        yield Report(CODE, loader.site, {"loader": loader.name or "the loader", "call": view.call_text(loader.site)},
-                     [(event.site, "training goes through it here, once an epoch")])
+        yield Report(
+            CODE,
+            loader.site,
+            {"loader": loader.name or "the loader", "call": view.call_text(loader.site)},
+            [(event.site, "training goes through it here, once an epoch")],
+        )
 
 
 def _left_in_order(loader: Instance) -> bool:
     if loader.kind != "loader" or not isinstance(loader.cls, Ref) or loader.kwargs.keys() & {"*", "**"}:
         return False
-    if any(option(loader, name) is not None for name in ("shuffle", "sampler", "batch_sampler")) or "shuffle" in loader.kwargs:
+    if (
+        any(option(loader, name) is not None for name in ("shuffle", "sampler", "batch_sampler"))
+        or "shuffle" in loader.kwargs
+    ):
         return False  # shuffle=False says that the order is meant
     if loader.site is None or _ORDERED.search(loader.site.text()) or "len(" in loader.site.text():
         return False
     dataset = dataset_of(loader)
     if dataset is not None:
-        words = {word for owner in dataset.cls.mro() for unit in getattr(getattr(owner, "cf", None), "methods", {}).values() for word in unit.words}
+        words = {
+            word
+            for owner in dataset.cls.mro()
+            for unit in getattr(getattr(owner, "cf", None), "methods", {}).values()
+            for word in unit.words
+        }
         return style(dataset) == "map" and not any(_ORDERED.search(word) for word in (*words, dataset.cls.name))
     alts = real(option(loader, "dataset"))
-    return len(alts) == 1 and isinstance(alts[0], Instance) and bool(
-        re.match(r"^torchvision\.datasets\.|^torch\.utils\.data\.TensorDataset$", alts[0].type)
-    ) and not any(_random(alt) for alt in alts)
+    return (
+        len(alts) == 1
+        and isinstance(alts[0], Instance)
+        and bool(re.match(r"^torchvision\.datasets\.|^torch\.utils\.data\.TensorDataset$", alts[0].type))
+        and not any(_random(alt) for alt in alts)
+    )
 
 
 def _random(dataset: Instance) -> bool:

@@ -17,14 +17,20 @@ _RESEEDED = frozenset({"seed", "manual_seed", "get_worker_info", "worker_id", "s
 def check(view: View) -> Iterator[Report]:
     """`self.rng = np.random.default_rng(seed)` in a dataset that a loader with workers reads."""
     for event, loader in created(view):
-        if option(loader, "num_workers") is None or workers(loader) == 0 or option(loader, "worker_init_fn") is not None:
+        if (
+            option(loader, "num_workers") is None
+            or workers(loader) == 0
+            or option(loader, "worker_init_fn") is not None
+        ):
             continue
         dataset = dataset_of(loader)
         if dataset is None:
             continue
         for change in view.of("setattr"):
             if change.subject is dataset and _generator(change) and _drawn_from(dataset, change.name):
-                related = [(event.site, "this loader copies the dataset, and the generator in it, to each of its workers")]
+                related = [
+                    (event.site, "this loader copies the dataset, and the generator in it, to each of its workers")
+                ]
                 yield Report(CODE, change.site, {"name": f"self.{change.name}", "dataset": dataset.cls.name}, related)
 
 
