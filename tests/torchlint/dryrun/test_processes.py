@@ -60,3 +60,20 @@ def f(optimizer, loss):
 """
     (event,) = happened(text, "save")
     assert "scaler_state" in event.items.known["a"].tags and "scheduler_state" in event.items.known["b"].tags
+
+
+def test_a_method_that_a_base_outside_the_project_has_ends_no_run():
+    text = """
+from elsewhere import Base
+
+class Trainer(Base):
+    def __init__(self):
+        super().__init__()
+        self.prepare()
+
+    def fit(self, model, loader):
+        for batch in loader:
+            self.log(model(batch))
+            model(batch).sum().backward()
+"""
+    assert len(happened(text, "backward")) == 1

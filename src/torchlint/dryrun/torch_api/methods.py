@@ -113,7 +113,7 @@ class Methods:
                 if late is not None:
                     return self.each(real(late), lambda alt: self.call_value(alt, args, kwargs, node))
         handler = getattr(self, f"{_KINDS.get(owner.kind, owner.kind)}_method", None)
-        if handler is not None:
+        if handler is not None and owner.kind != "instance":  # of a plain object nothing more is known than its class
             return handler(owner, name, args, kwargs, node)
         if isinstance(owner.cls, Class) and "?" in owner.cls.externals() or owner.kind == "instance":
             return self.opaque_method(owner, name, args, kwargs, node)
