@@ -124,7 +124,8 @@ def test_parameters_that_are_lost_are_told_once(run):
 
 
 def test_compiled_models_are_left_alone(run):
-    program = IMPURE.format(body=FORWARD, steps=8).replace("model = Net()", "model = torch.compile(Net(), backend='eager')")
+    program = IMPURE.format(body=FORWARD, steps=8)
+    program = program.replace("model = Net()", "model = torch.compile(Net(), backend='eager')")
     ran = run(program)
     assert [f.number for f in ran.findings] == [121]
     assert "compiled code would run uncompiled" in ran.findings[0].message

@@ -46,9 +46,12 @@ class Everything(nn.Module):
         self.cache["mean"] = float(self.mean.mean())
         self.last = h
         h, _ = self.lstm(h.unsqueeze(1))
-        h = checkpoint(lambda h: F.dropout(self.out(h.squeeze(1)) + self.tied(h.squeeze(1)), 0.2), h, use_reentrant=False)
+        h = checkpoint(self.last_layers, h.squeeze(1), use_reentrant=False)
         noise = torch.rand_like(h) + random.random() + float(numpy.random.rand())
         return h * noise
+
+    def last_layers(self, h):
+        return F.dropout(self.out(h) + self.tied(h), 0.2)
 
 
 def skips(model, loss, optimizer, scaler):
