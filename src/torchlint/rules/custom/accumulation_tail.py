@@ -20,12 +20,23 @@ def check(view: View) -> Iterator[Report]:
     for found in accumulations(view):
         loop = found.step.loops[-1]
         text = found.guard.text()
-        if len(found.step.loops) < 2 or re.search(r"\bor\b|len\(|last|final", text) or not _restarts(loop, found.counter):
+        if (
+            len(found.step.loops) < 2
+            or re.search(r"\bor\b|len\(|last|final", text)
+            or not _restarts(loop, found.counter)
+        ):
             continue
         if not _flushed(view, found, loop):
             roles = {"every": found.every, "call": view.call_text(found.step.site)}
-            yield Report(CODE, found.step.site, roles, [(found.guard, "batches after the last multiple are not stepped"),
-                                                       (loop.site, "and the next pass of this loop adds to their gradients")])
+            yield Report(
+                CODE,
+                found.step.site,
+                roles,
+                [
+                    (found.guard, "batches after the last multiple are not stepped"),
+                    (loop.site, "and the next pass of this loop adds to their gradients"),
+                ],
+            )
 
 
 def _restarts(loop: Loop, counter: str) -> bool:

@@ -12,18 +12,25 @@ CODE = 107
 
 
 def check(view: View) -> Iterator[Report]:
-    """Two backwards of one loss, of two losses of one output, or of one loss in every iteration of a loop that it was made
-    before."""
+    """Two backwards of one loss, of two losses of one output, or of one loss in every iteration of a loop that it was
+    made before."""
     backwards = [event for event in view.of("backward") if event.get("framework") is None and event.site is not None]
     for first in backwards:
         if _keeps(first):
             continue
         if _made_before_loop(view, first):
-            yield Report(CODE, first.site, _roles(view, first), [(first.loops[-1].site, "in each iteration of this loop"),
-                                                                 (_newest(first).site, "the graph is made once, here")])
+            yield Report(
+                CODE,
+                first.site,
+                _roles(view, first),
+                [
+                    (first.loops[-1].site, "in each iteration of this loop"),
+                    (_newest(view, first).site, "the graph is made once, here"),
+                ],
+            )
             continue
         for second in backwards:
-            shared = _shared(first, second) if second is not first else None
+            shared = _shared(view, first, second) if second is not first else None
             if shared is None or first.loops != second.loops:
                 continue
             head = first.loops[-1] if first.loops else None
@@ -34,7 +41,12 @@ def check(view: View) -> Iterator[Report]:
 
             found, _ = after(first, stop)
             if found == [second] and first.guards == second.guards:
-                yield Report(CODE, second.site, _roles(view, second), [(first.site, "the graph is freed here"), (shared.site, "both go through this")])
+                yield Report(
+                    CODE,
+                    second.site,
+                    _roles(view, second),
+                    [(first.site, "the graph is freed here"), (shared.site, "both go through this")],
+                )
                 break
 
 
@@ -47,14 +59,26 @@ def _keeps(event: Event) -> bool:
     given = event.kwargs
     if "*" in given or "**" in given or "inputs" in given:
         return True
-    if any(boolean(given[name]) is not False for name in ("retain_graph", "create_graph", "retain_variables") if name in given):
+    if any(
+        boolean(given[name]) is not False
+        for name in ("retain_graph", "create_graph", "retain_variables")
+        if name in given
+    ):
         return True
     node = event.site.node
     return len(getattr(node, "args", ())) > 1
 
 
-def _newest(event: Event) -> Event:
-    return max((flow for flow in event.flows if flow.kind == "forward"), key=lambda flow: len(flow.loops))
+def _newest(view: View, event: Event) -> Event:
+    return max(_forwards(view, event.flows), key=lambda flow: len(flow.loops))
+
+
+def _forwards(view: View, flows: frozenset[Event]) -> list[Event]:
+    """The forwards among some events, in the order of the run."""
+    known = [event for event in view.of("forward") if event in flows]
+    return known or sorted(
+        (flow for flow in flows if flow.kind == "forward"), key=lambda flow: flow.site.location().row
+    )
 
 
 def _made_before_loop(view: View, event: Event) -> bool:
@@ -76,16 +100,21 @@ def _made_before_loop(view: View, event: Event) -> bool:
     return event in after(event, lambda other: other is event)[0]
 
 
-def _shared(first: Event, second: Event) -> Event | None:
-    """A call whose one output both losses were computed from, by operations that are all known: of a layer that keeps its
-    input, or of a model. A model's inner calls do not count: what it gave once is known the second time."""
-    for flow in first.flows & second.flows:
-        if flow.kind != "forward" or flow.get("grad") is not True or not isinstance(flow.subject, Instance):
+def _shared(view: View, first: Event, second: Event) -> Event | None:
+    """A call whose one output both losses were computed from, by operations that are all known: of a layer that keeps
+    its input, or of a model. A model's inner calls do not count: what it gave once is known the second time."""
+    for flow in _forwards(view, first.flows & second.flows):
+        if flow.get("grad") is not True or not isinstance(flow.subject, Instance):
             continue
         if flow.calls != first.calls or flow.calls != second.calls or getattr(flow.get("frozen"), "value", None):
             continue
-        # What a model was given the first time stays in what is known of its output: no other model may come in between.
-        others = {event for event in first.flows | second.flows if isinstance(event.subject, Instance) and isinstance(event.subject.cls, Class)}
+        # What a model was given the first time stays in what is known of its output: no other model may come in
+        # between.
+        others = {
+            event
+            for event in first.flows | second.flows
+            if isinstance(event.subject, Instance) and isinstance(event.subject.cls, Class)
+        }
         if any(event is not flow and event.calls == flow.calls for event in others):
             continue
         if not isinstance(flow.subject.cls, Ref) or flow.subject.type in _LAYERS:
@@ -97,11 +126,28 @@ def _shared(first: Event, second: Event) -> Event | None:
 def _output(flow: Event, backward: Event) -> set[int]:
     """The ids of tensors that a call gave, and that a loss was computed from."""
     return {
-        id(part) for part in (*backward.parts, *real(backward.subject))
-        if isinstance(part, Tensor) and part.traits.get("graph") is True and (part.site == flow.site or part.traits.get("out_of") is flow)
+        id(part)
+        for part in (*backward.parts, *real(backward.subject))
+        if isinstance(part, Tensor)
+        and part.traits.get("graph") is True
+        and (part.site == flow.site or part.traits.get("out_of") is flow)
     }
 
 
-_LAYERS = frozenset(f"torch.nn.{name}" for name in (
-    "Linear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "Embedding", "LayerNorm", "BatchNorm1d", "BatchNorm2d",
-    "Bilinear", "Sequential"))
+_LAYERS = frozenset(
+    f"torch.nn.{name}"
+    for name in (
+        "Linear",
+        "Conv1d",
+        "Conv2d",
+        "Conv3d",
+        "ConvTranspose1d",
+        "ConvTranspose2d",
+        "Embedding",
+        "LayerNorm",
+        "BatchNorm1d",
+        "BatchNorm2d",
+        "Bilinear",
+        "Sequential",
+    )
+)

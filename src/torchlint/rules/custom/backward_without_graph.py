@@ -17,21 +17,24 @@ def check(view: View) -> Iterator[Report]:
         forwards = [event for event in backward.flows if event.kind == "forward"]
         if not forwards or getattr(backward.site.node, "args", ()) or backward.get("framework") is not None:
             continue
-        if any(event.get("grad") is not False or not _within(event) for event in forwards) or any(context.kind == "unknown" for context in backward.contexts):
+        if any(event.get("grad") is not False or not _within(event) for event in forwards) or any(
+            context.kind == "unknown" for context in backward.contexts
+        ):
             continue
         if (backward.grad_on is not False or not _within(backward)) and not _only_from(view, backward):
             continue
-        site = forwards[0].get("grad_site")
+        first = next((event for event in view.of("forward") if event in backward.flows), forwards[0])
+        site = first.get("grad_site")
         roles = {"loss": view.owner_text(backward, "loss"), "call": view.call_text(backward.site)}
-        related = [(forwards[0].site, "this is computed without a graph")]
+        related = [(first.site, "this is computed without a graph")]
         if site is not None:
             related.append((site, "because gradients are off from here on"))
         yield Report(CODE, backward.site, roles, related)
 
 
 def _within(forward: Event) -> bool:
-    """Whether a forward stands in a block or function that switches gradients off: a switch for the whole program may be
-    turned back by code that is run at another time than it seems."""
+    """Whether a forward stands in a block or function that switches gradients off: a switch for the whole program may
+    be turned back by code that is run at another time than it seems."""
     return any(context.kind == "grad" and context.value is False for context in forward.contexts)
 
 
@@ -49,7 +52,9 @@ def _only_from(view: View, backward: Event) -> bool:
 
 def _without_graph(value: Value) -> bool:
     return all(
-        isinstance(alt, Opaque) and alt.flows and all(event.get("grad") is False for event in alt.flows)
+        isinstance(alt, Opaque)
+        and alt.flows
+        and all(event.get("grad") is False for event in alt.flows)
         and not any(isinstance(part, Tensor) and part.traits.get("leaf") for part in alt.parts)
         for alt in real(value)
     )
@@ -59,5 +64,6 @@ def _data(value: Value) -> bool:
     """Whether a value is a batch's, or was computed without a graph as well."""
     alts = real(value)
     return bool(alts) and all(
-        isinstance(alt, Opaque) and (bool(alt.tags & {"batch", "batch?"}) or bool(alt.flows) and _without_graph(alt)) for alt in alts
+        isinstance(alt, Opaque) and (bool(alt.tags & {"batch", "batch?"}) or bool(alt.flows) and _without_graph(alt))
+        for alt in alts
     )

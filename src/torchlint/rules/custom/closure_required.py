@@ -17,11 +17,17 @@ def check(view: View) -> Iterator[Report]:
     """`step()` of an L-BFGS optimizer, with nothing in the brackets."""
     for step in view.steps():
         optimizer = step.subject
-        if not isinstance(optimizer, Instance) or not isinstance(optimizer.cls, Ref) or optimizer.type != "torch.optim.LBFGS":
+        if (
+            not isinstance(optimizer, Instance)
+            or not isinstance(optimizer.cls, Ref)
+            or optimizer.type != "torch.optim.LBFGS"
+        ):
             continue
         if _has_closure(step) or not _certain(view, step, optimizer):
             continue
-        related = [(optimizer.site, "this optimizer evaluates the loss several times in each step")] if optimizer.site else []
+        related = (
+            [(optimizer.site, "this optimizer evaluates the loss several times in each step")] if optimizer.site else []
+        )
         yield Report(CODE, step.site, {"call": view.call_text(step.site)}, related)
 
 
@@ -33,7 +39,8 @@ def _has_closure(step: Event) -> bool:
 
 
 def _certain(view: View, step: Event, optimizer: Instance) -> bool:
-    """Whether no other optimizer can be meant there, nor this one be made under a condition that the step is not under."""
+    """Whether no other optimizer can be meant there, nor this one be made under a condition that the step is not
+    under."""
     if any(other.site == step.site and other.subject is not optimizer for other in view.steps()):
         return False
     created = [event for event in view.of("optimizer.create") if event.subject is optimizer]

@@ -19,7 +19,10 @@ def check(view: View) -> Iterator[Report]:
     if root is None or root.name != "backward" or not isinstance(root.home, Class):
         return
     cls = root.home
-    if not any(base in ("torch.autograd.Function", "torch.autograd.function.Function") for base in cls.externals()) or "?" in cls.externals():
+    if (
+        not any(base in ("torch.autograd.Function", "torch.autograd.function.Function") for base in cls.externals())
+        or "?" in cls.externals()
+    ):
         return
     forward, backward = (_definition(view, cls, name) for name in ("forward", "backward"))
     if forward is None or backward is None:
@@ -34,8 +37,14 @@ def check(view: View) -> Iterator[Report]:
             continue
         count, needed = given
         if count < least or needed > most:
-            roles = {"name": cls.name, "inputs": _plural(least if count < least else most, "input"), "gradients": _plural(count, "gradient")}
-            yield Report(CODE, Site(backward[0], node), roles, [(Site(forward[0], forward[1].name), "the inputs of forward")])
+            roles = {
+                "name": cls.name,
+                "inputs": _plural(least if count < least else most, "input"),
+                "gradients": _plural(count, "gradient"),
+            }
+            yield Report(
+                CODE, Site(backward[0], node), roles, [(Site(forward[0], forward[1].name), "the inputs of forward")]
+            )
 
 
 def _definition(view: View, cls: Class, name: str) -> tuple[Parsed, cst.FunctionDef] | None:
@@ -75,7 +84,11 @@ def _given(node: cst.Return, backward: cst.FunctionDef) -> tuple[int, int] | Non
         values = [element.value for element in value.elements]
     elif isinstance(value, (cst.BinaryOperation, cst.UnaryOperation)) and not _may_be_tuple(value):
         values = [value]
-    elif isinstance(value, cst.Name) and value.value in {param.name.value for param in backward.params.params} and not _assigned(backward.body, value.value):
+    elif (
+        isinstance(value, cst.Name)
+        and value.value in {param.name.value for param in backward.params.params}
+        and not _assigned(backward.body, value.value)
+    ):
         values = [value]
     else:
         return None
@@ -90,8 +103,14 @@ def _may_be_tuple(value: cst.BaseExpression) -> bool:
     if isinstance(value, (cst.Tuple, cst.Call)):
         return True
     if isinstance(value, cst.BinaryOperation):
-        return isinstance(value.operator, (cst.Add, cst.Multiply)) and (_may_be_tuple(value.left) or _may_be_tuple(value.right)) or (
-            isinstance(value.operator, cst.Add) and isinstance(value.left, cst.Name) and isinstance(value.right, cst.Name)
+        return (
+            isinstance(value.operator, (cst.Add, cst.Multiply))
+            and (_may_be_tuple(value.left) or _may_be_tuple(value.right))
+            or (
+                isinstance(value.operator, cst.Add)
+                and isinstance(value.left, cst.Name)
+                and isinstance(value.right, cst.Name)
+            )
         )
     return False
 

@@ -17,8 +17,8 @@ _FLAT = frozenset({"round", "floor", "ceil", "trunc", "sign"})
 
 
 def check(view: View) -> Iterator[Report]:
-    """A loss made anew from numbers, or computed from class numbers, rounded or detached outputs alone; a forward that sends
-    what a part of the model computes through NumPy."""
+    """A loss made anew from numbers, or computed from class numbers, rounded or detached outputs alone; a forward
+    that sends what a part of the model computes through NumPy."""
     for backward in view.of("backward"):
         yield from _backward(view, backward)
     for loss in view.of("loss"):
@@ -46,14 +46,20 @@ def _backward(view: View, backward: Event) -> Iterator[Report]:
     if place is not None and place.node is not backward.site.node:
         words = "a new tensor: only the number is taken over" if _is_new_leaf(alt) else "the graph ends here"
         related.append((place, words))
-    model = next((event for event in _with_graph(source.origin)), None)
+    recorded = _with_graph(source.origin)
+    model = next((event for event in view.of("forward") if event in recorded), None)
     if model is not None:
         related.append((model.site, "no gradient comes back to this"))
     yield Report(CODE, backward.site, roles, related)
 
 
 def _is_new_leaf(value: Value) -> bool:
-    return isinstance(value, Tensor) and value.source == "made" and bool(value.traits.get("leaf")) and not value.traits.get("param")
+    return (
+        isinstance(value, Tensor)
+        and value.source == "made"
+        and bool(value.traits.get("leaf"))
+        and not value.traits.get("param")
+    )
 
 
 class _Cut:
@@ -123,7 +129,9 @@ def _live(value: Opaque) -> bool:
 
 
 def _leaf(value: Opaque) -> bool:
-    return isinstance(value, Tensor) and bool(value.traits.get("leaf") or value.traits.get("param") or value.traits.get("graph"))
+    return isinstance(value, Tensor) and bool(
+        value.traits.get("leaf") or value.traits.get("param") or value.traits.get("graph")
+    )
 
 
 # -- steps -----------------------------------------------------------------------------------------------------------
@@ -135,15 +143,26 @@ def _flat(view: View, loss: Event) -> Iterator[Report]:
     value = values[0] if len(values) == 1 else None
     while isinstance(value, Tensor) and _name(value) in KEEPS and isinstance(value.origin, Tensor):
         value = value.origin
-    if not isinstance(value, Tensor) or _name(value) not in _FLAT or value.traits.get("graph") is False or loss.grad_on is not True:
+    if (
+        not isinstance(value, Tensor)
+        or _name(value) not in _FLAT
+        or value.traits.get("graph") is False
+        or loss.grad_on is not True
+    ):
         return
     if not _with_graph(value) or any(alt.flows or alt.parts for alt in real(loss.target)):
         return
     for backward in view.of("backward"):
-        made = [part for part in (*real(backward.subject), *backward.parts) if isinstance(part, Tensor) and part.site == loss.site]
+        made = [
+            part
+            for part in (*real(backward.subject), *backward.parts)
+            if isinstance(part, Tensor) and part.site == loss.site
+        ]
         if made and not [event for event in backward.flows if event.kind == "forward" and event not in value.flows]:
             roles = {"loss": view.owner_text(backward, "loss"), "call": view.call_text(backward.site)}
-            yield Report(CODE, backward.site, roles, [(value.site, "flat between its steps: the gradient is zero from here on")])
+            yield Report(
+                CODE, backward.site, roles, [(value.site, "flat between its steps: the gradient is zero from here on")]
+            )
             return
 
 
@@ -166,7 +185,7 @@ def _through_numpy(view: View) -> Iterator[Report]:
                 maker = _rewrapped(part)
                 if maker is None or part.site is None:
                     continue
-                lost = [one for one in maker if one not in alt.flows]
+                lost = [one for one in view.of("forward") if one in maker and one not in alt.flows]
                 if lost and not event.get("guards"):
                     part_text = view.owner_text(lost[0], "part")
                     roles = {"loss": part_text, "call": view.call_text(part.site)}
@@ -176,7 +195,11 @@ def _through_numpy(view: View) -> Iterator[Report]:
 
 def _rewrapped(value: Value) -> list[Event] | None:
     """The calls of parts of the model whose results, as NumPy arrays or numbers, a tensor is made of."""
-    if not isinstance(value, Tensor) or value.source != "made" or value.traits.get("made") not in ("tensor", "from_numpy", "as_tensor", "FloatTensor", "Tensor"):
+    if (
+        not isinstance(value, Tensor)
+        or value.source != "made"
+        or value.traits.get("made") not in ("tensor", "from_numpy", "as_tensor", "FloatTensor", "Tensor")
+    ):
         return None
     found: list[Event] = []
     for item in value.traits.get("made_of", ()):
@@ -188,8 +211,14 @@ def _rewrapped(value: Value) -> list[Event] | None:
             return None
         while isinstance(inner, Tensor) and isinstance(inner.traits.get("detached"), Opaque):
             inner = inner.traits["detached"]
-        events = [event for event in inner.flows if event.kind == "forward" and event.get("grad") is True and isinstance(event.subject, Instance)
-                  and isinstance(event.subject.cls, Class)]
+        events = [
+            event
+            for event in inner.flows
+            if event.kind == "forward"
+            and event.get("grad") is True
+            and isinstance(event.subject, Instance)
+            and isinstance(event.subject.cls, Class)
+        ]
         if not events:
             return None
         found += events

@@ -9,7 +9,10 @@ from torchlint.dryrun.values import Instance, boolean, number, real
 from torchlint.rules.base import Report, View
 
 CODE = 208
-_EVALUATION = re.compile(r"(?:^|_)(?:val|valid|validation|test|testing|eval|evaluation|dev)(?:_|\d|$|(?:data|loader|set|dl|iter|gen))", re.IGNORECASE)
+_EVALUATION = re.compile(
+    r"(?:^|_)(?:val|valid|validation|test|testing|eval|evaluation|dev)(?:_|\d|$|(?:data|loader|set|dl|iter|gen))",
+    re.IGNORECASE,
+)
 _TRAINING = re.compile(r"train|fit|unlabel|target_|source_|support|contrast|pretext", re.IGNORECASE)
 
 
@@ -24,7 +27,9 @@ def check(view: View) -> Iterator[Report]:
         if not _EVALUATION.search(name) or _TRAINING.search(name) or _TRAINING.search(given) or _trained_on(view, made):
             continue
         shuffled = boolean(made.arg(2, "shuffle")) is True
-        yield Report(CODE, event.site, {"name": name, "which": "other samples each time" if shuffled else "the last samples"})
+        yield Report(
+            CODE, event.site, {"name": name, "which": "other samples each time" if shuffled else "the last samples"}
+        )
 
 
 def _of_one(loader: Instance) -> bool:

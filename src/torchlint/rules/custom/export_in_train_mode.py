@@ -14,7 +14,9 @@ def check(view: View) -> Iterator[Report]:
     """`torch.jit.trace(model, x)` with dropout or batch norm in a model that nobody has put in evaluation mode."""
     for event in view.of("export"):
         models = real(event.subject)
-        if len(models) != 1 or any(other.site == event.site and other.subject is not event.subject for other in view.of("export")):
+        if len(models) != 1 or any(
+            other.site == event.site and other.subject is not event.subject for other in view.of("export")
+        ):
             continue
         if not _trains(view, models[0], event.modes):
             continue
@@ -27,7 +29,11 @@ def _trains(view: View, module: Value, modes: dict[int, bool | None], depth: int
     """Whether some layer in a module is in training mode, for certain, and computes something else there."""
     if not isinstance(module, Instance) or depth > 12 or view.mode_dependent(module) is not True:
         return False
-    inner = [child for child in view.run.children.get(id(module), ()) if (id(module), id(child)) not in view.run.unsure_children]
+    inner = [
+        child
+        for child in view.run.children.get(id(module), ())
+        if (id(module), id(child)) not in view.run.unsure_children
+    ]
     if module.kind == "wrapper":
         inner.extend(real(module.args[0]) if module.args else ())
     if isinstance(module.cls, Ref) and not inner:

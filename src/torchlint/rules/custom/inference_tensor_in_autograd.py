@@ -13,7 +13,8 @@ CODE = 205
 
 
 def check(view: View) -> Iterator[Report]:
-    """The output of a model that ran under inference_mode, as the input of a layer or the target of a loss that has a graph."""
+    """The output of a model that ran under inference_mode, as the input of a layer or the target of a loss that has a
+    graph."""
     for event in view.of("forward", "loss"):
         if event.grad_on is not True or event.kind == "loss" and not _has_graph(event.input):
             continue
@@ -24,7 +25,12 @@ def check(view: View) -> Iterator[Report]:
             maker = _made_under(view, value)
             if maker is not None and _trained(view, event):
                 roles = {"call": view.call_text(event.site)}
-                yield Report(CODE, event.site, roles, [(maker.site, "this output is an inference tensor"), (_mode(maker), "made under this")])
+                yield Report(
+                    CODE,
+                    event.site,
+                    roles,
+                    [(maker.site, "this output is an inference tensor"), (_mode(maker), "made under this")],
+                )
                 break
 
 
@@ -42,7 +48,11 @@ def _made_under(view: View, value: Value | None) -> Event | None:
     for alt in real(value):
         if not isinstance(alt, Opaque) or alt.site is None:
             continue
-        makers = [event for event in alt.flows if event.kind == "forward" and event.site == alt.site and _mode(event) is not None]
+        makers = [
+            event
+            for event in alt.flows
+            if event.kind == "forward" and event.site == alt.site and _mode(event) is not None
+        ]
         if isinstance(alt, Tensor) and isinstance(alt.traits.get("out_of"), Event):
             made = alt.traits["out_of"]
             untouched = alt.site == made.site or alt.source == "output"
@@ -57,7 +67,8 @@ def _has_graph(value: Value | None) -> bool:
 
 
 def _saves_input(event: Event) -> bool:
-    """Whether the module keeps its input for the gradient of its weights: a layer with weights, or a chain that starts with one."""
+    """Whether the module keeps its input for the gradient of its weights: a layer with weights, or a chain that
+    starts with one."""
     module = event.subject
     if event.get("frozen") is not None and getattr(event.frozen, "value", None) is True:
         return False
@@ -74,6 +85,21 @@ def _trained(view: View, event: Event) -> bool:
     return any(flows & backward.flows for backward in view.of("backward"))
 
 
-_LAYERS = frozenset(f"torch.nn.{name}" for name in (
-    "Linear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "BatchNorm1d", "BatchNorm2d",
-    "BatchNorm3d", "LayerNorm", "GroupNorm", "Bilinear"))
+_LAYERS = frozenset(
+    f"torch.nn.{name}"
+    for name in (
+        "Linear",
+        "Conv1d",
+        "Conv2d",
+        "Conv3d",
+        "ConvTranspose1d",
+        "ConvTranspose2d",
+        "ConvTranspose3d",
+        "BatchNorm1d",
+        "BatchNorm2d",
+        "BatchNorm3d",
+        "LayerNorm",
+        "GroupNorm",
+        "Bilinear",
+    )
+)

@@ -12,7 +12,9 @@ from torchlint.rules.base import Report, View
 
 CODE = 115
 # Their derivative is written in terms of their result, so the result is what they keep.
-_KEEP_RESULT = frozenset({"exp", "expm1", "sqrt", "rsqrt", "reciprocal", "sigmoid", "tanh", "softmax", "log_softmax", "relu"})
+_KEEP_RESULT = frozenset(
+    {"exp", "expm1", "sqrt", "rsqrt", "reciprocal", "sigmoid", "tanh", "softmax", "log_softmax", "relu"}
+)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -45,7 +47,9 @@ def _keeps_result(value: Tensor) -> str:
 
 def _differentiated(view: View, event: Event, value: Tensor) -> bool:
     """Whether a backward that comes later goes through the value, or forward returns what was computed from it."""
-    onward, _ = after(event, lambda other: other.kind == "backward" and (value in other.parts or other.subject is value))
+    onward, _ = after(
+        event, lambda other: other.kind == "backward" and (value in other.parts or other.subject is value)
+    )
     if onward:
         return True
     root = view.run.root

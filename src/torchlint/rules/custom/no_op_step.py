@@ -9,16 +9,33 @@ from torchlint.rules.base import Report, View
 
 CODE = 127
 # These multiply the learning rate that the optimizer was made with: nothing times anything.
-_MULTIPLY = ("StepLR", "MultiStepLR", "ExponentialLR", "LambdaLR", "MultiplicativeLR", "LinearLR", "ConstantLR", "PolynomialLR")
+_MULTIPLY = (
+    "StepLR",
+    "MultiStepLR",
+    "ExponentialLR",
+    "LambdaLR",
+    "MultiplicativeLR",
+    "LinearLR",
+    "ConstantLR",
+    "PolynomialLR",
+)
 
 
 def check(view: View) -> Iterator[Report]:
     """`SGD(model.parameters(), lr=0)` that steps."""
     for created in view.of("optimizer.create"):
         optimizer = created.subject
-        if not isinstance(optimizer, Instance) or not isinstance(optimizer.cls, Ref) or number(optimizer.arg(1, "lr")) != 0:
+        if (
+            not isinstance(optimizer, Instance)
+            or not isinstance(optimizer.cls, Ref)
+            or number(optimizer.arg(1, "lr")) != 0
+        ):
             continue
-        if not isinstance(created.params, Iter) or created.params.kind != "parameters" or _may_be_raised(view, optimizer):
+        if (
+            not isinstance(created.params, Iter)
+            or created.params.kind != "parameters"
+            or _may_be_raised(view, optimizer)
+        ):
             continue
         for step in view.steps():
             if real(step.subject) == (optimizer,):
@@ -38,5 +55,9 @@ def _may_be_raised(view: View, optimizer: Instance) -> bool:
         values = (event.subject, event.get("value"), *event.get("args", ()))
         if any(optimizer in real(value) for value in values):
             return True
-    files = {id(event.site.parsed.facts): event.site.parsed.facts for event in view.run.graph.events if event.site is not None}
+    files = {
+        id(event.site.parsed.facts): event.site.parsed.facts
+        for event in view.run.graph.events
+        if event.site is not None
+    }
     return any("param_groups" in facts.words for facts in files.values())

@@ -9,7 +9,9 @@ from torchlint.dryrun.values import Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 207
-_TRAINS = frozenset({"backward", "fit", "Trainer", "zero_grad", "autograd", "lr_scheduler", "enable_dropout", "finetune", "fine_tune"})
+_TRAINS = frozenset(
+    {"backward", "fit", "Trainer", "zero_grad", "autograd", "lr_scheduler", "enable_dropout", "finetune", "fine_tune"}
+)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -18,7 +20,12 @@ def check(view: View) -> Iterator[Report]:
         return
     for forward in view.of("forward"):
         model = forward.subject
-        if forward.get("inside") or forward.get("mode") is not True or forward.get("mode_site") is not None or forward.site is None:
+        if (
+            forward.get("inside")
+            or forward.get("mode") is not True
+            or forward.get("mode_site") is not None
+            or forward.site is None
+        ):
             continue
         if not isinstance(model, Instance) or forward.site.parsed.facts.words & _TRAINS or not _trains(view, model):
             continue
@@ -26,7 +33,12 @@ def check(view: View) -> Iterator[Report]:
         found, _ = before(forward, lambda event, loads=loads: event in loads)
         if found and not _may_set_mode(view, model):
             roles = {"model": view.owner_text(forward, "model"), "call": view.call_text(forward.site)}
-            yield Report(CODE, forward.site, roles, [(found[0].site, "the weights are loaded here; that leaves the mode as it is")])
+            yield Report(
+                CODE,
+                forward.site,
+                roles,
+                [(found[0].site, "the weights are loaded here; that leaves the mode as it is")],
+            )
             return
 
 
@@ -39,7 +51,9 @@ def _same(one: Value, model: Instance) -> bool:
 def _may_set_mode(view: View, model: Instance) -> bool:
     """Whether code that cannot be seen is given the model, and may call eval() on it."""
     return id(model) in view.run.escaped and any(
-        model in real(value) for event in view.of("unknown", "called") for value in (event.subject, *event.get("args", ()))
+        model in real(value)
+        for event in view.of("unknown", "called")
+        for value in (event.subject, *event.get("args", ()))
     )
 
 
@@ -47,7 +61,11 @@ def _trains(view: View, module: Value, depth: int = 0) -> bool:
     """Whether some layer in a module computes something else in training mode, and is left in it."""
     if not isinstance(module, Instance) or depth > 12 or view.mode_dependent(module) is not True:
         return False
-    inner = [child for child in view.run.children.get(id(module), ()) if (id(module), id(child)) not in view.run.unsure_children]
+    inner = [
+        child
+        for child in view.run.children.get(id(module), ())
+        if (id(module), id(child)) not in view.run.unsure_children
+    ]
     if module.kind == "wrapper":
         inner.extend(real(module.args[0]) if module.args else ())
     if isinstance(module.cls, Ref) and not inner:

@@ -12,10 +12,22 @@ from torchlint.dryrun.values import Const, Instance, Opaque, Ref, Value, number,
 from torchlint.rules.base import Report, View
 
 CODE = 122
-# Schedules that count their own steps: a new one starts from the beginning. (ExponentialLR goes on from where the rate is.)
-_COUNTING = ("StepLR", "MultiStepLR", "LambdaLR", "OneCycleLR", "CosineAnnealingLR", "CyclicLR", "LinearLR", "PolynomialLR",
-             "CosineAnnealingWarmRestarts")
-_NEW_START = re.compile(r"reset|deepcopy|copy\.copy|load_state_dict|\.apply\(|requires_grad|init_weights|reinit|fold|task|\bstage")
+# Schedules that count their own steps: a new one starts from the beginning. (ExponentialLR goes on from where the
+# rate is.)
+_COUNTING = (
+    "StepLR",
+    "MultiStepLR",
+    "LambdaLR",
+    "OneCycleLR",
+    "CosineAnnealingLR",
+    "CyclicLR",
+    "LinearLR",
+    "PolynomialLR",
+    "CosineAnnealingWarmRestarts",
+)
+_NEW_START = re.compile(
+    r"reset|deepcopy|copy\.copy|load_state_dict|\.apply\(|requires_grad|init_weights|reinit|fold|task|\bstage"
+)
 _EPOCH = re.compile(r"epoch", re.IGNORECASE)
 
 
@@ -24,14 +36,23 @@ def check(view: View) -> Iterator[Report]:
     for created in view.of("optimizer.create"):
         loop = _own_loop(view, created)
         optimizer = created.subject
-        if loop is None or not isinstance(optimizer, Instance) or not isinstance(optimizer.cls, Ref) or not _has_memory(optimizer):
+        if (
+            loop is None
+            or not isinstance(optimizer, Instance)
+            or not isinstance(optimizer.cls, Ref)
+            or not _has_memory(optimizer)
+        ):
             continue
         modules, tensors, _ = view.held_by(optimizer)
         if not modules or tensors or not all(_made_before(view, module, loop) for module in modules):
             continue
         steps = [step for step in view.steps() if real(step.subject) == (optimizer,) and loop in step.loops]
         if steps and _one_training(steps, loop) and not _new_start(loop, created) and not _by_hand(loop, created):
-            roles = {"call": created.site.parsed.text(created.site.node.func), "name": optimizer.name or "optimizer", "memory": "moments and momentum"}
+            roles = {
+                "call": created.site.parsed.text(created.site.node.func),
+                "name": optimizer.name or "optimizer",
+                "memory": "moments and momentum",
+            }
             yield Report(CODE, created.site, roles, [(loop.site, "in each iteration of this loop")])
     for created in view.of("scheduler.create"):
         loop = _own_loop(view, created)
@@ -42,8 +63,17 @@ def check(view: View) -> Iterator[Report]:
             continue
         steps = [step for step in view.of("scheduler.step") if real(step.subject) == (scheduler,)]
         if steps and all(step.loops == created.loops for step in steps):
-            roles = {"call": created.site.parsed.text(created.site.node.func), "name": scheduler.name or "scheduler", "memory": "count of steps"}
-            yield Report(CODE, created.site, roles, [(loop.site, "in each iteration of this loop"), (steps[0].site, "so this is always its first step")])
+            roles = {
+                "call": created.site.parsed.text(created.site.node.func),
+                "name": scheduler.name or "scheduler",
+                "memory": "count of steps",
+            }
+            yield Report(
+                CODE,
+                created.site,
+                roles,
+                [(loop.site, "in each iteration of this loop"), (steps[0].site, "so this is always its first step")],
+            )
 
 
 def _own_loop(view: View, created: Event) -> Loop | None:
@@ -68,7 +98,11 @@ def _has_memory(optimizer: Instance) -> bool:
     if "**" in optimizer.kwargs or "*" in optimizer.kwargs:
         return False
     rate = optimizer.arg(1, "lr")
-    if rate is not None and not isinstance(rate, Const) and not (type(rate) is Opaque and rate.source in ("attr", "param", "global")):
+    if (
+        rate is not None
+        and not isinstance(rate, Const)
+        and not (type(rate) is Opaque and rate.source in ("attr", "param", "global"))
+    ):
         return False  # a schedule by hand: a new rate each time
     if optimizer.type == "torch.optim.SGD":
         momentum = optimizer.arg(2, "momentum")
@@ -81,7 +115,11 @@ def _one_training(steps: list[Event], loop: Loop) -> bool:
     if all(step.loops[-1] is loop for step in steps):
         return len({step.site for step in steps}) == 1  # several steps: the loop inside of a method of two levels
     head = loop.site.node
-    words = loop.site.parsed.text(head.target) + " " + loop.site.parsed.text(head.iter) if loop.kind == "for" and hasattr(head, "iter") else ""
+    words = (
+        loop.site.parsed.text(head.target) + " " + loop.site.parsed.text(head.iter)
+        if loop.kind == "for" and hasattr(head, "iter")
+        else ""
+    )
     return bool(_EPOCH.search(words)) and all(len(step.loops) - step.loops.index(loop) == 2 for step in steps)
 
 
@@ -103,7 +141,11 @@ def _assigned(node: cst.CSTNode) -> Iterator[str]:
     todo = [node]
     while todo:
         node = todo.pop()
-        targets = [item.target for item in node.targets] if isinstance(node, cst.Assign) else [node.target] if isinstance(node, cst.AugAssign) else []
+        targets = (
+            [item.target for item in node.targets]
+            if isinstance(node, cst.Assign)
+            else [node.target] if isinstance(node, cst.AugAssign) else []
+        )
         for target in targets:
             if isinstance(target, (cst.Name, cst.Attribute)):
                 yield target.value if isinstance(target, cst.Name) else target.attr.value

@@ -53,23 +53,44 @@ def _given(created: Event, scheduler: Instance, position: int, name: str) -> tup
         words += [part.site.text() for part in (alt, *alt.parts) if isinstance(part, Opaque) and part.site is not None]
     steps = scheduler.arg(4, "steps_per_epoch") if scheduler.type.endswith("OneCycleLR") else None
     if steps is not None and number(steps) is None:
-        words += [created.site.parsed.text(arg.value) for arg in node.args if arg.keyword is not None and arg.keyword.value == "steps_per_epoch"]
+        words += [
+            created.site.parsed.text(arg.value)
+            for arg in node.args
+            if arg.keyword is not None and arg.keyword.value == "steps_per_epoch"
+        ]
         words += [alt.site.text() for alt in real(steps) if isinstance(alt, Opaque) and alt.site is not None]
     return text, " ".join(words)
 
 
 def _per_batch(view: View, created: Event, step: Event, text: str, optimizer_steps: list[Event]) -> Iterator[Report]:
     """T_max is the number of epochs, and the step comes with each batch."""
-    if len(step.loops) < 2 or not text or not any(other.loops == step.loops and set(step.guards) <= set(other.guards) for other in optimizer_steps):
+    if (
+        len(step.loops) < 2
+        or not text
+        or not any(other.loops == step.loops and set(step.guards) <= set(other.guards) for other in optimizer_steps)
+    ):
         return
     for outer in step.loops[:-1]:
         if text in _ends(outer) and _EPOCH.search(_head(outer)):
-            roles = {"call": view.call_text(step.site), "scheduler": _name(created), "length": text, "unit": "epochs", "each": "batch"}
-            yield Report(CODE, step.site, roles, [(created.site, "told how many epochs there are"), (step.loops[-1].site, "stepped in this loop")])
+            roles = {
+                "call": view.call_text(step.site),
+                "scheduler": _name(created),
+                "length": text,
+                "unit": "epochs",
+                "each": "batch",
+            }
+            yield Report(
+                CODE,
+                step.site,
+                roles,
+                [(created.site, "told how many epochs there are"), (step.loops[-1].site, "stepped in this loop")],
+            )
             return
 
 
-def _per_epoch(view: View, created: Event, scheduler: Instance, steps: list[Event], words: str, optimizer_steps: list[Event]) -> Iterator[Report]:
+def _per_epoch(
+    view: View, created: Event, scheduler: Instance, steps: list[Event], words: str, optimizer_steps: list[Event]
+) -> Iterator[Report]:
     """The length counts batches, and the step comes once per epoch."""
     if not _BATCHES.search(words):
         return
@@ -79,8 +100,19 @@ def _per_epoch(view: View, created: Event, scheduler: Instance, steps: list[Even
         if not inner or any(other.loops[-1] is outer for other in optimizer_steps) or not _EPOCH.search(_head(outer)):
             return
     found = _BATCHES.search(words)
-    roles = {"call": view.call_text(steps[0].site), "scheduler": _name(created), "length": found[0], "unit": "batches", "each": "epoch"}
-    yield Report(CODE, steps[0].site, roles, [(created.site, "told how many batches there are"), (inner[0].loops[-1].site, "the batches are in this loop")])
+    roles = {
+        "call": view.call_text(steps[0].site),
+        "scheduler": _name(created),
+        "length": found[0],
+        "unit": "batches",
+        "each": "epoch",
+    }
+    yield Report(
+        CODE,
+        steps[0].site,
+        roles,
+        [(created.site, "told how many batches there are"), (inner[0].loops[-1].site, "the batches are in this loop")],
+    )
 
 
 def _name(created: Event) -> str:
@@ -89,7 +121,11 @@ def _name(created: Event) -> str:
 
 def _head(loop: Loop) -> str:
     node = loop.site.node
-    return f"{loop.site.parsed.text(node.target)} in {loop.site.parsed.text(node.iter)}" if isinstance(node, cst.For) else ""
+    return (
+        f"{loop.site.parsed.text(node.target)} in {loop.site.parsed.text(node.iter)}"
+        if isinstance(node, cst.For)
+        else ""
+    )
 
 
 def _ends(loop: Loop) -> set[str]:

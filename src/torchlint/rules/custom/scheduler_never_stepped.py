@@ -19,17 +19,30 @@ def check(view: View) -> Iterator[Report]:
         scheduler = created.subject
         if not isinstance(scheduler, Instance) or not isinstance(scheduler.cls, Ref) or not scheduler.name:
             continue
-        steps = [step for step in view.steps() if step.loops and real(step.subject) and set(real(step.subject)) <= set(real(created.optimizer))]
-        if not steps or _stepped(view, scheduler) or _handed_on(view, created, scheduler) or _used_elsewhere(view, created, scheduler):
+        steps = [
+            step
+            for step in view.steps()
+            if step.loops and real(step.subject) and set(real(step.subject)) <= set(real(created.optimizer))
+        ]
+        if (
+            not steps
+            or _stepped(view, scheduler)
+            or _handed_on(view, created, scheduler)
+            or _used_elsewhere(view, created, scheduler)
+        ):
             continue
         roles = {"scheduler": scheduler.name, "optimizer": getattr(steps[-1].subject, "name", "") or "optimizer"}
-        yield Report(CODE, created.site, roles, [(steps[-1].site, "the learning rate is the same at each of these steps")])
+        yield Report(
+            CODE, created.site, roles, [(steps[-1].site, "the learning rate is the same at each of these steps")]
+        )
 
 
 def _stepped(view: View, scheduler: Instance) -> bool:
     """Whether some step may be this scheduler's."""
     for event in view.of("scheduler.step"):
-        if any(alt is scheduler or not isinstance(alt, Instance) for alt in real(event.subject)) or not real(event.subject):
+        if any(alt is scheduler or not isinstance(alt, Instance) for alt in real(event.subject)) or not real(
+            event.subject
+        ):
             return True
     # A step of something that is not known: perhaps a list of schedulers.
     return any(event.get("name") == "step" for event in view.of("unknown"))
@@ -56,7 +69,11 @@ def _holds(view: View, value: Value | None, scheduler: Instance, depth: int = 0)
     for alt in real(value) if isinstance(value, Value) else ():
         if alt is scheduler or isinstance(alt, Method) and alt.owner is scheduler:
             return True
-        if isinstance(alt, (Seq, Dict)) and depth < 4 and any(_holds(view, item, scheduler, depth + 1) for item in view.run.known_items(alt)):
+        if (
+            isinstance(alt, (Seq, Dict))
+            and depth < 4
+            and any(_holds(view, item, scheduler, depth + 1) for item in view.run.known_items(alt))
+        ):
             return True
         if isinstance(alt, Iter) and depth < 4 and _holds(view, alt.base, scheduler, depth + 1):
             return True
@@ -64,12 +81,16 @@ def _holds(view: View, value: Value | None, scheduler: Instance, depth: int = 0)
 
 
 def _used_elsewhere(view: View, created: Event, scheduler: Instance) -> bool:
-    """Whether a function that was not run knows the name, or a class or program around it may: an attribute is looked for
-    in the whole file."""
+    """Whether a function that was not run knows the name, or a class or program around it may: an attribute is looked
+    for in the whole file."""
     facts = created.site.parsed.facts
     name = scheduler.name.rsplit(".", 1)[-1]
     if "." in scheduler.name:
         return True  # kept on an object: whoever holds that may step it
-    if not SCHEDULER_NAME.search(name) and any(SCHEDULER_NAME.search(word) for word in created.site.parsed.unit.binds - {name}):
+    if not SCHEDULER_NAME.search(name) and any(
+        SCHEDULER_NAME.search(word) for word in created.site.parsed.unit.binds - {name}
+    ):
         return True  # two names: the other one may be the same thing
-    return any(name in unit.words and id(unit) not in view.run.entered for unit in units_of(facts) if unit.name[0] != "<")
+    return any(
+        name in unit.words and id(unit) not in view.run.entered for unit in units_of(facts) if unit.name[0] != "<"
+    )

@@ -13,15 +13,27 @@ CODE = 113
 def check(view: View) -> Iterator[Report]:
     """`.item()`, `.tolist()` and `.numpy()` of what the model computed, for each batch and under no condition."""
     for event in view.of("readout"):
-        if not event.loops or event.name not in ("item", "tolist", "numpy") or event.subject is None or not _on_device(event):
+        if (
+            not event.loops
+            or event.name not in ("item", "tolist", "numpy")
+            or event.subject is None
+            or not _on_device(event)
+        ):
             continue
         loop = event.loops[-1]
-        forwards = [flow for flow in event.subject.flows if flow.kind == "forward" and flow.loops and loop in flow.loops]
+        forwards = [
+            flow for flow in event.subject.flows if flow.kind == "forward" and flow.loops and loop in flow.loops
+        ]
         heads = [head for head in view.of("loop") if head.get("loop") is loop]
-        if forwards and heads and set(event.guards) <= set(heads[0].guards) | set(forwards[0].guards):
-            yield Report(CODE, event.site, {"call": view.call_text(event.site)}, [(loop.site, "for each batch of this loop")])
+        if heads and any(set(event.guards) <= set(heads[0].guards) | set(forward.guards) for forward in forwards):
+            yield Report(
+                CODE, event.site, {"call": view.call_text(event.site)}, [(loop.site, "for each batch of this loop")]
+            )
 
 
 def _on_device(event: Event) -> bool:
     """Whether the program moves anything to a device at all."""
-    return bool(event.site.parsed.facts.words & {"cuda", "device", "accelerator", "fabric", "DataParallel", "rank", "local_rank"})
+    return bool(
+        event.site.parsed.facts.words
+        & {"cuda", "device", "accelerator", "fabric", "DataParallel", "rank", "local_rank"}
+    )
