@@ -1,4 +1,5 @@
-"""Training steps as people write them, sound ones above all: what the rules on graphs, optimizers and schedules must not say."""
+"""Training steps as people write them, sound ones above all: what the rules on graphs, optimizers and schedules must
+not say."""
 
 from torchlint.dryrun.values import Instance
 
@@ -18,7 +19,8 @@ G, D = Net(4, 8), Net(8, 1)
 g_opt, d_opt = torch.optim.Adam(G.parameters()), torch.optim.Adam(D.parameters())
 for real in torch.randn(5, 16, 8):
     noise = torch.randn(16, 4)
-    d_loss = F.binary_cross_entropy(D(G(noise)), torch.zeros(16, 1)) + F.binary_cross_entropy(D(real), torch.ones(16, 1))
+    d_loss = F.binary_cross_entropy(D(G(noise)), torch.zeros(16, 1))
+    d_loss = d_loss + F.binary_cross_entropy(D(real), torch.ones(16, 1))
     d_opt.zero_grad()
     d_loss.backward()
     d_opt.step()
@@ -216,6 +218,8 @@ def test_wrong(code):
 
 
 def test_objects_know_the_loops_they_were_made_in():
-    run = runs("before = nn.Linear(1, 1)\nfor i in range(3):\n    within = nn.Linear(1, 1)\n    within(before(torch.ones(1, 1))).sum().backward()\n")[0]
-    made = {event.subject.name: len(run.made_in[id(event.subject)]) for event in events(run, "forward") if isinstance(event.subject, Instance)}
+    text = "before = nn.Linear(1, 1)\nfor i in range(3):\n    within = nn.Linear(1, 1)\n"
+    run = runs(text + "    within(before(torch.ones(1, 1))).sum().backward()\n")[0]
+    models = [event.subject for event in events(run, "forward")]
+    made = {model.name: len(run.made_in[id(model)]) for model in models if isinstance(model, Instance)}
     assert made == {"before": 0, "within": 1}

@@ -187,9 +187,9 @@ def _through_numpy(view: View) -> Iterator[Report]:
                     continue
                 lost = [one for one in view.of("forward") if one in maker and one not in alt.flows]
                 if lost and not event.get("guards"):
-                    part_text = view.owner_text(lost[0], "part")
+                    part_text = view.owner_text(lost[-1], "part")
                     roles = {"loss": part_text, "call": view.call_text(part.site)}
-                    yield Report(CODE, part.site, roles, [(lost[0].site, "no gradient comes back to this")])
+                    yield Report(CODE, part.site, roles, [(lost[-1].site, "no gradient comes back to this")])
                     return
 
 
