@@ -13,6 +13,9 @@ from torchlint.rules.base import Report, View
 CODE = 944
 _PADS = re.compile(r"""padding\s*=\s*(?:True|["'](?:longest|max_length)["'])|pad_to_max_length\s*=\s*True""")
 
+# Models that were trained with a mask.
+_READERS = re.compile(r"transformers\.(?:AutoModel|Bert|Roberta|DistilBert|Electra|Deberta|XLMRoberta|GPT2)\w*(?:\.|$)")
+
 
 def check(view: View) -> Iterator[Report]:
     """`encoded = tokenizer(texts, padding=True)`, then `model(encoded["input_ids"])`."""
@@ -32,7 +35,9 @@ def _asks(event, node: cst.Call) -> bool:
     """Whether a call is one of a language model: transformers' own, or its generate."""
     if isinstance(node.func, cst.Attribute) and node.func.attr.value == "generate":
         return True
-    return event.kind == "forward" and (getattr(event.subject, "type", "") or "").startswith("transformers.")
+    if "diffusers" in event.site.parsed.facts.imports or any("diffusers" in name for name in event.site.parsed.facts.imports.values()):
+        return False  # image models were trained on text with its padding, and have to be given it
+    return event.kind == "forward" and _READERS.match(getattr(event.subject, "type", "") or "") is not None
 
 
 def _spread(node: cst.Call) -> bool:

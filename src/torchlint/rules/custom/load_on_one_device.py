@@ -23,9 +23,15 @@ def check(view: View) -> Iterator[Report]:
         if RANK.search(event.site.text()):
             continue  # a file for each process
         start = one_of_several(view, event)
-        if start is not None and on_one_machine(event.site, start.site):
+        if start is not None and on_one_machine(event.site, start.site) and _together(start, event):
             words = "the run becomes one of several processes here"
             yield Report(CODE, event.site, {"call": view.call_text(event.site)}, [(start.site, words)])
+
+
+def _together(start, event) -> bool:
+    """Whether the conditions around the start hold at the load too, or ask just for whether there are several processes."""
+    here = {(site.node, holds) for site, holds in event.guards}
+    return all((site.node, holds) in here or RANK.search(site.text()) for site, holds in start.guards)
 
 
 def _sources(value: Value | None):
