@@ -207,6 +207,9 @@ def _worth(node: ast.Assign, gives: dict[str, frozenset[str]], outside: bool) ->
 
 def _mark_import(node, words: set[str]) -> None:
     words.update(alias.name for alias in node.names)
+    module = getattr(node, "module", None) or ""
+    if module[:6] == "torch.":
+        words.add(f"!from {module}")
 
 
 def _mark_expr(node: ast.Expr, words: set[str]) -> None:

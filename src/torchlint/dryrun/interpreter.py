@@ -484,6 +484,8 @@ class Run(Expressions, Calls):
     def run_import(self, node: cst.Import) -> None:
         for alias in node.names:
             name = self.dotted(alias.name)
+            if name[:6] == "torch.":
+                self.emit("import", None, node)
             if alias.asname is not None:
                 self.set_name(alias.asname.name.value, self.imported(name, self.frame.facts))
             else:
@@ -494,6 +496,8 @@ class Run(Expressions, Calls):
         if isinstance(node.names, cst.ImportStar):
             return
         base = "." * len(node.relative) + (self.dotted(node.module) if node.module is not None else "")
+        if base.split(".")[0] == "torch":
+            self.emit("import", None, node)
         for alias in node.names:
             name = alias.name.value
             qualified = f"{base}.{name}" if base.strip(".") else base + name

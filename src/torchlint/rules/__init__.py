@@ -29,6 +29,17 @@ def matchers() -> dict[int, Callable[[View], Iterator[Report]]]:
     return {code: module.check for code, module in _modules().items()}
 
 
+@lru_cache(maxsize=1)
+def watched_by_matchers() -> dict[int, frozenset[str]]:
+    """The names whose calls custom matchers want to see: `WATCHED` of their modules."""
+    found = {}
+    for info in pkgutil.iter_modules(custom.__path__):
+        module = importlib.import_module(f"{custom.__name__}.{info.name}")
+        if hasattr(module, "WATCHED"):
+            found[module.CODE] = module.WATCHED
+    return found
+
+
 def judge(view: View, rules: tuple[Rule, ...]) -> Iterator[Report]:
     """All that the active rules say of one run."""
     own = matchers()
@@ -45,6 +56,7 @@ def watched_calls(rules: tuple[Rule, ...]) -> frozenset[str]:
     """The qualified names whose calls some active rule wants to see."""
     names: set[str] = set()
     for rule in rules:
+        names |= watched_by_matchers().get(rule.code, frozenset())
         for table in rule.forms.get("call", ()):
             names |= call.names(table)
         names |= getattr(_modules().get(rule.code), "CALLS", frozenset())

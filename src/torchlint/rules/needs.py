@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from torchlint.apis import table, words
 from torchlint.catalogue import Rule
 from torchlint.dryrun.torch_api.effects import CREATES
 
@@ -24,6 +25,14 @@ _LAYERS = _any(
     " ConvTranspose2d ConvTranspose3d BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm GroupNorm InstanceNorm2d PReLU"
     " MultiheadAttention Transformer TransformerEncoderLayer TransformerDecoderLayer Dropout Dropout1d Dropout2d Dropout3d"
     " AlphaDropout FeatureAlphaDropout"
+)
+_TARGETS = _any(
+    "cross_entropy nll_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div ctc_loss CrossEntropyLoss NLLLoss BCELoss"
+    " BCEWithLogitsLoss KLDivLoss CTCLoss MultiMarginLoss PoissonNLLLoss multi_margin_loss poisson_nll_loss"
+)
+_SIZED = _any(
+    "Linear Embedding LSTM GRU RNN Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d BatchNorm1d BatchNorm2d"
+    " BatchNorm3d LayerNorm GroupNorm MultiheadAttention"
 )
 _LEAVES = _any("!leaf requires_grad Parameter requires_grad_ Variable")
 _OPTIMIZERS = _any(
@@ -90,10 +99,21 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     206: ((_any("trace export"),),),
     207: ((_any("load_state_dict"),),),
     208: ((_any("DataLoader"),),),
+    305: ((_any("log log_"), _any("softmax Softmax softmin Softmin gumbel_softmax")),),
+    306: ((_any("int short char bool float half double long LongTensor FloatTensor IntTensor dtype type to randint tensor arange argmax"), _TARGETS),),
+    310: ((_TARGETS,),),
+    313: ((_any("relu relu_ ReLU"), _TARGETS), (_any("cross_entropy CrossEntropyLoss binary_cross_entropy_with_logits BCEWithLogitsLoss"),)),
     401: ((_any("to cuda"), CREATES | {"DataLoader"}),),
     402: ((CREATES, _any("!forward")),),
     405: ((_any("!discarded"),),),
     406: ((_any("view"), _any("transpose permute t T mT swapaxes movedim")),),
+    409: ((_SIZED, CREATES | _any("long int short byte bool argmax")),),
+    411: ((_any("Embedding EmbeddingBag embedding gather scatter scatter_ scatter_add scatter_add_ index_select index_add index_add_ one_hot"
+                " index_fill index_fill_ index_copy_ take_along_dim"),),),
+    412: ((_any("tensor"),),),
+    414: ((_any("expand expand_as"), _any("!inplace")),),
+    416: ((_any("numpy np asarray"),),),
+    427: ((_any("!nan"),),),
     501: ((_any("!container !container?"), _any("!class")),),
     502: ((CREATES, _any("!setattr"), _any("!class")),),
     503: ((_any("!init"), _any("!class")),),
@@ -158,10 +178,22 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     907: ((_any("load_state_dict"),),),
     908: ((_any("compile"), _any("save")),),
     922: ((_any("compile"), _any("!forward")), (_any("compile"), _any("step backward"))),
+    931: ((_any("manual_seed"),),),
     932: ((_any("benchmark"), _any("deterministic")),),
     944: ((_any("generate input_ids"), _any("tokenizer AutoTokenizer")),),
     904: ((_any("state_dict !best"), _any("step backward train fit")),),
     906: ((_any("load_state_dict"),),),
+}
+
+
+# By name: 941 also sees what is imported from a module that is gone. `init` tells nn.init.normal from other normals.
+_CUSTOM |= {
+    708: ((_any("autocast GradScaler custom_fwd custom_bwd"),),),
+    941: ((frozenset().union(words(table().removed), (f"!from {name}" for name in table().removed), table().removed),),),
+    942: (
+        (words({name: entry for name, entry in table().deprecated.items() if "nn.init." not in name}) - {"range"},),
+        (words({name: entry for name, entry in table().deprecated.items() if "nn.init." in name}), _any("init")),
+    ),
 }
 
 
@@ -178,7 +210,6 @@ def needs_of(rules: Iterable[Rule]) -> tuple[Need, ...]:
             found.append((_names(table["call"]),))
         for table in rule.forms.get("call", ()):
             names = _names([table["name"]] if isinstance(table["name"], str) else table["name"])
-    931: ((_any("manual_seed"),),),
             found.append((names, _any("!class")) if table.get("inside") == "module" else (names,))
     return tuple(dict.fromkeys(found))
 

@@ -1,0 +1,68 @@
+"""The names under which a file calls and imports what is torch's: as written, before aliases are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.torch_api.names import canonical
+from torchlint.rules.base import View
+
+
+def calls(view: View) -> Iterator[tuple[Event, str]]:
+    """The watched calls, with the qualified name that the file uses for what is called."""
+    for event in view.of("call"):
+        node = event.site.node
+        if not isinstance(node, cst.Call):
+            continue
+        name = qualified(event.site, node.func)
+        if name and canonical(name) == event.name:
+            yield event, name
+
+
+def qualified(site: Site, node: cst.BaseExpression) -> str:
+    """`torch.cuda.amp.autocast` for `amp.autocast`, by the imports of the file; "" for what is no dotted name."""
+    parts = []
+    while isinstance(node, cst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, cst.Name):
+        return ""
+    first = site.parsed.facts.imports.get(node.value)
+    return ".".join([first, *reversed(parts)]) if first else ""
+
+
+def imports(view: View) -> Iterator[tuple[Site, str]]:
+    """What is imported from torch's modules by name: the alias, and the qualified name. Not what a `try` or an `if` stands
+    around: such code asks first."""
+    for event in view.of("import"):
+        node, parsed = event.site.node, event.site.parsed
+        if isinstance(node.names, cst.ImportStar) or _guarded(parsed.module, node):
+            continue
+        module = f"{parsed.text(node.module)}." if isinstance(node, cst.ImportFrom) else ""
+        for alias in node.names:
+            yield Site(parsed, alias), module + alias.evaluated_name
+
+
+def asks_first(site: Site) -> bool:
+    """Whether a file looks at the release, or at what torch has, anywhere: what it calls then depends on that."""
+    return any(word in line for line in site.parsed.facts.lines for word in _ASKING)
+
+
+_ASKING = ("torch.__version__", "hasattr(torch", "TORCH_VERSION", "TorchVersion", "torch_version", "version('torch", 'version("torch')
+
+
+def _guarded(module: cst.Module, node: cst.CSTNode) -> bool:
+    todo: list[tuple[cst.CSTNode, bool]] = [(module, False)]
+    while todo:
+        item, inside = todo.pop()
+        if item is node:
+            return inside
+        # A method is parsed inside an `if 1:`, which is nobody's.
+        own = isinstance(item, cst.If) and not isinstance(item.test, cst.Integer)
+        inside = inside or own or isinstance(item, cst.Try)
+        todo.extend((child, inside) for child in item.children)
+    return False
