@@ -60,7 +60,8 @@ def test_a_generator_in_a_dataset_is_the_same_in_every_worker_and_epoch():
     epochs = [[[column.tolist() for column in batch] for batch in loader] for _ in range(2)]
     (first, second), (again, _) = epochs
     assert first[0] == second[0] == again[0]
-    assert first[1] != second[1] and first[1] != again[1], "NumPy's global generator is seeded for each worker and epoch"
+    # NumPy's global generator is seeded for each worker and epoch, as torch's own is.
+    assert first[1] != second[1] and first[1] != again[1]
     assert first[2] != second[2] and first[2] != again[2]
 
 
@@ -79,7 +80,9 @@ def test_options_that_decide_the_order_shut_each_other_out(options):
         data.DataLoader(TEN, **options)
 
 
-@pytest.mark.parametrize("options", [{"shuffle": True}, {"sampler": data.SequentialSampler(TEN)}, {"batch_sampler": [TEN]}], ids=str)
+@pytest.mark.parametrize(
+    "options", [{"shuffle": True}, {"sampler": data.SequentialSampler(TEN)}, {"batch_sampler": [TEN]}], ids=str
+)
 def test_a_stream_takes_no_order(options):
     with pytest.raises(ValueError, match="IterableDataset"):
         data.DataLoader(Stream(), **options)
@@ -95,7 +98,9 @@ def test_every_worker_reads_all_of_a_stream():
 # 612
 
 
-@pytest.mark.parametrize("option", [{"persistent_workers": True}, {"prefetch_factor": 2}, {"multiprocessing_context": "fork"}], ids=str)
+@pytest.mark.parametrize(
+    "option", [{"persistent_workers": True}, {"prefetch_factor": 2}, {"multiprocessing_context": "fork"}], ids=str
+)
 def test_options_for_workers_need_workers(option):
     with pytest.raises(ValueError, match="num_workers|multiprocess"):
         data.DataLoader(TEN, **option)

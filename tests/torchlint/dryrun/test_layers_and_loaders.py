@@ -1,8 +1,8 @@
-"""Layers, datasets and loaders as real code writes them: through helpers, dicts of options, branches and other classes."""
+"""Layers, datasets and loaders as real code writes them: through helpers, options in dicts, branches, bases."""
 
 from .support import events, holds, runs, table
 
-DATA = "from torch.utils.data import DataLoader, Dataset, IterableDataset, DistributedSampler, RandomSampler, TensorDataset\n"
+DATA = "from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset, RandomSampler\n"
 
 
 @table({
