@@ -7,9 +7,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.flow import Event
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Instance, Opaque
 from torchlint.rules.base import Report, View
 from torchlint.rules.call import TEST_FILE
+from torchlint.rules.mend import Mend, code_of, replace
 
 CODE = 504
 
@@ -26,7 +28,15 @@ def check(view: View) -> Iterator[Report]:
         if owner in ("self", "cls") or owner.startswith("super("):
             continue
         roles = {"call": view.call_text(event.site), "model": owner if len(owner) <= 40 else "the module"}
-        yield Report(CODE, event.site, roles)
+        yield Report(CODE, event.site, roles, mend=_mend(event.site))
+
+
+def _mend(site: Site) -> Mend | None:
+    """Calls the module itself; hooks run then, which may be what the author kept away."""
+    func = site.node.func if isinstance(site.node, cst.Call) else None
+    if not isinstance(func, cst.Attribute) or func.attr.value != "forward" or func.lpar:
+        return None
+    return Mend("call the module", [replace(site, code_of(site, func.value), func)], safe=False)
 
 
 def _module(event: Event) -> bool:

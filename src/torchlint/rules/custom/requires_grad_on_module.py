@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.flow import Event
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Instance, Opaque, Value
 from torchlint.rules.base import Report, View
+from torchlint.rules.mend import Mend, code_of, replace
 
 CODE = 522
 
@@ -20,7 +24,19 @@ def check(view: View) -> Iterator[Report]:
             wanted = event.site.parsed.text(event.site.node).rpartition("=")[2].strip()
             name = owner_text(event)
             if name != "self":
-                yield Report(CODE, event.site, {"module": name, "wanted": wanted if len(wanted) < 30 else "..."})
+                roles = {"module": name, "wanted": wanted if len(wanted) < 30 else "..."}
+                yield Report(CODE, event.site, roles, mend=_mend(event.site))
+
+
+def _mend(site: Site) -> Mend | None:
+    """Calls the method that the attribute was taken for."""
+    node = site.node
+    if not isinstance(node, cst.Assign) or len(node.targets) != 1:
+        return None
+    target = node.targets[0].target
+    if not isinstance(target, cst.Attribute):
+        return None
+    return Mend("call `requires_grad_`", [replace(site, f"{code_of(site, target)}_({code_of(site, node.value)})")])
 
 
 def _certain(event: Event) -> bool:
