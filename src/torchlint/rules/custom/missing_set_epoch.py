@@ -18,7 +18,7 @@ def check(view: View) -> Iterator[Report]:
         loader = event.subject
         if not isinstance(loader, Instance) or loader.kind != "loader" or not event.loops:
             continue
-        sampler = loader.arg(4, "sampler")
+        sampler = loader.arg(3, "sampler")
         alts = real(sampler)
         if not alts or not all(_shuffling(alt) for alt in alts) or event.grad_on is not True:
             continue
