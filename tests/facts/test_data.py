@@ -74,14 +74,14 @@ def test_a_generator_in_a_dataset_is_the_same_in_every_worker_and_epoch():
     {"batch_sampler": [TEN], "sampler": data.RandomSampler(TEN)},
     {"batch_sampler": [TEN], "drop_last": True},
     {"batch_sampler": [TEN], "batch_size": 4},
-], ids=str)
+], ids=" ".join)
 def test_options_that_decide_the_order_shut_each_other_out(options):
     with pytest.raises(ValueError, match="mutually exclusive"):
         data.DataLoader(TEN, **options)
 
 
 @pytest.mark.parametrize(
-    "options", [{"shuffle": True}, {"sampler": data.SequentialSampler(TEN)}, {"batch_sampler": [TEN]}], ids=str
+    "options", [{"shuffle": True}, {"sampler": data.SequentialSampler(TEN)}, {"batch_sampler": [TEN]}], ids=" ".join
 )
 def test_a_stream_takes_no_order(options):
     with pytest.raises(ValueError, match="IterableDataset"):
@@ -99,7 +99,7 @@ def test_every_worker_reads_all_of_a_stream():
 
 
 @pytest.mark.parametrize(
-    "option", [{"persistent_workers": True}, {"prefetch_factor": 2}, {"multiprocessing_context": "fork"}], ids=str
+    "option", [{"persistent_workers": True}, {"prefetch_factor": 2}, {"multiprocessing_context": "fork"}], ids=" ".join
 )
 def test_options_for_workers_need_workers(option):
     with pytest.raises(ValueError, match="num_workers|multiprocess"):
