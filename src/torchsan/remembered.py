@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.parameter import is_lazy
 
 from torchsan.layers import tensors
 from torchsan.origin import store
@@ -105,7 +106,7 @@ def _table(module: nn.Module) -> tuple[list[torch.Tensor], torch.device]:
     known = _tables.get(id(module))
     if known is None or known[0]() is not module:
         norms = {id(b) for m in module.modules() if isinstance(m, _BatchNorm) for b in m.buffers(recurse=False)}
-        buffers = [b for b in module.buffers() if b.numel() <= _SMALL and id(b) not in norms]
+        buffers = [b for b in module.buffers() if not is_lazy(b) and b.numel() <= _SMALL and id(b) not in norms]
         first = next(module.parameters(), None)
         ref = weakref.ref(module, lambda _, key=id(module): _tables.pop(key, None))
         known = _tables[id(module)] = (ref, buffers, None if first is None else weakref.ref(first))

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from torchsan import again, replay, verdict
 from torchsan.check import Check
@@ -104,7 +105,7 @@ class NonFinite(Check):
             del forwards[0]
 
     def _first_look(self, module: nn.Module) -> None:
-        parameters = list(module.parameters())
+        parameters = [p for p in module.parameters() if not is_lazy(p)]
         if not finite([p.detach() for p in parameters]):
             self.bad_from_the_start |= {id(p) for p in parameters if not finite([p.detach()])}
 
