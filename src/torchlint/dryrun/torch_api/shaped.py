@@ -27,6 +27,9 @@ _SAME = frozenset(
 )
 _REDUCES = frozenset({"sum", "mean", "prod", "std", "var", "logsumexp", "amax", "amin", "argmax", "argmin", "norm", "all", "any"})
 _MADE = frozenset({"zeros", "ones", "empty", "rand", "randn"})
+_RESHAPES_IN_PLACE = frozenset(
+    {"unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_", "resize_", "resize_as_", "set_", "as_strided_"}
+)
 _ELEMENTWISE = frozenset({"Add", "Subtract", "Multiply", "Divide"})
 
 
@@ -91,6 +94,11 @@ class Shaped:
 
     def through(self, module: Instance, shape: Shape) -> tuple[Shape, Clash | None]:
         """What a layer of torch makes of a shape, and why it cannot."""
+        made, clash = self.through_layer(module, shape)
+        # With another number of dimensions there is no output to go on with.
+        return (ANY if clash is not None and clash.what == "dimensions" else made), clash
+
+    def through_layer(self, module: Instance, shape: Shape) -> tuple[Shape, Clash | None]:
         name = module.type
         if "**" in module.kwargs or "*" in module.kwargs:
             return ANY, None
@@ -228,6 +236,8 @@ class Shaped:
 
     def method_shape(self, name: str, owner: Tensor, args, kwargs, result: Value, node) -> Value:
         """The result of a method of a tensor (or of the function of the same name)."""
+        if name in _RESHAPES_IN_PLACE:
+            owner.traits.pop("shape", None)
         if result is owner or not isinstance(result, Tensor) or "shape" in result.traits:
             return result
         shape, site = self.shape_of(owner), self.site(node)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.flow import Event, after
 from torchlint.dryrun.values import Instance, Tensor, Value, real
 from torchlint.rules.base import Report, View
@@ -17,6 +19,8 @@ def check(view: View) -> Iterator[Report]:
     if not created:
         return
     for change in view.of("setattr"):
+        if isinstance(change.site.node, cst.Attribute):
+            continue  # an attribute that is set somewhere else was read here
         if not _brings_parameters(change.value) or "param_groups" in change.site.parsed.unit.words:
             continue  # the second: the optimizer is told by hand
         for event in created:

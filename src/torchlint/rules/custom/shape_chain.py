@@ -12,7 +12,8 @@ from torchlint.rules.base import Report, View
 
 CODE = 508
 # Conditions on what is given: which branch is taken may depend on its size.
-_ASKS = re.compile(r"\b(?:isinstance|n?dim|size|shape|len|rank|type|numel|hasattr)\b")
+_ASKS = re.compile(r"\b(?:isinstance|n?dim|size|shape|len|rank|type|numel|hasattr)\b|[=!<>]=|[<>]")
+_MAIN = re.compile(r"__name__")
 _SIGNS = {"Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/"}
 
 
@@ -23,7 +24,7 @@ def check(view: View) -> Iterator[Report]:
         made = event.subject.site if event.subject is not None else None
         # In a Sequential the layer itself is the place to look at: the call is one of the whole.
         site = made if event.chained and made is not None else event.site
-        if site is None or id(site.node) in told or any(_ASKS.search(guard.text()) for guard, _ in event.guards):
+        if site is None or id(site.node) in told or _may_be_dead(event):
             continue
         told.add(id(site.node))
         related = []
@@ -34,6 +35,11 @@ def check(view: View) -> Iterator[Report]:
         if event.calls and site is event.site:
             related.append((event.calls[-1], "called from here"))
         yield Report(CODE, site, {"problem": _problem(view, event, site)}, related)
+
+
+def _may_be_dead(event: Event) -> bool:
+    """Whether a condition on sizes or numbers stands around it: those are not decided here."""
+    return any(_ASKS.search(text) and not _MAIN.search(text) for text in (guard.text() for guard, _ in event.guards))
 
 
 def _problem(view: View, event: Event, site) -> str:
