@@ -321,6 +321,8 @@ def test_interrupted_run_ends_with_one_line_and_keeps_what_it_found(project, job
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env={**os.environ, "PYTHONPATH": path},
+        # A shell that runs the tests in the background hands an ignored SIGINT down to everything it starts.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     ) as process:
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and not (os.path.exists(log) and "q2.py" in open(log).read()):
