@@ -2,7 +2,8 @@
 
     python tools/api_tables.py 1.8=PATH 2.4=PATH ...
 
-Each PATH is a source tree of an older release (a checkout or an unpacked archive). The newest release is the torch that is
+Each PATH is a source tree of an older release, such as `git clone --depth 1 --branch v1.8.0 https://github.com/pytorch/pytorch`
+gives. 1.6, 1.8 and 2.4 are what the tables were last made of. The newest release is the torch that is
 installed. A name counts as removed where an older tree has it and the installed torch does not, or has only a stub that
 raises; as deprecated where torch's own decorator or the warning in its documentation says so. `by` is the first of the known
 releases of which that is true: a release in between may have been earlier.

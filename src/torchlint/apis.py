@@ -1,4 +1,4 @@
-"""What torch has removed and deprecated, by release: the table that tools/api_tables.py writes."""
+"""What torch has removed and deprecated, and what it takes, by release: the tables that the scripts in tools/ write."""
 
 from __future__ import annotations
 
@@ -35,6 +35,38 @@ class Table(msgspec.Struct, frozen=True):
 def table() -> Table:
     """The table, read once."""
     return msgspec.json.decode((Path(__file__).parent / "api_tables.json").read_bytes(), type=Table)
+
+
+class Arguments(msgspec.Struct, frozen=True):
+    """The keywords that each callable takes in some release, and those of older releases alone: the last known release that
+    takes it, and the first that does not. What takes `**kwargs` is not in it."""
+
+    takes: dict[str, str]
+    gone: dict[str, dict[str, tuple[str, str]]]
+
+
+@lru_cache(maxsize=1)
+def arguments() -> Arguments:
+    """The table of keywords, read once."""
+    return msgspec.json.decode((Path(__file__).parent / "api_arguments.json").read_bytes(), type=Arguments)
+
+
+@lru_cache(maxsize=None)
+def keywords(name: str) -> frozenset[str] | None:
+    """The keywords that a callable takes in the newest release known, or took before without a word of its going; None for
+    what is not known."""
+    given = arguments().takes.get(name)
+    return None if given is None else frozenset(given.split())
+
+
+@lru_cache(maxsize=1)
+def everywhere() -> dict[str, frozenset[str]]:
+    """By last name: the keywords that everything of torch that is called so takes."""
+    found: dict[str, frozenset[str]] = {}
+    for name in arguments().takes:
+        last, takes = name.rpartition(".")[2], keywords(name)
+        found[last] = found[last] & takes if last in found else takes
+    return found
 
 
 def release(text: str) -> tuple[int, int]:

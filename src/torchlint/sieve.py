@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.apis import everywhere
 from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
 from torchlint.dryrun.torch_api.effects import INPLACE, LAYERS, MISSPELT, OF_EVERY_MODULE, PURE_IF_TENSOR, PURE_TENSOR_ONLY, SIZED
 
@@ -250,8 +251,21 @@ def _mark_call(node: ast.Call, words: set[str]) -> None:
         words.add("!setattr")
     if _sized(node):
         words.add("!sized")
-    if any(keyword.arg == "requires_grad" for keyword in node.keywords):
-        words.add("!leaf")
+    if node.keywords:
+        given = [keyword.arg for keyword in node.keywords]
+        if "requires_grad" in given:
+            words.add("!leaf")
+        if _unknown_keyword(node.func, given):
+            words.add("!keyword")
+
+
+def _unknown_keyword(func: ast.expr, given: list[str | None]) -> bool:
+    """Whether something of torch that is called so does not take one of the keywords."""
+    name = getattr(func, "attr", None) or getattr(func, "id", "")
+    takes = everywhere().get(name)
+    if takes is None or getattr(getattr(func, "value", None), "id", "") in _OTHERS:
+        return False
+    return any(word is not None and word not in takes for word in given)
 
 
 def _sized(node: ast.Call) -> bool:
@@ -287,6 +301,7 @@ def _mark_assign(node, words: set[str]) -> None:
 
 
 _SIZE_WORDS = frozenset({"in_features", "in_channels", "input_size", "num_features", "embed_dim", "normalized_shape", "num_channels"})
+_OTHERS = frozenset({"np", "numpy", "plt", "pd", "tf", "jnp"})  # nobody calls torch so
 _CONTEXTS = frozenset({"no_grad", "inference_mode", "enable_grad", "autocast"})
 _PURE = PURE_TENSOR_ONLY | PURE_IF_TENSOR
 _CONTAINERS = (ast.List, ast.Dict, ast.Tuple, ast.ListComp, ast.DictComp, ast.Set)

@@ -7,7 +7,7 @@ import warnings
 import pytest
 import torch
 
-from torchlint.apis import release, table
+from torchlint.apis import arguments, keywords, release, table
 
 pytestmark = pytest.mark.skipif(
     ".".join(torch.__version__.split("+")[0].split(".")[:2]) != table().releases[-1], reason="the table is of another release"
@@ -54,3 +54,49 @@ def test_what_everybody_knows_is_in_it():
     assert release(deprecated["torch.nn.init.xavier_uniform"].by) == (1, 6)
     for known in ("torch.nn.functional.relu", "torch.optim.Adam", "torch.linalg.qr", "torch.relu", "torch.stft"):
         assert known not in removed and known not in deprecated
+
+
+def made_with(name, word):
+    """Calls something with one keyword, for what it says."""
+    found = resolve(name)
+    owner = (torch.ones(2, 2),) if name.startswith("torch.Tensor.") else ()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found(*owner, **{word: None})
+
+
+@pytest.mark.parametrize(("name", "word"), [(name, word) for name, words in arguments().gone.items() for word in words])
+def test_keywords_that_went_are_refused(name, word):
+    with pytest.raises(TypeError, match=rf"keyword.*{word}"):
+        made_with(name, word)
+
+
+@pytest.mark.parametrize("name", ["torch.nn.LSTM", "torch.nn.Linear", "torch.optim.Adam", "torch.utils.data.DataLoader",
+                                  "torch.nn.functional.max_pool2d", "torch.Tensor.backward", "torch.nn.utils.clip_grad_norm_"])
+def test_a_keyword_that_nobody_knows_is_refused(name):
+    with pytest.raises(TypeError, match="unexpected keyword argument"):
+        made_with(name, "no_such_word")
+
+
+def test_keywords_that_everybody_uses_are_known():
+    for name, words in {
+        "torch.nn.LSTM": "input_size hidden_size num_layers batch_first bidirectional proj_size",
+        "torch.nn.RNN": "nonlinearity",
+        "torch.nn.Conv2d": "in_channels padding_mode bias device dtype",
+        "torch.nn.CrossEntropyLoss": "size_average reduce label_smoothing weight",
+        "torch.sum": "input dim axis keepdim keepdims dtype",
+        "torch.Tensor.sum": "dim axis keepdim keepdims dtype",
+        "torch.randn": "size out generator dtype device requires_grad pin_memory names",
+        "torch.nn.functional.max_pool2d": "kernel_size stride return_indices",
+        "torch.linalg.norm": "ord dim keepdim",
+        "torch.nn.parallel.DistributedDataParallel": "device_ids find_unused_parameters",
+        "torch.Tensor.backward": "gradient retain_graph create_graph",
+    }.items():
+        assert set(words.split()) <= keywords(name), name
+    for name in ("torch.load", "torch.nn.Identity", "torch.autograd.Variable", "torch.nn.Module", "torch.utils.checkpoint.checkpoint"):
+        assert keywords(name) is None, name
+
+
+def test_numpy_names_are_taken():
+    assert torch.sum(torch.ones(2, 3), axis=0, keepdims=True).shape == (1, 3)
+    assert torch.add(x1=torch.ones(2), x2=torch.ones(2)).sum() == 4

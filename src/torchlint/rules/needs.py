@@ -180,6 +180,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     922: ((_any("compile"), _any("!forward")), (_any("compile"), _any("step backward"))),
     931: ((_any("manual_seed"),),),
     932: ((_any("benchmark"), _any("deterministic")),),
+    943: ((_any("!keyword"),),),
     944: ((_any("generate input_ids"), _any("tokenizer AutoTokenizer")),),
     904: ((_any("state_dict !best"), _any("step backward train fit")),),
     906: ((_any("load_state_dict"),),),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import libcst as cst
 
@@ -55,14 +55,32 @@ def asks_first(site: Site) -> bool:
 _ASKING = ("torch.__version__", "hasattr(torch", "TORCH_VERSION", "TorchVersion", "torch_version", "version('torch", 'version("torch')
 
 
-def _guarded(module: cst.Module, node: cst.CSTNode) -> bool:
+def expected(site: Site) -> bool:
+    """Whether a `try` around a place is ready for a TypeError there."""
+    return _guarded(site.parsed.module, site.node, _catches)
+
+
+def _catches(item: cst.CSTNode) -> bool:
+    if not isinstance(item, cst.Try):
+        return False
+    kinds = [handler.type for handler in item.handlers]
+    return any(kind is None or any(name in cst.Module([]).code_for_node(kind) for name in _CAUGHT) for kind in kinds)
+
+
+_CAUGHT = ("TypeError", "Exception")
+
+
+def _asks(item: cst.CSTNode) -> bool:
+    # A method is parsed inside an `if 1:`, which is nobody's.
+    return isinstance(item, cst.Try) or isinstance(item, cst.If) and not isinstance(item.test, cst.Integer)
+
+
+def _guarded(module: cst.Module, node: cst.CSTNode, guards: Callable[[cst.CSTNode], bool] = _asks) -> bool:
     todo: list[tuple[cst.CSTNode, bool]] = [(module, False)]
     while todo:
         item, inside = todo.pop()
         if item is node:
             return inside
-        # A method is parsed inside an `if 1:`, which is nobody's.
-        own = isinstance(item, cst.If) and not isinstance(item.test, cst.Integer)
-        inside = inside or own or isinstance(item, cst.Try)
+        inside = inside or guards(item)
         todo.extend((child, inside) for child in item.children)
     return False

@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from torchlint.apis import keywords
 from torchlint.dryrun.store import Items
 from torchlint.dryrun.torch_api import effects
 from torchlint.dryrun.values import (
@@ -66,6 +67,8 @@ class Methods:
         if isinstance(owner, Super):
             return self.super_method(owner, name, args, kwargs, node)
         if isinstance(owner, Tensor):
+            if kwargs:
+                self.emit_keywords("torch.Tensor." + name, kwargs, node)
             return self.tensor_method(owner, name, args, kwargs, node)
         if name == "backward" and isinstance(owner, (Seq, Dict, Iter, Const)):
             return self.backward(owner, args, kwargs, node)  # it is no such thing: what it is was taken for wrong
@@ -598,6 +601,8 @@ class Methods:
                 self.emit("backward", first, node, flows=first.flows, parts=union_of((frozenset({first}), first.parts)),
                           framework=owner, kwargs=kwargs)
                 return NONE
+            if kwargs and owner.flows:  # what came out of a model and goes backward is a tensor
+                self.emit_keywords("torch.Tensor.backward", kwargs, node)
             return self.backward(owner, args, kwargs, node)
         if name == "step":
             if "optimizer" in tags or OPTIMIZER_NAME.search(called) and not SCHEDULER_NAME.search(called):
@@ -699,6 +704,17 @@ class Methods:
         if name in self.watched_calls:
             inside = self.frame is not None and isinstance(self.frame.self_value, Instance) and self.frame.self_value.kind == "module"
             self.emit("call", None, node, name=name, args=args, kwargs=kwargs, in_module=inside)
+        if kwargs:
+            self.emit_keywords(name, kwargs, node)
+
+    def emit_keywords(self, name: str, kwargs, node) -> None:
+        """Something of torch is called with keywords that it does not take."""
+        known = keywords(name)
+        if known is None or self.unsure:
+            return
+        unknown = [word for word in kwargs if word not in known and word[:1] != "*"]
+        if unknown:
+            self.emit("keywords", None, node, name=name, unknown=unknown)
 
     def emit_bare(self, node: cst.BaseExpression, value: Value) -> None:
         """A statement that is only an expression."""

@@ -1,0 +1,175 @@
+"""Tries `torchlint --fix --unsafe-fixes` on real code: a copy of a folder is mended and looked at.
+
+    python tools/fix_loop.py FOLDER [--select ALL] [--jobs N] [--diff FILE]
+
+Of each changed file it is asked whether it still compiles (unless it did not before), and whether it has a finding that it
+did not have, by any rule: a finding counts as known where the same rule had one on the line that stands there now. Then
+everything is mended a second time, which has to change nothing. Prints a table by rule, and what went wrong; the exit status
+is 1 if anything did. FOLDER itself is only read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from torchlint.source import SourceError, parse_source
+
+_TALLY = re.compile(r"(TL\d+) (\d+)")
+_AT_ONCE = 200  # files named on one command line
+
+
+def torchlint(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Runs torchlint in a folder, without any settings."""
+    command = [sys.executable, "-m", "torchlint", "--isolated", "--exit-zero", *options]
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True)
+
+
+def mend(folder: Path, options: Sequence[str]) -> tuple[Counter, list[str]]:
+    """Mends a folder.
+
+    Returns:
+        How often each rule's fix was applied, and the lines that report a failure.
+    """
+    done = torchlint(folder, "--fix", "--unsafe-fixes", "--output-format", "json", *options, ".")
+    tally: Counter = Counter()
+    trouble = []
+    for line in done.stderr.splitlines():
+        if line.startswith("torchlint: mended "):
+            tally.update({code: int(count) for code, count in _TALLY.findall(line)})
+        elif "internal error" in line or "cannot be mended" in line or line.startswith(("Traceback", "Error")):
+            trouble.append(line)
+    return tally, trouble
+
+
+def changed(before: Path, after: Path) -> list[str]:
+    """The files that are not what they were, by their names in the folder."""
+    names = (str(path.relative_to(after)) for path in sorted(after.rglob("*")) if path.is_file() and not path.is_symlink())
+    return [name for name in names if _content(before / name) != (after / name).read_bytes()]
+
+
+def _content(path: Path) -> bytes | None:
+    return path.read_bytes() if path.is_file() else None
+
+
+def compiles(path: Path) -> bool:
+    """Whether a module, or the code of a notebook's cells, compiles."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(parse_source(str(path), path.read_bytes()).text, str(path), "exec", dont_inherit=True)
+    except (SourceError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
+
+
+def rows(path: Path) -> list[str]:
+    """The text of a file, row by row; all cells of a notebook one after the other."""
+    try:
+        return parse_source(str(path), path.read_bytes()).lines()
+    except SourceError:
+        return []
+
+
+def findings(folder: Path, names: Sequence[str], options: Sequence[str]) -> dict[str, Counter]:
+    """What every rule says of some files: how often each (row, code) is met. Rows of a notebook count through its cells."""
+    found: dict[str, Counter] = {name: Counter() for name in names}
+    for at in range(0, len(names), _AT_ONCE):
+        some = names[at : at + _AT_ONCE]
+        told = torchlint(folder, "--select", "ALL", "--output-format", "json", *options, *some)
+        for item in json.loads(told.stdout or '{"findings": []}')["findings"]:
+            name = os.path.normpath(item["location"]["filename"])
+            if name in found:
+                found[name][_row(folder / name, item["location"]), item["code"]] += 1
+    return found
+
+
+def _row(path: Path, location: dict) -> int:
+    if location.get("cell") is None:
+        return location["row"]
+    source = parse_source(str(path), path.read_bytes())
+    return source.rows.index((location["cell"], location["row"])) + 1
+
+
+def gained(old: Sequence[str], new: Sequence[str], before: Counter, after: Counter) -> Iterator[tuple[int, str]]:
+    """The (row, code) of findings of the new text that the old one has not where the same line stands. Lines that take the
+    place of others are matched in their order."""
+    place: dict[int, range] = {}
+    for kind, i, k, j, n in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+        for row in range(j, n):
+            place[row + 1] = range(i + row - j + 1, i + row - j + 2) if kind == "equal" else range(i + 1, max(k, i + 1) + 1)
+    left = Counter(before)
+    for (row, code), count in sorted(after.items()):
+        for _ in range(count):
+            known = next((at for at in place.get(row, ()) if left[at, code]), None)
+            if known is None:
+                yield row, code
+            else:
+                left[known, code] -= 1
+
+
+def try_folder(folder: Path, options: Sequence[str], diff: Path | None) -> tuple[Counter, list[str], int]:
+    """Mends a copy of a folder and looks at what came of it.
+
+    Returns:
+        How often each rule's fix was applied, a line for each thing that is wrong, and how many files were changed.
+    """
+    with tempfile.TemporaryDirectory(prefix="fix-loop-") as place:
+        before, after, cache = Path(place, "before"), Path(place, "after"), Path(place, "cache")
+        for copy in (before, after):
+            shutil.copytree(folder, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"), ignore_dangling_symlinks=True)
+        common = ["--cache-dir", str(cache), *options]
+        tally, wrong = mend(after, common)
+        names = changed(before, after)
+        if diff is not None:
+            with diff.open("a", encoding="utf-8") as file:
+                for name in names:
+                    file.writelines(difflib.unified_diff(
+                        [line + "\n" for line in rows(before / name)], [line + "\n" for line in rows(after / name)], name, name
+                    ))
+        wrong += [f"{name}: does not compile any more" for name in names if compiles(before / name) and not compiles(after / name)]
+        judged = [option for option in common if not option.startswith("--select")]
+        was, now = findings(before, names, judged), findings(after, names, judged)
+        for name in names:
+            wrong += [f"{name}:{row}: gained {code}" for row, code in
+                      gained(rows(before / name), rows(after / name), was[name], now[name])]
+        once = {name: (after / name).read_bytes() for name in names}
+        mend(after, common)
+        wrong += [f"{name}: changes again" for name in changed(before, after) if once.get(name) != (after / name).read_bytes()]
+        return tally, wrong, len(names)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("folder", type=Path, nargs="+")
+    parser.add_argument("--select", default="ALL", help="the rules whose fixes are tried (default: all)")
+    parser.add_argument("--jobs", default="1", help="processes")
+    parser.add_argument("--diff", type=Path, help="a file that every change is added to")
+    given = parser.parse_args()
+    tally, wrong, files = Counter(), [], 0
+    for folder in given.folder:
+        some, lines, count = try_folder(folder.resolve(), [f"--select={given.select}", "-j", given.jobs], given.diff)
+        tally += some
+        wrong += [f"{folder}/{line}" for line in lines]
+        files += count
+    print("| rule | mended |\n|---|---|")
+    for code, count in sorted(tally.items()):
+        print(f"| {code} | {count} |")
+    print(f"\n{sum(tally.values())} findings mended in {files} files; {len(wrong)} wrong")
+    print("\n".join(wrong))
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
