@@ -88,18 +88,15 @@ def findings(folder: Path, names: Sequence[str], options: Sequence[str]) -> dict
     for at in range(0, len(names), _AT_ONCE):
         some = names[at : at + _AT_ONCE]
         told = torchlint(folder, "--select", "ALL", "--output-format", "json", *options, *some)
-        for item in json.loads(told.stdout or '{"findings": []}')["findings"]:
-            name = os.path.normpath(item["location"]["filename"])
+        for item in json.loads(told.stdout or "[]"):
+            name = os.path.normpath(item["filename"])
             if name in found:
-                found[name][_row(folder / name, item["location"]), item["code"]] += 1
+                found[name][_row(folder / name, item["cell"], item["location"]["row"]), item["code"]] += 1
     return found
 
 
-def _row(path: Path, location: dict) -> int:
-    if location.get("cell") is None:
-        return location["row"]
-    source = parse_source(str(path), path.read_bytes())
-    return source.rows.index((location["cell"], location["row"])) + 1
+def _row(path: Path, cell: int | None, row: int) -> int:
+    return row if cell is None else parse_source(str(path), path.read_bytes()).rows.index((cell, row)) + 1
 
 
 def gained(old: Sequence[str], new: Sequence[str], before: Counter, after: Counter) -> Iterator[tuple[int, str]]:

@@ -94,6 +94,20 @@ def with_argument(site: Site, text: str, call: cst.Call | None = None) -> Change
     return insert_after(site, "," + gap + text, last)
 
 
+def without_argument(site: Site, arg: cst.Arg) -> Change | None:
+    """Takes an argument out of the site's call. None where a comment stands beside it, or another argument moves up."""
+    args = site.node.args
+    at = next(index for index, one in enumerate(args) if one is arg)
+    if any(one.keyword is None for one in args[at + 1 :]) or "#" in site.parsed.module.code_for_node(site.node):
+        return None
+    if at + 1 < len(args):
+        return between(site, arg, args[at + 1])
+    here = site.parsed.location(arg)
+    start = site.parsed.location(args[at - 1]) if at else None
+    row, column = (start.end_row, start.end_column) if start else (here.row, here.column)
+    return Change(site.parsed, Location(here.filename, row, column, here.end_row, here.end_column), "")
+
+
 def binds(parsed: Parsed, node: cst.CSTNode, name: str) -> bool:
     """Whether the innermost function around `node` has `name` for a name of its own: an argument, or assigned in it."""
     function = _function_around(parsed, node)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.values import Instance, Iter, Opaque, Tensor, Value
 from torchlint.rules.base import Report, View
 from torchlint.rules.custom.requires_grad_on_module import is_module, owner_text
+from torchlint.rules.mend import Mend, code_of, replace
 
 CODE = 523
 _PARAMETER = re.compile(r"^(?:param|parameter|p|w|b)$|param|\bweight$|\bbias$", re.IGNORECASE)
@@ -23,9 +26,23 @@ def check(view: View) -> Iterator[Report]:
         if event.name != "requires_grad_" and _read(event):
             continue
         mend = f"{owner_text(event)}.requires_grad"
-        if event.name == "requires_grad_" or is_module(event.subject):
+        method = event.name == "requires_grad_" or is_module(event.subject)
+        if method:
             mend += "_(...)"
-        yield Report(CODE, event.site, {"name": event.name, "owner": owner_text(event), "mend": mend})
+        roles = {"name": event.name, "owner": owner_text(event), "mend": mend}
+        yield Report(CODE, event.site, roles, mend=_mend(event, method))
+
+
+def _mend(event: Event, method: bool) -> Mend | None:
+    """Spells it; calls the method where that was named, or where a module has nothing else."""
+    site, node = event.site, event.site.node
+    if not isinstance(node, cst.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0].target, cst.Attribute):
+        return None
+    target = node.targets[0].target
+    if not method:
+        return Mend("write `requires_grad`", [replace(site, "requires_grad", target.attr)])
+    call = f"{code_of(site, target.value)}.requires_grad_({code_of(site, node.value)})"
+    return Mend("call `requires_grad_`", [replace(site, call)])
 
 
 def _tensor_or_module(event: Event) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.rules.base import Report, View
+from torchlint.rules.mend import Mend, without_argument
 
 CODE = 133
 
@@ -18,4 +19,6 @@ def check(view: View) -> Iterator[Report]:
         for arg in node.args if isinstance(node, cst.Call) else ():
             named = arg.keyword is None or arg.keyword.value == "set_to_none"
             if named and isinstance(arg.value, cst.Name) and arg.value.value == "False":
-                yield Report(CODE, event.site, {"call": view.call_text(event.site)})
+                change = without_argument(event.site, arg)
+                mend = Mend("leave it out", [change], safe=False) if change is not None else None
+                yield Report(CODE, event.site, {"call": view.call_text(event.site)}, mend=mend)

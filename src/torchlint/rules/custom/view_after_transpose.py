@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Seq, Tensor, Value, number, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.mend import Mend, replace
 
 CODE = 406
 
@@ -21,7 +25,15 @@ def check(view: View) -> Iterator[Report]:
             order += range(len(order), alts[0].traits.get("rank", 0))
         if order is not None and _must_fail(view, event, order):
             yield Report(CODE, event.site, {"call": view.call_text(event.site)},
-                         [(alts[0].sites["layout"], "the dimensions are taken out of order here")])
+                         [(alts[0].sites["layout"], "the dimensions are taken out of order here")], _mend(event.site))
+
+
+def _mend(site: Site) -> Mend | None:
+    """Copies where a view cannot be: the same elements in the same order."""
+    func = site.node.func if isinstance(site.node, cst.Call) else None
+    if not isinstance(func, cst.Attribute) or func.attr.value != "view":
+        return None
+    return Mend("use `reshape`", [replace(site, "reshape", func.attr)])
 
 
 def _order(layout: tuple[str, list[Value]]) -> list[int] | None:
