@@ -55,6 +55,11 @@ def asks_first(site: Site) -> bool:
 _ASKING = ("torch.__version__", "hasattr(torch", "TORCH_VERSION", "TorchVersion", "torch_version", "version('torch", 'version("torch')
 
 
+def second_choice(site: Site) -> bool:
+    """Whether a place is reached only by a torch that has not what is there now: in an `except`, or where the file asks."""
+    return asks_first(site) or _guarded(site.parsed.module, site.node, lambda item: isinstance(item, cst.ExceptHandler))
+
+
 def expected(site: Site) -> bool:
     """Whether a `try` around a place is ready for a TypeError there."""
     return _guarded(site.parsed.module, site.node, _catches)

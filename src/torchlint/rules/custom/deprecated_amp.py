@@ -12,7 +12,7 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.custom.deprecated_api import AMP, applies, rename
 from torchlint.findings import Location
 from torchlint.rules.mend import Change, Mend
-from torchlint.rules.written import calls
+from torchlint.rules.written import calls, second_choice
 
 CODE = 708
 WATCHED = frozenset(canonical(name) for name in table().deprecated if name.startswith(AMP))
@@ -22,7 +22,7 @@ def check(view: View) -> Iterator[Report]:
     """`torch.cuda.amp.autocast()`, `GradScaler()` of torch.cuda.amp."""
     for event, name in calls(view):
         entry = table().deprecated.get(name)
-        if entry is None or not name.startswith(AMP) or not applies(entry, view):
+        if entry is None or not name.startswith(AMP) or not applies(entry, view) or second_choice(event.site):
             continue
         device = name.split(".")[1]
         mend = _mend(event.site, entry.instead, device) if name.endswith(("autocast", "GradScaler")) else None

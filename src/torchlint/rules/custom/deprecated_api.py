@@ -11,7 +11,7 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.rules.base import Report, View
 from torchlint.rules.mend import Change, Mend, replace
-from torchlint.rules.written import calls, qualified
+from torchlint.rules.written import calls, qualified, second_choice
 
 CODE = 942
 AMP = ("torch.cuda.amp.", "torch.cpu.amp.")
@@ -30,7 +30,7 @@ def check(view: View) -> Iterator[Report]:
     """`nn.init.xavier_uniform(w)`, `torch.qr(a)`."""
     for event, name in calls(view):
         entry = table().deprecated.get(name)
-        if entry is None or name.startswith(AMP) or not applies(entry, view):
+        if entry is None or name.startswith(AMP) or not applies(entry, view) or second_choice(event.site):
             continue
         if ".nn.init." in name and "init" not in event.site.parsed.text(event.site.node.func):
             continue
