@@ -38,5 +38,5 @@ def test_shown_with_its_lines(tmp_path, monkeypatch, capsys):
     sample_findings.main()
     text = capsys.readouterr().out
     assert "#1\n" in text and "#2\n" in text
-    assert f"==== TL101 {file}:10  message 10\n     b.py:3  because of this\n      9 line 9\n>    10 line 10\n     11 line 11\n" in text
-    assert "      1 line 1\n>     2 line 2\n      3 line 3\n" in text
+    assert f"==== TL101 {file}:10  message 10\n     b.py:3  because of this\n     9 line 9\n>   10 line 10\n    11 line 11\n" in text
+    assert "     1 line 1\n>    2 line 2\n     3 line 3\n" in text
