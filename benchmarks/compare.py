@@ -64,16 +64,16 @@ SEES_NOT = {  # codes that a setting leaves out
 }
 
 LEGEND = """\
-- **bugs found**: of the labelled bugs of {corpus}; **of its own matter**: of those whose pitfall one of its rules is about,
-  by [peer_codes.toml](peer_codes.toml). **traps**: sound code that a simple rule would flag, and it does. **fixed, still
+- **bugs found**: of all labelled bugs; **of its own matter**: of those whose pitfall one of its rules is about, by
+  [peer_codes.toml](peer_codes.toml). **traps**: sound code that a simple rule would flag, and it does. **fixed, still
   flagged**: the mended file has the finding still.
-- **true**: what the finding says is so, and a reader who knows the program would change it. **false**: it is not so, or what it
-  advises is of no use there or does harm. **opinion**: it is so, and whether to change it is a matter of taste, of the data
-  or of the machine. A true finding about what torchlint's catalogue does not have is true all the same. Every verdict and its
-  reason: [verdicts.csv](verdicts.csv).
-- CPU seconds are user and system time of one call on one process; other work was on the machine, so take them as rough. Settings
-  of one tool that share a run share the time. mldoct reads one file a call; it is called through Python for all files at once,
-  which is faster than its command.
+- **true**: what the finding says is so, and a reader who knows the program would change it. **false**: it is not so, or
+  what it advises is of no use there or does harm. **opinion**: it is so, and whether to change it is a matter of taste,
+  of the data or of the machine. A true finding about what torchlint's catalogue does not have is true all the same.
+  Every verdict and its reason: [verdicts.csv](verdicts.csv).
+- CPU seconds are user and system time of one call on one process; other work was on the machine, so take them as rough.
+  Settings of one tool that share a run share the time. mldoct reads one file a call; here it is called through Python
+  for all files at once, which is faster than its command.
 """
 
 
@@ -87,7 +87,8 @@ def short(path: str, folders: list[Path]) -> str:
 
 def peer_numbers(text: str) -> dict[str, dict[str, set[int]]]:
     """The table of codes: {tool: {code: numbers}}."""
-    return {tool: {code: set(numbers) for code, numbers in codes.items()} for tool, codes in tomllib.loads(text).items()}
+    tools = tomllib.loads(text)
+    return {tool: {code: set(numbers) for code, numbers in codes.items()} for tool, codes in tools.items()}
 
 
 def own_numbers() -> dict[str, dict[str, set[int]]]:
@@ -131,8 +132,8 @@ def trusted_row(row: Row, run: Run, verdicts: dict[tuple[str, str, int, str], st
     count = Counter(verdicts.get((row.tool, item.file, item.line, item.code), "not read") for item in seen)
     speed = f"{lines / run.seconds:,.0f}" if run.seconds else "-"
     return [
-        row.title, str(len(seen)), *(str(count[word]) for word in (*VERDICTS, "not read")), percent(count["true"], len(seen)),
-        f"{run.seconds:.0f}", speed, str(len(run.crashes)),
+        row.title, str(len(seen)), *(str(count[word]) for word in (*VERDICTS, "not read")),
+        percent(count["true"], len(seen)), f"{run.seconds:.0f}", speed, str(len(run.crashes)),
     ]
 
 
@@ -150,7 +151,7 @@ def machine() -> str:
 
 
 def collect(tool: str, folders: dict[str, list[Path]], work: Path, again: bool) -> tuple[str, dict[str, Run]] | None:
-    """The version of a tool and its runs, from the work folder where they are kept; None where it cannot be installed."""
+    """The version of a tool and its runs, from the work folder where they are kept; None where pip cannot get it."""
     kept = {part: work / "runs" / f"{tool}.{part}.json" for part in folders}
     binaries = TOOLS[tool].install(work / "envs")
     if binaries is None:
@@ -173,8 +174,9 @@ def main() -> None:
     parser.add_argument("--labels", type=Path, required=True)
     parser.add_argument("--trusted", type=Path, nargs="+", required=True)
     parser.add_argument("--work", type=Path, default=Path("build/compare"), help="environments and what the tools said")
-    parser.add_argument("--run", default="", help="tools to run anew though their findings are kept, with commas; or ALL")
+    parser.add_argument("--run", default="", help="tools to run anew although their findings are kept; or ALL")
     args = parser.parse_args()
+    anew = set(TOOLS) if args.run == "ALL" else set(args.run.split(","))
     args.corpus, args.trusted = args.corpus.resolve(), [folder.resolve() for folder in args.trusted]
 
     labels = json.loads(args.labels.read_text(encoding="utf-8"))
@@ -188,18 +190,18 @@ def main() -> None:
     for row in ROWS:
         if row.tool not in collected:
             folders = {"corpus": [args.corpus]} | ({} if row.tool in CORPUS_ONLY else {"trusted": args.trusted})
-            collected[row.tool] = collect(row.tool, folders, args.work, args.run == "ALL" or row.tool in args.run.split(","))
+            collected[row.tool] = collect(row.tool, folders, args.work, row.tool in anew)
         if collected[row.tool] is None:
             absent.append(f"{row.title}: pip found no such package.")
             continue
         version, runs = collected[row.tool]
         seen = [
-            replace(item, file=str(args.corpus.parent / item.file)) for item in runs["corpus"].findings if row.keeps(item)
+            replace(item, file=str(args.corpus.parent / item.file))
+            for item in runs["corpus"].findings if row.keeps(item)
         ]
-        codes = {
-            code: what for code, what in numbers[row.tool].items() if not code.startswith(SEES_NOT.get(row.title, ("-",)))
-        }
-        result = score(labels, args.corpus, seen, codes)
+        hidden = SEES_NOT.get(row.title, ())
+        codes = {code: what for code, what in numbers[row.tool].items() if not code.startswith(hidden)}
+        result = score(labels, args.corpus, seen, numbers[row.tool])
         bugs.append(bugs_row(row, version, runs["corpus"], result, set().union(*codes.values())))
         if "trusted" in runs:
             trusted.append(trusted_row(row, runs["trusted"], verdicts, lines))
@@ -211,9 +213,9 @@ def main() -> None:
     parts = [
         "# torchlint beside other linters for PyTorch",
         f"Made by `python benchmarks/compare.py` on {date.today()}, whose docstring says how. {machine()}.",
-        "## Labelled bugs",
-        f"{bug_count} bugs and {len(labels) - bug_count} traps in public repositories, each confirmed by hand, most of them by "
-        "the commit that mends them. torchlint was developed against these labels; the other tools were not.",
+        "## Labelled bugs: the development split",
+        f"{bug_count} bugs and {len(labels) - bug_count} traps in public repositories, each confirmed by hand, most of "
+        "them by the commit that mends them. torchlint was developed against these labels; the other tools were not.",
         table(
             ["tool", "version", "findings", "bugs found", "of its own matter", "traps", "fixed, still flagged", "CPU s",
              "files it could not judge"],
@@ -222,12 +224,13 @@ def main() -> None:
         f"## Trusted code: {names}",
         f"{len(files)} files, {lines:,} lines.",
         table(
-            ["tool", "findings", *VERDICTS, "not read", "share true", "CPU s", "lines per CPU s", "files it could not judge"],
+            ["tool", "findings", *VERDICTS, "not read", "share true", "CPU s", "lines per CPU s",
+             "files it could not judge"],
             trusted,
         ),
         *absent,
         "## What the columns mean",
-        LEGEND.format(corpus="the development split").rstrip(),
+        LEGEND.rstrip(),
     ]
     (HERE / "COMPARISON.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 

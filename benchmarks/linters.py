@@ -60,7 +60,8 @@ def parse_torchlint(out: str, err: str) -> Run:
         Finding(item["filename"], item["location"]["row"], item["code"], item["group"], item["message"])
         for item in json.loads(out)
     ]
-    return Run(findings, [line.removeprefix("torchlint: ") for line in err.splitlines() if line.startswith("torchlint: ")])
+    said = [line.removeprefix("torchlint: ") for line in err.splitlines() if line.startswith("torchlint: ")]
+    return Run(findings, said)
 
 
 def parse_torchfix(out: str, err: str) -> Run:
@@ -79,7 +80,7 @@ def parse_preflight(out: str, err: str) -> Run:
 
 
 def parse_mldoct(out: str, err: str) -> Run:
-    """A file that does not parse is a finding to mldoct: here it is a file that it could not judge, as with the others."""
+    """A file that does not parse is a finding to mldoct: here it is one that it could not judge, as with the others."""
     run = Run([], [])
     for item in json.loads(out):
         if "crash" in item or item["type"] == "syntax_error":
@@ -153,7 +154,7 @@ TOOLS = {
         Tool("torchlint-all", "", torchlint("--select", "ALL"), parse_torchlint),
         Tool(
             "TorchFix", "TorchFix",
-            lambda binaries, folders: [str(binaries / "torchfix"), "-j", "1", "--select", "ALL", "--show-stderr", *folders],
+            lambda bin_, folders: [str(bin_ / "torchfix"), "-j", "1", "--select", "ALL", "--show-stderr", *folders],
             parse_torchfix,
         ),
         Tool(
@@ -165,6 +166,7 @@ TOOLS = {
             "mldoct", "mldoct", lambda binaries, folders: [str(binaries / "python"), "-c", MLDOCT, *folders],
             parse_mldoct, ("torch==2.13.0",),  # pip would take its newest torch otherwise, with gigabytes for CUDA
         ),
-        Tool("trainlint", "trainlint", lambda binaries, folders: [str(binaries / "trainlint"), *folders], parse_torchfix),
+        # Told of here and there, but not to be had from PyPI when this was written: what it prints is not known.
+        Tool("trainlint", "trainlint", lambda bin_, folders: [str(bin_ / "trainlint"), *folders], parse_torchfix),
     )
 }

@@ -1,8 +1,8 @@
-"""Findings held against labels: which labelled bugs they name, which traps they spring, which fixed files they still flag.
+"""Findings held against labels: which bugs they name, which traps they spring, which fixed files they still flag.
 
-A label is a row of a JSON array: `id`, `split` ("trap" is sound code, every other a bug), `path`, `line`, `pitfall` (the
-number of the catalogue) and, for bugs that only several files together show, `scope` "project". The files of a label lie
-in `<id>/before/<path>`, and mended in `<id>/after/<path>` where the mend is known.
+A label is a row of a JSON array: `id`, `split` ("trap" is sound code, every other a bug), `path`, `line`, `pitfall`
+(the number of the catalogue) and, for bugs that only several files together show, `scope` "project". The files of a
+label lie in `<id>/before/<path>`, and mended in `<id>/after/<path>` where the mend is known.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def score(labels: list[dict], root: Path, findings: list[Finding], numbers: dict
         want, bug = label["pitfall"], side == "before" and label["split"] != "trap"
         if bug and label.get("scope") == "project":
             folder = root / label["id"] / side
-            return any(want in said for file, items in found.items() if file.is_relative_to(folder) for said, _ in items)
+            inside = [said for file, items in found.items() if file.is_relative_to(folder) for said, _ in items]
+            return any(want in said for said in inside)
         anywhere = bug and want in ANYWHERE or label["path"].endswith(".ipynb")
         items = found.get(root / label["id"] / side / label["path"], ())
         return any(want in said and (anywhere or abs(line - label["line"]) <= NEAR) for said, line in items)

@@ -38,7 +38,7 @@ def show(finding: dict, context: int) -> Iterator[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("findings", type=Path, help="what `torchlint --output-format json` printed; run beside its paths")
+    parser.add_argument("findings", type=Path, help="what `torchlint --output-format json` printed")
     parser.add_argument("--seed", type=int, required=True)
     parser.add_argument("--number", type=int, default=200)
     parser.add_argument("--context", type=int, default=8, help="lines before and after each")

@@ -56,7 +56,8 @@ def test_what_a_tool_prints(tool, out, err, findings, crashes):
 
 def test_a_tool_is_called_and_timed(tmp_path):
     tool = linters.Tool(
-        "echo", "", lambda binaries, folders: [sys.executable, "-c", f"print({json.dumps(TORCHLINT)!r})"], linters.parse_torchlint,
+        "echo", "", lambda binaries, folders: [sys.executable, "-c", f"print({json.dumps(TORCHLINT)!r})"],
+        linters.parse_torchlint,
     )
     run = tool.run(tool.install(tmp_path), [tmp_path])
     assert [item.code for item in run.findings] == ["TL101"]
@@ -114,7 +115,8 @@ def test_trusted_row_counts_verdicts():
         Finding("examples/a.py", 3, "TG002", "error"), Finding("examples/b.py", 3, "TG002", "error"),
     ], ["examples/c.py: syntax error"], 4.0)
     verdicts = {
-        ("torch-preflight", "examples/a.py", 1, "TG003"): "true", ("torch-preflight", "examples/a.py", 2, "TG004"): "opinion",
+        ("torch-preflight", "examples/a.py", 1, "TG003"): "true",
+        ("torch-preflight", "examples/a.py", 2, "TG004"): "opinion",
         ("torch-preflight", "examples/a.py", 3, "TG002"): "false", ("mldoct", "examples/b.py", 3, "TG002"): "true",
     }
     rows = {row.title: row for row in compare.ROWS}
@@ -126,9 +128,8 @@ def test_trusted_row_counts_verdicts():
 
 def test_codes_that_torchfix_leaves_out_by_default():
     row = next(row for row in compare.ROWS if row.title == "TorchFix")
-    assert [code for code in ("TOR102", "TOR203", "TOR401", "TOR901", "TOR003") if row.keeps(Finding("a.py", 1, code))] == [
-        "TOR102", "TOR203", "TOR003",
-    ]
+    codes = ("TOR102", "TOR203", "TOR401", "TOR901", "TOR003")
+    assert [code for code in codes if row.keeps(Finding("a.py", 1, code))] == ["TOR102", "TOR203", "TOR003"]
 
 
 def test_tables_of_the_repository():

@@ -34,9 +34,11 @@ def test_shown_with_its_lines(tmp_path, monkeypatch, capsys):
     other = {"filename": "b.py", "location": {"row": 3, "column": 1}, "message": "because of this"}
     findings = tmp_path / "findings.json"
     findings.write_text(json.dumps([finding(2, str(file)), finding(10, str(file), related=[other])]))
-    monkeypatch.setattr(sys, "argv", ["sample_findings.py", str(findings), "--seed", "1", "--number", "9", "--context", "1"])
+    options = ["--seed", "1", "--number", "9", "--context", "1"]
+    monkeypatch.setattr(sys, "argv", ["sample_findings.py", str(findings), *options])
     sample_findings.main()
     text = capsys.readouterr().out
     assert "#1\n" in text and "#2\n" in text
-    assert f"==== TL101 {file}:10  message 10\n     b.py:3  because of this\n     9 line 9\n>   10 line 10\n    11 line 11\n" in text
+    assert f"==== TL101 {file}:10  message 10\n     b.py:3  because of this\n     9 line 9\n" in text
+    assert "     9 line 9\n>   10 line 10\n    11 line 11\n" in text
     assert "     1 line 1\n>    2 line 2\n     3 line 3\n" in text
