@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+
+import libcst as cst
 
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.values import Class, Dict, Instance, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.mend import Mend, insert_after, insert_before, replace
+from torchlint.rules.rows import statement_at, text_of
 
 CODE = 501
 
@@ -27,7 +32,31 @@ def check(view: View) -> Iterator[Report]:
         if layers and _plain(view, container, layers) and _used(owner, event.name) and not _hidden_on_purpose(view, event, container):
             site = next((layer.site for layer in layers if layer.site is not None), None)
             related = [(site, "a layer in it is built here")] if site is not None and site.node is not event.site.node else []
-            yield Report(CODE, event.site, {"name": f"self.{event.name}"}, related)
+            yield Report(CODE, event.site, {"name": f"self.{event.name}"}, related, _mend(view, event, container))
+
+
+def _mend(view: View, event: Event, container: Value) -> Mend | None:
+    """Makes a list that is written down where it is kept a ModuleList. Checkpoints have new keys then: not safe."""
+    site, node = event.site, event.site.node
+    if not isinstance(node, cst.Assign) or not isinstance(node.value, (cst.List, cst.ListComp)):
+        return None
+    items = [alt for item in view.run.known_items(container) for alt in real(item)]
+    if not items or not all(isinstance(item, Instance) and item.kind == "module" for item in items):
+        return None
+    place, text = statement_at(site), text_of(site.parsed)
+    before = "\n".join(text.split("\n")[: place.statement.lineno - 1]) if place is not None else ""
+    own = before[before.rfind("def ") :]
+    if "__init__(" not in own.partition("\n")[2] or re.search(rf"\.{event.name}\.(?:index|remove|sort|copy|count|reverse|clear)\(", text):
+        return None
+    names = {qualified: local for local, qualified in site.parsed.facts.imports.items()}
+    made = names.get("torch.nn.ModuleList") or next(
+        (f"{names[owner]}{rest}" for owner, rest in (("torch.nn", ".ModuleList"), ("torch", ".nn.ModuleList")) if owner in names), None
+    )
+    if made is None:
+        return None
+    if isinstance(node.value, cst.List) and not node.value.elements:
+        return Mend("make it a `ModuleList`", [replace(site, f"{made}()", node.value)], safe=False)
+    return Mend("make it a `ModuleList`", [insert_before(site, f"{made}(", node.value), insert_after(site, ")", node.value)], safe=False)
 
 
 def _layers(view: View, container: Value, depth: int = 0) -> Iterator[Value]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import before
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Instance, Ref, Tensor, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.mend import Mend
+from torchlint.rules.rows import docstring_end, first_row, indent_of, insert, removed, statement_at
 
 CODE = 503
 
@@ -29,12 +32,48 @@ def check(view: View) -> Iterator[Report]:
             break
     if inits:
         if early is not None:
-            yield Report(CODE, early.site, {"name": root.home.name})
+            yield Report(CODE, early.site, {"name": root.home.name}, mend=_mend(early.site))
     elif early is not None or not view.of("unknown") and not view.run.graph.dead:
         definition, parsed = view.run.definition(root)
         if definition is not None:
             related = [(early.site, "the first layer is assigned here")] if early is not None else []
-            yield Report(CODE, Site(parsed, definition.name), {"name": root.home.name}, related)
+            yield Report(CODE, Site(parsed, definition.name), {"name": root.home.name}, related, _mend(Site(parsed, definition.name)))
+
+
+def _mend(site: Site) -> Mend | None:
+    """Calls the base's __init__ before everything else, where nn.Module is the only base: it takes no arguments."""
+    place = statement_at(site)
+    around = [*place.parents, place.statement] if place is not None else []
+    at = next((index for index in reversed(range(len(around))) if isinstance(around[index], ast.FunctionDef)), 0)
+    if not at or not isinstance(around[at - 1], ast.ClassDef) or [ast.unparse(base) for base in around[at - 1].bases] not in _MODULE:
+        return None
+    function, parsed = around[at], site.parsed
+    body = function.body[docstring_end(function) :]
+    if not body or body[0].lineno <= function.lineno or first_row(body[0]) != body[0].lineno:
+        return None
+    late = next((item for item in body if _calls_base(item)), None)
+    row = body[0].lineno
+    indent = indent_of(parsed, row)
+    if late is None:
+        if "super" in {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}:
+            return None
+        return Mend("call `super().__init__()` first", [insert(parsed, row, f"{indent}super().__init__()\n")])
+    if late is body[0] or any(item is not late and item.lineno <= late.end_lineno and late.lineno <= item.end_lineno for item in body):
+        return None
+    text = "".join(parsed.facts.lines[late.lineno - 1 : late.end_lineno])
+    return Mend("call `super().__init__()` first", [insert(parsed, row, text), removed(parsed, late.lineno, late.end_lineno)])
+
+
+_MODULE = (["nn.Module"], ["torch.nn.Module"], ["Module"])
+
+
+def _calls_base(item: ast.stmt) -> bool:
+    """Whether a statement is `super().__init__()` or `super(Net, self).__init__()`."""
+    call = item.value if isinstance(item, ast.Expr) else None
+    if not isinstance(call, ast.Call) or call.args or call.keywords or not isinstance(call.func, ast.Attribute):
+        return False
+    owner = call.func.value
+    return call.func.attr == "__init__" and isinstance(owner, ast.Call) and getattr(owner.func, "id", "") == "super"
 
 
 def _plain_module(cls: Class) -> bool:

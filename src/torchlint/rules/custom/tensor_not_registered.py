@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
+import libcst as cst
+
+from torchlint.dryrun.flow import Event
 from torchlint.dryrun.values import Class, Instance, Tensor, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.custom.tensor_created_in_forward import made_on_default
+from torchlint.rules.mend import Mend, code_of, replace
+from torchlint.rules.rows import statement_at
 
 CODE = 502
 
@@ -29,7 +36,38 @@ def check(view: View) -> Iterator[Report]:
         change = kept.get(id(origin))
         if change is None or change.site.parsed.unit.name != "__init__" or event.site.parsed.unit.name == "__init__":
             continue
-        yield Report(CODE, change.site, {"name": f"self.{change.name}"}, [(event.site, "it meets what moves with the model here")])
+        related = [(event.site, "it meets what moves with the model here")]
+        yield Report(CODE, change.site, {"name": f"self.{change.name}"}, related, _mend(change))
+
+
+def _mend(event: Event) -> Mend | None:
+    """Registers it as a buffer where it is made. What is made the same at each start is left out of checkpoints, so that those
+    written before still load."""
+    node, place = event.site.node, statement_at(event.site)
+    if not isinstance(node, cst.Assign) or len(node.targets) != 1 or place is None:
+        return None
+    function = place.parents[-1]
+    cls = place.parents[-2] if len(place.parents) > 1 else None
+    if not isinstance(function, ast.FunctionDef) or not isinstance(cls, ast.ClassDef) or not _alone(cls, event.name):
+        return None
+    before = [ast.unparse(item) for item in place.block[: place.index]]
+    if not any("__init__" in text for text in before) or code_of(event.site, node.targets[0].target) != f"self.{event.name}":
+        return None
+    value = code_of(event.site, node.value)
+    kept = "" if re.search(r"rand|normal|empty|load|bernoulli", value) else ", persistent=False"
+    call = f'self.register_buffer("{event.name}", {value}{kept})'
+    return Mend("register it as a buffer", [replace(event.site, call)], safe=False)
+
+
+def _alone(cls: ast.ClassDef, name: str) -> bool:
+    """Whether a class assigns an attribute in one place, and has nothing else of that name."""
+    found = 0
+    for node in ast.walk(cls):
+        if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, (ast.Store, ast.Del)):
+            found += 1
+        elif getattr(node, "name", None) == name or isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
+            found += any(node in item.targets for item in cls.body if isinstance(item, ast.Assign)) or not isinstance(node, ast.Name)
+    return found == 1
 
 
 def _moved_by_hand(cls: Class, name: str) -> bool:
