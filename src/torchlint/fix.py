@@ -50,12 +50,13 @@ class Fixer:
         return finding.fix is not None and (self._unsafe or finding.fix.applicability == "safe")
 
     def mend_all(self, findings: Iterable[Finding]) -> list[Mended]:
-        """What comes of fixing findings (with absolute filenames), file by file; files where nothing changes are left
-        out. Nothing is written."""
+        """What comes of fixing findings (with absolute filenames), file by file; files where nothing changes, and those
+        that the run was not asked to judge, are left out. Nothing is written."""
         by_file: dict[str, list[Finding]] = {}
+        asked = self._runner.judged
         for finding in findings:
             if self.applicable(finding):
-                for name in {edit.location.filename for edit in finding.fix.edits}:
+                for name in {edit.location.filename for edit in finding.fix.edits} & asked:
                     by_file.setdefault(name, []).append(finding)
         mended = []
         for path, some in sorted(by_file.items()):
@@ -185,21 +186,33 @@ def _name(finding: Finding, raw: bytes, path: str) -> tuple[str, str]:
     return finding.code, f"{hash(raw)}:{at.filename}:{at.cell}:{at.row}:{at.column}"
 
 
-def write(mended: Mended) -> None:
+def write(mended: Mended, root: Path) -> None:
     """Write a mended file, so that a reader sees the old content or the new, and whoever could read it still can.
+
+    Args:
+        mended: the file.
+        root: the project's folder. A link in it is followed only to what is in it, too.
 
     Raises:
         OSError: it cannot be written, or was changed by somebody else in the meantime.
     """
     path = os.path.realpath(mended.path)
+    if os.path.islink(mended.path) and not Path(path).is_relative_to(os.path.realpath(root)):
+        raise OSError(f"it is a link to {path}, outside of the project")
     if Path(path).read_bytes() != mended.before:
         raise OSError("it was changed while it was being mended")
-    mode = stat.S_IMODE(os.stat(path).st_mode)
+    info = os.stat(path)
+    mode = stat.S_IMODE(info.st_mode)
+    # A new file may be put in the place of one that nobody may write to.
+    if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(path, os.W_OK):
+        raise OSError("it is read-only")
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".torchlint-")
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(mended.after)
         os.chmod(temporary, mode)
+        if hasattr(os, "chown") and os.geteuid() == 0:
+            os.chown(temporary, info.st_uid, info.st_gid)
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)

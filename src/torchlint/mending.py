@@ -31,7 +31,7 @@ def mend_files(
         written = 0
         for mended in fixer.mend_all(absolute(outcome.findings)):
             try:
-                write(mended)
+                write(mended, runner.config.root)
             except OSError as error:
                 trouble.append(Problem(mended.path, f"cannot be mended: {describe(error)}"))
                 continue
@@ -45,7 +45,7 @@ def mend_files(
         what = ", ".join(f"{code} {count}" for code, count in sorted(fixed.items()))
         count, many = sum(fixed.values()), len(files)
         print(f"torchlint: mended {count} finding{'s' * (count > 1)} in {many} file{'s' * (many > 1)} ({what})", file=sys.stderr)
-    outcome.problems.extend(msgspec.structs.replace(one, filename=os.path.relpath(one.filename)) for one in trouble)
+    outcome.problems.extend(msgspec.structs.replace(one, filename=os.path.relpath(one.filename)) for one in dict.fromkeys(trouble))
     return runner, outcome
 
 

@@ -168,6 +168,11 @@ class Runner:
             kept[key] = msgspec.structs.replace(finding, severity=severity)
         return sorted(kept.values(), key=lambda finding: finding.sort_key)
 
+    @property
+    def judged(self) -> frozenset[str]:
+        """The files that the last run was asked to judge, by their full paths."""
+        return frozenset(map(os.path.abspath, self._judged))
+
     def unused_comments(self) -> list[str]:
         """A line for each `# noqa: TLnnn` in the judged files that hides nothing, though its rule is active. Asked after
         the findings were looked at."""

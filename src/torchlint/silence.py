@@ -16,8 +16,8 @@ from torchlint.source import Problem, Source, SourceError, describe, parse_sourc
 _CODES = re.compile(r"#\s*noqa\s*:\s*(?P<codes>[A-Za-z]+[0-9]+(?:[\s,]+[A-Za-z]+[0-9]+)*)", re.IGNORECASE)
 
 
-def add_noqa(findings: Sequence[Finding]) -> tuple[int, list[Problem]]:
-    """Writes `# noqa` comments for findings into the files that they stand in.
+def add_noqa(findings: Sequence[Finding], root: Path) -> tuple[int, list[Problem]]:
+    """Writes `# noqa` comments for findings into the files that they stand in. `root` is the project's folder.
 
     Returns:
         How many findings are hidden now, and which files could not be changed.
@@ -33,7 +33,7 @@ def add_noqa(findings: Sequence[Finding]) -> tuple[int, list[Problem]]:
             from torchlint.fix import Mended, write
 
             if after != raw:
-                write(Mended(path, raw, after, {}))
+                write(Mended(path, raw, after, {}), root)
             hidden += len(some)
         except (OSError, SourceError, EditError) as error:
             why = describe(error) if isinstance(error, OSError) else str(error)

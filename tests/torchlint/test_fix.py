@@ -13,7 +13,7 @@ from torchlint.cli import main
 from torchlint.config import Config
 from torchlint.edits import EditError, apply
 from torchlint.findings import Edit, Location
-from torchlint.fix import Fixer
+from torchlint.fix import Fixer, write
 from torchlint.runner import Runner
 
 BAD = [(page, block) for page, block in BLOCKS if block.bad]
@@ -175,3 +175,44 @@ def forward(x, device):
     path = str(tmp_path / "a.py")
     after = fixer(tmp_path).mend(path, text.encode()).after.decode()
     assert "    scale.to(device)\n" in after and "    x = x.to(device)\n" in after
+
+
+def test_what_cannot_be_written_is_said(tmp_path, monkeypatch, capfd):
+    """A file that is read-only, and a link that leads out of the project: one line each, exit status 2, nothing changed."""
+    project, outside = tmp_path / "project", tmp_path / "outside.py"
+    project.mkdir()
+    monkeypatch.chdir(project)
+    for path in (outside, project / "locked.py", project / "open.py"):
+        path.write_text(MISTAKES)
+    os.chmod(project / "locked.py", 0o444)
+    (project / "link.py").symlink_to(outside)
+    (project / "inner.py").symlink_to(project / "open.py")
+    assert main(["--fix", "--no-cache", "--isolated", "-q", "link.py", "locked.py", "inner.py"]) == 2
+    error = capfd.readouterr().err
+    assert "link.py: cannot be mended: it is a link to" in error and "locked.py: cannot be mended: it is read-only" in error
+    assert error.count("cannot be mended") == 2
+    assert outside.read_text() == (project / "locked.py").read_text() == MISTAKES
+    assert (project / "open.py").read_text() == MENDED and (project / "inner.py").is_symlink()
+    assert not [name for name in os.listdir(project) if name.startswith(".torchlint-")]
+
+
+def test_a_file_that_changes_meanwhile_is_left_alone(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text(MISTAKES)
+    done = fixer(tmp_path).mend(str(path), path.read_bytes())
+    path.write_text(MISTAKES + "# more\n")
+    with pytest.raises(OSError, match="changed"):
+        write(done, tmp_path)
+    assert path.read_text() == MISTAKES + "# more\n"
+
+
+def test_only_files_that_were_asked_for(tmp_path, monkeypatch):
+    """A helper that another file calls is judged with it, and mended only where it was named."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "helper.py").write_text("def prepare(model):\n    model.eval\n")
+    main_text = "import torch\nfrom helper import prepare\n\nprepare(torch.nn.Linear(2, 2))\n"
+    (tmp_path / "main.py").write_text(main_text)
+    assert main(["--fix", "--no-cache", "--isolated", "-q", "main.py"]) == 1
+    assert (tmp_path / "helper.py").read_text() == "def prepare(model):\n    model.eval\n"
+    assert main(["--fix", "--no-cache", "--isolated", "-q", "main.py", "helper.py"]) == 0
+    assert (tmp_path / "helper.py").read_text() == "def prepare(model):\n    model.eval()\n"
