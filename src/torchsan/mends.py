@@ -4,11 +4,6 @@ from __future__ import annotations
 
 # Pitfalls that are no errors of torch's, for as long as their pages are not there: name, summary, mend.
 STAND_INS: dict[int, tuple[str, str, str]] = {
-    309: (
-        "silent-broadcast-in-loss",
-        "prediction and target have different shapes, so the loss compares each prediction with every target",
-        "give both one shape: `prediction.squeeze(1)`, or `target.unsqueeze(1)`",
-    ),
     407: (
         "non-contiguous-hot",
         "the same non-contiguous tensor goes into several layers in every step, and each copies it",

@@ -129,3 +129,42 @@ def test_the_inner_sigmoid_shrinks_the_gradient():
         assert both <= outer / 4 + 1e-7
         if score == -20:
             assert plain > 0.99 and both < 1e-8
+
+
+# 308, 309
+
+
+@pytest.mark.parametrize("loss", [F.mse_loss, F.l1_loss, F.smooth_l1_loss, F.huber_loss])
+def test_losses_by_value_broadcast_and_warn(loss):
+    column, row = torch.randn(4, 1), torch.randn(4)
+    with pytest.warns(UserWarning, match="different to the input size"):
+        pairs = loss(column, row)
+    assert pairs.item() == pytest.approx(loss(column.expand(4, 4), row.expand(4, 4)).item())
+    assert pairs.item() != pytest.approx(loss(column.squeeze(1), row).item())
+
+
+def test_the_best_answer_to_all_pairs_is_the_mean():
+    targets = torch.tensor([1.0, 2.0, 6.0])
+    predictions = torch.zeros(3, 1, requires_grad=True)
+    with pytest.warns(UserWarning):
+        for _ in range(200):
+            (gradient,) = torch.autograd.grad(F.mse_loss(predictions, targets), predictions)
+            predictions = (predictions - gradient).detach().requires_grad_()
+    assert torch.allclose(predictions, targets.mean().expand(3, 1), atol=1e-3)
+
+
+@pytest.mark.parametrize("loss", [F.binary_cross_entropy, F.binary_cross_entropy_with_logits])
+def test_binary_losses_take_two_of_one_shape(loss):
+    with pytest.raises(ValueError, match="size"):
+        loss(torch.rand(4, 1), torch.rand(4))
+
+
+@pytest.mark.parametrize(("scores", "target"), [((8, 20, 100), (8, 20)), ((160, 100), (8, 20)), ((8, 10), (8, 1)), ((8, 10), (7,))])
+def test_what_cross_entropy_refuses(scores, target):
+    with pytest.raises((RuntimeError, ValueError)):
+        F.cross_entropy(torch.randn(scores), torch.zeros(target, dtype=torch.long))
+
+
+def test_class_numbers_where_length_and_classes_are_equal():
+    scores, target = torch.randn(2, 5, 5), torch.zeros(2, 5, dtype=torch.long)
+    assert F.cross_entropy(scores, target) != F.cross_entropy(scores.transpose(1, 2), target)

@@ -619,7 +619,8 @@ class Expressions:
                     pass
         if isinstance(owner, Tensor):
             whole = all(k is None or isinstance(k, Const) and k.value is None for k in keys)
-            return owner.with_(None, layout=None) if whole else owner.with_(None, layout=None, maybe0=True)
+            part = owner.with_(None, layout=None) if whole else owner.with_(None, layout=None, maybe0=True)
+            return self.item_shape(owner, keys, part)
         if isinstance(owner, Opaque):
             if isinstance(key, Const) and isinstance(key.value, (str, int)):
                 name = f"[{key.value!r}]"
@@ -671,7 +672,14 @@ class Expressions:
                 return Opaque("", "item")
             return Opaque("", "item", None, over.flows, NOTHING, over)
         if isinstance(over, Instance) and over.kind == "loader":
-            return Opaque("batch", "item", None, NOTHING, NOTHING, over, frozenset({"batch"}))
+            batch = Opaque("batch", "item", None, NOTHING, NOTHING, over, frozenset({"batch"}))
+            sizes = self.batch_of(over)
+            if sizes is None:
+                return batch
+            parts = [Opaque("", "item", None, NOTHING, NOTHING, batch, batch.tags) for _ in sizes]
+            for part, shape in zip(parts, sizes):
+                self.note_shape(part, shape)
+            return self.sequence("list", parts, None)
         if isinstance(over, Tensor):
             return over.with_(None, maybe0=True)
         flows = over.flows

@@ -30,6 +30,7 @@ _TARGETS = _any(
     "cross_entropy nll_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div ctc_loss CrossEntropyLoss NLLLoss BCELoss"
     " BCEWithLogitsLoss KLDivLoss CTCLoss MultiMarginLoss PoissonNLLLoss multi_margin_loss poisson_nll_loss"
 )
+_VALUES = _any("MSELoss L1Loss SmoothL1Loss HuberLoss mse_loss l1_loss smooth_l1_loss huber_loss")
 _SIZED = _any(
     "Linear Embedding LSTM GRU RNN Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d BatchNorm1d BatchNorm2d"
     " BatchNorm3d LayerNorm GroupNorm MultiheadAttention"
@@ -101,6 +102,8 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     208: ((_any("DataLoader"),),),
     305: ((_any("log log_"), _any("softmax Softmax softmin Softmin gumbel_softmax")),),
     306: ((_any("int short char bool float half double long LongTensor FloatTensor IntTensor dtype type to randint tensor arange argmax"), _TARGETS),),
+    308: ((_TARGETS | _VALUES,),),
+    309: ((_VALUES,),),
     310: ((_TARGETS,),),
     313: ((_any("relu relu_ ReLU"), _TARGETS), (_any("cross_entropy CrossEntropyLoss binary_cross_entropy_with_logits BCEWithLogitsLoss"),)),
     401: ((_any("to cuda"), CREATES | {"DataLoader"}),),

@@ -46,6 +46,10 @@ class TorchCalls(Shaped, Methods):
         """A method of a tensor, and what it makes of the sizes."""
         return self.method_shape(name, owner, args, kwargs, super().tensor_method(owner, name, args, kwargs, node), node)
 
+    def opaque_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
+        """A method of something unknown, and what it tells of the sizes."""
+        return self.seen_shape(name, owner, args, kwargs, super().opaque_method(owner, name, args, kwargs, node), node)
+
     # -- functions and constructors ---------------------------------------------------------------------------------
 
     def call_ref(self, ref: Ref, args, kwargs, node: cst.CSTNode) -> Value:
@@ -445,7 +449,8 @@ class TorchCalls(Shaped, Methods):
         if instance is not None and id(instance) not in self.registered and self.store.get(instance, " device") is None:
             weight = instance.kwargs.get("weight", instance.kwargs.get("pos_weight"))
         source = given.traits.get("out_of") if isinstance(given, Tensor) and "device" not in given.traits else None
-        self.emit("loss", instance, node, loss=loss, input=given, target=target, args=args, kwargs=kwargs, weight=weight, source=source)
+        self.emit("loss", instance, node, loss=loss, input=given, target=target, args=args, kwargs=kwargs, weight=weight, source=source,
+                  shapes=(self.noted_shape(given), self.noted_shape(target)))
         flows = union_of(value.flows for value in values)
         parts = union_of(frozenset({value}) | value.parts for value in values if isinstance(value, Opaque))
         traits: dict = {"loss": loss}

@@ -201,6 +201,10 @@ class Shaped:
             return result
         site = self.site(node)
         first = args[0] if args else kwargs.get("input", kwargs.get("tensors"))
+        if last in ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like"):
+            return self.with_shape(result, self.shape_of(first), site)
+        if last in ("tensor", "arange", "linspace", "randperm"):
+            return self.with_shape(result, self.listed_shape(last, first, args, kwargs), site)
         if last in _MADE or last in ("full", "randint"):
             return self.with_shape(result, self.made_shape(last, args, kwargs), site)
         if last in ("cat", "concat", "concatenate"):
@@ -228,6 +232,70 @@ class Shaped:
         if sizes is None or len(given) == 1 and not isinstance(given[0], (Seq, Const)):
             return ANY
         return Shape(tuple(sizes), False)
+
+    def listed_shape(self, last: str, first: Value | None, args, kwargs) -> Shape:
+        """What torch.tensor makes of lists of numbers, and the functions that count."""
+        if last == "tensor":
+            items = self.items_of(first) if isinstance(first, Seq) else None
+            if not items or kwargs.keys() & {"*", "**"}:
+                return ANY
+            if all(isinstance(item, Const) for item in items):
+                return Shape((len(items),), False)
+            rows = [self.items_of(item) if isinstance(item, Seq) else None for item in items]
+            flat = all(row and all(isinstance(cell, Const) for cell in row) and len(row) == len(rows[0]) for row in rows)
+            return Shape((len(items), len(rows[0])), False) if flat else ANY
+        count = self.whole(args[0]) if len(args) == 1 and last != "linspace" else None
+        return Shape((count if count else None,), False)
+
+    def item_shape(self, owner: Tensor, keys: Sequence[Value | None], result: Value) -> Value:
+        """What x[keys] leaves of the sizes; a slice is None among the keys."""
+        kinds = []
+        for key in keys:
+            if key is None:
+                kinds.append("slice")
+            elif isinstance(key, Const) and key.value is None:
+                kinds.append("new")
+            elif isinstance(self.whole(key), int):
+                kinds.append("number")
+            else:
+                return result  # a mask, an index tensor, ...
+        return self.with_shape(result, shapes.indexed(self.shape_of(owner), kinds), result.site if isinstance(result, Tensor) else None)
+
+    # -- values that are no tensors for certain -----------------------------------------------------------------------------
+
+    def noted_shape(self, value: Value | None) -> Shape:
+        """The sizes of a value that is a tensor or may be one; where it is something else, whoever asks is wrong anyway."""
+        if isinstance(value, Opaque) and not isinstance(value, Tensor):
+            return self.base_store.get(value, " shape") or ANY
+        return self.shape_of(value)
+
+    def note_shape(self, value: Value, shape: Shape) -> None:
+        if type(value) is Opaque and shape != ANY:
+            self.base_store.set(value, " shape", shape)
+
+    def seen_shape(self, name: str, owner: Value, args, kwargs, result: Value, node) -> Value:
+        """What methods that only tensors and arrays have, called on something unknown, leave of its sizes."""
+        if type(owner) is not Opaque or not isinstance(result, Opaque) or result is owner or "module" in owner.tags:
+            return result
+        stand_in = Tensor("", "op", None, traits={"shape": self.noted_shape(owner)})
+        if name in ("view", "reshape", "flatten", "squeeze", "unsqueeze") or name in _SAME and self.noted_shape(owner) != ANY:
+            shape = self.shape_of(self.method_shape(name, stand_in, args, kwargs, Tensor(), node))
+            if isinstance(result, Tensor):
+                return self.with_shape(result, shape, self.site(node)) if "shape" not in result.traits else result
+            self.note_shape(result, shape)
+        return result
+
+    def batch_of(self, loader: Instance) -> list[Shape] | None:
+        """What the loader of a TensorDataset gives: the rows of its tensors, a batch of them at a time."""
+        given = loader.arg(0, "dataset")
+        if not isinstance(given, Instance) or given.type != "torch.utils.data.TensorDataset" or given.kwargs:
+            return None
+        if {"*", "**", "collate_fn", "batch_size"} & loader.kwargs.keys() and not self.whole(loader.kwargs.get("batch_size")):
+            return None
+        whole = [self.noted_shape(value) for value in given.args]
+        return [Shape((None, *shape.dims[1:]), False) if shape.rank else ANY for shape in whole]
+
+    # -- functions of two tensors -------------------------------------------------------------------------------------------
 
     def product_shape(self, left: Value, right: Value, result: Value, node, name: str) -> Value:
         shape, clash = shapes.multiplied(self.shape_of(left), self.shape_of(right))
@@ -263,6 +331,16 @@ class Shaped:
             return self.with_shape(result, shapes.transposed(shape, self.whole(args[0]), self.whole(args[1])), site)
         if name == "t":
             return self.with_shape(result, shapes.transposed(shape, -1, -2) if shape.rank == 2 else ANY, site)
+        if name == "ravel":
+            return self.with_shape(result, Shape((None,), False), site)
+        if name == "squeeze":
+            index = args[0] if args else kwargs.get("dim")
+            return self.with_shape(result, shapes.squeezed(shape, self.whole(index), every=index is None), site)
+        if name == "gather":
+            index = args[1] if len(args) > 1 else kwargs.get("index")
+            return self.with_shape(result, self.noted_shape(index), site)
+        if name in ("view_as", "reshape_as", "expand_as"):
+            return self.with_shape(result, self.noted_shape(args[0] if args else None), site)
         if name == "unsqueeze":
             index = args[0] if args else kwargs.get("dim")
             return self.with_shape(result, shapes.inserted(shape, self.whole(index)), site)

@@ -151,6 +151,8 @@ def flattened(shape: Shape, start: int | None, end: int | None) -> Shape:
         if not rank or first > last or not -rank <= start < rank or not -rank <= end < rank:
             return ANY
         return Shape((*shape.dims[:first], product(shape.dims[first : last + 1]), *shape.dims[last + 1 :]), False)
+    if start == 0 and end == -1:
+        return Shape((None,), False)
     if start == 1 and end == -1 and len(shape.dims) >= 3:
         with_batch, without = product(shape.dims), product(shape.dims[1:])
         if with_batch is not None and without is not None:
@@ -225,6 +227,37 @@ def inserted(shape: Shape, index: int | None) -> Shape:
     if not 0 <= at <= len(shape.dims):
         return Shape(shape.dims) if shape.open and index == 0 else ANY
     return Shape((*shape.dims[:at], 1, *shape.dims[at:]), shape.open)
+
+
+def squeezed(shape: Shape, index: int | None = None, every: bool = False) -> Shape:
+    """x.squeeze(index), or x.squeeze() where `every` dimension of size 1 goes: without them, if that can be told."""
+    if every:
+        known = not shape.open and all(isinstance(size, int) for size in shape.dims)
+        return Shape(tuple(size for size in shape.dims if size != 1), False) if known else ANY
+    if index is None or shape.open and index >= 0 or not -len(shape.dims) <= index < len(shape.dims):
+        return ANY
+    size = shape.dims[index]
+    if not isinstance(size, int):
+        return ANY
+    at = index % len(shape.dims)
+    return Shape((*shape.dims[:at], *shape.dims[at + 1 :]), shape.open) if size == 1 else shape
+
+
+def indexed(shape: Shape, keys: Sequence[str]) -> Shape:
+    """x[keys], each key a "number", a "slice" or "new" (None); what is left of the shape."""
+    left = list(shape.dims)
+    if shape.open or sum(key != "new" for key in keys) > len(left):
+        return ANY
+    dims: list[Size] = []
+    for key in keys:
+        if key == "new":
+            dims.append(1)
+        elif key == "number":
+            left.pop(0)
+        else:
+            left.pop(0)
+            dims.append(None)
+    return Shape((*dims, *left), False)
 
 
 def joined(shapes: Sequence[Shape], index: int | None) -> tuple[Shape, Clash | None]:

@@ -24,7 +24,7 @@ def check(view: View) -> Iterator[Report]:
         made = event.subject.site if event.subject is not None else None
         # In a Sequential the layer itself is the place to look at: the call is one of the whole.
         site = made if event.chained and made is not None else event.site
-        if site is None or id(site.node) in told or _may_be_dead(event):
+        if site is None or id(site.node) in told or may_be_dead(event):
             continue
         told.add(id(site.node))
         related = []
@@ -37,7 +37,7 @@ def check(view: View) -> Iterator[Report]:
         yield Report(CODE, site, {"problem": _problem(view, event, site)}, related)
 
 
-def _may_be_dead(event: Event) -> bool:
+def may_be_dead(event: Event) -> bool:
     """Whether a condition on sizes or numbers stands around it: those are not decided here."""
     return any(_ASKS.search(text) and not _MAIN.search(text) for text in (guard.text() for guard, _ in event.guards))
 

@@ -1,0 +1,89 @@
+"""308 and 309: what is known of the two shapes of a loss, and what is not."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+
+@table({
+    "targets of a loader": """
+from torch.utils.data import DataLoader, TensorDataset
+
+def train(net, x, rows):
+    data = TensorDataset(torch.randn(100, 4), torch.randn(100))
+    columns = TensorDataset(torch.randn(100, 4), torch.randn(100, 1))
+    crit, head = nn.MSELoss(), nn.Linear(4, 1)
+    for x, y in DataLoader(data, batch_size=8):
+        crit(head(x), y).backward()  # <- 309
+        crit(head(x).squeeze(1), y).backward()
+        crit(head(x)[:, 0], y).backward()
+    for x, y in DataLoader(columns, batch_size=8):
+        crit(head(x), y).backward()
+        crit(head(x).view(-1), y).backward()  # <- 309
+        crit(head(x).view(-1), y.squeeze(1)).backward()
+        nn.BCEWithLogitsLoss()(head(x).view(-1), y).backward()  # <- 308
+    for batch in DataLoader(data, collate_fn=rows):
+        crit(head(batch[0]), batch[1]).backward()
+""",
+    "a loader that is declared": """
+from torch.utils.data import DataLoader
+
+def train(loader: DataLoader):
+    head = nn.Linear(4, 1)
+    for x, y in loader:
+        F.mse_loss(head(x), y.float().view(-1))  # <- 309
+        F.mse_loss(head(x), y)
+""",
+    "one example at a time": """
+def online(critic, states):
+    head = nn.Linear(4, 1)
+    for state, reward in states:
+        F.mse_loss(head(state), reward.view(-1))
+        F.mse_loss(head(state), torch.tensor([1.0]))
+        F.mse_loss(head(state), torch.tensor([1.0, 2.0]))  # <- 309
+""",
+    "all pairs, and one of two": """
+def f(flag, how):
+    a, b = torch.randn(5, 1), torch.randn(5)
+    F.mse_loss(a, b, reduction="none").min(1)
+    nn.MSELoss(reduction=how)(a, b)
+    c = a if flag else b
+    F.mse_loss(c, b)
+    if a.shape != b.shape:
+        b = b.unsqueeze(1)
+    F.mse_loss(a, b)
+""",
+    "behind a condition on sizes": """
+def f():
+    a, b = torch.randn(5, 1), torch.randn(5)
+    if a.dim() == b.dim():
+        return F.mse_loss(a, b)
+""",
+    "a model is called with tensors of several shapes": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(3, 1)
+
+    def forward(self, x):
+        return self.out(x).squeeze(-1)
+
+def f(net: nn.Module):
+    model = Net()
+    F.mse_loss(model(torch.randn(5, 3)), torch.randn(5))
+    F.mse_loss(model(torch.randn(5, 2, 3)), torch.randn(5, 2))
+    F.mse_loss(model(torch.randn(5, 3)), torch.randn(5, 1))  # <- 309
+    F.mse_loss(model(torch.randn(5, 3)), torch.randn(4))  # <- 308
+""",
+    "cross entropy": """
+def f(x, y):
+    scores = nn.Linear(8, 10)(x)
+    F.cross_entropy(scores, y.view(-1))
+    F.cross_entropy(scores, y.view(-1, 1))  # <- 308
+    F.cross_entropy(scores, y.view(-1, 10))
+    F.cross_entropy(torch.randn(4, 7, 10), torch.randint(0, 7, (4, 10)))
+    F.cross_entropy(torch.randn(4, 10, 7), torch.randint(0, 7, (4, 10)))  # <- 308
+    F.cross_entropy(torch.randn(4, 10), torch.randint(0, 10, (5,)))  # <- 308
+    F.cross_entropy(torch.randn(4, 5, 10), torch.randint(0, 10, (20,)))  # <- 308
+""",
+})
+def test_shapes_of_losses(code):
+    holds(code)
