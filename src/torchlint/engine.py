@@ -10,6 +10,7 @@ import msgspec
 
 from torchlint.catalogue import Rule
 from torchlint.findings import Edit, Finding, Related
+from torchlint.garbage import collect_if_much
 from torchlint.sieve import may_matter
 
 
@@ -76,6 +77,7 @@ class Engine:
             for report in judge(view, self.rules):
                 finding = self._finding(report, filename, facts.path)
                 found.setdefault((finding.code, finding.location), finding)
+            collect_if_much()
         world.forget()
         asked = world.asked - {facts.path}
         depends = {path: world.hashes.get(path) for path in sorted(asked)}

@@ -14,7 +14,8 @@ import msgspec
 
 from torchlint.edits import EditError, apply, span
 from torchlint.findings import Finding, Fix
-from torchlint.judge import Judge, no_gc
+from torchlint.garbage import no_gc
+from torchlint.judge import Judge
 from torchlint.runner import Runner
 from torchlint.source import Problem, Source, SourceError, describe, is_notebook, parse_source
 

@@ -14,7 +14,8 @@ from torchlint import __version__
 from torchlint.catalogue import PageError
 from torchlint.config import ConfigError, load
 from torchlint.findings import Location
-from torchlint.judge import Judge, no_gc
+from torchlint.garbage import no_gc
+from torchlint.judge import Judge
 from torchlint.rulebook import load_rules
 from torchlint.runner import Runner
 from torchlint.selection import SelectorError, active, rules_of

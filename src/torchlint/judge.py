@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -115,15 +113,3 @@ def make_engine(order: Order) -> Engine:
     from torchlint.engine import Engine
 
     return Engine(order.rules, order.torch_version, order.roots)
-
-
-@contextmanager
-def no_gc() -> Iterator[None]:
-    """Holds the garbage collector while syntax trees are made: it would look at millions of nodes and free none."""
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()

@@ -13,7 +13,8 @@ from multiprocessing.connection import Connection, wait
 
 import msgspec
 
-from torchlint.judge import Judge, Order, Verdict, no_gc
+from torchlint.garbage import collect_if_much, no_gc
+from torchlint.judge import Judge, Order, Verdict
 from torchlint.project import File
 from torchlint.source import Problem
 
@@ -21,8 +22,6 @@ from torchlint.source import Problem
 SMALL_RUN_BYTES = 100_000
 _CHUNK_BYTES = 64_000
 _CHUNK_FILES = 16
-# Collected now and then all the same: cycles of a long run must not fill the memory.
-_COLLECT_EVERY_BYTES = 4_000_000
 
 
 def default_jobs() -> int:
@@ -43,21 +42,18 @@ def judge_all(files: Iterable[File], order: Order, jobs: int) -> Iterator[tuple[
 
 
 def _judge_here(files: Iterable[File], order: Order) -> Iterator[tuple[File, Verdict]]:
-    judge, since = Judge(order), 0
+    judge = Judge(order)
     for file in files:
         with no_gc():
             verdict = judge.file(file.path)
+            collect_if_much()
         yield file, verdict
-        since += file.size
-        if since > _COLLECT_EVERY_BYTES:
-            gc.collect()
-            since = 0
 
 
 def _serve(pipe: Connection, order: Order) -> None:
     """The life of a worker: paths come in, verdicts go out."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent hears it too, and ends the workers
-    judge, encode, since = Judge(order), msgspec.msgpack.Encoder().encode, 0
+    judge, encode = Judge(order), msgspec.msgpack.Encoder().encode
     gc.disable()
     while True:
         try:
@@ -67,10 +63,7 @@ def _serve(pipe: Connection, order: Order) -> None:
         for path in paths:
             verdict = judge.file(path)
             pipe.send_bytes(encode(verdict))
-            since += os.path.getsize(path) if os.path.exists(path) else 0
-        if since > _COLLECT_EVERY_BYTES:
-            gc.collect()
-            since = 0
+            collect_if_much()
 
 
 class _Worker:

@@ -368,8 +368,8 @@ def test_worker_answers_until_nobody_asks(tmp_path, fake_engine):  # noqa: F811
 
 def test_memory_is_looked_after_in_long_runs(tmp_path, fake_engine, monkeypatch):  # noqa: F811
     collected = []
-    monkeypatch.setattr("torchlint.workers._COLLECT_EVERY_BYTES", 10)
-    monkeypatch.setattr("torchlint.workers.gc.collect", lambda: collected.append(1))
+    monkeypatch.setattr("torchlint.garbage.MANY", -1)
+    monkeypatch.setattr("torchlint.garbage.gc.collect", lambda: collected.append(1))
     write(tmp_path, {"a.py": "x = 1\n" * 3, "b.py": "x = 1\n" * 3})
     run(tmp_path)
     assert len(collected) == 2

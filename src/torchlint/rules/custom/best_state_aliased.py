@@ -100,17 +100,20 @@ def _used_later(view: View, event: Event, value: Value) -> bool:
         return False
 
     found, _ = after(event, reads)
-    return bool(found) or _loaded_by_another_method(view, event)
+    return bool(found) or _kept_for_later(view, event)
 
 
-def _loaded_by_another_method(view: View, event: Event) -> bool:
-    """Whether the state is kept on self, and another method of the class loads what is kept there."""
+def _kept_for_later(view: View, event: Event) -> bool:
+    """Whether the state is kept on self for later: another method of the class loads it, or it is there for who calls."""
     target, root = event.target, view.run.root
     if not isinstance(target, cst.Attribute) or event.site.parsed.text(target.value) != "self" or root is None or root.home is None:
         return False
-    methods = root.home.cf.methods.values()
-    wanted = {target.attr.value, "load_state_dict"}
-    return any(wanted <= unit.words and unit.name != root.name for unit in methods)
+    name = target.attr.value
+    others = [unit for unit in root.home.cf.methods.values() if unit.name != root.name and name in unit.words and unit.name != "__init__"]
+    if any("load_state_dict" in unit.words for unit in others):
+        return True
+    # Called the best and read nowhere in this class: a subclass or the caller takes it when training is over.
+    return "best" in name.lower() and not any("save" in word.lower() for unit in others for word in unit.words)
 
 
 def _named_later(view: View, event: Event, name: str) -> bool:
