@@ -261,6 +261,8 @@ class Run(Expressions, Calls):
     def truth(self, test: cst.BaseExpression) -> bool | None:
         """Evaluates a condition; what it is for certain. Numbers are never folded: they count loops."""
         value = self.eval(test)
+        if isinstance(value, Tensor):
+            self.emit("decided", value, test)
         if isinstance(value, Const) and isinstance(value.value, (bool, str, type(None))):
             return bool(value.value)
         if isinstance(value, Instance):
@@ -362,7 +364,7 @@ class Run(Expressions, Calls):
 
         def step():
             if not endless:
-                self.eval(node.test)
+                self.truth(node.test)
             self.suite(node.body)
 
         self.run_loop("while", node, None, step, endless, node.orelse)

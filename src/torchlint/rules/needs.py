@@ -117,6 +117,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     414: ((_any("expand expand_as"), _any("!inplace")),),
     416: ((_any("numpy np asarray"),),),
     427: ((_any("!nan"),),),
+    428: ((_any("einsum !pattern"),),),
     501: ((_any("!container !container?"), _any("!class")),),
     502: ((CREATES, _any("!setattr"), _any("!class")),),
     503: ((_any("!init"), _any("!class")),),
@@ -169,6 +170,10 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     806: ((_COLLECTIVES,),),
     807: ((_WRAPS, _any("module")),),
     808: ((_any("save"), _WRAPS | _any("DataParallel")),),
+    811: (
+        (frozenset({"!launch", "torch.distributed.launch", "!from torch.distributed.launch"}),),
+        (frozenset({"!from torch.distributed"}), _any("launch")),
+    ),
     814: ((_WRAPS, _any("backward")),),
     816: ((_any("load"), _WRAPS | _any("init_process_group")),),
     817: ((_any("init_process_group"),),),
@@ -181,8 +186,14 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     907: ((_any("load_state_dict"),),),
     908: ((_any("compile"), _any("save")),),
     922: ((_any("compile"), _any("!forward")), (_any("compile"), _any("step backward"))),
+    921: ((_any("compile"),),),
+    923: ((_any("time perf_counter monotonic default_timer"),),),
     931: ((_any("manual_seed"),),),
     932: ((_any("benchmark"), _any("deterministic")),),
+    933: ((_any("CUBLAS_WORKSPACE_CONFIG environ"), _any("backward")),),
+    934: ((_any("use_deterministic_algorithms"),), (_any("AvgPool3d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool2d histc grid_sample ctc_loss CTCLoss"
+                                                   " FractionalMaxPool2d FractionalMaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d ReflectionPad1d"
+                                                   " ReflectionPad2d ReflectionPad3d"),)),
     943: ((_any("!keyword"),),),
     944: ((_any("generate input_ids"), _any("tokenizer AutoTokenizer")),),
     904: ((_any("state_dict !best"), _any("step backward train fit")),),

@@ -1,0 +1,22 @@
+"""933: CUBLAS_WORKSPACE_CONFIG is set when cuBLAS has read it already."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import before
+from torchlint.rules.base import Report, View
+
+CODE = 933
+_NAME = "os.environ[CUBLAS_WORKSPACE_CONFIG]"
+
+
+def check(view: View) -> Iterator[Report]:
+    """`os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"` behind a training step."""
+    for event in view.of("setting"):
+        if event.name != _NAME or event.loops or not event.site.parsed.facts.words & {"cuda", "device"}:
+            continue
+        used, never = before(event, lambda other: other.kind == "backward" or other.kind == "setting" and other.name == _NAME)
+        used = [other for other in used if other.kind == "backward"]
+        if used and not never:
+            yield Report(CODE, event.site, {}, [(used[0].site, "the device has computed by now")])
