@@ -214,8 +214,9 @@ def main() -> None:
         "# torchlint beside other linters for PyTorch",
         f"Made by `python benchmarks/compare.py` on {date.today()}, whose docstring says how. {machine()}.",
         "## Labelled bugs: the development split",
-        f"{bug_count} bugs and {len(labels) - bug_count} traps in public repositories, each read by hand, most "
-        "of the bugs confirmed by an issue or a fix. torchlint was developed against these labels; the other tools were not.",
+        f"{bug_count} bugs and {len(labels) - bug_count} traps in public repositories, each read by hand, most of "
+        "the bugs confirmed by an issue or a fix. torchlint was developed against these labels; the other tools were "
+        "not.",
         table(
             ["tool", "version", "findings", "bugs found", "of its own matter", "traps", "fixed, still flagged", "CPU s",
              "files it could not judge"],
