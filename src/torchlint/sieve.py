@@ -251,6 +251,9 @@ def _mark_call(node: ast.Call, words: set[str]) -> None:
         words.add("!setattr")
     if _sized(node):
         words.add("!sized")
+    for argument in node.args[:2]:
+        if type(argument) is ast.Constant and type(argument.value) is str and "->" in argument.value:
+            words.add("!pattern")
     if node.keywords:
         given = [keyword.arg for keyword in node.keywords]
         if "requires_grad" in given:

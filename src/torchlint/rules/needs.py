@@ -118,6 +118,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     416: ((_any("numpy np asarray"),),),
     427: ((_any("!nan"),),),
     428: ((_any("einsum !pattern"),),),
+    428: ((_any("einsum !pattern"),),),
     501: ((_any("!container !container?"), _any("!class")),),
     502: ((CREATES, _any("!setattr"), _any("!class")),),
     503: ((_any("!init"), _any("!class")),),
