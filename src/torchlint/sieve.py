@@ -164,6 +164,8 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
                     words.add("!best")
             continue
         if kind is ast.Constant:
+            if type(node.value) is str and (node.value == "--local_rank" or "torch.distributed.launch" in node.value):
+                words.add("!launch")
             continue
         mark = _MARKS.get(kind)
         if mark is not None:

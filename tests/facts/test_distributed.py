@@ -107,3 +107,25 @@ def test_sharding_replaces_the_parameters(group):
     assert model.weight is not before
     model(torch.ones(1, 2)).sum().backward()
     assert before.grad is None and model.weight.grad is not None
+
+
+# 811
+
+
+def test_what_the_launchers_pass():
+    from torch.distributed import launch, run
+
+    def command(launcher):
+        return run.config_from_args(launcher.parse_args(["train.py"]))[2]
+
+    assert command(launch)[-1].startswith("--local-rank=")
+    assert command(run)[-1] == "train.py"
+
+
+def test_argparse_does_not_take_the_new_spelling_for_the_old_one():
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--local_rank", type=int, default=0)
+    known, unknown = parser.parse_known_args(["--local-rank=1"])
+    assert known.local_rank == 0 and unknown == ["--local-rank=1"]

@@ -175,6 +175,10 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
         (frozenset({"!launch", "torch.distributed.launch", "!from torch.distributed.launch"}),),
         (frozenset({"!from torch.distributed"}), _any("launch")),
     ),
+    811: (
+        (frozenset({"!launch", "torch.distributed.launch", "!from torch.distributed.launch"}),),
+        (frozenset({"!from torch.distributed"}), _any("launch")),
+    ),
     814: ((_WRAPS, _any("backward")),),
     816: ((_any("load"), _WRAPS | _any("init_process_group")),),
     817: ((_any("init_process_group"),),),
