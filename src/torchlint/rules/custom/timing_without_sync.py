@@ -12,6 +12,9 @@ from torchlint.rules.rows import Place, statement_at
 
 CODE = 923
 WATCHED = frozenset({"time.time", "time.perf_counter", "time.monotonic", "timeit.default_timer"})
+_CLOCKS = frozenset(name.rpartition(".")[2] for name in WATCHED)
+# Detectors look at their boxes, and wait for them inside.
+_DETECTS = re.compile(r"nms|rcnn|bbox|boxes|detection", re.IGNORECASE)
 # What may be called between the two looks at the clock, besides the model: nothing that could wait for the device.
 _QUICK = frozenset(
     "no_grad inference_mode autocast float half to cuda unsqueeze squeeze view reshape permute size softmax sigmoid detach"
@@ -21,8 +24,9 @@ _DEVICE = re.compile(r"\.cuda\(|[\"']cuda|\bdevice\b|\bgpu\b")
 
 
 def check(view: View) -> Iterator[Report]:
-    """`t = time.time(); out = model(x); print(time.time() - t)` with a model on a CUDA device."""
-    begins = [(event, place) for event in view.of("call") if event.name in WATCHED and (place := _assigned(event)) is not None]
+    """`t = time.time(); out = model(x); print(time.time() - t)`, with a model on a CUDA device."""
+    looks = [event for event in view.of("call") if event.name in WATCHED]
+    begins = [(event, place) for event in looks if (place := _assigned(event)) is not None]
     for event, place in begins:
         name = place.statement.targets[0].id
         for index in range(place.index + 1, len(place.block)):
@@ -32,7 +36,8 @@ def check(view: View) -> Iterator[Report]:
             if _ends(item, name):
                 found = _work(view, event, place.block[place.index + 1 : index + 1])
                 if found is not None:
-                    yield Report(CODE, event.site, {"call": view.call_text(found.site)}, [(found.site, "this is queued, and comes back")])
+                    related = [(found.site, "this is queued, and comes back")]
+                    yield Report(CODE, event.site, {"call": view.call_text(found.site)}, related)
                 break
 
 
@@ -51,21 +56,20 @@ def _ends(item: ast.stmt, name: str) -> bool:
     return clock and isinstance(item, (ast.Expr, ast.Assign, ast.AugAssign))
 
 
-_CLOCKS = frozenset(name.rpartition(".")[2] for name in WATCHED)
-
-
 def _work(view: View, begin: Event, items: list[ast.stmt]) -> Event | None:
     """The forward pass that lies between, where nothing there could wait for it."""
     first, last = items[0].lineno, items[-1].end_lineno
-    facts = begin.site.parsed.facts
-    if not _DEVICE.search("".join(facts.lines)) or any(isinstance(node, (ast.For, ast.While)) for one in items for node in ast.walk(one)):
+    text = "".join(begin.site.parsed.facts.lines)
+    loops = any(isinstance(node, (ast.For, ast.While)) for one in items for node in ast.walk(one))
+    if not _DEVICE.search(text) or _DETECTS.search(text) or loops:
         return None
     inside = [
         event for event in view.of("forward", "readout", "unknown", "backward")
         if event.calls == begin.calls and event.site.parsed is begin.site.parsed and first <= event.site.location().row <= last
     ]
     forwards = [event for event in inside if event.kind == "forward"]
-    if not forwards or any(event.kind == "unknown" or event.kind == "readout" and event.subject.flows for event in inside):
+    waits = any(event.kind == "unknown" or event.kind == "readout" and event.subject.flows for event in inside)
+    if not forwards or waits:
         return None
     known = {event.site.location().row for event in forwards}
     for one in items:
