@@ -42,6 +42,20 @@ GRAD_FLAG = re.compile(r"^requi[a-z]*_?grad[a-z]*_?$", re.IGNORECASE)  # require
 MODE = " mode"  # store keys that no program can write: (module, MODE) is True in training, False in evaluation
 
 
+_NANS = frozenset({"torch.nan", "numpy.nan", "numpy.NaN", "numpy.NAN", "math.nan"})
+
+
+def _is_nan(node: cst.BaseExpression, value: Value) -> bool:
+    """Whether an expression is not-a-number, written as such: torch.nan, float("nan")."""
+    if isinstance(value, Ref):
+        return value.name in _NANS
+    named = isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "float"
+    if not named or len(node.args) != 1:
+        return False
+    given = node.args[0].value
+    return isinstance(given, cst.SimpleString) and given.value.strip("\"'").lower() == "nan"
+
+
 class Expressions:
     """The part of a run that evaluates expressions. See `interpreter.Run` for the state it works on."""
 
@@ -417,9 +431,13 @@ class Expressions:
     def eval_comparison(self, node: cst.Comparison) -> Value:
         left = self.eval(node.left)
         result: Value = Opaque("", "op", tags=frozenset({"bool"}))
+        before = node.left
         for part in node.comparisons:
             right = self.eval(part.comparator)
             operator = type(part.operator)
+            if _is_nan(before, left) or _is_nan(part.comparator, right):
+                self.emit("compare.nan", None, node, operator=operator.__name__, left=before, right=part.comparator)
+            before = part.comparator
             if len(node.comparisons) == 1:
                 if operator in (cst.Is, cst.IsNot) and isinstance(right, Const) and right.value is None:
                     if isinstance(left, Const) and left is not UNSET:

@@ -273,6 +273,7 @@ class TorchCalls(Shaped, Methods):
         if name.startswith(("torch.cuda.", "torch.backends.", "torch.random.", "torch.multiprocessing", "torch.version")):
             return Opaque(last, "call", self.site(node), tags=frozenset({"foreign"}))
         if last in ("log", "log_") and isinstance(first, Tensor) and first.traits.get("act") == "softmax":
+            self.emit("log", first, node)
             return first.with_(self.site(node), act="log_softmax")
         if last in ("cat", "stack", "hstack", "vstack", "concat") and first is not None:
             items = [alt for item in self.known_items(first) for alt in real(item)]

@@ -62,6 +62,8 @@ PURE_TENSOR_ONLY = frozenset(
     """unsqueeze squeeze permute contiguous view reshape clamp clamp_min clamp_max detach masked_fill type_as view_as expand_as flatten
     scatter_add index_fill index_select sigmoid softmax log_softmax relu""".split()
 )
+# Methods whose result is a tensor, if it has a method `to` or `float` at all.
+ONLY_TENSORS_GIVE = frozenset("long int short byte char bool argmax argmin argsort eq ne gt lt ge le".split())
 # Methods that tensors share with modules, which they change in place.
 PURE_IF_TENSOR = frozenset({"to", "cuda", "cpu", "float", "double", "half", "bfloat16", "long", "int", "type", "requires_grad"})
 

@@ -419,12 +419,15 @@ class Methods:
         parts = union_of([frozenset({owner}), owner.parts, *(frozenset({v}) | v.parts for v in given if isinstance(v, Opaque))])
         if name == "backward":
             return self.backward(owner, args, kwargs, node)
+        if name in effects.INDEXED and (args or kwargs):
+            self.emit("index", owner, node, name=name, index=args[1] if len(args) > 1 else kwargs.get("index"))
         if name in effects.LEAVES_TORCH:
             self.emit("readout", owner, node, name=name)
             return Opaque(name, "call", None, NOTHING, NOTHING, owner, frozenset({"number"}))
         if name in effects.ACTIVATIONS:
             return self.activated(effects.ACTIVATIONS[name], owner, node, flows, parts)
         if name == "log" and owner.traits.get("act") == "softmax":
+            self.emit("log", owner, node)
             return owner.with_(site, act="log_softmax")
         if name == "requires_grad_":
             given = args[0] if args else kwargs.get("requires_grad", TRUE)
@@ -630,7 +633,8 @@ class Methods:
             self.tag(owner, "module")
             return self.view_of(name, owner, node)
         if name in MOVES:
-            if isinstance(owner, Opaque) and (owner.tags & {"batch", "batch?"} or owner.source in ("op", "item")):
+            of_tensor = isinstance(owner, Opaque) and owner.source == "call" and owner.name in effects.ONLY_TENSORS_GIVE
+            if isinstance(owner, Opaque) and (of_tensor or owner.tags & {"batch", "batch?"} or owner.source in ("op", "item")):
                 return Opaque(owner.name, "op", self.site(node), owner.flows, union_of((frozenset({owner}), owner.parts)), owner, owner.tags)
             if isinstance(owner, Opaque) and owner.source == "call":
                 self.move_contents(owner)
