@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.values import Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.mend import Mend, insert_after, insert_before
 
 CODE = 106
 
@@ -25,8 +26,28 @@ def check(view: View) -> Iterator[Report]:
         backward = _trained_on(view, event, value)
         if backward is None or any(view.owner_text(b, "") == name for b in view.of("backward")):
             continue
-        roles = {"name": name, "loss": view.owner_text(backward, "loss")}
-        yield Report(CODE, event.site, roles, [(backward.site, "the graph that is kept was made for this")])
+        roles = {"name": name, "loss": view.loss_text(backward)}
+        related = [(backward.site, "the graph that is kept was made for this")]
+        yield Report(CODE, event.site, roles, related, _mend(event))
+
+
+def _mend(event: Event) -> Mend | None:
+    """Detaches what is added: the same number, without its graph."""
+    node, text = event.site.node, event.site.parsed.text
+    if isinstance(node, cst.AugAssign):
+        added = node.value
+    elif isinstance(node, cst.Assign):
+        sum_, target = node.value, text(event.target)
+        added = sum_.right if text(sum_.left) == target else sum_.left
+    elif isinstance(node, cst.Call) and len(node.args) == 1 and not node.args[0].star:
+        added = node.args[0].value
+    else:
+        return None
+    if isinstance(added, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and not added.lpar:
+        return Mend("detach it", [insert_after(event.site, ".detach()", added)])
+    if added.lpar or isinstance(added, (cst.Tuple, cst.List, cst.Dict)):
+        return None
+    return Mend("detach it", [insert_before(event.site, "(", added), insert_after(event.site, ").detach()", added)])
 
 
 def _added(view: View, event: Event) -> tuple[Value, str] | None:

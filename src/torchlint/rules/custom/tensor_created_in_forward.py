@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Instance, Opaque, Ref, Tensor, Value, real
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Class, Func, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.mend import Mend, with_argument
 
 CODE = 402
 
@@ -17,10 +21,25 @@ def check(view: View) -> Iterator[Report]:
         root = view.run.root
         if root is None or root.name != "forward" or made.site.parsed.unit.name == "__init__":
             continue
-        if not _made_in_method(made):
+        if not _made_in_method(made) or _made_once(root, made):
             continue
-        yield Report(CODE, made.sites["made"], {"call": view.call_text(made.sites["made"])},
-                     [(event.site, "it meets the input here")] if event.site.node is not made.sites["made"].node else [])
+        site = made.sites["made"]
+        related = [(event.site, "it meets the input here")] if event.site.node is not site.node else []
+        yield Report(CODE, site, {"call": view.call_text(site)}, related, _mend(event, site))
+
+
+def _mend(event: Event, site: Site) -> Mend | None:
+    """Makes it where the argument of forward is that it meets. An argument keeps its name until then: it is met as it came."""
+    func = site.node.func if isinstance(site.node, cst.Call) else None
+    if event.site.parsed is not site.parsed or not isinstance(func, cst.Attribute) or func.attr.value not in _FACTORIES:
+        return None
+    alts = [alt for value in event.values for alt in real(value) if isinstance(alt, (Opaque, Tensor)) and alt.source == "param"]
+    name = next((alt.name for alt in alts if alt.name in site.parsed.unit.params and lives_with_model(alt)), None)
+    change = with_argument(site, f"device={name}.device") if name is not None else None
+    return Mend(f"make it on the device of `{name}`", [change]) if change is not None else None
+
+
+_FACTORIES = frozenset("zeros ones empty full rand randn randint randperm arange linspace logspace eye tensor tril_indices".split())
 
 
 def made_on_default(view: View) -> Iterator[tuple[Event, Tensor]]:
@@ -74,6 +93,14 @@ def has_parameters(module: Instance) -> bool:
     return isinstance(module.cls, Ref) and module.type.rsplit(".", 1)[-1].startswith(
         ("Linear", "Conv", "Embedding", "LSTM", "GRU", "RNN", "BatchNorm", "LayerNorm", "Bilinear")
     )
+
+
+def _made_once(root: Func, made: Tensor) -> bool:
+    """Whether a tensor comes out of a method that, of the class, `__init__` alone calls."""
+    name = made.sites["made"].parsed.unit.name
+    methods = root.home.cf.methods if isinstance(root.home, Class) else {}
+    callers = {key for key, unit in methods.items() if key != name and name in unit.words}
+    return callers == {"__init__"}
 
 
 def _made_in_method(made: Tensor) -> bool:
