@@ -57,7 +57,9 @@ def check(view: View) -> Iterator[Report]:
         ):
             continue
         if not _mentioned(event, cls):
-            yield Report(CODE, event.site, {"name": f"self.{event.name}", "model": cls.name})
+            dropout = "Dropout" in layer.type.rpartition(".")[2]
+            loss = "nothing is dropped" if dropout else "its parameters get no gradient"
+            yield Report(CODE, event.site, {"name": f"self.{event.name}", "model": cls.name, "loss": loss})
 
 
 def _all_seen(cls: Class) -> bool:

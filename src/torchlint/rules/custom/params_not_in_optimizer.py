@@ -56,7 +56,11 @@ def _seen_again(view: View, event: Event, change: Event) -> bool:
     """Whether the new parameters reach an optimizer after all."""
     if any(_later(change, other) for other in view.of("optimizer.add")):
         return True
-    again = [other for other in view.of("optimizer.create") if other is not event and _later(change, other)]
+    # One that is built in the same turn of a loop takes them too, although the next turn's change comes after it.
+    again = [
+        other for other in view.of("optimizer.create")
+        if other is not event and after(change, lambda later, other=other: later is other)[0]
+    ]
     return any(_beside(view, event.subject, other.subject) for other in again)
 
 
@@ -66,7 +70,7 @@ def _beside(view: View, one: Value, other: Value) -> bool:
     others = [step for step in view.steps() if any(alt is other for alt in real(step.subject))]
     if not mine or not others:
         return True
-    return any(after(step, lambda event: event in others)[0] for step in mine)
+    return any(step in others or after(step, lambda event: event in others)[0] for step in mine)
 
 
 def _trains(view: View, optimizer: Value, change: Event) -> bool:

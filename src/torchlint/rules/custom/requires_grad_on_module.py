@@ -20,7 +20,7 @@ def check(view: View) -> Iterator[Report]:
     """`layer.requires_grad = False`."""
     others = {event.site for event in view.of("flag.set") if not _certain(event)}
     for event in view.of("flag.set"):
-        if event.name == "requires_grad" and event.site not in others and not _read(event):
+        if event.name == "requires_grad" and event.site not in others and not _read(event) and not _asked(event):
             wanted = event.site.parsed.text(event.site.node).rpartition("=")[2].strip()
             name = owner_text(event)
             if name != "self":
@@ -75,6 +75,13 @@ def owner_text(event: Event) -> str:
     inner = getattr(target, "value", target)
     text = event.site.parsed.text(inner)
     return text if len(text) <= 40 else "the module"
+
+
+def _asked(event: Event) -> bool:
+    """Whether a condition around it says that this is a parameter."""
+    name = re.escape(owner_text(event))
+    wanted = re.compile(rf"isinstance\(\s*{name}\s*,.*(?:Parameter|Tensor)|hasattr\(\s*{name}\s*,\s*.requires_grad")
+    return any(holds and wanted.search(site.text()) for site, holds in event.guards)
 
 
 def _read(event: Event) -> bool:

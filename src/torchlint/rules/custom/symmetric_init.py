@@ -52,9 +52,18 @@ def _every_layer(event: Event, name: str):
         text = site.text()
         if not text.startswith(f"isinstance({name},") or _OTHER.search(text):
             return None
-        if holds and _MATRIX.search(text):
+        if holds and _built(event, _MATRIX.findall(text)):
             found = site
     return found
+
+
+def _built(event: Event, kinds: list[str]) -> bool:
+    """Whether the file builds such a layer: the condition is often copied with others into models that have none."""
+    lines = event.site.parsed.facts.lines
+    if event.site.parsed.unit.words.isdisjoint({"modules", "named_modules", "children"}):
+        return bool(kinds)  # for the models of other files, too
+    made = re.compile(rf"\b(?:{'|'.join(kinds)})\(")
+    return bool(kinds) and any(made.search(line.split("#", 1)[0]) for line in lines)
 
 
 def _again(view: View, event: Event, name: str) -> bool:
