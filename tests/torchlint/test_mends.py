@@ -367,3 +367,79 @@ def test_zeros_are_not_asked_for(tmp_path, given, left):
     text = "import torch\n\n\ndef step(model):\n    opt = torch.optim.SGD(model.parameters(), lr=0.1)\n    opt.zero_grad({})\n    return opt\n"
     assert mended(tmp_path, 133, text.format(given)) == text.format(left)
     assert mended(tmp_path, 133, text.format(given), unsafe=False) is None
+
+
+def test_zeros_that_are_read_stay(tmp_path):
+    text = "import torch\n\nopt = torch.optim.SGD(net.parameters(), lr=0.1)\nopt.zero_grad(set_to_none=False)\nw.grad += 1\n"
+    assert mended(tmp_path, 133, text) is None
+
+
+def test_a_running_loss_is_detached(tmp_path):
+    check(tmp_path, 106, """
+        import torch
+
+
+        def train(model, loader, optimizer):
+            total, history = 0.0, []
+            for x, y in loader:
+                optimizer.zero_grad()
+                loss = torch.nn.functional.mse_loss(model(x), y)
+                loss.backward()
+                optimizer.step()
+                total += loss * len(x)  # of the batch
+                history.append(loss)
+            return total, history
+    """, """
+        import torch
+
+
+        def train(model, loader, optimizer):
+            total, history = 0.0, []
+            for x, y in loader:
+                optimizer.zero_grad()
+                loss = torch.nn.functional.mse_loss(model(x), y)
+                loss.backward()
+                optimizer.step()
+                total += (loss * len(x)).detach()  # of the batch
+                history.append(loss.detach())
+            return total, history
+    """)
+
+
+def test_made_on_the_device_of_an_argument(tmp_path):
+    check(tmp_path, 402, """
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rnn = nn.LSTM(4, 8)
+
+            def forward(self, x):
+                h0 = torch.zeros(
+                    1,
+                    x.size(1),
+                    8,
+                )
+                return self.rnn(x, (h0, h0)), x + torch.arange(4)
+    """, """
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.rnn = nn.LSTM(4, 8)
+
+            def forward(self, x):
+                h0 = torch.zeros(
+                    1,
+                    x.size(1),
+                    8,
+                    device=x.device,
+                )
+                return self.rnn(x, (h0, h0)), x + torch.arange(4, device=x.device)
+    """)
