@@ -129,3 +129,28 @@ def test_heads_that_do_not_divide(code):
     assert [event.kind for event in events if event.kind == "heads"]
     with pytest.raises(AssertionError, match="divisible"):
         eval(code, {"nn": nn})
+
+
+# 525
+
+
+def test_dropouts_that_count_dimensions():
+    torch.manual_seed(0)
+    x = torch.ones(64, 50)
+    rows = nn.functional.dropout1d(x, 0.5).ne(0)
+    assert set(rows.sum(1).tolist()) == {0, 50}  # whole examples
+    with pytest.warns(UserWarning, match="deprecated and will result in an error"):
+        values = nn.functional.dropout2d(x, 0.5).ne(0)
+    assert 0 < values.sum(1).min() and values.sum(1).max() < 50
+    with pytest.warns(UserWarning, match="deprecated and will result in an error"):
+        assert set(nn.functional.dropout3d(x, 0.5).ne(0).sum(1).tolist()) == {0, 50}
+    with pytest.warns(UserWarning, match=r"interpreted as shape \(N, C, L\)"):
+        assert set(nn.functional.dropout2d(torch.ones(4, 30, 5), 0.5).ne(0).sum(2).unique().tolist()) == {0, 5}
+
+
+def test_instance_norm_takes_rows_for_channels():
+    rows = torch.randn(4, 6) * 3 + 1
+    with pytest.warns(UserWarning, match="does not match num_features"):
+        assert nn.InstanceNorm1d(6)(rows).mean(1).abs().max() < 1e-6
+    with pytest.raises(ValueError, match="num_features"):
+        nn.InstanceNorm1d(6, affine=True)(rows)

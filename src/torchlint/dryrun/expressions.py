@@ -457,6 +457,7 @@ class Expressions:
                 if operator in (cst.Equal, cst.NotEqual, cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual):
                     self.emit_mix(node, (left, right))
                     result = Tensor("", "op", self.site(node), NOTHING, NOTHING, None, {"graph": False})
+                    result = self.arithmetic_shape(operator.__name__, left, right, result, node)
             left = right
         return result
 

@@ -117,7 +117,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     414: ((_any("expand expand_as"), _any("!inplace")),),
     416: ((_any("numpy np asarray"),),),
     427: ((_any("!nan"),),),
-    428: ((_any("einsum !pattern"),),),
+    417: ((_any("Linear"), _any("mean sum abs item")), (_any("backward"), _any("mean sum"))),
     428: ((_any("einsum !pattern"),),),
     501: ((_any("!container !container?"), _any("!class")),),
     502: ((CREATES, _any("!setattr"), _any("!class")),),
@@ -138,6 +138,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     511: ((_any("MultiheadAttention Transformer TransformerEncoderLayer TransformerDecoderLayer"),),),
     522: ((_any("!flag"),),),
     523: ((_any("!flag"),),),
+    525: ((_any("Dropout1d Dropout2d Dropout3d dropout1d dropout2d dropout3d InstanceNorm1d"),),),
     601: ((_any("DataLoader"),),),
     602: ((_any("DataLoader"),),),
     603: ((_any("DataLoader"), _any("step")),),
@@ -171,10 +172,6 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     806: ((_COLLECTIVES,),),
     807: ((_WRAPS, _any("module")),),
     808: ((_any("save"), _WRAPS | _any("DataParallel")),),
-    811: (
-        (frozenset({"!launch", "torch.distributed.launch", "!from torch.distributed.launch"}),),
-        (frozenset({"!from torch.distributed"}), _any("launch")),
-    ),
     811: (
         (frozenset({"!launch", "torch.distributed.launch", "!from torch.distributed.launch"}),),
         (frozenset({"!from torch.distributed"}), _any("launch")),

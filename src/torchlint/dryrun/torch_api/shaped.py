@@ -31,6 +31,8 @@ _RESHAPES_IN_PLACE = frozenset(
     {"unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_", "resize_", "resize_as_", "set_", "as_strided_"}
 )
 _ELEMENTWISE = frozenset({"Add", "Subtract", "Multiply", "Divide"})
+_COUNTS = frozenset({"Dropout1d", "Dropout2d", "Dropout3d", "InstanceNorm1d"})
+_COMPARES = frozenset({"Equal", "NotEqual", "LessThan", "GreaterThan", "LessThanEqual", "GreaterThanEqual"})
 
 
 class Shaped:
@@ -89,8 +91,16 @@ class Shaped:
             return result
         shape, clash = self.through(module, self.shape_of(given))
         self.clash(clash, given, node, module)
+        self.emit_rank(module.type.removeprefix("torch.nn."), given, node, module)
         keeps = shape == self.shape_of(given)
         return self.with_shape(result, shape, given.sites.get("shape") if keeps and isinstance(given, Tensor) else module.site)
+
+    def emit_rank(self, layer: str, given: Value | None, node, module: Instance | None = None) -> None:
+        """A layer that counts dimensions gets an input of a known number of them."""
+        shape = self.shape_of(given)
+        if layer in _COUNTS and shape.rank is not None and not self.unsure:
+            source = given.sites.get("shape")
+            self.emit("rank", module, node, layer=layer, shape=shape, source=source, chained=self.chained)
 
     def through(self, module: Instance, shape: Shape) -> tuple[Shape, Clash | None]:
         """What a layer of torch makes of a shape, and why it cannot."""
@@ -197,10 +207,12 @@ class Shaped:
 
     def function_shape(self, name: str, last: str, args, kwargs, result: Value, node) -> Value:
         """The result of a function of torch."""
+        first = args[0] if args else kwargs.get("input", kwargs.get("tensors"))
+        if last in ("dropout1d", "dropout2d", "dropout3d"):
+            self.emit_rank(last.capitalize(), first, node)
         if not isinstance(result, Tensor) or "shape" in result.traits:
             return result
         site = self.site(node)
-        first = args[0] if args else kwargs.get("input", kwargs.get("tensors"))
         if last in ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like"):
             return self.with_shape(result, self.shape_of(first), site)
         if last in ("tensor", "arange", "linspace", "randperm"):
@@ -362,13 +374,21 @@ class Shaped:
         owner = text(node.func.value)
         return text(node.args[0].value).replace(" ", "") in (f"{owner}.size(0)", f"{owner}.shape[0]", f"len({owner})")
 
+    def emit_outer(self, left: Value, right: Value, node) -> None:
+        """A column, (..., 1), may meet a row."""
+        one, two = self.noted_shape(left), self.noted_shape(right)
+        if {one.rank, two.rank} & {1} and (one.at(-1) == 1) != (two.at(-1) == 1) and not self.unsure:
+            self.emit("outer", None, node, sides=(left, right), shapes=(one, two))
+
     def arithmetic_shape(self, operator: str, left: Value, right: Value, result: Value, node) -> Value:
         """The result of left + right and its like."""
         if not isinstance(result, Tensor):
             return result
+        if operator in ("Subtract", "Equal"):
+            self.emit_outer(left, right, node)
         if operator == "MatrixMultiply":
             return self.product_shape(left, right, result, node, "@")
-        if operator in _ELEMENTWISE:
+        if operator in _ELEMENTWISE or operator in _COMPARES:
             sides = [side for side in (left, right) if isinstance(side, Tensor)]
             if len(sides) == 2:
                 shape, clash = shapes.broadcast(self.shape_of(left), self.shape_of(right))

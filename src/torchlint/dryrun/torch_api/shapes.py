@@ -153,10 +153,10 @@ def flattened(shape: Shape, start: int | None, end: int | None) -> Shape:
         return Shape((*shape.dims[:first], product(shape.dims[first : last + 1]), *shape.dims[last + 1 :]), False)
     if start == 0 and end == -1:
         return Shape((None,), False)
-    if start == 1 and end == -1 and len(shape.dims) >= 3:
+    if start == 1 and end == -1:  # two dimensions, whatever there was
         with_batch, without = product(shape.dims), product(shape.dims[1:])
-        if with_batch is not None and without is not None:
-            return Shape((frozenset((with_batch, without)),))
+        known = len(shape.dims) >= 3 and with_batch is not None and without is not None
+        return Shape((None, frozenset((with_batch, without)) if known else None), False)
     if start < 0 and end == -1 and len(shape.dims) >= -start:
         return Shape((*shape.dims[:start], product(shape.dims[start:])), True)
     return ANY

@@ -14,7 +14,9 @@ CODE = 508
 # Conditions on what is given: which branch is taken may depend on its size.
 _ASKS = re.compile(r"\b(?:isinstance|n?dim|size|shape|len|rank|type|numel|hasattr)\b|[=!<>]=|[<>]")
 _MAIN = re.compile(r"__name__")
-_SIGNS = {"Add": "+", "Subtract": "-", "Multiply": "*", "Divide": "/"}
+_SIGNS = frozenset(
+    {"Add", "Subtract", "Multiply", "Divide", "Equal", "NotEqual", "LessThan", "GreaterThan", "LessThanEqual", "GreaterThanEqual"}
+)
 
 
 def check(view: View) -> Iterator[Report]:
