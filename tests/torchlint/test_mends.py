@@ -443,3 +443,26 @@ def test_made_on_the_device_of_an_argument(tmp_path):
                 )
                 return self.rnn(x, (h0, h0)), x + torch.arange(4, device=x.device)
     """)
+
+
+@pytest.mark.parametrize(("top", "name"), [
+    ("import torch", "copy"), ("import copy\nimport torch", "copy"), ("import copy as cp\nimport torch", "cp"),
+])
+def test_the_best_state_is_copied(tmp_path, top, name):
+    text = """{top}
+
+
+def train(model, optimizer, loader, score):
+    best, state = 0.0, None
+    for epoch in range(9):
+        for x in loader:
+            optimizer.zero_grad()
+            model(x).mean().backward()
+            optimizer.step()
+        if score(model) > best:
+            state = {call}
+    model.load_state_dict(state)
+"""
+    after = mended(tmp_path, 904, text.format(top=top, call="model.state_dict()"))
+    with_import = top if "copy" in top else "import copy\n" + top
+    assert after == text.format(top=with_import, call=f"{name}.deepcopy(model.state_dict())")

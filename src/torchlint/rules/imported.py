@@ -11,7 +11,7 @@ from functools import lru_cache
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.findings import Location
 from torchlint.rules.mend import Change
-from torchlint.rules.rows import text_of, tree_of
+from torchlint.rules.rows import insert, text_of, tree_of
 from torchlint.source import is_notebook
 
 
@@ -79,6 +79,17 @@ def use_at(site: Site, qualified: str) -> Use | None:
             if (where.column, where.end_column) == (at.column, at.end_column):
                 return Use(node.func, node, qualified)
     return None
+
+
+def module_named(parsed: Parsed, name: str) -> tuple[str, list[Change]]:
+    """What a file calls a module of Python's own; where it does not import it, with the change that does."""
+    local = next((local for local, found in parsed.facts.imports.items() if found == name), None)
+    if local is not None:
+        return local, []
+    for item in [] if _bindings(text_of(parsed), name) else tree_of(text_of(parsed)).body:
+        if isinstance(item, (ast.Import, ast.ImportFrom)) and getattr(item, "module", "") != "__future__":
+            return name, [insert(parsed, item.lineno, f"import {name}\n")]
+    return "", []
 
 
 def is_program(parsed: Parsed) -> bool:

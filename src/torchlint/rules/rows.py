@@ -118,6 +118,13 @@ def outdented(parsed: Parsed, first: int, last: int, by: str) -> list[Change] | 
     return changes
 
 
+def enclosed(parsed: Parsed, first: int, last: int, header: str) -> list[Change] | None:
+    """Puts whole rows into a block of their own, such as `with torch.no_grad():`."""
+    by = deeper(parsed, first)
+    changes = indented(parsed, first + 1, last, by)
+    return [insert(parsed, first, f"{indent_of(parsed, first)}{header}\n{by}"), *changes] if changes is not None else None
+
+
 def insert(parsed: Parsed, row: int, text: str) -> Change:
     """Puts text at the start of a row."""
     return Change(parsed, Location(parsed.facts.path, row, 1, row, 1), text)

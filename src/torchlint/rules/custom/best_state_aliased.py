@@ -8,8 +8,11 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.flow import Event, after
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.imported import module_named
+from torchlint.rules.mend import Mend, binds, insert_after, insert_before
 
 CODE = 904
 
@@ -37,7 +40,22 @@ def check(view: View) -> Iterator[Report]:
             else:
                 value_text = event.site.parsed.text(event.site.node.value)
                 model_name = value_text
-            yield Report(CODE, event.site, {"name": name, "model": model_name, "value": value_text})
+            roles = {"name": name, "model": model_name, "value": value_text}
+            yield Report(CODE, event.site, roles, mend=_mend(event.site))
+
+
+def _mend(site: Site) -> Mend | None:
+    """Copies the state where it is taken."""
+    call = getattr(site.node, "value", None)
+    if not isinstance(site.node, cst.Assign) or not isinstance(call, cst.Call) or call.lpar:
+        return None
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "state_dict":
+        return None
+    name, changes = module_named(site.parsed, "copy")
+    if not name or binds(site.parsed, site.node, name):
+        return None
+    changes = [*changes, insert_before(site, f"{name}.deepcopy(", call), insert_after(site, ")", call)]
+    return Mend("copy the state", changes)
 
 
 def _aliased(view: View, event: Event, value: Value) -> Value | None:
