@@ -9,6 +9,7 @@ from torchlint.dryrun.flow import Event
 from torchlint.dryrun.values import Class, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.custom.tensor_created_in_forward import has_parameters
+from torchlint.rules.placing import moved_elsewhere, places_itself
 
 CODE = 401
 
@@ -26,8 +27,8 @@ def _meetings(view: View) -> Iterator[Report]:
             continue
         if not _has_weights(view, event.subject):
             continue
-        for value in event.args:
-            if _on_cpu(value):
+        for index, value in enumerate(event.args):
+            if _on_cpu(value) and not places_itself(event.subject, index):
                 yield _report(view, event, value, event.get("device_site"), "the model is moved here")
                 break
     for event in view.of("loss"):
@@ -42,7 +43,7 @@ def _meetings(view: View) -> Iterator[Report]:
         tensors = [value for value in event.values if isinstance(value, Tensor)]
         gpu = [t for t in tensors if on_gpu(t.traits.get("device"))]
         cpu = [t for t in tensors if t.traits.get("device") in ("default", "cpu") and not t.traits.get("dim0") and not t.traits.get("maybe0")]
-        if gpu and cpu and len(tensors) == len(event.values):
+        if gpu and cpu and len(tensors) == len(event.values) and not moved_elsewhere(cpu[0]):
             site = gpu[0].sites.get("device")
             yield _report(view, event, cpu[0], site, "the other operand is put on its device here")
 
