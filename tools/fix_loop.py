@@ -2,10 +2,10 @@
 
     python tools/fix_loop.py FOLDER [--select ALL] [--jobs N] [--diff FILE]
 
-Of each changed file it is asked whether it still compiles (unless it did not before), and whether it has a finding that it
-did not have, by any rule: a finding counts as known where the same rule had one on the line that stands there now. Then
-everything is mended a second time, which has to change nothing. Prints a table by rule, and what went wrong; the exit status
-is 1 if anything did. FOLDER itself is only read.
+Of each changed file it is asked whether it still compiles (unless it did not before), and whether it has a finding that
+it did not have, by any rule: a finding counts as known where the same rule had one on the line that stands there now.
+Then everything is mended a second time, which has to change nothing. Prints a table by rule, and what went wrong; the
+exit status is 1 if anything did. FOLDER itself is only read.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def mend(folder: Path, options: Sequence[str]) -> tuple[Counter, list[str]]:
 
 def changed(before: Path, after: Path) -> list[str]:
     """The files that are not what they were, by their names in the folder."""
-    names = (str(path.relative_to(after)) for path in sorted(after.rglob("*")) if path.is_file() and not path.is_symlink())
+    files = (path for path in sorted(after.rglob("*")) if path.is_file() and not path.is_symlink())
+    names = (str(path.relative_to(after)) for path in files)
     return [name for name in names if _content(before / name) != (after / name).read_bytes()]
 
 
@@ -83,7 +84,7 @@ def rows(path: Path) -> list[str]:
 
 
 def findings(folder: Path, names: Sequence[str], options: Sequence[str]) -> dict[str, Counter]:
-    """What every rule says of some files: how often each (row, code) is met. Rows of a notebook count through its cells."""
+    """What every rule says of some files: how often each (row, code) is met. A notebook's rows count through all cells."""
     found: dict[str, Counter] = {name: Counter() for name in names}
     for at in range(0, len(names), _AT_ONCE):
         some = names[at : at + _AT_ONCE]
@@ -100,12 +101,13 @@ def _row(path: Path, cell: int | None, row: int) -> int:
 
 
 def gained(old: Sequence[str], new: Sequence[str], before: Counter, after: Counter) -> Iterator[tuple[int, str]]:
-    """The (row, code) of findings of the new text that the old one has not where the same line stands. Lines that take the
-    place of others are matched in their order."""
+    """The (row, code) of findings of the new text that the old one has not where the same line stands. Of lines that
+    take the place of others, any may be meant."""
     place: dict[int, range] = {}
     for kind, i, k, j, n in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
         for row in range(j, n):
-            place[row + 1] = range(i + row - j + 1, i + row - j + 2) if kind == "equal" else range(i + 1, max(k, i + 1) + 1)
+            same = i + row - j + 1
+            place[row + 1] = range(same, same + 1) if kind == "equal" else range(i + 1, max(k, i + 1) + 1)
     left = Counter(before)
     for (row, code), count in sorted(after.items()):
         for _ in range(count):
@@ -125,17 +127,17 @@ def try_folder(folder: Path, options: Sequence[str], diff: Path | None) -> tuple
     with tempfile.TemporaryDirectory(prefix="fix-loop-") as place:
         before, after, cache = Path(place, "before"), Path(place, "after"), Path(place, "cache")
         for copy in (before, after):
-            shutil.copytree(folder, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"), ignore_dangling_symlinks=True)
+            shutil.copytree(folder, copy, symlinks=True, ignore=shutil.ignore_patterns(".git"))
         common = ["--cache-dir", str(cache), *options]
         tally, wrong = mend(after, common)
         names = changed(before, after)
         if diff is not None:
             with diff.open("a", encoding="utf-8") as file:
                 for name in names:
-                    file.writelines(difflib.unified_diff(
-                        [line + "\n" for line in rows(before / name)], [line + "\n" for line in rows(after / name)], name, name
-                    ))
-        wrong += [f"{name}: does not compile any more" for name in names if compiles(before / name) and not compiles(after / name)]
+                    old, new = ([line + "\n" for line in rows(copy / name)] for copy in (before, after))
+                    file.writelines(difflib.unified_diff(old, new, name, name))
+        broken = [name for name in names if compiles(before / name) and not compiles(after / name)]
+        wrong += [f"{name}: does not compile any more" for name in broken]
         judged = [option for option in common if not option.startswith("--select")]
         was, now = findings(before, names, judged), findings(after, names, judged)
         for name in names:
@@ -143,7 +145,8 @@ def try_folder(folder: Path, options: Sequence[str], diff: Path | None) -> tuple
                       gained(rows(before / name), rows(after / name), was[name], now[name])]
         once = {name: (after / name).read_bytes() for name in names}
         mend(after, common)
-        wrong += [f"{name}: changes again" for name in changed(before, after) if once.get(name) != (after / name).read_bytes()]
+        again = [name for name in changed(before, after) if once.get(name) != (after / name).read_bytes()]
+        wrong += [f"{name}: changes again" for name in again]
         return tally, wrong, len(names)
 
 

@@ -45,7 +45,8 @@ def mend_files(
         what = ", ".join(f"{code} {count}" for code, count in sorted(fixed.items()))
         count, many = sum(fixed.values()), len(files)
         print(f"torchlint: mended {count} finding{'s' * (count > 1)} in {many} file{'s' * (many > 1)} ({what})", file=sys.stderr)
-    outcome.problems.extend(msgspec.structs.replace(one, filename=os.path.relpath(one.filename)) for one in dict.fromkeys(trouble))
+    for one in dict.fromkeys(trouble):
+        outcome.problems.append(msgspec.structs.replace(one, filename=os.path.relpath(one.filename)))
     return runner, outcome
 
 

@@ -2,8 +2,10 @@
 
 import json
 import os
+import re
 import stat
 from collections import Counter
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +14,12 @@ from torchlint.catalogue import DEFAULT_GROUPS, catalogue
 from torchlint.cli import main
 from torchlint.config import Config
 from torchlint.edits import EditError, apply
+from torchlint.engine import Engine
 from torchlint.findings import Edit, Location
 from torchlint.fix import Fixer, write
 from torchlint.runner import Runner
 
+ROOT = Path(__file__).parents[2]
 BAD = [(page, block) for page, block in BLOCKS if block.bad]
 MISTAKES = """import torch
 
@@ -178,7 +182,7 @@ def forward(x, device):
 
 
 def test_what_cannot_be_written_is_said(tmp_path, monkeypatch, capfd):
-    """A file that is read-only, and a link that leads out of the project: one line each, exit status 2, nothing changed."""
+    """A file that is read-only, a link that leads out of the project: one line each, exit status 2, nothing changed."""
     project, outside = tmp_path / "project", tmp_path / "outside.py"
     project.mkdir()
     monkeypatch.chdir(project)
@@ -189,7 +193,8 @@ def test_what_cannot_be_written_is_said(tmp_path, monkeypatch, capfd):
     (project / "inner.py").symlink_to(project / "open.py")
     assert main(["--fix", "--no-cache", "--isolated", "-q", "link.py", "locked.py", "inner.py"]) == 2
     error = capfd.readouterr().err
-    assert "link.py: cannot be mended: it is a link to" in error and "locked.py: cannot be mended: it is read-only" in error
+    assert "link.py: cannot be mended: it is a link to" in error
+    assert "locked.py: cannot be mended: it is read-only" in error
     assert error.count("cannot be mended") == 2
     assert outside.read_text() == (project / "locked.py").read_text() == MISTAKES
     assert (project / "open.py").read_text() == MENDED and (project / "inner.py").is_symlink()
@@ -216,3 +221,20 @@ def test_only_files_that_were_asked_for(tmp_path, monkeypatch):
     assert (tmp_path / "helper.py").read_text() == "def prepare(model):\n    model.eval\n"
     assert main(["--fix", "--no-cache", "--isolated", "-q", "main.py", "helper.py"]) == 0
     assert (tmp_path / "helper.py").read_text() == "def prepare(model):\n    model.eval()\n"
+
+
+def test_the_list_of_fixes_is_true():
+    """docs/fixes.md has a row for each rule whose examples are mended, with its link, and says what is safe."""
+    text = (ROOT / "docs/fixes.md").read_text()
+    rows = re.findall(r"^\| \[TL(\d+)\]\(\.\./(rules/\S+?)\) \| (safe|unsafe|both) \|", text, re.M)
+    told = {int(code): kind for code, _, kind in rows}
+    assert len(told) == len(rows) == text.count("| [TL")
+    assert all((ROOT / path).is_file() and f"/{code}-" in path for code, path, _ in rows)
+    found: dict[int, set[str]] = {}
+    for page, block in BAD:
+        for finding in Engine([page]).check("example.py", block.code).findings:
+            if finding.fix is not None:
+                found.setdefault(page.code, set()).add(finding.fix.applicability)
+    assert found.keys() == told.keys()
+    wrong = {code: kinds for code, kinds in found.items() if told[code] != "both" and kinds != {told[code]}}
+    assert not wrong

@@ -28,7 +28,9 @@ class Use:
 Rewrite = Callable[[Parsed, Use], "list[Change] | None"]
 
 
-def imported_again(parsed: Parsed, local: str, rewrite: Rewrite, moved: Callable[[str], str | None]) -> list[Change] | None:
+def imported_again(
+    parsed: Parsed, local: str, rewrite: Rewrite, moved: Callable[[str], str | None]
+) -> list[Change] | None:
     """Imports a name, and all that its statement imports, from elsewhere, and rewrites every use in the file.
 
     Args:
@@ -47,7 +49,8 @@ def imported_again(parsed: Parsed, local: str, rewrite: Rewrite, moved: Callable
     whole = isinstance(found, ast.Import)
     if whole and (len(found.names) > 1 or found.names[0].asname is None):
         return None
-    olds = {alias.asname or alias.name: alias.name if whole else f"{found.module}.{alias.name}" for alias in found.names}
+    owner = "" if whole else f"{found.module}."
+    olds = {alias.asname or alias.name: owner + alias.name for alias in found.names}
     news = {name: moved(old) for name, old in olds.items()}
     changed = [name for name, old in olds.items() if news[name] != old]
     if None in news.values() or any(_import_of(text_of(parsed), name) is not found for name in changed):
@@ -201,7 +204,8 @@ def _statement(parsed: Parsed, found: ast.Import | ast.ImportFrom, news: dict[st
         last = news[alias.asname or alias.name].rpartition(".")[2]
         if last != alias.name:
             at = span(parsed, alias)
-            changes.append(Change(parsed, Location(at.filename, at.row, at.column, at.row, at.column + len(alias.name)), last))
+            word = Location(at.filename, at.row, at.column, at.row, at.column + len(alias.name))
+            changes.append(Change(parsed, word, last))
     return changes
 
 

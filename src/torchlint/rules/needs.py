@@ -117,6 +117,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     414: ((_any("expand expand_as"), _any("!inplace")),),
     416: ((_any("numpy np asarray"),),),
     427: ((_any("!nan"),),),
+    408: ((_any("!arranged"),),),
     417: ((_any("Linear"), _any("mean sum abs item")), (_any("backward"), _any("mean sum"))),
     428: ((_any("einsum !pattern"),),),
     501: ((_any("!container !container?"), _any("!class")),),
@@ -198,7 +199,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
                                                    " ReflectionPad2d ReflectionPad3d"),)),
     943: ((_any("!keyword"),),),
     944: ((_any("generate input_ids"), _any("tokenizer AutoTokenizer")),),
-    904: ((_any("state_dict !best"), _any("step backward train fit")),),
+    904: ((_any("state_dict !best"), _any("step backward train fit")), (_any("load_state_dict save"),)),
     906: ((_any("load_state_dict"),),),
 }
 

@@ -56,8 +56,13 @@ def statement_at(site: Site) -> Place | None:
         node = block[index]
         near = [*block[max(index - 1, 0) : index], *block[index + 1 : index + 2]]
         header = getattr(parents[-1], "lineno", 0)
-        shared = header == node.lineno or any(one.lineno <= node.end_lineno and node.lineno <= one.end_lineno for one in near)
+        shared = header == node.lineno or any(overlap(one, node) for one in near)
         found = Place(node, block, index, parents, not shared)
+
+
+def overlap(one: ast.stmt, other: ast.stmt) -> bool:
+    """Whether two statements have a row in common."""
+    return one.lineno <= other.end_lineno and other.lineno <= one.end_lineno
 
 
 def _inside(node: ast.AST, row: int) -> tuple[list[ast.stmt], int] | None:
@@ -71,7 +76,8 @@ def _inside(node: ast.AST, row: int) -> tuple[list[ast.stmt], int] | None:
 def blocks_of(node: ast.AST) -> list[list[ast.stmt]]:
     """The blocks of statements directly in a node."""
     inner = [node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())]
-    return [getattr(item, name) for item in inner for name in ("body", "orelse", "finalbody") if isinstance(getattr(item, name, None), list)]
+    found = [getattr(item, name, None) for item in inner for name in ("body", "orelse", "finalbody")]
+    return [block for block in found if isinstance(block, list)]
 
 
 def first_row(statement: ast.stmt) -> int:
@@ -86,7 +92,7 @@ def indent_of(parsed: Parsed, row: int) -> str:
 
 
 def deeper(parsed: Parsed, row: int) -> str:
-    """The white space by which the block of a row is deeper than the one around it; four columns where nothing is around."""
+    """The white space by which the block of a row is deeper than the one around it; four columns where none is."""
     here = indent_of(parsed, row)
     for at in range(row - 1, 0, -1):
         outer = indent_of(parsed, at)
@@ -96,8 +102,8 @@ def deeper(parsed: Parsed, row: int) -> str:
 
 
 def indented(parsed: Parsed, first: int, last: int, by: str) -> list[Change] | None:
-    """Puts `by` before each row from `first` to `last`; empty rows, and rows that begin inside a string, stay. None where
-    strings cannot be told."""
+    """Puts `by` before each row from `first` to `last`; empty rows, and rows that begin inside a string, stay. None
+    where strings cannot be told."""
     inside = _in_strings(text_of(parsed))
     if inside is None:
         return None
@@ -122,7 +128,9 @@ def enclosed(parsed: Parsed, first: int, last: int, header: str) -> list[Change]
     """Puts whole rows into a block of their own, such as `with torch.no_grad():`."""
     by = deeper(parsed, first)
     changes = indented(parsed, first + 1, last, by)
-    return [insert(parsed, first, f"{indent_of(parsed, first)}{header}\n{by}"), *changes] if changes is not None else None
+    if changes is None:
+        return None
+    return [insert(parsed, first, f"{indent_of(parsed, first)}{header}\n{by}"), *changes]
 
 
 def insert(parsed: Parsed, row: int, text: str) -> Change:

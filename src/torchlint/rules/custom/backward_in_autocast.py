@@ -14,9 +14,9 @@ from torchlint.rules.rows import deeper, outdented, statement_at
 CODE = 701
 # What may stand behind the backward and computes nothing that autocast would change.
 _BEHIND = frozenset(
-    "backward step zero_grad scale unscale_ update get_scale clip_grad_norm_ clip_grad_value_ parameters no_sync set_to_none"
-    " item tolist detach cpu float int str len round format append extend get_last_lr print write log info debug add_scalar"
-    " set_postfix set_postfix_str set_description time perf_counter synchronize empty_cache size".split()
+    "backward step zero_grad scale unscale_ update get_scale clip_grad_norm_ clip_grad_value_ parameters no_sync"
+    " item tolist detach cpu float int str len round format append extend get_last_lr print write log info debug"
+    " add_scalar set_postfix set_postfix_str set_description time perf_counter synchronize empty_cache size".split()
 )
 
 
@@ -39,7 +39,9 @@ def _mend(site: Site, begins: Site | None) -> Mend | None:
     if place is None or not place.alone or not place.index or begins is None or begins.parsed is not site.parsed:
         return None
     around, behind = place.parents[-1], [place.statement, *place.rest]
-    if not isinstance(around, ast.With) or len(around.items) != 1 or around.items[0].context_expr.lineno != begins.location().row:
+    if not isinstance(around, ast.With) or len(around.items) != 1:
+        return None
+    if around.items[0].context_expr.lineno != begins.location().row:
         return None
     calls = [node.func for item in behind for node in ast.walk(item) if isinstance(node, ast.Call)]
     names = {getattr(func, "attr", getattr(func, "id", "")) for func in calls}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import before
+from torchlint.dryrun.flow import Event, before
 from torchlint.rules.base import Report, View
 
 CODE = 933
@@ -16,7 +16,11 @@ def check(view: View) -> Iterator[Report]:
     for event in view.of("setting"):
         if event.name != _NAME or event.loops or not event.site.parsed.facts.words & {"cuda", "device"}:
             continue
-        used, never = before(event, lambda other: other.kind == "backward" or other.kind == "setting" and other.name == _NAME)
-        used = [other for other in used if other.kind == "backward"]
+        found, never = before(event, _matters)
+        used = [other for other in found if other.kind == "backward"]
         if used and not never:
             yield Report(CODE, event.site, {}, [(used[0].site, "the device has computed by now")])
+
+
+def _matters(event: Event) -> bool:
+    return event.kind == "backward" or event.kind == "setting" and event.name == _NAME

@@ -82,8 +82,8 @@ def _rewrite(parsed: Parsed, use: Use) -> list[Change] | None:
         change = last_argument(parsed, call, 'mode="bilinear", align_corners=True') if call is not None else None
         return [change] if change is not None else None
     if use.qualified in _OF_ONE:
-        alone = call is not None and len(call.args) == 1 and not call.keywords and not isinstance(call.args[0], ast.Starred)
-        return [] if alone else None
+        alone = call is not None and len(call.args) == 1 and not call.keywords
+        return [] if alone and not isinstance(call.args[0], ast.Starred) else None
     return []
 
 

@@ -46,8 +46,8 @@ def _leaves(event: Event) -> bool:
 
 
 def _compiled(view: View, event: Event):
-    """Where the code around an event is compiled: a call of torch.compile, or the call of a decorated function. What stands
-    under a condition of the user's own may be for looking at."""
+    """The call of torch.compile that compiles the code around an event. What stands under a condition of the user's own
+    may be there to look at."""
     for call in view.of("call"):
         if call.name != "torch.compile" or not call.args or _whole(call):
             continue

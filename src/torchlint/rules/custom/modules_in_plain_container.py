@@ -46,17 +46,18 @@ def _mend(view: View, event: Event, container: Value) -> Mend | None:
     place, text = statement_at(site), text_of(site.parsed)
     before = "\n".join(text.split("\n")[: place.statement.lineno - 1]) if place is not None else ""
     own = before[before.rfind("def ") :]
-    if "__init__(" not in own.partition("\n")[2] or re.search(rf"\.{event.name}\.(?:index|remove|sort|copy|count|reverse|clear)\(", text):
+    only_lists = re.search(rf"\.{event.name}\.(?:index|remove|sort|copy|count|reverse|clear)\(", text)
+    if "__init__(" not in own.partition("\n")[2] or only_lists:
         return None
     names = {qualified: local for local, qualified in site.parsed.facts.imports.items()}
-    made = names.get("torch.nn.ModuleList") or next(
-        (f"{names[owner]}{rest}" for owner, rest in (("torch.nn", ".ModuleList"), ("torch", ".nn.ModuleList")) if owner in names), None
-    )
+    ways = (("torch.nn.ModuleList", ""), ("torch.nn", ".ModuleList"), ("torch", ".nn.ModuleList"))
+    made = next((names[owner] + rest for owner, rest in ways if owner in names), None)
     if made is None:
         return None
     if isinstance(node.value, cst.List) and not node.value.elements:
         return Mend("make it a `ModuleList`", [replace(site, f"{made}()", node.value)], safe=False)
-    return Mend("make it a `ModuleList`", [insert_before(site, f"{made}(", node.value), insert_after(site, ")", node.value)], safe=False)
+    changes = [insert_before(site, f"{made}(", node.value), insert_after(site, ")", node.value)]
+    return Mend("make it a `ModuleList`", changes, safe=False)
 
 
 def _layers(view: View, container: Value, depth: int = 0) -> Iterator[Value]:

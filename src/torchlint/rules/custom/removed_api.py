@@ -45,7 +45,8 @@ def check(view: View) -> Iterator[Report]:
         if view.torch_version is not None and view.torch_version < release(gone.by):
             continue
         then = f"; use `{gone.instead}`" if gone.instead else ""
-        yield Report(CODE, site, {"name": found, "after": gone.after, "by": gone.by, "then": then}, mend=_mend(site, name))
+        roles = {"name": found, "after": gone.after, "by": gone.by, "then": then}
+        yield Report(CODE, site, roles, mend=_mend(site, name))
 
 
 def _mend(site: Site, name: str) -> Mend | None:

@@ -10,7 +10,7 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Instance, Ref, Tensor, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mend import Mend
-from torchlint.rules.rows import docstring_end, first_row, indent_of, insert, removed, statement_at
+from torchlint.rules.rows import docstring_end, first_row, indent_of, insert, overlap, removed, statement_at
 
 CODE = 503
 
@@ -37,7 +37,8 @@ def check(view: View) -> Iterator[Report]:
         definition, parsed = view.run.definition(root)
         if definition is not None:
             related = [(early.site, "the first layer is assigned here")] if early is not None else []
-            yield Report(CODE, Site(parsed, definition.name), {"name": root.home.name}, related, _mend(Site(parsed, definition.name)))
+            site = Site(parsed, definition.name)
+            yield Report(CODE, site, {"name": root.home.name}, related, _mend(site))
 
 
 def _mend(site: Site) -> Mend | None:
@@ -45,7 +46,8 @@ def _mend(site: Site) -> Mend | None:
     place = statement_at(site)
     around = [*place.parents, place.statement] if place is not None else []
     at = next((index for index in reversed(range(len(around))) if isinstance(around[index], ast.FunctionDef)), 0)
-    if not at or not isinstance(around[at - 1], ast.ClassDef) or [ast.unparse(base) for base in around[at - 1].bases] not in _MODULE:
+    cls = around[at - 1] if at else None
+    if not isinstance(cls, ast.ClassDef) or [ast.unparse(base) for base in cls.bases] not in _MODULE:
         return None
     function, parsed = around[at], site.parsed
     body = function.body[docstring_end(function) :]
@@ -58,10 +60,11 @@ def _mend(site: Site) -> Mend | None:
         if "super" in {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}:
             return None
         return Mend("call `super().__init__()` first", [insert(parsed, row, f"{indent}super().__init__()\n")])
-    if late is body[0] or any(item is not late and item.lineno <= late.end_lineno and late.lineno <= item.end_lineno for item in body):
+    if late is body[0] or any(item is not late and overlap(item, late) for item in body):
         return None
     text = "".join(parsed.facts.lines[late.lineno - 1 : late.end_lineno])
-    return Mend("call `super().__init__()` first", [insert(parsed, row, text), removed(parsed, late.lineno, late.end_lineno)])
+    changes = [insert(parsed, row, text), removed(parsed, late.lineno, late.end_lineno)]
+    return Mend("call `super().__init__()` first", changes)
 
 
 _MODULE = (["nn.Module"], ["torch.nn.Module"], ["Module"])

@@ -29,17 +29,19 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _mend(event: Event, site: Site) -> Mend | None:
-    """Makes it where the argument of forward is that it meets. An argument keeps its name until then: it is met as it came."""
+    """Makes it where the argument of forward is that it meets. That one has its name still: it is met as it came."""
     func = site.node.func if isinstance(site.node, cst.Call) else None
     if event.site.parsed is not site.parsed or not isinstance(func, cst.Attribute) or func.attr.value not in _FACTORIES:
         return None
-    alts = [alt for value in event.values for alt in real(value) if isinstance(alt, (Opaque, Tensor)) and alt.source == "param"]
-    name = next((alt.name for alt in alts if alt.name in site.parsed.unit.params and lives_with_model(alt)), None)
+    given = [alt for value in event.values for alt in real(value) if getattr(alt, "source", "") == "param"]
+    name = next((alt.name for alt in given if alt.name in site.parsed.unit.params and lives_with_model(alt)), None)
     change = with_argument(site, f"device={name}.device") if name is not None else None
     return Mend(f"make it on the device of `{name}`", [change]) if change is not None else None
 
 
-_FACTORIES = frozenset("zeros ones empty full rand randn randint randperm arange linspace logspace eye tensor tril_indices".split())
+_FACTORIES = frozenset(
+    "zeros ones empty full rand randn randint randperm arange linspace logspace eye tensor".split()
+)
 
 
 def made_on_default(view: View) -> Iterator[tuple[Event, Tensor]]:

@@ -41,7 +41,7 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _mend(event: Event) -> Mend | None:
-    """Registers it as a buffer where it is made. What is made the same at each start is left out of checkpoints, so that those
+    """Registers it as a buffer where it is made. What is made the same at each start is left out of checkpoints: those
     written before still load."""
     node, place = event.site.node, statement_at(event.site)
     if not isinstance(node, cst.Assign) or len(node.targets) != 1 or place is None:
@@ -51,7 +51,8 @@ def _mend(event: Event) -> Mend | None:
     if not isinstance(function, ast.FunctionDef) or not isinstance(cls, ast.ClassDef) or not _alone(cls, event.name):
         return None
     before = [ast.unparse(item) for item in place.block[: place.index]]
-    if not any("__init__" in text for text in before) or code_of(event.site, node.targets[0].target) != f"self.{event.name}":
+    target = code_of(event.site, node.targets[0].target)
+    if not any("__init__" in text for text in before) or target != f"self.{event.name}":
         return None
     value = code_of(event.site, node.value)
     kept = "" if re.search(r"rand|normal|empty|load|bernoulli", value) else ", persistent=False"
@@ -60,14 +61,15 @@ def _mend(event: Event) -> Mend | None:
 
 
 def _alone(cls: ast.ClassDef, name: str) -> bool:
-    """Whether a class assigns an attribute in one place, and has nothing else of that name."""
-    found = 0
-    for node in ast.walk(cls):
-        if isinstance(node, ast.Attribute) and node.attr == name and isinstance(node.ctx, (ast.Store, ast.Del)):
-            found += 1
-        elif getattr(node, "name", None) == name or isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store):
-            found += any(node in item.targets for item in cls.body if isinstance(item, ast.Assign)) or not isinstance(node, ast.Name)
-    return found == 1
+    """Whether a class assigns an attribute in one place, and has nothing of its own by that name."""
+    nodes = [node for node in ast.walk(cls) if isinstance(node, ast.Attribute) and node.attr == name]
+    own = {getattr(item, "name", None) for item in cls.body}
+    own |= {node.id for item in cls.body for node in _targets(item) if isinstance(node, ast.Name)}
+    return name not in own and sum(not isinstance(node.ctx, ast.Load) for node in nodes) == 1
+
+
+def _targets(item: ast.stmt) -> list[ast.expr]:
+    return item.targets if isinstance(item, ast.Assign) else [item.target] if isinstance(item, ast.AnnAssign) else []
 
 
 def _moved_by_hand(cls: Class, name: str) -> bool:

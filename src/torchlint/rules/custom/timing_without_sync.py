@@ -17,8 +17,8 @@ _CLOCKS = frozenset(name.rpartition(".")[2] for name in WATCHED)
 _DETECTS = re.compile(r"nms|rcnn|bbox|boxes|detection", re.IGNORECASE)
 # What may be called between the two looks at the clock, besides the model: nothing that could wait for the device.
 _QUICK = frozenset(
-    "no_grad inference_mode autocast float half to cuda unsqueeze squeeze view reshape permute size softmax sigmoid detach"
-    " time perf_counter monotonic default_timer backward zero_grad".split()
+    "no_grad inference_mode autocast float half to cuda unsqueeze squeeze view reshape permute size softmax sigmoid"
+    " detach time perf_counter monotonic default_timer backward zero_grad".split()
 )
 _DEVICE = re.compile(r"\.cuda\(|[\"']cuda|\bdevice\b|\bgpu\b")
 
@@ -65,7 +65,8 @@ def _work(view: View, begin: Event, items: list[ast.stmt]) -> Event | None:
         return None
     inside = [
         event for event in view.of("forward", "readout", "unknown", "backward")
-        if event.calls == begin.calls and event.site.parsed is begin.site.parsed and first <= event.site.location().row <= last
+        if event.calls == begin.calls and event.site.parsed is begin.site.parsed
+        and first <= event.site.location().row <= last
     ]
     forwards = [event for event in inside if event.kind == "forward"]
     waits = any(event.kind == "unknown" or event.kind == "readout" and event.subject.flows for event in inside)
