@@ -238,3 +238,30 @@ def test_the_list_of_fixes_is_true():
     assert found.keys() == told.keys()
     wrong = {code: kinds for code, kinds in found.items() if told[code] != "both" and kinds != {told[code]}}
     assert not wrong
+
+
+def test_fixes_of_several_rows_in_a_notebook(tmp_path):
+    """An import in one cell and its uses in another; rows that are indented, put in and taken away."""
+    cells = [
+        "import torch\nfrom torch.cuda.amp import autocast",
+        "def predict(model, x):\n    torch.no_grad()  # é\n    # all\n    return model(x)",
+        "class Net(torch.nn.Module):\n    def __init__(self):\n        self.fc = torch.nn.Linear(2, 2)\n"
+        "        super().__init__()\n\n    def forward(self, x):\n        with autocast():\n            return self.fc(x)\n",
+    ]
+    wanted = [
+        "import torch\nfrom torch.amp import autocast",
+        "def predict(model, x):\n    with torch.no_grad():  # é\n        # all\n        return model(x)",
+        "class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.fc = torch.nn.Linear(2, 2)\n\n    def forward(self, x):\n        with autocast(\"cuda\"):\n"
+        "            return self.fc(x)\n",
+    ]
+    for lines in (True, False):
+        def book(texts):
+            sources = [text.splitlines(keepends=True) if lines else text for text in texts]
+            return json.dumps({"cells": [{"cell_type": "code", "outputs": [], "source": one} for one in sources]})
+
+        path = str(tmp_path / "n.ipynb")
+        after = fixer(tmp_path).mend(path, book(cells).encode()).after
+        given = ["".join(cell["source"]) for cell in json.loads(after)["cells"]]
+        assert given == wanted
+        assert fixer(tmp_path).mend(path, after) is None
