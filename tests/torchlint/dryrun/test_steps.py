@@ -3,7 +3,7 @@ not say."""
 
 from torchlint.dryrun.values import Instance
 
-from .support import events, holds, runs, table
+from .support import IMPORTS, engine, events, holds, runs, table
 
 SOUND = {
     "gan-without-detach": """
@@ -223,3 +223,19 @@ def test_objects_know_the_loops_they_were_made_in():
     models = [event.subject for event in events(run, "forward")]
     made = {model.name: len(run.made_in[id(model)]) for model in models if isinstance(model, Instance)}
     assert made == {"before": 0, "within": 1}
+
+
+def test_a_step_beside_the_backward_of_another_model():
+    code = IMPORTS + """
+model, net = nn.Linear(4, 2), nn.Linear(4, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in torch.randn(5, 2, 8, 4):
+    optimizer.zero_grad()
+    loss = F.mse_loss(model(x), y[:, :2])
+    loss.backward()
+    optimizer.step()
+"""
+    (finding,) = [item for item in engine().check("snippet.py", code).findings if item.number == 103]
+    ((row, message),) = [(place.location.row, place.message) for place in finding.related]
+    assert row == code[: code.index("loss.backward")].count("\n") + 1
+    assert message == "this computes no gradient for what the optimizer steps"

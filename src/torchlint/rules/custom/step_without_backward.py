@@ -34,7 +34,12 @@ def _step_alone(view: View, optimizer) -> Iterator[Report]:
         if any(event.kind == "loss" for event in losses) or losses and view.held_by(optimizer)[0]:
             roles = {"call": view.call_text(step.site), "optimizer": view.owner_text(step, "optimizer")}
             roles["model"] = view.model_text(optimizer)
-            yield Report(CODE, step.site, roles, [(losses[-1].site, "computed here, but never sent backward")])
+            others = [event for event in view.of("backward") if common_loop(event, step) is step.loops[-1]]
+            if others:  # the loss of another model, as the optimizer sees it
+                related = (others[-1].site, "this computes no gradient for what the optimizer steps")
+            else:
+                related = (losses[-1].site, "computed here, but never sent backward")
+            yield Report(CODE, step.site, roles, [related])
 
 
 def _backward_alone(view: View, created) -> Iterator[Report]:
