@@ -1,4 +1,4 @@
-"""Where else a tensor may have been put: by the model that it is given to, or by a method that moves what its object has."""
+"""Where else a tensor may have been put: by the model that it is given to, or by a method that moves its object."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from torchlint.dryrun.world import units_of
 
 
 def places_itself(module: Value, index: int) -> bool:
-    """Whether a model of the project puts its argument number `index` on a device in its own forward, or has a use for it
-    that wants the CPU: lengths of packed sequences."""
+    """Whether a model of the project puts its argument number `index` on a device in its own forward, or has a use for
+    it that wants the CPU: lengths of packed sequences."""
     if not isinstance(module, Instance) or not isinstance(module.cls, Class):
         return False
     found = module.cls.method("forward")
