@@ -21,7 +21,7 @@ DEFAULT_EXCLUDES = (
     "__pycache__", "__pypackages__", "_build", "buck-out", "build", "dist", "node_modules", "site-packages", "venv",
 )
 CACHE_FOLDER = ".torchlint_cache"
-_ROOT_MARKERS = (".git", ".hg", "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt")
+_ROOT_MARKERS = (".git", ".hg", "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "environment.yml")
 _LISTS = ("ignore", "extend-select", "extend-exclude", "extend-rules")
 KEYS = ("select", *_LISTS, "exclude", "per-file-ignores", "torch-version", "severity", "cache-dir")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import re
 from collections.abc import Iterator
@@ -11,12 +12,15 @@ from typing import Any
 from torchlint.catalogue import tomllib
 
 _REQUIREMENT = re.compile(r"""^\s*["']?torch\s*(?:\[[^\]]*\])?\s*\(?\s*(?P<bounds>[=<>~!^][^;#"']*)""")
-_LOWER = re.compile(r"(?:===?|>=|~=|>|\^)\s*(\d+)(?:\.(\d+))?")
+# conda's: a list item, perhaps with a channel before the name; one equals sign is enough there.
+_CONDA = re.compile(r"""^\s*-\s*["']?(?:[\w./-]+::)?(?:py)?torch\s*(?P<bounds>[=<>~!][^#"']*)""")
+_LOWER = re.compile(r"(?:===?|>=|~=?|>|\^)\s*(\d+)(?:\.(\d+))?")
 
 
 def lowest_torch(root: Path) -> tuple[int, int] | None:
-    """The lowest torch release, as (major, minor), that the requirements in `root` admit: pyproject.toml, setup.cfg and
-    requirements*.txt. None where they set no lower bound. Files that cannot be read say nothing.
+    """The lowest torch release, as (major, minor), that the requirements in `root` admit: pyproject.toml, setup.cfg,
+    setup.py, requirements*.txt and environment*.yml. None where they set no lower bound. Files that cannot be read say
+    nothing.
     """
     bounds = [bound for line in _lines(root) if (bound := _lower_bound(line))]
     return min(bounds, default=None)
@@ -34,36 +38,61 @@ def _lower_bound(line: str) -> tuple[int, int] | None:
 def _lines(root: Path) -> Iterator[str]:
     """Everything that may be a requirement, one a line."""
     yield from _of_pyproject(_read(root / "pyproject.toml"))
+    yield from _of_setup(_read(root / "setup.py"))
     parser = configparser.ConfigParser(interpolation=None)
     try:
         parser.read_string(_read(root / "setup.cfg"))
         yield from parser.get("options", "install_requires", fallback="").splitlines()
     except configparser.Error:
         pass
-    try:
-        files = sorted([*root.glob("requirements*.txt"), *root.glob("requirements/*.txt")])
-    except OSError:
-        files = []
-    for path in files:
+    for path in _found(root, "requirements*.txt", "requirements/*.txt"):
         yield from _read(path).splitlines()
+    for path in _found(root, "environment*.yml", "environment*.yaml"):
+        yield from _of_conda(_read(path))
+
+
+def _found(root: Path, *patterns: str) -> list[Path]:
+    try:
+        return sorted(path for pattern in patterns for path in root.glob(pattern))
+    except OSError:
+        return []
+
+
+def _of_conda(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        match = _CONDA.match(line)
+        if match:
+            yield "torch " + re.sub(r"^=(?!=)", "==", match["bounds"])
+
+
+def _of_setup(text: str) -> Iterator[str]:
+    """The texts in the lists of a setup.py, which is not run."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+            yield from (item.value for item in node.elts if isinstance(item, ast.Constant) and isinstance(item.value, str))
 
 
 def _of_pyproject(text: str) -> Iterator[str]:
     try:
         data: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError:
+    except (tomllib.TOMLDecodeError, RecursionError):
         return
     listed = _table(data, "project").get("dependencies")
     if isinstance(listed, list):
         yield from (item for item in listed if isinstance(item, str))
-    for extra in _table(data, "project", "optional-dependencies").values():
+    for extra in (*_table(data, "project", "optional-dependencies").values(), *_table(data, "dependency-groups").values()):
         if isinstance(extra, list):
             yield from (item for item in extra if isinstance(item, str))
-    version = _table(data, "tool", "poetry", "dependencies").get("torch")
-    if isinstance(version, dict):
-        version = version.get("version")
-    if isinstance(version, str):
-        yield f"torch {version}" if version[:1] in "=<>~!^" else f"torch =={version}"
+    groups = _table(data, "tool", "poetry", "group")
+    for table in (_table(data, "tool", "poetry"), *(_table(groups, name) for name in groups)):
+        version = _table(table, "dependencies").get("torch")
+        version = version.get("version") if isinstance(version, dict) else version
+        if isinstance(version, str):
+            yield f"torch {version}" if version[:1] in "=<>~!^" else f"torch =={version}"
 
 
 def _table(data: dict[str, Any], *keys: str) -> dict[str, Any]:
