@@ -54,12 +54,11 @@ def check(view: View) -> Iterator[Report]:
             or not isinstance(layer.cls, Ref)
             or layer.kind != "module"
             or not _trains(view, layer)
+            or "Dropout" in layer.type
         ):
             continue
         if not _mentioned(event, cls):
-            dropout = "Dropout" in layer.type.rpartition(".")[2]
-            loss = "nothing is dropped" if dropout else "its parameters get no gradient"
-            yield Report(CODE, event.site, {"name": f"self.{event.name}", "model": cls.name, "loss": loss})
+            yield Report(CODE, event.site, {"name": f"self.{event.name}", "model": cls.name})
 
 
 def _all_seen(cls: Class) -> bool:
