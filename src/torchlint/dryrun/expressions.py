@@ -571,7 +571,7 @@ class Expressions:
             value = owner.arg({"dataset": 0, "sampler": 3, "batch_sampler": 4}[name], name)
             if value is not None:
                 return value
-        if name in MODULE_METHODS or owner.kind not in ("module", "instance", "wrapper", "loss"):
+        if name in MODULE_METHODS or owner.kind not in ("module", "instance", "wrapper", "loss", "accelerator"):
             return Method(owner, name)
         tags = frozenset({"module?"}) if owner.kind == "module" and not isinstance(owner.cls, Class) else NOTHING
         value = Opaque(name, "attr", None, NOTHING, NOTHING, owner, tags)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
 from torchlint.dryrun.interpreter import Run, TooMuch
 from torchlint.dryrun.store import Store
+from torchlint.dryrun.torch_api.frameworks import IMPLIED, inherited_hooks
 from torchlint.dryrun.values import Func, Instance
 from torchlint.dryrun.world import World, units_of
 
@@ -63,6 +64,8 @@ class Relevance:
                     todo.extend(self.named[name])
                 elif name in self.facts.imports:
                     found |= self.imported(name)
+        for name in IMPLIED.keys() & found:
+            found |= IMPLIED[name]
         return found
 
     def imported(self, name: str) -> frozenset[str]:
@@ -95,6 +98,7 @@ class Relevance:
             words = start | marks if name == "__init__" else self.words(unit) | marks
             if name == "forward":
                 words |= start | {"!forward"}
+            words |= IMPLIED.get(name, frozenset())
             if self.met(words):
                 found.append(unit)
         return found
@@ -166,16 +170,16 @@ def _class_runs(body: Run, facts: FileFacts, cf: ClassFacts, called: set[str], w
         runs.append(first)
     is_module = instance.kind == "module"
     names = sorted((unit.name for unit in wanted), key=lambda name: (name != "forward", name in called))
-    for name in names:
-        unit = cf.methods[name]
+    for name in [*names, *inherited_hooks(cls)]:
+        home, unit = cls.method(name)
         if name == "__init__" or id(unit) in first.entered and not (is_module and name == "forward"):
             continue
         run = _follow(first, Store(first.store), grow=True)
         run.graph.start = first.graph.start
         run.graph.events = list(start_events)
         run.graph.tails = list(start_tails or [first.graph.start])
-        func = Func(name, facts, unit, cls)
-        if _finish(run, lambda run=run, func=func: run.run_root_function(func, instance), func, facts):
+        func = Func(name, home.facts, unit, home)
+        if _finish(run, lambda run=run, func=func: run.run_method(func, instance), func, facts):
             runs.append(run)
     body.entered |= first.entered
     yield from runs

@@ -67,6 +67,13 @@ class View:
             return event.subject.cls.name.rsplit(".", 1)[-1]  # `self(x)`: the class says more
         return text
 
+    def loss_text(self, backward: Event) -> str:
+        """What the user calls the loss of a backward: `loss` of `loss.backward()` and of `accelerator.backward(loss)`."""
+        if backward.get("framework") is None:
+            return self.owner_text(backward, "loss")
+        given = getattr(backward.site.node, "args", ())
+        return _short(backward.site.parsed.text(given[0].value), "loss") if given else "loss"
+
     def model_text(self, optimizer: Value) -> str:
         """What the user calls the model that an optimizer was made for: `net` of `SGD(net.parameters())`."""
         import libcst as cst

@@ -355,8 +355,7 @@ def _report(view, code, order, links, key, first: Event, at: Event, last: Event 
         if event.kind == "optimizer.step":
             roles["optimizer"] = view.owner_text(event, "optimizer") if event.get("scaler") is None else roles.get("optimizer", "optimizer")
         elif event.kind == "backward":
-            owner = view.owner_text(event, "loss")
-            roles["loss"] = owner if event.get("framework") is None else "loss"
+            roles["loss"] = view.loss_text(event)
         elif event.kind == "scheduler.step":
             roles["scheduler"] = view.owner_text(event, "scheduler")
         elif event.kind.startswith("scaler."):

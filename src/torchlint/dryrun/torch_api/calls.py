@@ -10,6 +10,8 @@ import libcst as cst
 from torchlint.dryrun.facts import Unit
 from torchlint.dryrun.store import Items
 from torchlint.dryrun.torch_api import effects
+from torchlint.dryrun.torch_api.arrays import ndarray
+from torchlint.dryrun.torch_api.frameworks import Frameworks
 from torchlint.dryrun.torch_api.methods import Methods, reduced
 from torchlint.dryrun.torch_api.names import kind_of
 from torchlint.dryrun.torch_api.shaped import Shaped
@@ -39,7 +41,7 @@ from torchlint.dryrun.values import (
 FUNCTIONAL = "torch.nn.functional."
 
 
-class TorchCalls(Shaped, Methods):
+class TorchCalls(Shaped, Frameworks, Methods):
     """The part of a run that knows torch's functions and classes."""
 
     def tensor_method(self, owner: Tensor, name: str, args, kwargs, node) -> Value:
@@ -68,7 +70,7 @@ class TorchCalls(Shaped, Methods):
         if name.startswith(("numpy.", "random.", "math.", "os.", "time.", "logging.", "json.", "sys.")):
             for value in args:
                 self.emit("readout", value, node, name=name)
-            return Opaque(last, "call", None, NOTHING, NOTHING, None, frozenset({"foreign"}))
+            return Opaque(last, "call", None, NOTHING, NOTHING, None, frozenset({"foreign"}) | ndarray(name, kwargs))
         if last in effects.PASSES_ITEMS and args:
             return Iter("same", args[0], self.site(node))
         if name.startswith("copy."):
@@ -594,7 +596,8 @@ class TorchCalls(Shaped, Methods):
             grad, grad_site = self.grad_state()
             values = [*args, *kwargs.values()]
             event = self.emit("forward", callee, node, mode=self.mode_of(callee), mode_site=self.mode_site(callee), grad=grad,
-                              grad_site=grad_site, args=args, direct=direct, inside=self.inside_module(callee))
+                              grad_site=grad_site, args=args, direct=direct, inside=self.inside_module(callee),
+                              frozen=self.store.get(callee, " frozen"))
             flows = union_of([*(value.flows for value in values), frozenset({event})])
             parts = union_of(frozenset({value}) | value.parts for value in values if not isinstance(value, Const))
             if re.search(r"zero|grad|reset|clear|step|train|optim|backward|closure", callee.name or ""):
@@ -783,6 +786,7 @@ _SPECIAL = {
     "torch.compile": _compile,
     "torch.jit.script": _compile,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
+    "deepspeed.initialize": lambda run, name, args, kwargs, node: run.deepspeed_initialize(args, kwargs, node),
     "torch.jit.trace": _export,
     "torch.onnx.export": _export,
     "torch.export.export": _export,

@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.apis import keywords
 from torchlint.dryrun.store import Items
 from torchlint.dryrun.torch_api import effects
+from torchlint.dryrun.torch_api.frameworks import DRIVER_NAME, DRIVES
 from torchlint.dryrun.values import (
     FALSE,
     NONE,
@@ -141,6 +142,9 @@ class Methods:
         return Opaque(name, "call", self.site(node), flows, NOTHING, instance)
 
     def module_method(self, owner: Instance, name: str, args, kwargs, node) -> Value:
+        done = self.framework_method(owner, name, args, kwargs, node)
+        if done is not None:
+            return done
         if name in ("train", "eval"):
             return self.set_mode(owner, name, args, kwargs, node)
         if name in PARAMETER_VIEWS:
@@ -229,6 +233,11 @@ class Methods:
             known = boolean(given) if isinstance(given, Const) else None
         value = NONE if known is None else Const(known)
         self.emit("module.train" if known else "module.eval" if known is False else "module.mode", owner, node)
+        self.put_in_mode(owner, value, self.site(node))
+        return owner
+
+    def put_in_mode(self, owner: Value, value: Value, site) -> None:
+        """A module and all that is in it is in a mode from here on."""
         seen: set[int] = set()
         todo: list[Value] = [owner]
         while todo:
@@ -237,11 +246,10 @@ class Methods:
                 continue
             seen.add(id(module))
             self.store.set(module, self.MODE, value)
-            self.store.set(module, " mode site", self.site(node))
+            self.store.set(module, " mode site", site)
             todo.extend(self.children.get(id(module), ()))
             if isinstance(module, Instance) and module.kind == "wrapper":
                 todo.extend(real(module.args[0]) if module.args else ())
-        return owner
 
     def mode_of(self, owner: Value) -> bool | None:
         """True in training mode for certain, False in evaluation, None where it is not known."""
@@ -618,6 +626,10 @@ class Methods:
                 self.tag(owner, "scaler")
                 return self.scaler_method(owner, name, args, kwargs, node)
             return self.unknown_call("step", args, kwargs, node, owner)
+        if name in DRIVES and DRIVER_NAME.search(called):
+            return self.accelerator_method(owner, name, args, kwargs, node)
+        if name in ("freeze", "unfreeze") and not args and not kwargs:
+            self.store.set(owner, " frozen", TRUE if name == "freeze" else FALSE)
         if name == "zero_grad":
             self.emit("optimizer.zero_grad", owner, node)
             return NONE

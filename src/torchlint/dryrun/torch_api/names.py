@@ -43,6 +43,7 @@ _WRAPPERS = re.compile(
     r"|^torch\.distributed\.fsdp\.(?:\w+\.)?FullyShardedDataParallel$"
 )
 _SAMPLERS = re.compile(r"^torch\.utils\.data\.\w*Sampler$")
+_ACCELERATORS = re.compile(r"^accelerate\.(?:\w+\.)*Accelerator$|^(?:lightning|lightning_fabric|lightning\.fabric)\.(?:\w+\.)*Fabric$")
 
 
 def canonical(name: str) -> str:
@@ -102,6 +103,8 @@ def kind_of(name: str) -> str:
         return "module"
     if name.startswith("torchvision.datasets."):
         return "dataset"
+    if _ACCELERATORS.match(name):
+        return "accelerator"
     return ""
 
 

@@ -28,7 +28,7 @@ def _meetings(view: View) -> Iterator[Report]:
         if not _has_weights(view, event.subject):
             continue
         for index, value in enumerate(event.args):
-            if _on_cpu(value) and not places_itself(event.subject, index):
+            if _on_cpu(view, value) and not places_itself(event.subject, index):
                 yield _report(view, event, value, event.get("device_site"), "the model is moved here")
                 break
     for event in view.of("loss"):
@@ -36,7 +36,7 @@ def _meetings(view: View) -> Iterator[Report]:
         if source is None or not on_gpu(source.get("device")) or _moved_back(view, source) or not _has_weights(view, source.subject):
             continue
         for value in (event.target, event.weight):
-            if value is not None and _on_cpu(value):
+            if value is not None and _on_cpu(view, value):
                 yield _report(view, event, value, source.get("device_site"), "the model is moved here")
                 break
     for event in view.of("mix"):
@@ -76,7 +76,7 @@ def on_gpu(device: Any) -> bool:
     return False
 
 
-def _on_cpu(value: Value) -> bool:
+def _on_cpu(view: View, value: Value) -> bool:
     """Whether an argument certainly lives on the CPU: made there, or straight out of a loader of CPU data."""
     alts = real(value)
     if len(alts) != 1:
@@ -89,20 +89,20 @@ def _on_cpu(value: Value) -> bool:
         source = source.origin
     if not isinstance(source, Instance) or source.kind != "loader" or source is alt or alt.origin is source:
         return False
-    if source.arg(7, "collate_fn") is not None or "**" in source.kwargs:
+    if source.arg(7, "collate_fn") is not None or "**" in source.kwargs or view.run.store.get(source, " prepared") is not None:
         return False
     dataset = real(source.arg(0, "dataset"))
-    return len(dataset) == 1 and _cpu_dataset(dataset[0])
+    return len(dataset) == 1 and _cpu_dataset(view, dataset[0])
 
 
-def _cpu_dataset(dataset: Value) -> bool:
+def _cpu_dataset(view: View, dataset: Value) -> bool:
     if not isinstance(dataset, Instance):
         return False
     if isinstance(dataset.cls, Class):
         words = set().union(*(unit.words for unit in dataset.cls.cf.methods.values())) if dataset.cls.cf.methods else set()
         return dataset.kind == "dataset" and not words & {"cuda", "to", "device", "set_default_tensor_type", "set_default_device"}
     if dataset.type == "torch.utils.data.TensorDataset":
-        return bool(dataset.args) and all(_on_cpu(value) for value in dataset.args)
+        return bool(dataset.args) and all(_on_cpu(view, value) for value in dataset.args)
     return isinstance(dataset.cls, Ref) and dataset.type.startswith("torchvision.datasets.")
 
 

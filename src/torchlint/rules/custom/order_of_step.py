@@ -19,7 +19,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         for backward in view.of("backward"):
             if backward.loops == step.loops and backward.guards == step.guards and _out_of_order(view, step, backward):
-                roles = {"optimizer": view.owner_text(step, "optimizer"), "loss": view.owner_text(backward, "loss")}
+                roles = {"optimizer": view.owner_text(step, "optimizer"), "loss": view.loss_text(backward)}
                 yield Report(CODE, step.site, roles, [(backward.site, "the gradients are computed only here")])
                 break
 

@@ -1,0 +1,375 @@
+"""What the libraries around PyTorch do with the code that is written for them: which methods they call, in which mode, with
+or without gradients, and which half of a training step is theirs. All knowledge of these protocols is here.
+
+| library | what it does |
+|---|---|
+| Lightning | calls `training_step` for each batch in training mode; then, unless `automatic_optimization` is off, clears the gradients, computes them and steps. Validation, test and prediction run in evaluation mode without gradients |
+| transformers | `Trainer` calls `compute_loss` for each batch; backward, clipping, step and zero_grad are its own |
+| Accelerate, Fabric | `prepare` and `setup` give back what they were given, wrapped: models on their device, loaders that share the data among processes and tell their sampler the epoch |
+| DeepSpeed | the engine is the model; `engine.step()` steps the optimizer and clears the gradients |
+| Ignite | an `Engine` calls its function, and the handlers that were added, for each batch |
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import libcst as cst
+
+from torchlint.dryrun.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Class,
+    Dict,
+    Func,
+    Instance,
+    Opaque,
+    Ref,
+    Seq,
+    Value,
+    boolean,
+    real,
+    union_of,
+)
+
+LIGHTNING = "lightning.LightningModule"
+DATA_MODULE = "lightning.LightningDataModule"
+_CALLBACK = re.compile(r"^(?:pytorch_lightning|lightning)\.(?:\w+\.)*Callback$")
+_TRAINER = re.compile(r"^(?:transformers\.(?:\w+\.)*(?:Seq2Seq)?Trainer|trl\.(?:\w+\.)*[A-Z]\w*Trainer|sentence_transformers\.(?:\w+\.)*\w*Trainer)$")
+ENGINE = "deepspeed.DeepSpeedEngine"
+
+
+class Hook(NamedTuple):
+    """How a framework calls a method: the mode that the model is in, whether autograd records, whether it is called again
+    and again, and what it does with the result: "loss" (backward and step), "data" (trains on the loader)."""
+
+    mode: bool | None = None
+    grad: bool | None = None
+    loop: bool = False
+    result: str = ""
+    model: str = ""  # the parameter that is the model, where it is not the object itself
+
+
+_TRAINS = Hook(True, True, True)
+_EVALUATES = Hook(False, False, True)
+_AFTER = Hook(False, False)
+_LIGHTNING_HOOKS = {
+    "training_step": Hook(True, True, True, "loss"),
+    "train_dataloader": Hook(result="data"),
+    **dict.fromkeys(("on_train_batch_start", "on_train_batch_end", "training_step_end"), _TRAINS),
+    **dict.fromkeys(("validation_step", "test_step", "predict_step", "validation_step_end", "test_step_end"), _EVALUATES),
+    **{f"on_{stage}_batch_{end}": _EVALUATES for stage in ("validation", "test", "predict") for end in ("start", "end")},
+    **{f"on_{stage}_{end}": _AFTER for stage in ("validation", "test", "predict") for end in ("start", "end", "epoch_start", "epoch_end")},
+    "validation_epoch_end": _AFTER,
+    "test_epoch_end": _AFTER,
+}
+_TRAINER_HOOKS = {"compute_loss": Hook(True, True, True, "loss", "model")}
+# What a method does beside what is written in it, in the words by which rules are chosen.
+IMPLIED = {
+    "training_step": frozenset({"backward"}),
+    "compute_loss": frozenset({"backward"}),
+    "manual_backward": frozenset({"backward"}),
+    "train_dataloader": frozenset({"step"}),
+    "create_supervised_trainer": frozenset({"backward", "step", "train"}),
+    "create_supervised_evaluator": frozenset({"eval"}),
+}
+# Called by Lightning on the object itself; neither calls of the model nor of its layers.
+_LIGHTNING_METHODS = frozenset(
+    """log log_dict print save_hyperparameters all_gather toggle_optimizer untoggle_optimizer toggled_optimizer lr_scheduler_step
+    load_from_checkpoint to_onnx to_torchscript""".split()
+)
+_CONTEXTS = frozenset(
+    """accumulate no_sync autocast no_backward_sync profile main_process_first local_main_process_first on_main_process
+    on_local_main_process join_uneven_inputs init_module rank_zero_first init_tensor split_between_processes""".split()
+)
+# Objects that are called by these names and asked for these things: what is given back is what was given.
+DRIVER_NAME = re.compile(r"accelerat|fabric", re.IGNORECASE)
+DRIVES = _CONTEXTS | {"prepare", "prepare_model", "prepare_optimizer", "prepare_scheduler", "prepare_data_loader", "setup_dataloaders",
+                      "setup_module", "setup_optimizers", "unwrap_model", "clip_grad_norm_", "clip_grad_value_", "clip_gradients"}
+
+
+def hook_of(cls: Value, name: str) -> Hook | None:
+    """How the framework that a class is written for calls one of its methods; None where that is not known."""
+    if not isinstance(cls, Class):
+        return None
+    bases = cls.externals()
+    if LIGHTNING in bases:
+        return _LIGHTNING_HOOKS.get(name)
+    if DATA_MODULE in bases:
+        return _LIGHTNING_HOOKS[name] if name == "train_dataloader" else None
+    if any(_CALLBACK.match(base) for base in bases):
+        hook = _LIGHTNING_HOOKS.get(name)
+        return hook._replace(model="pl_module") if hook is not None and name.startswith("on_") else None
+    if any(_TRAINER.match(base) for base in bases):
+        return _TRAINER_HOOKS.get(name)
+    return None
+
+
+def inherited_hooks(cls: Value) -> list[str]:
+    """Methods that a framework calls for each batch, written in a base class of the project for classes like this one."""
+    return [name for name in ("training_step",) if hook_of(cls, name) and name not in cls.cf.methods and cls.method(name)]
+
+
+class Frameworks:
+    """The part of a run that knows these protocols. See `interpreter.Run` for the state it works on."""
+
+    # -- methods that a framework calls ---------------------------------------------------------------------------------
+
+    def run_method(self, func: Func, instance: Instance) -> None:
+        """Runs a method that nothing seen calls, as the framework that its class is written for calls it."""
+        hook = hook_of(instance.cls, func.name)
+        if hook is None:
+            self.run_root_function(func, instance)
+        else:
+            self.run_hook(hook, func, instance)
+
+    def run_hook(self, hook: Hook, func: Func, instance: Instance) -> None:
+        """Runs a method as its framework does."""
+        given: dict[str, Value] = {"**": NONE}
+        model: Value = instance
+        definition, parsed = self.definition(func)
+        if definition is None:
+            return
+        if hook.model and hook.model in func.unit.params:
+            model = given[hook.model] = Opaque(hook.model, "param", None, tags=frozenset({"module"}))
+        if hook.mode is not None:
+            self.put_in_mode(model, TRUE if hook.mode else FALSE, None)
+        if hook.grad is not None:
+            self.store.set(self.graph_key, "grad", (hook.grad, None))
+        by_hand = hook.result == "loss" and self.by_hand(instance)
+        if by_hand:
+            self.configured(instance, silently=False)
+
+        def once() -> None:
+            value = self.run_given(func, instance, given)
+            if hook.result == "loss" and not by_hand and not self.graph.dead:
+                self.train_on(value, instance, func)
+
+        self.parsed = parsed
+        if hook.loop:
+            self.run_loop("hook", definition.name, None, once)
+        elif hook.result == "data":
+            self.train_over(self.run_given(func, instance, given), func)
+        else:
+            once()
+
+    def run_given(self, func: Func, instance: Instance, given: dict[str, Value]) -> Value:
+        """Runs a method with those of its arguments that are known."""
+        static = "staticmethod" in func.unit.decorators
+        return self.inline(func, [] if static else [instance], given, None, None if static else instance)
+
+    def by_hand(self, instance: Instance) -> bool:
+        """Whether a LightningModule's author takes the training step, or may take it, in his own hands."""
+        bases = instance.cls.externals()
+        if LIGHTNING not in bases:
+            return False
+        automatic = self.store.get(instance, "automatic_optimization") or self.class_attribute(instance.cls, "automatic_optimization")
+        return automatic is not None and boolean(automatic) is not True
+
+    def last_return(self, func: Func) -> cst.CSTNode:
+        """The statement with which a function that was run gave its result; its name where it has none."""
+        _, parsed = self.definition(func)
+        for event in reversed(self.graph.events):
+            if event.kind == "return" and event.site.parsed is parsed:
+                return event.site.node
+        return func.node.name
+
+    def train_on(self, value: Value, instance: Instance, func: Func) -> None:
+        """The rest of a training step on what a method returned: a loss, or a dict or tuple with one in it."""
+        losses = []
+        for alt in real(value):
+            if isinstance(alt, Dict):
+                items = self.store.get(alt, "{}")
+                losses.extend(real(items.known.get("loss")) if items is not None else ())
+            elif isinstance(alt, Seq):
+                losses.extend(real((self.known_items(alt) or (None,))[0]))
+            else:
+                losses.append(alt)
+        losses = [loss for loss in losses if isinstance(loss, Opaque) and loss.flows]
+        if not losses:
+            return
+        _, self.parsed = self.definition(func)
+        node = self.last_return(func)
+        found = self.configured(instance)[0] if LIGHTNING in instance.cls.externals() else []
+        optimizer = found[0] if len(found) == 1 else Opaque("optimizer", "attr", tags=frozenset({"optimizer"}))
+        self.emit("optimizer.zero_grad", optimizer, node)
+        for loss in losses:
+            self.emit("backward", loss, node, flows=loss.flows, parts=union_of((frozenset({loss}), loss.parts)), framework=instance, kwargs={})
+        # The method is the closure of this step: what it does comes before the step and is no part of its order.
+        self.emit("optimizer.step", optimizer, node, closure=func)
+
+    def train_over(self, value: Value, func: Func) -> None:
+        """Training goes through the loader that a method returned, epoch after epoch."""
+        loaders = real(value)
+        if len(loaders) != 1 or not isinstance(loaders[0], Instance) or loaders[0].kind != "loader" or self.graph.dead:
+            return
+        _, self.parsed = self.definition(func)
+        node, loader = self.last_return(func), loaders[0]
+        loader.name = loader.name or func.name
+
+        def step() -> None:
+            self.emit("optimizer.step", Opaque("optimizer", "attr", tags=frozenset({"optimizer"})), node, closure=func)
+
+        def epoch() -> None:
+            self.emit("sampler.set_epoch", loader, node)  # Lightning tells every sampler that can be told
+            self.emit("loader.iterate", loader, node, over=loader)
+            self.run_loop("hook", func.node.name, loader, step)
+
+        self.run_loop("hook", func.node.name, None, epoch)
+
+    def framework_method(self, owner: Instance, name: str, args, kwargs, node) -> Value | None:
+        """A method that a module has from its framework; None if it has none of that name."""
+        if isinstance(owner.cls, Class):
+            return self.lightning_method(owner, name, args, kwargs, node) if LIGHTNING in owner.cls.externals() else None
+        return self.engine_method(owner, name, args, kwargs, node) if owner.cls.name == ENGINE else None
+
+    # -- Lightning ------------------------------------------------------------------------------------------------------
+
+    def lightning_method(self, owner: Instance, name: str, args, kwargs, node) -> Value | None:
+        """A method that LightningModule has; None if it has no such method."""
+        first = args[0] if args else None
+        if name == "manual_backward":
+            loss = first if first is not None else kwargs.get("loss")
+            if loss is not None:
+                self.emit("backward", loss, node, flows=loss.flows, parts=union_of((frozenset({loss}), loss.parts)), framework=owner,
+                          kwargs=kwargs)
+            return NONE
+        if name in ("optimizers", "lr_schedulers"):
+            found = self.configured(owner)[name == "lr_schedulers"]
+            if not found:
+                return Opaque(name, "call", self.site(node))
+            return found[0] if len(found) == 1 else self.sequence("list", found, node)
+        if name == "clip_gradients":
+            for optimizer in real(first):
+                modules, tensors, complete = self.holds.get(id(optimizer), ((), (), False))
+                limit = args[1] if len(args) > 1 else kwargs.get("gradient_clip_val")
+                self.emit("clip", optimizer, node, modules=modules, tensors=tensors, complete=complete, limit=limit, name=name)
+            return NONE
+        if name in ("freeze", "unfreeze"):
+            self.freeze(owner, name == "freeze", node)
+            return NONE
+        if name in _LIGHTNING_METHODS:
+            for value in [*args, *kwargs.values()]:
+                self.register(value)
+            return Opaque(name, "call", self.site(node))
+        return None
+
+    def freeze(self, owner: Value, frozen: bool, node) -> None:
+        """LightningModule.freeze(): evaluation mode, and no parameter needs a gradient."""
+        self.set_mode(owner, "eval" if frozen else "train", [], {}, node)
+        self.store.set(owner, " frozen", TRUE if frozen else FALSE)
+
+    def configured(self, instance: Instance, silently: bool = True) -> tuple[list[Value], list[Value]]:
+        """The optimizers and schedulers that a LightningModule's configure_optimizers returns, as far as known."""
+        found = self.store.get(instance, " configured")
+        if found is None:
+            have = instance.cls.method("configure_optimizers")
+            found = Opaque("", "call")
+            if have is not None and have[1] not in self.stack:
+                func = Func("configure_optimizers", have[0].facts, have[1], have[0])
+                if silently:
+                    with self.silent():
+                        self.frame = None
+                        found = self.run_root_function(func, instance)
+                else:
+                    found = self.run_root_function(func, instance)
+            self.base_store.set(instance, " configured", found)
+            self.store.set(instance, " configured", found)
+        optimizers: list[Value] = []
+        schedulers: list[Value] = []
+        self._sort(found, optimizers, schedulers, 0)
+        return optimizers, schedulers
+
+    def _sort(self, value: Value, optimizers: list[Value], schedulers: list[Value], depth: int) -> None:
+        """Finds optimizers and schedulers in what configure_optimizers returned: one, lists of them, or dicts."""
+        for alt in real(value) if depth < 5 else ():
+            if isinstance(alt, Instance) and alt.kind in ("optimizer", "scheduler"):
+                where = optimizers if alt.kind == "optimizer" else schedulers
+                if alt not in where:
+                    where.append(alt)
+            elif isinstance(alt, (Seq, Dict)):
+                for item in self.known_items(alt):
+                    self._sort(item, optimizers, schedulers, depth + 1)
+
+    # -- Accelerate and Fabric -------------------------------------------------------------------------------------------
+
+    def accelerator_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
+        """A method of accelerate.Accelerator or of Lightning's Fabric."""
+        first = args[0] if args else None
+        if name == "backward":
+            loss = first if first is not None else kwargs.get("loss", kwargs.get("tensor"))
+            if loss is not None:
+                self.emit("backward", loss, node, flows=loss.flows, parts=union_of((frozenset({loss}), loss.parts)), framework=owner,
+                          kwargs=kwargs)
+            return NONE
+        if name in ("prepare", "prepare_model", "prepare_optimizer", "prepare_scheduler", "prepare_data_loader", "setup", "setup_module",
+                    "setup_optimizers", "setup_dataloaders"):
+            return self.prepared(args, kwargs, node)
+        if name in ("clip_grad_norm_", "clip_grad_value_") and first is not None:
+            return self.utility("torch.nn.utils." + name, name, args, kwargs, node)
+        if name == "clip_gradients" and first is not None:
+            limit = kwargs.get("max_norm", kwargs.get("clip_val"))
+            modules, tensors, complete = self.holds.get(id(args[1]), ((first,), (), False)) if len(args) > 1 else ((first,), (), False)
+            self.emit("clip", first, node, modules=modules, tensors=tensors, complete=complete, limit=limit, name=name)
+            return NONE
+        if name == "unwrap_model" and first is not None:
+            return first
+        if name in _CONTEXTS:
+            made = Instance(Ref("framework.context"), "context", self.site(node), args, kwargs)
+            self.base_store.set(made, " kind", "other")
+            return made
+        return self.unknown_call(name, args, kwargs, node, owner)
+
+    def prepared(self, args, kwargs, node) -> Value:
+        """What `prepare` and `setup` give back: the same objects, the models and the batches on a device of their choice."""
+        if not args or "*" in kwargs:
+            return self.unknown_call("prepare", args, kwargs, node)
+        for value in args:
+            for alt in real(value):
+                if isinstance(alt, Instance):
+                    self.store.set(alt, " device", NONE)
+                    self.base_store.set(alt, " prepared", TRUE)
+                    if alt.kind == "loader":
+                        self.escaped.add(id(alt))
+                        self.keep.append(alt)
+        return args[0] if len(args) == 1 else self.sequence("tuple", list(args), node)
+
+    # -- DeepSpeed -------------------------------------------------------------------------------------------------------
+
+    def deepspeed_initialize(self, args, kwargs, node) -> Value:
+        """deepspeed.initialize(...): the engine, the optimizer, a loader and a scheduler."""
+        model = kwargs.get("model", args[1] if len(args) > 1 else None)
+        optimizer = kwargs.get("optimizer", args[2] if len(args) > 2 else None)
+        if model is None or "**" in kwargs:
+            return self.unknown_call("deepspeed.initialize", args, kwargs, node)
+        made = Instance(Ref(ENGINE), "wrapper", self.site(node), [model], {})
+        self.made_here(made)
+        self.store.set(made, self.MODE, TRUE)
+        self.adopt(made, model)
+        known = [alt for alt in real(optimizer) if isinstance(alt, Instance)]
+        stepped: Value = known[0] if len(known) == 1 else Opaque("optimizer", "call", tags=frozenset({"optimizer"}))
+        self.base_store.set(made, " optimizer", stepped)
+        for alt in real(model):
+            self.store.set(alt, " device", NONE)
+        others = [Opaque(name, "call", self.site(node)) for name in ("loader", "scheduler")]
+        scheduler = kwargs.get("lr_scheduler")
+        return self.sequence("tuple", [made, stepped, others[0], scheduler if scheduler is not None else others[1]], node)
+
+    def engine_method(self, owner: Instance, name: str, args, kwargs, node) -> Value | None:
+        """A method of a DeepSpeed engine; None for those that it has as a module."""
+        optimizer = self.base_store.get(owner, " optimizer")
+        if name == "backward":
+            loss = args[0] if args else kwargs.get("loss")
+            if loss is not None:
+                self.emit("backward", loss, node, flows=loss.flows, parts=union_of((frozenset({loss}), loss.parts)), framework=owner,
+                          kwargs=kwargs)
+            return loss if loss is not None else NONE
+        if name == "step":
+            self.emit("optimizer.step", optimizer, node, closure=None)
+            self.emit("optimizer.zero_grad", optimizer, node)
+            return NONE
+        if name in ("save_checkpoint", "load_checkpoint", "save_16bit_model"):
+            return self.unknown_call(name, args, kwargs, node, owner)
+        return None
