@@ -154,3 +154,34 @@ def test_markdown():
     assert compare.table(["a", "b"], [["1", "2"]]) == "| a | b |\n| --- | --- |\n| 1 | 2 |"
     assert compare.percent(1, 3) == "1 of 3 (33%)"
     assert compare.percent(0, 0) == "-"
+
+
+def test_the_whole_table(tmp_path, monkeypatch, capsys):
+    corpus(tmp_path / "corpus", "caught", "missed")
+    (tmp_path / "labels.json").write_text(json.dumps([label("caught", 101, 3), label("missed", 202, 3)]))
+    (tmp_path / "examples").mkdir()
+    (tmp_path / "examples" / "a.py").write_text("import torch\n" * 100)
+    (tmp_path / "peer_codes.toml").write_text("[torch-preflight]\nTG003 = [101]\nTG004 = [601]\n")
+    (tmp_path / "verdicts.csv").write_text(
+        "tool,file,line,code,verdict,reason\ntorch-preflight,examples/a.py,1,TG003,true,so\n"
+    )
+    runs = {
+        "corpus": Run([Finding("corpus/caught/before/train.py", 3, "TG003", "error", "grows")], [], 2.0),
+        "trusted": Run([Finding("examples/a.py", 1, "TG003", "error", "grows"),
+                        Finding("examples/a.py", 9, "TG004", "note", "starves")], [], 0.5),
+    }
+    monkeypatch.setattr(compare, "HERE", tmp_path)
+    monkeypatch.setattr(
+        compare, "collect", lambda tool, *rest: ("0.5.0", runs) if tool == "torch-preflight" else None
+    )
+    monkeypatch.setattr(sys, "argv", [
+        "compare.py", "--corpus", str(tmp_path / "corpus"), "--labels", str(tmp_path / "labels.json"),
+        "--trusted", str(tmp_path / "examples"),
+    ])
+    compare.main()
+    text = (tmp_path / "COMPARISON.md").read_text()
+    assert "| torch-preflight | 0.5.0 | 1 | 1 of 2 (50%) | 1 of 1 (100%) | 0 of 0 | 0 of 0 | 2 | 0 |" in text
+    assert "| torch-preflight | 2 | 1 | 0 | 0 | 1 | 1 of 2 (50%) | 0 | 200 | 0 |" in text
+    assert "| torch-preflight, without notes | 1 | 1 | 0 | 0 | 0 | 1 of 1 (100%) | 0 | 200 | 0 |" in text
+    assert "trainlint: pip found no such package." in text
+    assert "not read: torch-preflight,examples/a.py,9,TG004" in capsys.readouterr().out
