@@ -139,10 +139,12 @@ def train(model, loader, loss_fn):
 
 
 def test_safe_and_unsafe(tmp_path):
-    raw = b"import torch\n\n\ndef load(path):\n    return torch.load(path, weights_only=False)\n"
+    raw = b"import torch\n\n\ndef load(m, path):\n    m.load_state_dict(torch.load(path, weights_only=False))\n"
     path = str(tmp_path / "load.py")
     assert fixer(tmp_path, unsafe=False).mend(path, raw) is None
     assert fixer(tmp_path).mend(path, raw).after == raw.replace(b"=False", b"=True")
+    data = raw.replace(b"m.load_state_dict", b"m.append")
+    assert fixer(tmp_path).mend(path, data) is None, "what is loaded may be no weights"
 
 
 def test_what_noqa_hides_is_not_mended(tmp_path):

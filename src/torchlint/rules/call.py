@@ -62,10 +62,11 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
 
 
 def _mend(site: Site, table: dict[str, Any]) -> Mend | None:
-    """The table's `fix`, a keyword argument to be given, as a change of this call."""
-    given = table.get("fix")
+    """The table's `fix`, a keyword argument to be given, as a change of this call; with `fix_beside`, only where the same
+    function uses that word."""
+    given, beside = table.get("fix"), table.get("fix_beside")
     call = site.node
-    if given is None or not isinstance(call, cst.Call):
+    if given is None or not isinstance(call, cst.Call) or beside and beside not in site.parsed.unit.words:
         return None
     if "self." in given and site.parsed.unit.params[:1] != ("self",):
         return None
