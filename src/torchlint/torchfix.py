@@ -17,6 +17,7 @@ RULES: dict[str, tuple[int, ...]] = {
     "TOR106": (317,),
     "TOR107": (317,),
     "TOR108": (317,),
+    "TOR401": (601,),
     "TOR402": (133,),
 }
 _CODE = re.compile(r"TOR\d{0,3}", re.IGNORECASE)
