@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 
 import libcst as cst
@@ -58,6 +59,17 @@ _ASKING = ("torch.__version__", "hasattr(torch", "TORCH_VERSION", "TorchVersion"
 def second_choice(site: Site) -> bool:
     """Whether a place is reached only by a torch that has not what is there now: in an `except`, or where the file asks."""
     return asks_first(site) or _guarded(site.parsed.module, site.node, lambda item: isinstance(item, cst.ExceptHandler))
+
+
+def asks_for_gpu(site: Site) -> bool:
+    """Whether an `if` around a place asks for the device: what is done there suits the answer."""
+    def asks(item: cst.CSTNode) -> bool:
+        return isinstance(item, cst.If) and bool(_DEVICE.search(site.parsed.text(item.test)))
+
+    return _guarded(site.parsed.module, site.node, asks)
+
+
+_DEVICE = re.compile("cuda|gpu|device", re.IGNORECASE)
 
 
 def expected(site: Site) -> bool:

@@ -10,6 +10,7 @@ from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Func, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.written import asks_for_gpu
 from torchlint.rules.mend import Mend, with_argument
 
 CODE = 402
@@ -21,7 +22,7 @@ def check(view: View) -> Iterator[Report]:
         root = view.run.root
         if root is None or root.name != "forward" or made.site.parsed.unit.name == "__init__":
             continue
-        if not _made_in_method(made) or _made_once(root, made):
+        if not _made_in_method(made) or _made_once(root, made) or asks_for_gpu(made.sites["made"]):
             continue
         site = made.sites["made"]
         related = [(event.site, "it meets the input here")] if event.site.node is not site.node else []
