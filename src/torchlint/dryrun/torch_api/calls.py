@@ -10,7 +10,6 @@ import libcst as cst
 from torchlint.dryrun.facts import Unit
 from torchlint.dryrun.store import Items
 from torchlint.dryrun.torch_api import effects
-from torchlint.dryrun.torch_api.arrays import ndarray
 from torchlint.dryrun.torch_api.frameworks import Frameworks
 from torchlint.dryrun.torch_api.methods import Methods, reduced
 from torchlint.dryrun.torch_api.names import kind_of
@@ -70,7 +69,7 @@ class TorchCalls(Shaped, Frameworks, Methods):
         if name.startswith(("numpy.", "random.", "math.", "os.", "time.", "logging.", "json.", "sys.")):
             for value in args:
                 self.emit("readout", value, node, name=name)
-            return Opaque(last, "call", None, NOTHING, NOTHING, None, frozenset({"foreign"}) | ndarray(name, kwargs))
+            return Opaque(last, "call", None, NOTHING, NOTHING, None, frozenset({"foreign"}))
         if last in effects.PASSES_ITEMS and args:
             return Iter("same", args[0], self.site(node))
         if name.startswith("copy."):
