@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 import re
 from contextlib import contextmanager
 
@@ -25,6 +26,7 @@ from torchlint.dryrun.values import (
     Method,
     Opaque,
     Partial,
+    ProjectModule,
     Ref,
     Seq,
     Super,
@@ -56,7 +58,16 @@ class Calls(TorchCalls):
         if type(func) is cst.Attribute:
             owner = self.eval(func.value)
             args, kwargs = self.arguments(node)
-            result = self.each(real(owner), lambda alt: self.call_method(alt, func.attr.value, args, kwargs, node))
+            if f".{func.attr.value}" in self.watched_calls and not isinstance(owner, (Ref, ProjectModule)):
+                name = func.attr.value
+                self.emit("method", owner, node, name=name, args=args, kwargs=kwargs, in_forward=self.in_forward())
+            alts = real(owner)
+            if func.attr.value in ("train", "eval") and all(isinstance(alt, Opaque) or getattr(alt, "kind", "") in ("module", "wrapper") for alt in alts):
+                # Whichever of them it is: the name goes on standing for the same one, and that one is in the mode.
+                results = [self.call_method(alt, func.attr.value, args, kwargs, node) for alt in alts]
+                result = functools.reduce(join, results) if results else Opaque("", "call")
+            else:
+                result = self.each(alts, lambda alt: self.call_method(alt, func.attr.value, args, kwargs, node))
             self.last_call = (owner, func.attr.value, args)
             return result
         if type(func) is cst.Name and func.value == "super":
