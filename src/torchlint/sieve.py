@@ -138,6 +138,7 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
     sets: set[str] = set()
     binds: set[str] = set()
     gives: dict[str, frozenset[str]] = {}
+    rearranged: list[ast.Call] = []
     todo = list(nodes)
     while todo:
         node = todo.pop()
@@ -170,6 +171,8 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
         mark = _MARKS.get(kind)
         if mark is not None:
             mark(node, words)
+        if kind is ast.Call and len(node.args) > 1 and type(node.func) is ast.Attribute and node.func.attr in ("view", "reshape"):
+            rearranged.append(node)
         if kind is ast.Assign and type(node.value) is not ast.Name and type(node.value) is not ast.Constant:
             _worth(node, gives, name[0] == "<")
         for field in node._fields:
@@ -178,9 +181,40 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
                 todo.extend(item for item in value if isinstance(item, ast.AST))
             elif isinstance(value, ast.AST):
                 todo.append(value)
+    if rearranged and not words.isdisjoint(("size", "shape", "randn", "rand", "zeros", "ones")) and _arranges(nodes, rearranged):
+        words.add("!arranged")
     return Unit(
         name, _start(first), last.end_lineno, indent, (), frozenset(words), frozenset(sets), frozenset(binds), gives
     )
+
+
+def _arranges(nodes: list[ast.stmt], calls: list[ast.Call]) -> bool:
+    """Whether some x.view(...) may be given sizes of x in another order: names in another order than they were unpacked
+    in, x.size(1) before x.size(0), numbers."""
+    unpacked = [
+        [getattr(name, "id", "") for name in target.elts]
+        for statement in nodes for node in ast.walk(statement) if type(node) is ast.Assign
+        for target in node.targets if type(target) is ast.Tuple
+    ]
+    for call in calls:
+        names, numbers, rest = [], [], False
+        for arg in call.args:
+            for part in ast.walk(arg):
+                if type(part) is ast.Name:
+                    names.append(part.id)
+                    if rest and any(part.id in given for given in unpacked):
+                        return True
+                elif type(part) is ast.Constant and type(part.value) is int:
+                    numbers.append(part.value)
+            rest = rest or type(arg) is ast.UnaryOp  # -1: what is left over
+        if numbers != sorted(numbers) or any(_out_of_order(names, given) for given in unpacked):
+            return True
+    return False
+
+
+def _out_of_order(names: list[str], unpacked: list[str]) -> bool:
+    places = [unpacked.index(name) for name in names if name in unpacked]
+    return places != sorted(places)
 
 
 def _worth(node: ast.Assign, gives: dict[str, frozenset[str]], outside: bool) -> None:

@@ -770,9 +770,9 @@ class Expressions:
 
     def unpack(self, target, value: Value, node: cst.CSTNode | None = None, quiet: bool = True) -> None:
         elements = [element for element in target.elements]
+        starred = any(isinstance(e, cst.StarredElement) for e in elements)
         for alt in real(value):
             items = self.items_of(alt)
-            starred = any(isinstance(e, cst.StarredElement) for e in elements)
             if items is not None and len(items) == len(elements) and not starred and len(real(value)) == 1:
                 for element, item in zip(elements, items):
                     self.assign(element.value, item, node, quiet)
@@ -789,6 +789,8 @@ class Expressions:
                 else:
                     tags = alt.tags & BATCHY if isinstance(alt, Opaque) else NOTHING
                     piece = Opaque("", "item", None, alt.flows, alt.parts, alt, tags)
+                    if type(alt) is Opaque and alt.name in ("shape", "size") and not starred:
+                        self.note_dimension(piece, n, len(elements))
                 columns[n] = piece if columns[n] is None else join(columns[n], piece)
         for element, piece in zip(elements, columns):
             if isinstance(element, cst.StarredElement):

@@ -45,11 +45,15 @@ class TorchCalls(Shaped, Frameworks, Methods):
 
     def tensor_method(self, owner: Tensor, name: str, args, kwargs, node) -> Value:
         """A method of a tensor, and what it makes of the sizes."""
-        return self.method_shape(name, owner, args, kwargs, super().tensor_method(owner, name, args, kwargs, node), node)
+        made = super().tensor_method(owner, name, args, kwargs, node)
+        self.sizes_asked(name, owner, args, made, node)
+        return self.method_shape(name, owner, args, kwargs, made, node)
 
     def opaque_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
         """A method of something unknown, and what it tells of the sizes."""
-        return self.seen_shape(name, owner, args, kwargs, super().opaque_method(owner, name, args, kwargs, node), node)
+        made = super().opaque_method(owner, name, args, kwargs, node)
+        self.sizes_asked(name, owner, args, made, node)
+        return self.seen_shape(name, owner, args, kwargs, made, node)
 
     # -- functions and constructors ---------------------------------------------------------------------------------
 

@@ -35,6 +35,13 @@ _COUNTS = frozenset({"Dropout1d", "Dropout2d", "Dropout3d", "InstanceNorm1d"})
 _COMPARES = frozenset({"Equal", "NotEqual", "LessThan", "GreaterThan", "LessThanEqual", "GreaterThanEqual"})
 
 
+def _only_times(node: cst.BaseExpression) -> bool:
+    """Whether an expression is a product of names, items and calls."""
+    if isinstance(node, cst.BinaryOperation):
+        return isinstance(node.operator, cst.Multiply) and _only_times(node.left) and _only_times(node.right)
+    return not isinstance(node, (cst.Integer, cst.Float, cst.UnaryOperation))
+
+
 class Shaped:
     """The part of a run that knows sizes. See `interpreter.Run` for the state it works on."""
 
@@ -296,6 +303,74 @@ class Shaped:
                 return self.with_shape(result, shape, self.site(node)) if "shape" not in result.traits else result
             self.note_shape(result, shape)
         return result
+
+    # -- sizes that are not known, but whose they are -----------------------------------------------------------------------
+
+    def note_dimension(self, value: Value, index: int | None, count: int | None = None) -> None:
+        """Notes that a value is x.size(index), one of `count` where all of them were taken at once."""
+        if type(value) is Opaque and index is not None:
+            self.base_store.set(value, " dimension", (index, count))
+
+    def sizes_asked(self, name: str, owner: Value, args: Sequence[Value], made: Value, node) -> None:
+        """Notes what x.size(0) is; looks at the sizes that x.view(...) is given."""
+        if name == "size" and len(args) == 1:
+            self.note_dimension(made, self.whole(args[0]))
+        elif name in ("view", "reshape"):
+            items = self.items_of(args[0]) if len(args) == 1 and isinstance(args[0], Seq) else args
+            self.emit_arranged(owner, items or (), node)
+
+    def dimensions(self, value: Value, owner: Value) -> tuple[set[int], int | None] | None:
+        """Which dimensions of `owner` a size is, or is the product of; and how many there are, if known."""
+        if type(value) is not Opaque:
+            return None
+        whose, noted = value.origin, self.base_store.get(value, " dimension")
+        if type(whose) is Opaque and whose.name in ("shape", "size"):
+            index, count = noted or (int(value.name) if value.name.isdigit() else -1, None)
+            return ({index}, count) if index >= 0 and whose.origin is owner else None
+        if value.name == "size" and whose is owner:
+            return ({noted[0]}, None) if noted is not None and noted[0] >= 0 else None
+        if value.site is None or not isinstance(value.site.node, cst.BinaryOperation) or not _only_times(value.site.node):
+            return None
+        found = [self.dimensions(part, owner) for part in value.parts if not (type(part) is Opaque and part.source == "op")]
+        if not found or None in found:
+            return None
+        return set().union(*(one for one, _ in found)), max((count for _, count in found if count), default=None)
+
+    def emit_arranged(self, owner: Value, args: Sequence[Value], node) -> None:
+        """x.view(...) is given the sizes of x itself, in another order."""
+        if self.unsure or not isinstance(owner, Opaque) or owner.source == "item" or len(args) < 2:
+            return
+        order: list[int] = []
+        count, rest = None, None
+        for arg in args:
+            if number(arg) == 1:
+                continue
+            if number(arg) == -1:
+                rest = len(order)
+                continue
+            found = self.dimensions(arg, owner)
+            if found is None or found[0] & set(order):
+                return self.emit_permuted(owner, args, node)
+            order += sorted(found[0])
+            count = count or found[1]
+        missing = sorted(set(range(count)) - set(order)) if count else []
+        if rest is not None:
+            order[rest:rest] = missing
+            missing = []
+        shape, rank = self.noted_shape(owner), count or max(order, default=0) + 1
+        order = [index for index in order if shape.at(index - rank) != 1]  # a size of 1 may stand anywhere
+        if len(order) > 1 and not missing and order != sorted(order):
+            self.emit("arranged", owner, node, order=tuple(order))
+
+    def emit_permuted(self, owner: Value, args: Sequence[Value], node) -> None:
+        """The same with numbers: a batch of which the other dimensions change places."""
+        shape, sizes = self.noted_shape(owner), [self.whole(arg) for arg in args]
+        if shape.rank is None or shape.rank < 3 or not all(isinstance(size, int) and size > 1 for size in (*shape.dims, *sizes)):
+            return
+        if len(set(shape.dims)) == shape.rank and sorted(shape.dims) == sorted(sizes) and sizes[0] == shape.dims[0] and sizes != list(shape.dims):
+            self.emit("arranged", owner, node, order=tuple(shape.dims.index(size) for size in sizes))
+
+    # -- loaders ------------------------------------------------------------------------------------------------------------
 
     def batch_of(self, loader: Instance) -> list[Shape] | None:
         """What the loader of a TensorDataset gives: the rows of its tensors, a batch of them at a time."""
