@@ -37,8 +37,8 @@ def qualified(site: Site, node: cst.BaseExpression) -> str:
 
 
 def imports(view: View) -> Iterator[tuple[Site, str]]:
-    """What is imported from torch's modules by name: the alias, and the qualified name. Not what a `try` or an `if` stands
-    around: such code asks first."""
+    """What is imported from torch's modules by name: the alias, and the qualified name. Not what a `try` or an `if`
+    stands around: such code asks first."""
     for event in view.of("import"):
         node, parsed = event.site.node, event.site.parsed
         if isinstance(node.names, cst.ImportStar) or _guarded(parsed.module, node):
@@ -53,11 +53,14 @@ def asks_first(site: Site) -> bool:
     return any(word in line for line in site.parsed.facts.lines for word in _ASKING)
 
 
-_ASKING = ("torch.__version__", "hasattr(torch", "TORCH_VERSION", "TorchVersion", "torch_version", "version('torch", 'version("torch')
+_ASKING = (
+    "torch.__version__", "hasattr(torch", "TORCH_VERSION", "TorchVersion", "torch_version", "version('torch",
+    'version("torch',
+)
 
 
 def second_choice(site: Site) -> bool:
-    """Whether a place is reached only by a torch that has not what is there now: in an `except`, or where the file asks."""
+    """Whether only a torch that lacks the new name comes here: in an `except`, or where the file asks."""
     return asks_first(site) or _guarded(site.parsed.module, site.node, lambda item: isinstance(item, cst.ExceptHandler))
 
 
