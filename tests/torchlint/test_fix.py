@@ -5,6 +5,7 @@ import os
 import re
 import stat
 from collections import Counter
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -267,3 +268,39 @@ def test_fixes_of_several_rows_in_a_notebook(tmp_path):
         given = ["".join(cell["source"]) for cell in json.loads(after)["cells"]]
         assert given == wanted
         assert fixer(tmp_path).mend(path, after) is None
+
+
+def tabs(code):
+    return re.sub(r"(?m)^( {4})+", lambda found: "\t" * (len(found[0]) // 4), code)
+
+
+SHAPES = {
+    "tabs": tabs,
+    "dos": lambda code: code.replace("\n", "\r\n"),
+    "mark": lambda code: "\ufeff" + code,
+    "comments": lambda code: code.replace("# <- ", "# naïve 😀 <- "),
+    "form feeds": lambda code: code.replace("\n\n\n", "\n\n\f\n"),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_pages_in_other_shapes(shape, tmp_path):
+    """A block that is written otherwise is mended to what its mended text is, written so."""
+    change, path = SHAPES[shape], str(tmp_path / "example.py")
+    for page, code, mended in mendable():
+        after = Fixer(Runner(Config(tmp_path), [page], catalogue()), True).mend(path, change(code).encode())
+        assert after is not None and after.after == change(mended).encode(), page.name
+
+
+@lru_cache(maxsize=1)
+def mendable():
+    """Blocks that their page's own rule mends, with what they become: (page, code, mended code)."""
+    found = []
+    for page, block in BAD:
+        if any(finding.fix for finding in Engine([page]).check("example.py", block.code).findings):
+            one = Fixer(Runner(Config(Path("/nowhere")), [page], catalogue()), True)
+            done = one.mend("/nowhere/e.py", block.code.encode())
+            if done is not None and '"""' not in block.code:
+                found.append((page, block.code, done.after.decode()))
+    assert len(found) > 30
+    return found

@@ -140,7 +140,7 @@ def _import_of(text: str, name: str) -> ast.Import | ast.ImportFrom | None:
     found = _bindings(text, name)
     if len(found) != 1 or not isinstance(found[0], (ast.Import, ast.ImportFrom)):
         return None
-    parents = _parents(text)
+    parents = _parents(tree_of(text))
     around = parents.get(found[0])
     while isinstance(around, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         around = parents.get(around)
@@ -167,8 +167,8 @@ def _bindings(text: str, name: str) -> list[ast.AST]:
 
 
 @lru_cache(maxsize=2)
-def _parents(text: str) -> dict[ast.AST, ast.AST]:
-    return {child: node for node in ast.walk(tree_of(text)) for child in ast.iter_child_nodes(node)}
+def _parents(tree: ast.Module) -> dict[ast.AST, ast.AST]:
+    return {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
 
 
 def _loads(text: str, name: str) -> Iterator[ast.Name]:
@@ -179,7 +179,7 @@ def _loads(text: str, name: str) -> Iterator[ast.Name]:
 
 def _uses(parsed: Parsed, local: str, qualified: str) -> Iterator[Use]:
     """The uses of a name; of a module's name, what is asked of the module."""
-    parents = _parents(text_of(parsed))
+    parents = _parents(tree_of(text_of(parsed)))
     for node in _loads(text_of(parsed), local):
         name, use = qualified, node
         while isinstance(parents[use], ast.Attribute):
