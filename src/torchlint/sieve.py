@@ -290,6 +290,8 @@ def _mark_call(node: ast.Call, words: set[str]) -> None:
     for argument in node.args[:2]:
         if type(argument) is ast.Constant and type(argument.value) is str and "->" in argument.value:
             words.add("!pattern")
+    if type(node.func) is ast.Attribute and node.func.attr == "mean":
+        words.add("!sequence")
     if node.keywords:
         given = [keyword.arg for keyword in node.keywords]
         if "requires_grad" in given:
@@ -325,6 +327,8 @@ def _mark_compare(node: ast.Compare, words: set[str]) -> None:
 
 
 def _mark_subscript(node: ast.Subscript, words: set[str]) -> None:
+    if type(node.slice) is ast.Tuple and type(node.slice.elts[0]) is ast.Slice and type(node.slice.elts[1]) is ast.UnaryOp:
+        words.add("!sequence")  # x[:, -1]
     if type(node.ctx) is ast.Store:
         words.add("!inplace")
 

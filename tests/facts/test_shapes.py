@@ -154,3 +154,23 @@ def test_instance_norm_takes_rows_for_channels():
         assert nn.InstanceNorm1d(6)(rows).mean(1).abs().max() < 1e-6
     with pytest.raises(ValueError, match="num_features"):
         nn.InstanceNorm1d(6, affine=True)(rows)
+
+
+# 510
+
+
+@pytest.mark.parametrize("layer", [nn.LSTM(6, 4), nn.GRU(6, 4), nn.RNN(6, 4)])
+def test_without_batch_first_the_batch_is_run_along(layer):
+    x = torch.randn(3, 5, 6)  # meant as three examples of five steps
+    changed = x.clone()
+    changed[0] += 1
+    assert not torch.allclose(layer(x)[0][2], layer(changed)[0][2])  # the third example sees the first
+    assert torch.allclose(layer(x)[0][:, -1], layer(x[:, -1:])[0][:, 0], atol=1e-6)  # and [:, -1] is the last column alone
+
+
+def test_attention_without_batch_first_mixes_the_batch():
+    layer = nn.TransformerEncoderLayer(8, 2, dropout=0.0)
+    x = torch.randn(3, 5, 8)
+    changed = x.clone()
+    changed[0] += torch.randn(5, 8)
+    assert not torch.allclose(layer(x)[2], layer(changed)[2])

@@ -605,7 +605,10 @@ class Expressions:
                     if part is not None:
                         self.eval(part)
                 keys.append(None)
-        found = [self.item(alt, keys, node) for alt in real(owner)]
+        alts = real(owner)
+        if len(alts) == 1:
+            self.last_of(alts[0], keys, node)
+        found = [self.item(alt, keys, node) for alt in alts]
         if not found:
             return Opaque("", "item")
         result = found[0]
@@ -791,6 +794,7 @@ class Expressions:
                     piece = Opaque("", "item", None, alt.flows, alt.parts, alt, tags)
                     if type(alt) is Opaque and alt.name in ("shape", "size") and not starred:
                         self.note_dimension(piece, n, len(elements))
+                    self.note_column(piece, alt, n)
                 columns[n] = piece if columns[n] is None else join(columns[n], piece)
         for element, piece in zip(elements, columns):
             if isinstance(element, cst.StarredElement):

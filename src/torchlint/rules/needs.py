@@ -136,6 +136,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     520: ((_any("MultiheadAttention Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer TransformerDecoderLayer"),),),
     521: ((_any("!replaced"), _any("!class")),),
     508: ((_any("!sized"),), (_any("cat concat matmul mm bmm"), _any("zeros ones empty rand randn full"))),
+    510: ((_any("!sequence"), _any("LSTM GRU RNN MultiheadAttention TransformerEncoderLayer")),),
     511: ((_any("MultiheadAttention Transformer TransformerEncoderLayer TransformerDecoderLayer"),),),
     522: ((_any("!flag"),),),
     523: ((_any("!flag"),),),

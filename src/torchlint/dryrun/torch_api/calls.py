@@ -46,13 +46,13 @@ class TorchCalls(Shaped, Frameworks, Methods):
     def tensor_method(self, owner: Tensor, name: str, args, kwargs, node) -> Value:
         """A method of a tensor, and what it makes of the sizes."""
         made = super().tensor_method(owner, name, args, kwargs, node)
-        self.sizes_asked(name, owner, args, made, node)
+        self.sizes_asked(name, owner, args, kwargs, made, node)
         return self.method_shape(name, owner, args, kwargs, made, node)
 
     def opaque_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
         """A method of something unknown, and what it tells of the sizes."""
         made = super().opaque_method(owner, name, args, kwargs, node)
-        self.sizes_asked(name, owner, args, made, node)
+        self.sizes_asked(name, owner, args, kwargs, made, node)
         return self.seen_shape(name, owner, args, kwargs, made, node)
 
     # -- functions and constructors ---------------------------------------------------------------------------------

@@ -31,8 +31,25 @@ _RESHAPES_IN_PLACE = frozenset(
     {"unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_", "resize_", "resize_as_", "set_", "as_strided_"}
 )
 _ELEMENTWISE = frozenset({"Add", "Subtract", "Multiply", "Divide"})
+# Where these take batch_first among their positional arguments.
+_BATCH_FIRST_AT = {
+    "torch.nn.LSTM": 4, "torch.nn.GRU": 4, "torch.nn.RNN": 5, "torch.nn.MultiheadAttention": 8, "torch.nn.TransformerEncoderLayer": 6,
+}
 _COUNTS = frozenset({"Dropout1d", "Dropout2d", "Dropout3d", "InstanceNorm1d"})
 _COMPARES = frozenset({"Equal", "NotEqual", "LessThan", "GreaterThan", "LessThanEqual", "GreaterThanEqual"})
+
+
+def _steps_first(module: Instance) -> bool:
+    """Whether a layer takes (steps, batch, features) for certain."""
+    layer = module
+    if module.type == "torch.nn.TransformerEncoder":
+        layer = module.arg(0, "encoder_layer")
+        if not isinstance(layer, Instance) or layer.type != "torch.nn.TransformerEncoderLayer":
+            return False
+    if layer.type not in _BATCH_FIRST_AT or {"*", "**"} & layer.kwargs.keys():
+        return False
+    given = layer.arg(_BATCH_FIRST_AT[layer.type], "batch_first")
+    return given is None or isinstance(given, Const) and given.value is False
 
 
 def _only_times(node: cst.BaseExpression) -> bool:
@@ -311,10 +328,12 @@ class Shaped:
         if type(value) is Opaque and index is not None:
             self.base_store.set(value, " dimension", (index, count))
 
-    def sizes_asked(self, name: str, owner: Value, args: Sequence[Value], made: Value, node) -> None:
-        """Notes what x.size(0) is; looks at the sizes that x.view(...) is given."""
+    def sizes_asked(self, name: str, owner: Value, args: Sequence[Value], kwargs, made: Value, node) -> None:
+        """Notes what x.size(0) is; looks at the sizes that x.view(...) is given, and the dimension of x.mean(1)."""
         if name == "size" and len(args) == 1:
             self.note_dimension(made, self.whole(args[0]))
+        elif name == "mean" and (dim := kwargs.get("dim", args[0] if args else None)) is not None and number(dim) == 1:
+            self.emit_batch_taken(owner, node, "mean")
         elif name in ("view", "reshape"):
             items = self.items_of(args[0]) if len(args) == 1 and isinstance(args[0], Seq) else args
             self.emit_arranged(owner, items or (), node)
@@ -369,6 +388,40 @@ class Shaped:
             return
         if len(set(shape.dims)) == shape.rank and sorted(shape.dims) == sorted(sizes) and sizes[0] == shape.dims[0] and sizes != list(shape.dims):
             self.emit("arranged", owner, node, order=tuple(shape.dims.index(size) for size in sizes))
+
+    # -- sequences ----------------------------------------------------------------------------------------------------------
+
+    def note_column(self, value: Value, whole: Value, index: int) -> None:
+        """Notes that a value is one of the several that a layer gave."""
+        if type(value) is Opaque and type(whole) is Opaque and isinstance(whole.origin, Instance):
+            self.base_store.set(value, " column", index)
+
+    def time_first(self, value: Value) -> tuple[Instance, Value] | None:
+        """The layer without batch_first, and its input, of which a value is the output: (steps, batch, features)."""
+        whole = value.origin if type(value) is Opaque else None
+        if isinstance(value, Tensor) and isinstance(value.origin, Instance):
+            whole = value
+        elif whole is None or self.base_store.get(value, " column") != 0 and value.name != "0":
+            return None
+        module = whole.origin if isinstance(whole, Opaque) else None
+        if not isinstance(module, Instance) or not isinstance(module.cls, Ref) or not _steps_first(module):
+            return None
+        for event in whole.flows:
+            if event.subject is module and event.get("args") and whole.site is not None and event.site.node is whole.site.node:
+                return module, event.args[0]
+        return None
+
+    def emit_batch_taken(self, value: Value, node, how: str) -> None:
+        """Dimension 1, the batch, of such an output is worked on as if it were the steps."""
+        found = self.time_first(value) if not self.unsure else None
+        if found is not None:
+            module, given = found
+            self.emit("batch_taken", module, node, given=given, shape=self.noted_shape(given), how=how)
+
+    def last_of(self, owner: Value, keys: Sequence[Value | None], node) -> None:
+        """x[:, -1] or x[:, -1, :]."""
+        if isinstance(owner, Opaque) and len(keys) in (2, 3) and keys[0] is None and number(keys[1]) == -1 and not any(keys[2:]):
+            self.emit_batch_taken(owner, node, "last")
 
     # -- loaders ------------------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,70 @@
+"""510: layers without batch_first, and what is made of their outputs."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+
+@table({
+    "the output however it is taken": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru = nn.GRU(4, 8, 2, True, False)
+        self.rnn = nn.RNN(input_size=4, hidden_size=8)
+
+    def forward(self, x):
+        states = self.gru(x)[0]
+        a = states[:, -1]  # <- 510
+        out, _ = self.rnn(x)
+        b = out[:, -1, :]  # <- 510
+        c = torch.relu(out)[:, -1]
+        return a, b, c, out[-1], out[:, 0], out[:, -1, 2], out[1:, -1]
+""",
+    "what a layer gives besides": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(4, 8)
+
+    def forward(self, x):
+        out, (h, c) = self.lstm(x)
+        _, state = self.lstm(x)
+        return h[:, -1], state[0][:, -1]
+""",
+    "batch first, or perhaps": """
+class Net(nn.Module):
+    def __init__(self, first, options, deep):
+        super().__init__()
+        self.a = nn.LSTM(4, 8, 1, True, True)
+        self.b = nn.LSTM(4, 8, batch_first=first)
+        self.c = nn.LSTM(4, 8, **options)
+        self.d = nn.LSTM(4, 8) if deep else nn.GRU(4, 8, batch_first=True)
+
+    def forward(self, x):
+        return self.a(x)[0][:, -1], self.b(x)[0][:, -1], self.c(x)[0][:, -1], self.d(x)[0][:, -1]
+""",
+    "a batch of one": """
+lstm = nn.LSTM(4, 8)
+
+def f(x):
+    out, _ = lstm(x.unsqueeze(1))
+    one, _ = lstm(torch.randn(5, 1, 4))
+    many, _ = lstm(torch.randn(5, 3, 4))
+    return out[:, -1], one[:, -1], many[:, -1]  # <- 510
+""",
+    "means": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2)
+        self.layer = nn.TransformerEncoderLayer(8, 2)
+        self.fine = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, batch_first=True), 2)
+
+    def forward(self, x):
+        out, weights = self.attention(x, x, x)
+        a = out.mean(1)  # <- 510
+        b = self.layer(x).mean(dim=1)  # <- 510
+        return a, b, weights.mean(1), self.fine(x).mean(1), self.layer(x).mean(0), self.layer(x).transpose(0, 1).mean(1)
+""",
+})
+def test_sequences(code):
+    holds(code)
