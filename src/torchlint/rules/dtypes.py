@@ -58,7 +58,7 @@ def _one(value: Value | None):
             dtype = _named(call)
             if dtype is not None:
                 return dtype, site
-            if name == "type" or not all(_is_device(arg) for arg in call.args):
+            if name == "type" or not all(names_device(arg) for arg in call.args):
                 return None
         if name not in _KEEP or value.origin is None:
             return None
@@ -72,6 +72,9 @@ def _made(value: Tensor, call: cst.Call, name: str) -> str | None:
         return _named(call)
     if any(arg.star for arg in call.args) or "param" in value.traits:
         return None
+    array = value.origin if type(value.origin) is Opaque else None
+    if array is not None and name in ("tensor", "as_tensor", "from_numpy") and "float64" in array.tags:
+        return "float64"
     if name in ("tensor", "as_tensor"):
         return _of_numbers(call.args[0].value) if call.args else None
     if name == "arange":
@@ -113,7 +116,7 @@ def _called(call: cst.Call) -> str:
     return call.func.value if isinstance(call.func, cst.Name) else ""
 
 
-def _is_device(arg: cst.Arg) -> bool:
+def names_device(arg: cst.Arg) -> bool:
     """Whether an argument of `.to` says where to, and no dtype."""
     node = arg.value
     if arg.keyword is not None:
