@@ -327,7 +327,7 @@ def _mark_compare(node: ast.Compare, words: set[str]) -> None:
 
 
 def _mark_subscript(node: ast.Subscript, words: set[str]) -> None:
-    if type(node.slice) is ast.Tuple and type(node.slice.elts[0]) is ast.Slice and type(node.slice.elts[1]) is ast.UnaryOp:
+    if type(node.slice) is ast.Tuple and [type(key) for key in node.slice.elts[:2]] == [ast.Slice, ast.UnaryOp]:
         words.add("!sequence")  # x[:, -1]
     if type(node.ctx) is ast.Store:
         words.add("!inplace")

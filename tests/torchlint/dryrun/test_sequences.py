@@ -42,6 +42,12 @@ class Net(nn.Module):
     def forward(self, x):
         return self.a(x)[0][:, -1], self.b(x)[0][:, -1], self.c(x)[0][:, -1], self.d(x)[0][:, -1]
 """,
+    "subscripts of all kinds": """
+def f(x):
+    x[()], x[:,], x[..., -1], x[-1, :]
+    x[:, -1] = x[:,]
+    return torch.zeros(2)[:,]
+""",
     "a batch of one": """
 lstm = nn.LSTM(4, 8)
 
