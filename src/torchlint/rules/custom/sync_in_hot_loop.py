@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import Event
 from torchlint.rules.base import Report, View
 
 CODE = 113
+# Not `device=x.device`, which stays where it is.
+_DEVICE = re.compile(r"(?<![\w.])device\b(?!\s*=\s*[\w.]+\.device\b)|\.device\(")
 
 
 def check(view: View) -> Iterator[Report]:
@@ -33,7 +36,7 @@ def check(view: View) -> Iterator[Report]:
 
 def _on_device(event: Event) -> bool:
     """Whether the program moves anything to a device at all."""
-    return bool(
-        event.site.parsed.facts.words
-        & {"cuda", "device", "accelerator", "fabric", "DataParallel", "rank", "local_rank"}
-    )
+    facts = event.site.parsed.facts
+    if facts.words & {"cuda", "accelerator", "fabric", "DataParallel", "rank", "local_rank"}:
+        return True
+    return "device" in facts.words and any(_DEVICE.search(line) for line in facts.lines)

@@ -16,6 +16,7 @@ from torchlint.rules.mend import Mend, code_of, replace
 from torchlint.rules.rows import statement_at
 
 CODE = 502
+_TRAINED = re.compile(r"weight|bias|kernel|param|alpha|beta|gamma|^[wbW]\d*$", re.IGNORECASE)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -41,8 +42,8 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _mend(event: Event) -> Mend | None:
-    """Registers it as a buffer where it is made. What is made the same at each start is left out of checkpoints: those
-    written before still load."""
+    """Registers it as a buffer where it is made, and leaves it out of checkpoints: those written before still load. What
+    is random, or called a weight, may have been meant for a parameter."""
     node, place = event.site.node, statement_at(event.site)
     if not isinstance(node, cst.Assign) or len(node.targets) != 1 or place is None:
         return None
@@ -55,8 +56,9 @@ def _mend(event: Event) -> Mend | None:
     if not any("__init__" in text for text in before) or target != f"self.{event.name}":
         return None
     value = code_of(event.site, node.value)
-    kept = "" if re.search(r"rand|normal|empty|load|bernoulli", value) else ", persistent=False"
-    call = f'self.register_buffer("{event.name}", {value}{kept})'
+    if _TRAINED.search(event.name) or re.search(r"rand|normal|empty|bernoulli", value):
+        return None
+    call = f'self.register_buffer("{event.name}", {value}, persistent=False)'
     return Mend("register it as a buffer", [replace(event.site, call)], safe=False)
 
 
