@@ -469,3 +469,28 @@ def train(model, optimizer, loader, score):
     after = mended(tmp_path, 904, text.format(top=top, call="model.state_dict()"))
     with_import = top if "copy" in top else "import copy\n" + top
     assert after == text.format(top=with_import, call=f"{name}.deepcopy(model.state_dict())")
+
+
+def test_what_a_meter_adds_up_is_left_alone(tmp_path):
+    """Another caller may give it a number, which has nothing to detach."""
+    assert mended(tmp_path, 106, """
+        import torch
+
+
+        class Meter:
+            def __init__(self):
+                self.sum = 0.0
+
+            def update(self, value, n):
+                self.sum += value * n
+
+
+        def train(model, loader, optimizer):
+            meter = Meter()
+            for x, y in loader:
+                optimizer.zero_grad()
+                loss = torch.nn.functional.mse_loss(model(x), y)
+                loss.backward()
+                optimizer.step()
+                meter.update(loss, len(x))
+    """) is None

@@ -28,7 +28,9 @@ def check(view: View) -> Iterator[Report]:
             continue
         roles = {"name": name, "loss": view.loss_text(backward)}
         related = [(backward.site, "the graph that is kept was made for this")]
-        yield Report(CODE, event.site, roles, related, _mend(event))
+        # Where another function adds up, such as a meter, other callers may give it numbers.
+        here = backward.site.parsed is event.site.parsed and backward.calls == event.calls
+        yield Report(CODE, event.site, roles, related, _mend(event) if here else None)
 
 
 def _mend(event: Event) -> Mend | None:
