@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.values import TRUE, Instance, Tensor, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.mend import Mend
+from torchlint.rules.rows import enclosed, statement_at
 
 CODE = 202
 EVALUATION = re.compile(r"(?:^|_)(?:test|eval|evaluate|evaluation|valid|validate|validation|val|predict|prediction|infer|inference)(?:$|_)", re.I)
@@ -30,7 +33,8 @@ def check(view: View) -> Iterator[Report]:
             continue
         told.add(evaluation)
         related = [(event.mode_site, "evaluation mode is set here, but gradients are still on")] if evaluates else []
-        yield Report(CODE, event.site, {"call": view.call_text(event.site), "model": view.owner_text(event, "model")}, related)
+        roles = {"call": view.call_text(event.site), "model": view.owner_text(event, "model")}
+        yield Report(CODE, event.site, roles, related, _mend(event))
 
 
 def _is_evaluation(view: View, event: Event) -> bool:
@@ -40,6 +44,28 @@ def _is_evaluation(view: View, event: Event) -> bool:
         return False
     within_forward = any(site.parsed.unit.name == "forward" for site in event.calls if site is not None)
     return not within_forward and any(flow.kind == "forward" and flow.subject is model for step in view.of("backward") for flow in step.flows)
+
+
+def _mend(event: Event) -> Mend | None:
+    """Switches gradients off around the loop that evaluates."""
+    loop = event.loops[-1].site
+    if loop is None or loop.parsed.facts is not event.site.parsed.facts:
+        return None
+    place, row = statement_at(loop), loop.location().row
+    names = {local for local, name in loop.parsed.facts.imports.items() if name == "torch"}
+    if place is None or not place.alone or place.statement.lineno != row or not names:
+        return None
+    inside = list(ast.walk(place.statement))
+    gives = any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in inside)
+    if gives or not isinstance(place.statement, (ast.For, ast.While)):
+        return None
+    if {node.attr for node in inside if isinstance(node, ast.Attribute)} & _TRAINS:
+        return None
+    changes = enclosed(loop.parsed, row, place.statement.end_lineno, f"with {min(names)}.no_grad():")
+    return Mend("switch gradients off in this loop", changes) if changes is not None else None
+
+
+_TRAINS = frozenset({"backward", "step", "zero_grad", "grad", "requires_grad", "requires_grad_"})
 
 
 def read_out(view: View, event: Event) -> bool:
