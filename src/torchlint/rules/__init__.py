@@ -25,7 +25,8 @@ def _modules() -> dict[int, ModuleType]:
 @lru_cache(maxsize=1)
 def matchers() -> dict[int, Callable[[View], Iterator[Report]]]:
     """The custom matchers by number: every module in `rules/custom` has a CODE and a `check(view)`. Qualified names in its
-    CALLS become `call` events."""
+    CALLS become `call` events; ".name" stands for a method of whatever (`method` events), "[]=" for `x[key] = value`
+    (`item.set`)."""
     return {code: module.check for code, module in _modules().items()}
 
 

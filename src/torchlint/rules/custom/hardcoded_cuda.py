@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.torch_api.effects import CREATES
+from torchlint.rules.around import parents
 from torchlint.rules.base import Report, View
 
 CODE = 403
@@ -24,6 +25,9 @@ def check(view: View) -> Iterator[Report]:
             continue
         node = event.site.node
         if not isinstance(node, cst.Call) or any(ASKED.search(site.text()) for site, _ in event.guards):
+            continue
+        choices = [item.test for item in parents(event.site) if isinstance(item, cst.IfExp)]
+        if any(ASKED.search(event.site.parsed.text(test)) for test in choices):
             continue
         if event.kind == "method" and event.name == "cuda":
             literal = all(arg.keyword is not None or isinstance(arg.value, cst.Integer) for arg in node.args)

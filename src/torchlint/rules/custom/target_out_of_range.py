@@ -34,8 +34,9 @@ def check(view: View) -> Iterator[Report]:
 def _classes(event: Event) -> int | None:
     """The number of classes, if it is known: the last size of (classes) or (batch, classes). With more dimensions
     their order may be what is wrong, which is 308's."""
-    shape = event.shapes[0]
-    if shape.open or not 1 <= len(shape.dims) <= 2:
+    shape, target = event.shapes
+    flat = not shape.open and len(shape.dims) <= 2 or target.rank == 1
+    if not flat or not shape.dims:
         return None
     size = shape.dims[-1]
     return size if isinstance(size, int) else None
@@ -57,8 +58,11 @@ def _labels(value: Value | None):
     if len(alts) != 1 or not isinstance(alts[0], Tensor):
         return None
     made = alts[0]
-    while made.source != "made" and isinstance(made.origin, Tensor) and _keeps(made):
-        made = made.origin
+    while made.source != "made" and _keeps(made):
+        before = made.origin or made.traits.get("cut_of")
+        if not isinstance(before, Tensor):
+            return None
+        made = before
     call = made.site.node if made.site is not None else None
     if made.source != "made" or not isinstance(call, cst.Call) or "param" in made.traits:
         return None
