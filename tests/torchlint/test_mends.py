@@ -494,3 +494,21 @@ def test_what_a_meter_adds_up_is_left_alone(tmp_path):
                 optimizer.step()
                 meter.update(loss, len(x))
     """) is None
+
+
+def test_gradients_are_off_in_the_loop_that_evaluates(tmp_path):
+    text = """import torch as t
+
+
+def test(model, loader):
+    model.eval()
+    right = 0
+{before}    for x, y in loader:  # all
+{inside}        right += (model(x).argmax(1) == y).sum().item()
+    return right
+"""
+    after = text.replace("    for", "        for").replace("        right +=", "            right +=")
+    given = text.format(before="", inside="")
+    assert mended(tmp_path, 202, given) == after.format(before="    with t.no_grad():\n", inside="")
+    assert mended(tmp_path, 202, given.replace("import torch as t", "from torch import nn")) is None
+    assert mended(tmp_path, 202, text.format(before="", inside="        yield x\n")) is None
