@@ -60,6 +60,7 @@ def read_facts(path: str, text: str) -> FileFacts:
     flush()
     for node in tree.body:
         _imports(node, facts)
+        _conditional_classes(node, facts)
     facts.words = frozenset(everything)
     return facts
 
@@ -81,9 +82,25 @@ def _simple(node: ast.stmt) -> bool:
     return isinstance(node, (ast.Import, ast.ImportFrom, ast.Assign, ast.AnnAssign, ast.Expr, ast.AugAssign))
 
 
+def _conditional_classes(node: ast.stmt, facts: FileFacts) -> None:
+    """Notes the classes that are defined under a condition, where that is the only thing their name stands for."""
+    found: dict[str, list[ast.ClassDef]] = {}
+    todo: list[ast.AST] = [node] if isinstance(node, (ast.If, ast.Try, ast.With)) else []
+    while todo:
+        for child in ast.iter_child_nodes(todo.pop()):
+            if isinstance(child, ast.ClassDef):
+                found.setdefault(child.name, []).append(child)
+            elif isinstance(child, (ast.If, ast.Try, ast.With, ast.ExceptHandler)):
+                todo.append(child)
+    for name, (cls, *others) in found.items():
+        if not others and name not in facts.imports and name not in facts.functions and name not in facts.classes:
+            facts.classes[name] = _class(cls, set())
+
+
 def _imports(node: ast.stmt, facts: FileFacts) -> None:
-    """Notes what a statement, or one in its branches, imports: the last one counts."""
+    """Notes what a statement, or one in its branches, imports: the last one counts, if there is such a thing."""
     todo: list[ast.AST] = [node]
+    outer = node
     while todo:
         node = todo.pop()
         if isinstance(node, ast.Import):
@@ -98,7 +115,10 @@ def _imports(node: ast.stmt, facts: FileFacts) -> None:
                     facts.stars.append(base)
                 else:
                     qualified = f"{base}.{alias.name}" if base.strip(".") else base + alias.name
-                    facts.imports[alias.asname or alias.name] = qualified
+                    name = alias.asname or alias.name
+                    if node is not outer and name in facts.imports:
+                        facts.instead.setdefault(name, []).append(facts.imports[name])
+                    facts.imports[name] = qualified
         elif isinstance(node, (ast.If, ast.Try, ast.With, ast.ExceptHandler)):
             children = list(ast.iter_child_nodes(node))
             todo.extend(child for child in reversed(children) if isinstance(child, (ast.stmt, ast.ExceptHandler)))
@@ -168,6 +188,8 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
             if type(node.value) is str and (node.value == "--local_rank" or "torch.distributed.launch" in node.value):
                 words.add("!launch")
             continue
+        if kind in _DEFINITIONS:
+            binds.add(node.name)  # under a condition: `try: import x; def f ... except ImportError: def f ...`
         mark = _MARKS.get(kind)
         if mark is not None:
             mark(node, words)
@@ -347,6 +369,7 @@ _SIZE_WORDS = frozenset({"in_features", "in_channels", "input_size", "num_featur
 _OTHERS = frozenset({"np", "numpy", "plt", "pd", "tf", "jnp"})  # nobody calls torch so
 _CONTEXTS = frozenset({"no_grad", "inference_mode", "enable_grad", "autocast"})
 _PURE = PURE_TENSOR_ONLY | PURE_IF_TENSOR
+_DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _CONTAINERS = (ast.List, ast.Dict, ast.Tuple, ast.ListComp, ast.DictComp, ast.Set)
 _MARKS = {
     ast.Import: _mark_import,

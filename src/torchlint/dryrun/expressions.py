@@ -126,7 +126,12 @@ class Expressions:
         if name in facts.classes:
             return self.class_of(facts, facts.classes[name])
         if name in facts.imports:
-            return self.imported(facts.imports[name], facts, depth)
+            found = self.imported(facts.imports[name], facts, depth)
+            for qualified in facts.instead.get(name, ()):
+                if not isinstance(found, Opaque):
+                    break
+                found = self.imported(qualified, facts, depth)  # the last import has nothing to give here
+            return found
         for star in facts.stars:
             path = self.world.resolve(star, facts.path)
             if path is not None and depth < 6:

@@ -57,9 +57,11 @@ class FileFacts:
     classes: dict[str, ClassFacts] = field(default_factory=dict)
     again: dict[str, list[Unit | ClassFacts]] = field(default_factory=dict)  # all definitions of what is defined more than once
     imports: dict[str, str] = field(default_factory=dict)  # local name -> qualified name, relative ones with leading dots
+    instead: dict[str, list[str]] = field(default_factory=dict)  # what else a name is imported from, under other conditions
     stars: list[str] = field(default_factory=list)
     words: frozenset[str] = frozenset()
     digest: str = ""
+    reach: dict[str, frozenset[str]] = field(default_factory=dict)  # by function: the words in it and in what it mentions
 
     def all_classes(self):
         """Every class of the file, nested ones too."""

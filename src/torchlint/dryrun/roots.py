@@ -64,6 +64,10 @@ class Relevance:
                     todo.extend(self.named[name])
                 elif name in self.facts.imports:
                     found |= self.imported(name)
+                    inner = self.module(name)
+                    if inner is not None:
+                        for other in unit.words & inner.functions.keys():
+                            found |= _reach(inner, other)
         for name in IMPLIED.keys() & found:
             found |= IMPLIED[name]
         return found
@@ -76,13 +80,18 @@ class Relevance:
             path = self.world.resolve(base, self.facts.path) if base.strip(".") or base else None
             inner = self.world.facts(path) if path is not None else None
             if inner is not None and last in inner.functions:
-                self._imported[name] = inner.functions[last].words
+                self._imported[name] = _reach(inner, last)
             elif inner is not None and last not in inner.classes:
                 self._imported[name] = _given(inner).get(last, frozenset())
             elif inner is not None:
                 methods = inner.classes[last].methods.items()
                 self._imported[name] = frozenset().union(*(u.words for key, u in methods if key not in ("__init__", "forward")))
         return self._imported[name]
+
+    def module(self, name: str) -> FileFacts | None:
+        """The file that an imported name stands for, where it is a whole file: `from project import helpers`."""
+        path = self.world.resolve(self.facts.imports[name], self.facts.path)
+        return self.world.facts(path) if path is not None and path != self.facts.path else None
 
     def unit(self, unit: Unit) -> bool:
         """Whether a function, or statements outside any, can matter."""
@@ -102,6 +111,24 @@ class Relevance:
             if self.met(words):
                 found.append(unit)
         return found
+
+
+def _reach(facts: FileFacts, name: str) -> frozenset[str]:
+    """The words of a function and of the functions and names of its own file that it mentions."""
+    if name not in facts.reach:
+        given = _given(facts)
+        words: set[str] = set()
+        seen: set[str] = set()
+        todo = {name}
+        while todo:
+            one = todo.pop()
+            seen.add(one)
+            unit = facts.functions.get(one)
+            new = given.get(one, frozenset()) | (unit.words if unit is not None else frozenset())
+            words |= new
+            todo |= {word for word in new if (word in facts.functions or word in given) and word not in seen}
+        facts.reach[name] = frozenset(words)
+    return facts.reach[name]
 
 
 def _given(facts: FileFacts) -> dict[str, frozenset[str]]:

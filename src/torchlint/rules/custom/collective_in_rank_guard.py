@@ -40,7 +40,7 @@ def _met(view: View, event: Event) -> bool:
     """Whether some other call of the same collective, or one of the sort under another condition, may be the others' part."""
     mine = [(site.node, holds) for site, holds in event.guards]
     return any(
-        other.name == event.name and other.site != event.site and [(site.node, holds) for site, holds in other.guards] != mine
+        other.name == event.name and (other.site, other.calls) != (event.site, event.calls) and [(site.node, holds) for site, holds in other.guards] != mine
         and other.guards
         for other in view.of("collective")
     )
