@@ -512,3 +512,10 @@ def test(model, loader):
     assert mended(tmp_path, 202, given) == after.format(before="    with t.no_grad():\n", inside="")
     assert mended(tmp_path, 202, given.replace("import torch as t", "from torch import nn")) is None
     assert mended(tmp_path, 202, text.format(before="", inside="        yield x\n")) is None
+
+
+def test_all_that_an_import_brings_moves_or_nothing(tmp_path):
+    text = "from torch.cuda.amp import autocast, GradScaler\nGradScaler = None\nwith autocast():\n    pass\n"
+    assert mended(tmp_path, 708, text) is None
+    assert mended(tmp_path, 708, text.replace("GradScaler = None", "")) is not None
+    assert mended(tmp_path, 708, text.replace("GradScaler = None", "").replace("GradScaler", "common")) is None
