@@ -20,7 +20,7 @@ OUTSIDE = frozenset(
     datasets pytorch_lightning lightning tensorboardX tensorboard wandb yaml timm einops ignite fastai deepspeed apex
     tensorflow keras jax requests gc struct socket threading multiprocessing signal hashlib operator heapq bisect csv
     tempfile traceback queue uuid platform getpass urllib http numbers decimal fractions statistics textwrap
-    __future__""".split()
+    torch_geometric dgl ogb __future__""".split()
 )
 ROOT_MARKS = frozenset({".git", "pyproject.toml", "setup.py", "setup.cfg"})
 MOST_LEVELS = 6

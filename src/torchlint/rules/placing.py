@@ -6,7 +6,8 @@ import ast
 import re
 import textwrap
 
-from torchlint.dryrun.values import Class, Instance, Tensor, Value
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Class, Instance, Opaque, Tensor, Value
 from torchlint.dryrun.world import units_of
 
 
@@ -46,3 +47,29 @@ def moved_elsewhere(tensor: Tensor) -> bool:
         and any(moved.search(line) for line in lines[unit.start - 1 : unit.end])
         for unit in units_of(site.parsed.facts)
     )
+
+
+def graph_data(value: Value, site: Site) -> str:
+    """What the program calls the graph that an argument of the call at `site` is read from, if it comes straight out of a
+    dataset of PyTorch Geometric, which is on the CPU; "" if not. `Data.to` moves in place: nothing in the file may do that."""
+    reads = 0
+    while isinstance(value, Opaque) and value.source in ("item", "attr") and value.origin is not None:
+        value, reads = value.origin, reads + 1
+    made_by = value.name if isinstance(value, Opaque) and value.source == "call" else ""
+    if reads < 2 or not made_by.startswith("torch_geometric.datasets."):
+        return ""
+    try:
+        call = ast.parse(textwrap.dedent(site.text()).strip(), mode="eval").body
+    except SyntaxError:
+        return ""
+    given = [*call.args, *(keyword.value for keyword in call.keywords)] if isinstance(call, ast.Call) else []
+    names = [node.id for part in given for node in ast.walk(part) if isinstance(node, ast.Name)]
+    if not names:
+        return ""
+    words = "|".join(map(re.escape, [*names, "data", "dataset", "graph"]))
+    moves = re.compile(rf"\b(?:{words})(?:\[[^\]]*\]|\.\w+)*\.(?:to|cuda)\(|ToDevice|set_default_device")
+    if value.site is None or any(moves.search(line) for line in site.parsed.facts.lines):
+        return ""
+    end = value.site.location()
+    behind = value.site.parsed.facts.lines[end.end_row - 1][end.end_column - 1 :]
+    return "" if behind.lstrip().startswith(".") else names[0]

@@ -9,7 +9,7 @@ from torchlint.dryrun.flow import Event
 from torchlint.dryrun.values import Class, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.custom.tensor_created_in_forward import has_parameters
-from torchlint.rules.placing import moved_elsewhere, places_itself
+from torchlint.rules.placing import graph_data, moved_elsewhere, places_itself
 
 CODE = 401
 
@@ -31,6 +31,8 @@ def _meetings(view: View) -> Iterator[Report]:
             if _on_cpu(view, value) and not places_itself(event.subject, index):
                 yield _report(view, event, value, event.get("device_site"), "the model is moved here")
                 break
+        else:
+            yield from _graph_on_cpu(view, event)
     for event in view.of("loss"):
         source = event.source
         if source is None or not on_gpu(source.get("device")) or _moved_back(view, source) or not _has_weights(view, source.subject):
@@ -46,6 +48,17 @@ def _meetings(view: View) -> Iterator[Report]:
         if gpu and cpu and len(tensors) == len(event.values) and not moved_elsewhere(cpu[0]):
             site = gpu[0].sites.get("device")
             yield _report(view, event, cpu[0], site, "the other operand is put on its device here")
+
+
+def _graph_on_cpu(view: View, event: Event) -> Iterator[Report]:
+    """A model that was moved and a graph that was not."""
+    ours = isinstance(getattr(event.subject, "cls", None), Class)
+    given = [value for index, value in enumerate(event.args) if not places_itself(event.subject, index)]
+    for value in given if ours else [*given, *(event.get("kwargs") or {}).values()]:
+        name = graph_data(value, event.site)
+        if name:
+            yield _report(view, event, value, event.get("device_site"), "the model is moved here", name)
+            return
 
 
 def _has_weights(view: View, module: Value, depth: int = 0) -> bool:
@@ -115,8 +128,8 @@ def _moved_back(view: View, event: Event) -> bool:
     return any(other.subject is event.subject and other.device == "cpu" for other in view.of("module.move"))
 
 
-def _report(view: View, event: Event, value: Value, site, words: str) -> Report:
-    name = getattr(real(value)[0], "name", "") or "an input"
+def _report(view: View, event: Event, value: Value, site, words: str, name: str = "") -> Report:
+    name = name or getattr(real(value)[0], "name", "") or "an input"
     if f"self.{name}" in event.site.text():
         name = f"self.{name}"
     related = [(site, words)] if site is not None else []
