@@ -116,13 +116,18 @@ def percent(part: int, whole: int) -> str:
     return f"{part} of {whole} ({part / whole:.0%})" if whole else "-"
 
 
+def cpu(run: Run) -> str:
+    """The CPU seconds of a run; "-" where its findings were taken over without them."""
+    return f"{run.seconds:.0f}" if run.seconds else "-"
+
+
 def bugs_row(row: Row, version: str, run: Run, result: Score, numbers: set[int]) -> list[str]:
     """A line of the table about the labels."""
     bugs = len(result.caught) + len(result.missed)
     return [
         row.title, version, str(sum(map(row.keeps, run.findings))), percent(len(result.caught), bugs),
         percent(*result.within(covered(numbers))), f"{len(result.sprung)} of {result.traps}",
-        f"{len(result.still)} of {result.twins}", f"{run.seconds:.0f}", str(len(run.crashes)),
+        f"{len(result.still)} of {result.twins}", cpu(run), str(len(run.crashes)),
     ]
 
 
@@ -133,7 +138,7 @@ def trusted_row(row: Row, run: Run, verdicts: dict[tuple[str, str, int, str], st
     speed = f"{lines / run.seconds:,.0f}" if run.seconds else "-"
     return [
         row.title, str(len(seen)), *(str(count[word]) for word in (*VERDICTS, "not read")),
-        percent(count["true"], len(seen)), f"{run.seconds:.0f}", speed, str(len(run.crashes)),
+        percent(count["true"], len(seen)), cpu(run), speed, str(len(run.crashes)),
     ]
 
 

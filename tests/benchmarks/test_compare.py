@@ -185,3 +185,8 @@ def test_the_whole_table(tmp_path, monkeypatch, capsys):
     assert "| torch-preflight, without notes | 1 | 1 | 0 | 0 | 0 | 1 of 1 (100%) | 0 | 200 | 0 |" in text
     assert "trainlint: pip found no such package." in text
     assert "not read: torch-preflight,examples/a.py,9,TG004" in capsys.readouterr().out
+
+
+def test_seconds_that_nobody_measured():
+    assert compare.cpu(Run([], [], 0.0)) == "-"
+    assert compare.cpu(Run([], [], 12.4)) == "12"
