@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -24,7 +25,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         value, name = found
         backward = _trained_on(view, event, value)
-        if backward is None or any(view.owner_text(b, "") == name for b in view.of("backward")):
+        if backward is None or _starts_anew(view, event, name) or any(view.owner_text(b, "") == name for b in view.of("backward")):
             continue
         roles = {"name": name, "loss": view.loss_text(backward)}
         related = [(backward.site, "the graph that is kept was made for this")]
@@ -72,6 +73,29 @@ def _added(view: View, event: Event) -> tuple[Value, str] | None:
             if _carries(old, node.value):
                 return added, target
     return None
+
+
+def _starts_anew(view: View, event: Event, name: str) -> bool:
+    """Whether the sum goes back to zero where the optimizer steps, every so many batches: it holds the graphs of one
+    step's batches then, and no more."""
+    facts = event.site.parsed.facts
+    reset = re.compile(rf"( *){re.escape(name)}(?:: \w+)? = (?:0|0\.0?|\[\]|None|torch\.(?:zeros|tensor)\(.*)(?:\s*#.*)?$")
+    for step in view.of("optimizer.step"):
+        if not step.guards or event.loops[-1] not in step.loops or step.site.parsed is not event.site.parsed:
+            continue
+        row = step.site.location().row
+        for at in range(event.site.location().row + 1, event.site.parsed.unit.end + 1):
+            found = reset.match(facts.lines[at - 1])
+            between = facts.lines[min(row, at) - 1 : max(row, at)] if found else ()
+            if found and len(found[1]) > _indent(facts.lines[event.site.location().row - 1]) and all(
+                _indent(line) >= len(found[1]) for line in between if line.strip()
+            ):
+                return True
+    return False
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def _carries(old: Value, node: cst.CSTNode) -> bool:
