@@ -172,6 +172,7 @@ def test_no_grad_is_entered_for_the_rest_of_the_block(tmp_path):
 
           # all batches
           for x in loader:
+        #   print(x)
             print("""first
         second""", model(x))
           return model
@@ -185,6 +186,7 @@ def test_no_grad_is_entered_for_the_rest_of_the_block(tmp_path):
 
             # all batches
             for x in loader:
+        #   print(x)
               print("""first
         second""", model(x))
             return model

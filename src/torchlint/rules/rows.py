@@ -102,13 +102,15 @@ def deeper(parsed: Parsed, row: int) -> str:
 
 
 def indented(parsed: Parsed, first: int, last: int, by: str) -> list[Change] | None:
-    """Puts `by` before each row from `first` to `last`; empty rows, and rows that begin inside a string, stay. None
-    where strings cannot be told."""
+    """Puts `by` before each row from `first` to `last`. Empty rows stay, as do rows that begin inside a string, and
+    comments that stand outside of the block. None where strings cannot be told."""
     inside = _in_strings(text_of(parsed))
     if inside is None:
         return None
-    lines = parsed.facts.lines
-    return [insert(parsed, row, by) for row in range(first, last + 1) if lines[row - 1].strip() and row not in inside]
+    rows = [row for row in range(first, last + 1) if parsed.facts.lines[row - 1].strip() and row not in inside]
+    comments = {row for row in rows if parsed.facts.lines[row - 1].lstrip().startswith("#")}
+    depth = min((len(indent_of(parsed, row)) for row in rows if row not in comments), default=0)
+    return [insert(parsed, row, by) for row in rows if row not in comments or len(indent_of(parsed, row)) >= depth]
 
 
 def outdented(parsed: Parsed, first: int, last: int, by: str) -> list[Change] | None:
