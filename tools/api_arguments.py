@@ -2,12 +2,12 @@
 
     python tools/api_arguments.py 1.8=PATH 2.4=PATH ...
 
-The PATHs are those of tools/api_tables.py. Of the installed torch, Python's own signatures are asked, and the stubs for what
-is written in C++; the older trees add what they declare under the same name. What takes `**kwargs`, what cannot be read for
-certain and what does not refuse a made-up keyword when it is called with one is left out.
+The PATHs are those of tools/api_tables.py. Of the installed torch, Python's own signatures are asked, and the stubs for
+what is written in C++; the older trees add what they declare under the same name. What takes `**kwargs`, what cannot be
+read for certain and what does not refuse a made-up keyword when it is called with one is left out.
 
-In the table: `takes`, all keywords that some release takes; `gone`, those that only an older one takes, with the last known
-release that does and the first that does not.
+In the table: `takes`, all keywords that some release takes; `gone`, those that only an older one takes, with the last
+known release that does and the first that does not.
 """
 
 from __future__ import annotations
@@ -28,15 +28,25 @@ from torchlint.dryrun.torch_api.names import canonical
 
 TARGET = Path(__file__).parents[1] / "src/torchlint/api_arguments.json"
 MADE_UP = "made_up_keyword"
-_STUBS = {"torch": "_C/_VariableFunctions.pyi", "torch.nn.functional": "nn/functional.pyi", "torch._C._nn": "_C/_nn.pyi"}
+_STUBS = {
+    "torch": "_C/_VariableFunctions.pyi",
+    "torch.nn.functional": "nn/functional.pyi",
+    "torch._C._nn": "_C/_nn.pyi",
+}
 _TAKEN_OUT = re.compile(r"""kwargs(?:\.(?:pop|get)\(|\[)\s*["'](\w+)["']|["'](\w+)["']\s+(?:not\s+)?in\s+kwargs""")
-_ALSO = re.compile(r'\{"(\w+)",\s*\{((?:"\w+"(?:,\s*)?)+)\}\}')  # numpy_compatibility_arg_names of python_arg_parser.cpp
+_ALSO = re.compile(
+    r'\{"(\w+)",\s*\{((?:"\w+"(?:,\s*)?)+)\}\}'
+)  # numpy_compatibility_arg_names of python_arg_parser.cpp
 _SIGNATURE = re.compile(r"\b(\w+)\(([^()]*(?:\([^()]*\)[^()]*)*)\)\s*->")
 _NATIVE = re.compile(r"^- func: (\w+)(?:\.\w+)?\((.*)\) ->", re.MULTILINE)
 _PARSED = re.compile(r'"(\w+)\((\w[^()]*?(?:"\s*"[^()]*?)*)\)(?:\|\w+)?"')  # what a PythonArgParser is made of
 _WORD = re.compile(r"\w+")
 # What the texts of a file are about, where it is not torch itself.
-_WHERE = {"_tensor_docs.py": "torch.Tensor", "functional.pyi.in": "torch.nn.functional", "_nn.pyi.in": "torch.nn.functional"}
+_WHERE = {
+    "_tensor_docs.py": "torch.Tensor",
+    "functional.pyi.in": "torch.nn.functional",
+    "_nn.pyi.in": "torch.nn.functional",
+}
 
 
 class Signature:
@@ -46,7 +56,7 @@ class Signature:
         self.names, self.more = names, more
 
 
-# -- the installed torch ----------------------------------------------------------------------------------------------------
+# -- the installed torch -------------------------------------------------------------------------------------------
 
 
 def public() -> Iterator[tuple[str, object]]:
@@ -165,7 +175,7 @@ def methods() -> Iterator[tuple[str, object]]:
             yield f"torch.Tensor.{name}", thing
 
 
-# -- the older trees ----------------------------------------------------------------------------------------------------------
+# -- the older trees -----------------------------------------------------------------------------------------------
 
 
 def _names(args: ast.arguments) -> set[str]:
@@ -206,7 +216,12 @@ class Tree:
                     if node.name == "Tensor":
                         for item in node.body:
                             if isinstance(item, ast.FunctionDef):
-                                self._note("torch.Tensor", item.name, Signature(_names(item.args), item.args.kwarg is not None), path)
+                                self._note(
+                                    "torch.Tensor",
+                                    item.name,
+                                    Signature(_names(item.args), item.args.kwarg is not None),
+                                    path,
+                                )
         for name, made in classes.items():
             for module, node in made:
                 own = self._of_class(node, classes)
@@ -226,7 +241,11 @@ class Tree:
             if not todo or not found.more:
                 break
             cls = todo.pop(0)
-            makers = [item for item in cls.body if isinstance(item, ast.FunctionDef) and item.name in ("__init__", "__new__")]
+            makers = [
+                item
+                for item in cls.body
+                if isinstance(item, ast.FunctionDef) and item.name in ("__init__", "__new__")
+            ]
             if makers:  # the last one: what comes before it declares overloads
                 found.names |= _names(makers[-1].args)
                 found.names |= {one or other for one, other in _TAKEN_OUT.findall(ast.unparse(makers[-1]))}
@@ -236,8 +255,8 @@ class Tree:
         return found
 
     def _read_texts(self, root: Path) -> None:
-        """What is declared outside Python code: in documentation and templates, by qualified name; in the list of native
-        functions and in the bindings written by hand, by last name."""
+        """What is declared outside Python code: in documentation and templates, by qualified name; in the list of
+        native functions and in the bindings written by hand, by last name."""
         for path in [*(root / "torch").rglob("*docs.py"), *(root / "torch").rglob("*.pyi.in")]:
             text = path.read_text()
             where = _WHERE.get(path.name, "torch")
@@ -257,7 +276,7 @@ class Tree:
             self.same.setdefault(name, set()).update(_WORD.findall(others))
 
 
-# -- the table ----------------------------------------------------------------------------------------------------------------
+# -- the table -----------------------------------------------------------------------------------------------------
 
 
 def main(arguments: list[str]) -> None:

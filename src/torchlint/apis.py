@@ -38,8 +38,8 @@ def table() -> Table:
 
 
 class Arguments(msgspec.Struct, frozen=True):
-    """The keywords that each callable takes in some release, and those of older releases alone: the last known release that
-    takes it, and the first that does not. What takes `**kwargs` is not in it."""
+    """The keywords that each callable takes in some release, and those of older releases alone: the last known release
+    that takes it, and the first that does not. What takes `**kwargs` is not in it."""
 
     takes: dict[str, str]
     gone: dict[str, dict[str, tuple[str, str]]]
@@ -53,8 +53,8 @@ def arguments() -> Arguments:
 
 @lru_cache(maxsize=None)
 def keywords(name: str) -> frozenset[str] | None:
-    """The keywords that a callable takes in the newest release known, or took before without a word of its going; None for
-    what is not known."""
+    """The keywords that a callable takes in the newest release known, or took before without a word of its going; None
+    for what is not known."""
     given = arguments().takes.get(name)
     return None if given is None else frozenset(given.split())
 

@@ -73,7 +73,8 @@ def _of_setup(text: str) -> Iterator[str]:
         return
     for node in ast.walk(tree):
         if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
-            yield from (item.value for item in node.elts if isinstance(item, ast.Constant) and isinstance(item.value, str))
+            texts = (item.value for item in node.elts if isinstance(item, ast.Constant))
+            yield from (text for text in texts if isinstance(text, str))
 
 
 def _of_pyproject(text: str) -> Iterator[str]:
@@ -84,7 +85,8 @@ def _of_pyproject(text: str) -> Iterator[str]:
     listed = _table(data, "project").get("dependencies")
     if isinstance(listed, list):
         yield from (item for item in listed if isinstance(item, str))
-    for extra in (*_table(data, "project", "optional-dependencies").values(), *_table(data, "dependency-groups").values()):
+    extras = (_table(data, "project", "optional-dependencies"), _table(data, "dependency-groups"))
+    for extra in (listed for table in extras for listed in table.values()):
         if isinstance(extra, list):
             yield from (item for item in extra if isinstance(item, str))
     groups = _table(data, "tool", "poetry", "group")

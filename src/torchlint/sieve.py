@@ -193,7 +193,7 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
         mark = _MARKS.get(kind)
         if mark is not None:
             mark(node, words)
-        if kind is ast.Call and len(node.args) > 1 and type(node.func) is ast.Attribute and node.func.attr in ("view", "reshape"):
+        if kind is ast.Call and len(node.args) > 1 and getattr(node.func, "attr", "") in ("view", "reshape"):
             rearranged.append(node)
         if kind is ast.Assign and type(node.value) is not ast.Name and type(node.value) is not ast.Constant:
             _worth(node, gives, name[0] == "<")
@@ -203,7 +203,7 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
                 todo.extend(item for item in value if isinstance(item, ast.AST))
             elif isinstance(value, ast.AST):
                 todo.append(value)
-    if rearranged and not words.isdisjoint(("size", "shape", "randn", "rand", "zeros", "ones")) and _arranges(nodes, rearranged):
+    if rearranged and not words.isdisjoint(_SOURCES) and _arranges(nodes, rearranged):
         words.add("!arranged")
     return Unit(
         name, _start(first), last.end_lineno, indent, (), frozenset(words), frozenset(sets), frozenset(binds), gives
@@ -366,6 +366,7 @@ def _mark_assign(node, words: set[str]) -> None:
 
 
 _SIZE_WORDS = frozenset({"in_features", "in_channels", "input_size", "num_features", "embed_dim", "normalized_shape", "num_channels"})
+_SOURCES = frozenset({"size", "shape", "randn", "rand", "zeros", "ones"})  # of sizes that a view may be given
 _OTHERS = frozenset({"np", "numpy", "plt", "pd", "tf", "jnp"})  # nobody calls torch so
 _CONTEXTS = frozenset({"no_grad", "inference_mode", "enable_grad", "autocast"})
 _PURE = PURE_TENSOR_ONLY | PURE_IF_TENSOR

@@ -159,7 +159,9 @@ def test_binary_losses_take_two_of_one_shape(loss):
         loss(torch.rand(4, 1), torch.rand(4))
 
 
-@pytest.mark.parametrize(("scores", "target"), [((8, 20, 100), (8, 20)), ((160, 100), (8, 20)), ((8, 10), (8, 1)), ((8, 10), (7,))])
+@pytest.mark.parametrize(
+    ("scores", "target"), [((8, 20, 100), (8, 20)), ((160, 100), (8, 20)), ((8, 10), (8, 1)), ((8, 10), (7,))]
+)
 def test_what_cross_entropy_refuses(scores, target):
     with pytest.raises((RuntimeError, ValueError)):
         F.cross_entropy(torch.randn(scores), torch.zeros(target, dtype=torch.long))

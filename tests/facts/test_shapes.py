@@ -165,7 +165,8 @@ def test_without_batch_first_the_batch_is_run_along(layer):
     changed = x.clone()
     changed[0] += 1
     assert not torch.allclose(layer(x)[0][2], layer(changed)[0][2])  # the third example sees the first
-    assert torch.allclose(layer(x)[0][:, -1], layer(x[:, -1:])[0][:, 0], atol=1e-6)  # and [:, -1] is the last column alone
+    # and [:, -1] is the last column alone
+    assert torch.allclose(layer(x)[0][:, -1], layer(x[:, -1:])[0][:, 0], atol=1e-6)
 
 
 def test_attention_without_batch_first_mixes_the_batch():

@@ -8,7 +8,9 @@ from torchlint.dryrun.values import Const, Instance, Opaque, Value, real
 from torchlint.rules.custom.shape_chain import may_be_dead
 
 # Losses that compare value by value: these broadcast, with a warning at most.
-BROADCAST = frozenset({"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss"})
+BROADCAST = frozenset(
+    {"mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss"}
+)
 # These refuse what is not of one shape.
 EQUAL = frozenset({"binary_cross_entropy", "binary_cross_entropy_with_logits"})
 # A class number for each position: the classes stand in the second dimension.
@@ -16,7 +18,7 @@ CLASSES = frozenset({"cross_entropy", "nll_loss"})
 
 
 def certain(event: Event) -> tuple[Shape, Shape] | None:
-    """The shapes of input and target, where each of the two is one value and no condition on sizes stands around the loss."""
+    """The shapes of input and target, where each is one value and no condition on sizes stands around the loss."""
     if len(real(event.input)) != 1 or len(real(event.target)) != 1 or may_be_dead(event):
         return None
     return event.shapes

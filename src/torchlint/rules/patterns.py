@@ -15,13 +15,13 @@ _TOKEN = re.compile(r"\s*(\.\.\.|…|[()]|\w+|\S)")
 
 
 class Term(NamedTuple):
-    """The axes of one operand: a name for each dimension, "..." for any number of them; `groups` are the composed ones."""
+    """The axes of one operand: a name for each dimension, "..." for any number; `groups` are the composed ones."""
 
     axes: tuple[str, ...]
     groups: tuple[tuple[str, ...], ...] = ()
 
 
-# -- torch.einsum -------------------------------------------------------------------------------------------------------------
+# -- torch.einsum --------------------------------------------------------------------------------------------------
 
 
 def einsum_problem(pattern: str, operands: Sequence[Shape] | None) -> str | None:
@@ -46,12 +46,16 @@ def einsum_problem(pattern: str, operands: Sequence[Shape] | None) -> str | None
     if operands is None:
         return None
     if len(operands) != len(terms):
-        return f"it speaks of {_count(len(terms), 'operand')}, but {len(operands)} {'is' if len(operands) == 1 else 'are'} given"
+        return _miscounted(len(terms), "operand", len(operands))
     return _fits([tuple(re.findall(r"\.\.\.|\w", term)) for term in terms], operands)
 
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _miscounted(named: int, what: str, given: int) -> str:
+    return f"it speaks of {_count(named, what)}, but {given} {'is' if given == 1 else 'are'} given"
 
 
 def _fits(terms: Sequence[tuple[str, ...]], operands: Sequence[Shape]) -> str | None:
@@ -78,11 +82,12 @@ def _rank_problem(axes: tuple[str, ...], shape: Shape, which: str) -> str | None
         if shape.rank is not None and shape.rank < named:
             return f"it names {_count(named, 'dimension')} of {which}, which has {shape.rank}"
     elif shape.rank is not None and shape.rank != named or len(shape.dims) > named:
-        return f"it names {_count(named, 'dimension')} of {which}, which has {len(shape.dims)}{'' if shape.rank is not None else ' or more'}"
+        more = "" if shape.rank is not None else " or more"
+        return f"it names {_count(named, 'dimension')} of {which}, which has {len(shape.dims)}{more}"
     return None
 
 
-# -- einops -------------------------------------------------------------------------------------------------------------------
+# -- einops --------------------------------------------------------------------------------------------------------
 
 
 def einops_problem(
@@ -119,7 +124,7 @@ def einops_problem(
     if wrong or operands is None:
         return wrong
     if len(operands) != len(terms):
-        return f"it speaks of {_count(len(terms), 'tensor')}, but {len(operands)} {'is' if len(operands) == 1 else 'are'} given"
+        return _miscounted(len(terms), "tensor", len(operands))
     return _fits([term.axes for term in terms], operands)
 
 
@@ -140,7 +145,11 @@ def _term(text: str) -> Term | str:
             groups.append(tuple(group))
             axes.append("()")
             group = None
-        elif token != "..." and not token.isdigit() and (not token.isidentifier() or token[0] == "_" or token[-1] == "_"):
+        elif (
+            token != "..."
+            and not token.isdigit()
+            and (not token.isidentifier() or token[0] == "_" or token[-1] == "_")
+        ):
             return f"`{token}` is no name of an axis"
         else:
             (axes if group is None else group).append(token)
@@ -176,5 +185,6 @@ def _lengths(function: str, terms: Sequence[Term], names: set[str], lengths: Seq
     for group in terms[0].groups:
         unknown = [axis for axis in group if not axis.isdigit() and axis not in lengths]
         if len(unknown) > 1:
-            return f"({' '.join(group)}) cannot be split: give the length of {' or '.join(f'`{axis}`' for axis in unknown)}"
+            names = " or ".join(f"`{axis}`" for axis in unknown)
+            return f"({' '.join(group)}) cannot be split: give the length of {names}"
     return None

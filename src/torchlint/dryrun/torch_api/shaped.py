@@ -33,7 +33,11 @@ _RESHAPES_IN_PLACE = frozenset(
 _ELEMENTWISE = frozenset({"Add", "Subtract", "Multiply", "Divide"})
 # Where these take batch_first among their positional arguments.
 _BATCH_FIRST_AT = {
-    "torch.nn.LSTM": 4, "torch.nn.GRU": 4, "torch.nn.RNN": 5, "torch.nn.MultiheadAttention": 8, "torch.nn.TransformerEncoderLayer": 6,
+    "torch.nn.LSTM": 4,
+    "torch.nn.GRU": 4,
+    "torch.nn.RNN": 5,
+    "torch.nn.MultiheadAttention": 8,
+    "torch.nn.TransformerEncoderLayer": 6,
 }
 _COUNTS = frozenset({"Dropout1d", "Dropout2d", "Dropout3d", "InstanceNorm1d"})
 _COMPARES = frozenset({"Equal", "NotEqual", "LessThan", "GreaterThan", "LessThanEqual", "GreaterThanEqual"})
@@ -107,7 +111,7 @@ class Shaped:
             return [None] * n
         return found * n if len(found) == 1 else found
 
-    # -- layers -----------------------------------------------------------------------------------------------------------
+    # -- layers -----------------------------------------------------------------------------------------------------
 
     def layer_shape(self, module: Instance, given: Value | None, result: Value, node) -> Value:
         """The output of a layer of torch."""
@@ -227,7 +231,7 @@ class Shaped:
         if width and heads and width % heads:
             self.emit("heads", made, node, width=width, heads=heads, width_name=name, heads_name=heads_name)
 
-    # -- functions and methods --------------------------------------------------------------------------------------------
+    # -- functions and methods --------------------------------------------------------------------------------------
 
     def function_shape(self, name: str, last: str, args, kwargs, result: Value, node) -> Value:
         """The result of a function of torch."""
@@ -278,7 +282,8 @@ class Shaped:
             if all(isinstance(item, Const) for item in items):
                 return Shape((len(items),), False)
             rows = [self.items_of(item) if isinstance(item, Seq) else None for item in items]
-            flat = all(row and all(isinstance(cell, Const) for cell in row) and len(row) == len(rows[0]) for row in rows)
+            even = all(row and len(row) == len(rows[0]) for row in rows)
+            flat = even and all(isinstance(cell, Const) for row in rows for cell in row)
             return Shape((len(items), len(rows[0])), False) if flat else ANY
         count = self.whole(args[0]) if len(args) == 1 and last != "linspace" else None
         return Shape((count if count else None,), False)
@@ -295,12 +300,13 @@ class Shaped:
                 kinds.append("number")
             else:
                 return result  # a mask, an index tensor, ...
-        return self.with_shape(result, shapes.indexed(self.shape_of(owner), kinds), result.site if isinstance(result, Tensor) else None)
+        site = result.site if isinstance(result, Tensor) else None
+        return self.with_shape(result, shapes.indexed(self.shape_of(owner), kinds), site)
 
-    # -- values that are no tensors for certain -----------------------------------------------------------------------------
+    # -- values that are no tensors for certain ---------------------------------------------------------------------
 
     def noted_shape(self, value: Value | None) -> Shape:
-        """The sizes of a value that is a tensor or may be one; where it is something else, whoever asks is wrong anyway."""
+        """The sizes of a value that is a tensor or may be one."""
         if isinstance(value, Opaque) and not isinstance(value, Tensor):
             return self.base_store.get(value, " shape") or ANY
         return self.shape_of(value)
@@ -314,14 +320,15 @@ class Shaped:
         if type(owner) is not Opaque or not isinstance(result, Opaque) or result is owner or "module" in owner.tags:
             return result
         stand_in = Tensor("", "op", None, traits={"shape": self.noted_shape(owner)})
-        if name in ("view", "reshape", "flatten", "squeeze", "unsqueeze") or name in _SAME and self.noted_shape(owner) != ANY:
+        known = self.noted_shape(owner) != ANY
+        if name in ("view", "reshape", "flatten", "squeeze", "unsqueeze") or name in _SAME and known:
             shape = self.shape_of(self.method_shape(name, stand_in, args, kwargs, Tensor(), node))
             if isinstance(result, Tensor):
                 return self.with_shape(result, shape, self.site(node)) if "shape" not in result.traits else result
             self.note_shape(result, shape)
         return result
 
-    # -- sizes that are not known, but whose they are -----------------------------------------------------------------------
+    # -- sizes that are not known, but whose they are ---------------------------------------------------------------
 
     def note_dimension(self, value: Value, index: int | None, count: int | None = None) -> None:
         """Notes that a value is x.size(index), one of `count` where all of them were taken at once."""
@@ -348,9 +355,11 @@ class Shaped:
             return ({index}, count) if index >= 0 and whose.origin is owner else None
         if value.name == "size" and whose is owner:
             return ({noted[0]}, None) if noted is not None and noted[0] >= 0 else None
-        if value.site is None or not isinstance(value.site.node, cst.BinaryOperation) or not _only_times(value.site.node):
+        node = value.site.node if value.site is not None else None
+        if not isinstance(node, cst.BinaryOperation) or not _only_times(node):
             return None
-        found = [self.dimensions(part, owner) for part in value.parts if not (type(part) is Opaque and part.source == "op")]
+        factors = [part for part in value.parts if not (type(part) is Opaque and part.source == "op")]
+        found = [self.dimensions(part, owner) for part in factors]
         if not found or None in found:
             return None
         return set().union(*(one for one, _ in found)), max((count for _, count in found if count), default=None)
@@ -384,12 +393,15 @@ class Shaped:
     def emit_permuted(self, owner: Value, args: Sequence[Value], node) -> None:
         """The same with numbers: a batch of which the other dimensions change places."""
         shape, sizes = self.noted_shape(owner), [self.whole(arg) for arg in args]
-        if shape.rank is None or shape.rank < 3 or not all(isinstance(size, int) and size > 1 for size in (*shape.dims, *sizes)):
+        if shape.rank is None or shape.rank < 3:
             return
-        if len(set(shape.dims)) == shape.rank and sorted(shape.dims) == sorted(sizes) and sizes[0] == shape.dims[0] and sizes != list(shape.dims):
+        if not all(isinstance(size, int) and size > 1 for size in (*shape.dims, *sizes)):
+            return
+        distinct, had = len(set(shape.dims)) == shape.rank, list(shape.dims)
+        if distinct and sorted(had) == sorted(sizes) and sizes[0] == had[0] and sizes != had:
             self.emit("arranged", owner, node, order=tuple(shape.dims.index(size) for size in sizes))
 
-    # -- sequences ----------------------------------------------------------------------------------------------------------
+    # -- sequences --------------------------------------------------------------------------------------------------
 
     def note_column(self, value: Value, whole: Value, index: int) -> None:
         """Notes that a value is one of the several that a layer gave."""
@@ -407,7 +419,8 @@ class Shaped:
         if not isinstance(module, Instance) or not isinstance(module.cls, Ref) or not _steps_first(module):
             return None
         for event in whole.flows:
-            if event.subject is module and event.get("args") and whole.site is not None and event.site.node is whole.site.node:
+            here = whole.site is not None and event.site.node is whole.site.node
+            if event.subject is module and event.get("args") and here:
                 return module, event.args[0]
         return None
 
@@ -420,22 +433,25 @@ class Shaped:
 
     def last_of(self, owner: Value, keys: Sequence[Value | None], node) -> None:
         """x[:, -1] or x[:, -1, :]."""
-        if isinstance(owner, Opaque) and len(keys) in (2, 3) and keys[0] is None and number(keys[1]) == -1 and not any(keys[2:]):
+        two_or_three = isinstance(owner, Opaque) and len(keys) in (2, 3)
+        if two_or_three and keys[0] is None and number(keys[1]) == -1 and not any(keys[2:]):
             self.emit_batch_taken(owner, node, "last")
 
-    # -- loaders ------------------------------------------------------------------------------------------------------------
+    # -- loaders ----------------------------------------------------------------------------------------------------
 
     def batch_of(self, loader: Instance) -> list[Shape] | None:
         """What the loader of a TensorDataset gives: the rows of its tensors, a batch of them at a time."""
         given = loader.arg(0, "dataset")
         if not isinstance(given, Instance) or given.type != "torch.utils.data.TensorDataset" or given.kwargs:
             return None
-        if {"*", "**", "collate_fn", "batch_size"} & loader.kwargs.keys() and not self.whole(loader.kwargs.get("batch_size")):
+        if {"*", "**", "collate_fn"} & loader.kwargs.keys():
+            return None
+        if "batch_size" in loader.kwargs and not self.whole(loader.kwargs["batch_size"]):
             return None
         whole = [self.noted_shape(value) for value in given.args]
         return [Shape((None, *shape.dims[1:]), False) if shape.rank else ANY for shape in whole]
 
-    # -- functions of two tensors -------------------------------------------------------------------------------------------
+    # -- functions of two tensors -----------------------------------------------------------------------------------
 
     def product_shape(self, left: Value, right: Value, result: Value, node, name: str) -> Value:
         shape, clash = shapes.multiplied(self.shape_of(left), self.shape_of(right))

@@ -24,7 +24,11 @@ def _reports(view: View) -> Iterator[Report]:
     for event in view.of("outer"):
         for column, row in ((0, 1), (1, 0)):
             one, two = event.sides[column], event.sides[row]
-            if len(real(one)) == len(real(two)) == 1 and _meets(one, two, event.shapes[column], event.shapes[row]) and not may_be_dead(event):
+            if (
+                len(real(one)) == len(real(two)) == 1
+                and _meets(one, two, event.shapes[column], event.shapes[row])
+                and not may_be_dead(event)
+            ):
                 related = [(one.sites["shape"], "this layer gives one value to a row: (N, 1)")]
                 if two.site is not None and two.site.node is not event.site.node:
                     related.append((two.site, "this is one row of values: (N,)"))

@@ -19,8 +19,12 @@ CODE = 428
 _EINOPS = {
     f"einops.{place}{name}": (name.lower(), at)
     for name, at, places in (
-        ("rearrange", 1, ("", "einops.")), ("reduce", 1, ("", "einops.")), ("repeat", 1, ("", "einops.")), ("einsum", -1, ("", "einops.")),
-        ("Rearrange", 0, ("layers.torch.",)), ("Reduce", 0, ("layers.torch.",)),
+        ("rearrange", 1, ("", "einops.")),
+        ("reduce", 1, ("", "einops.")),
+        ("repeat", 1, ("", "einops.")),
+        ("einsum", -1, ("", "einops.")),
+        ("Rearrange", 0, ("layers.torch.",)),
+        ("Reduce", 0, ("layers.torch.",)),
     )
     for place in places
 }

@@ -21,7 +21,9 @@ _WHAT = {
 def check(view: View) -> Iterator[Report]:
     """`out, _ = self.lstm(x)`, then `out[:, -1]`, where `self.lstm` was made without batch_first."""
     yield from once(
-        _report(view, event) for event in view.of("batch_taken") if not may_be_dead(event) and not _of_one(event) and _whole(event)
+        _report(view, event)
+        for event in view.of("batch_taken")
+        if not may_be_dead(event) and not _of_one(event) and _whole(event)
     )
 
 
@@ -31,7 +33,11 @@ def _of_one(event: Event) -> bool:
         return True
     for given in real(event.given):
         site = given.site if isinstance(given, Opaque) else None
-        if site is not None and isinstance(site.node, cst.Call) and getattr(getattr(site.node.func, "attr", None), "value", "") == "unsqueeze":
+        if (
+            site is not None
+            and isinstance(site.node, cst.Call)
+            and getattr(getattr(site.node.func, "attr", None), "value", "") == "unsqueeze"
+        ):
             return True
     return False
 
@@ -49,4 +55,6 @@ def _report(view: View, event: Event) -> Report:
     layer = event.subject.type.removeprefix("torch.nn.")
     made = event.subject.site
     related = [(made, f"this `{layer}` has no `batch_first=True`")] if made is not None else []
-    return Report(CODE, event.site, {"call": view.call_text(event.site), "what": _WHAT[event.how], "layer": layer}, related)
+    return Report(
+        CODE, event.site, {"call": view.call_text(event.site), "what": _WHAT[event.how], "layer": layer}, related
+    )

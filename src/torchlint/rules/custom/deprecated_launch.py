@@ -15,13 +15,22 @@ from torchlint.rules.written import imports
 
 CODE = 811
 LAUNCH = "torch.distributed.launch"
-WATCHED = frozenset({
-    "os.system", "os.popen", "subprocess.run", "subprocess.call", "subprocess.check_call", "subprocess.check_output", "subprocess.Popen",
-})
+WATCHED = frozenset(
+    {
+        "os.system",
+        "os.popen",
+        "subprocess.run",
+        "subprocess.call",
+        "subprocess.check_call",
+        "subprocess.check_output",
+        "subprocess.Popen",
+    }
+)
 _ARGUMENT = "--local_rank"
 # What gives the local rank in another way, and launchers that are not torch's.
 _OTHERWISE = re.compile(
-    r"LOCAL_RANK|--local-rank|deepspeed|accelerat|transformers|horovod|lightning|megatron|spawn\(|local_rank\s*=(?!=)|SLURM|OMPI|mpi4py"
+    r"LOCAL_RANK|--local-rank|deepspeed|accelerat|transformers|horovod|lightning|megatron|spawn\(|SLURM|OMPI|mpi4py"
+    r"|local_rank\s*=(?!=)"
     r"|init_process_group\([^)]*\brank\s*="
 )
 
@@ -44,7 +53,9 @@ def _reports(view: View) -> Iterator[Report]:
         if event.name == "add_argument" and _names_only_the_old(event) and _alone(event):
             given = event.site.node.args[0].value
             quote = given.value[0]
-            mend = Mend("take both spellings", [replace(event.site, f"{quote}--local-rank{quote}, {given.value}", given)])
+            mend = Mend(
+                "take both spellings", [replace(event.site, f"{quote}--local-rank{quote}, {given.value}", given)]
+            )
             yield Report(CODE, event.site, {"problem": "no launcher of torch 2 passes `--local_rank`"}, mend=mend)
 
 
@@ -62,7 +73,11 @@ def _names_only_the_old(event: Event) -> bool:
     node = event.site.node
     if not isinstance(node, cst.Call) or not node.args or not isinstance(node.args[0].value, cst.SimpleString):
         return False
-    names = [arg.value.value.strip("\"'") for arg in node.args if arg.keyword is None and isinstance(arg.value, cst.SimpleString)]
+    names = [
+        arg.value.value.strip("\"'")
+        for arg in node.args
+        if arg.keyword is None and isinstance(arg.value, cst.SimpleString)
+    ]
     return names == [_ARGUMENT]
 
 

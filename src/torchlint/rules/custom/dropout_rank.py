@@ -39,4 +39,6 @@ def _reports(view: View) -> Iterator[Report]:
         if made is not None and made.node is not site.node:
             related.append((made, "the layer is made here"))
         use = _USE.get(event.layer, "`Dropout`")
-        yield Report(CODE, site, {"layer": event.layer, "rank": str(event.shape.rank), "instead": instead, "use": use}, related)
+        yield Report(
+            CODE, site, {"layer": event.layer, "rank": str(event.shape.rank), "instead": instead, "use": use}, related
+        )

@@ -60,7 +60,12 @@ def _classes(given: Shape, target: Shape) -> str | None:
 def _unequal(event: Event, given: Shape, target: Shape) -> bool:
     """Whether two shapes are not one for certain. (..., 1) may be (N,) where N is 1: it counts where it is a column."""
     one, two = real(event.input)[0], real(event.target)[0]
-    if is_row(target) and is_column(given, one, target.dims[0]) or is_row(given) and is_column(target, two, given.dims[0]):
+    if (
+        is_row(target)
+        and is_column(given, one, target.dims[0])
+        or is_row(given)
+        and is_column(target, two, given.dims[0])
+    ):
         return True
     if given.rank is not None and target.rank is not None and given.rank != target.rank:
         return True

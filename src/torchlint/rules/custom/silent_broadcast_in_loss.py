@@ -16,7 +16,9 @@ CODE = 309
 
 def check(view: View) -> Iterator[Report]:
     """`F.mse_loss(model(x), y)` where the model ends in one value and y is flat."""
-    yield from once(_report(view, event) for event in view.of("loss") if event.loss in BROADCAST and _broadcasts(event))
+    yield from once(
+        _report(view, event) for event in view.of("loss") if event.loss in BROADCAST and _broadcasts(event)
+    )
 
 
 def _broadcasts(event: Event) -> bool:
@@ -34,9 +36,18 @@ def _report(view: View, event: Event) -> Report:
     for value, shape in zip((event.input, event.target), event.shapes):
         alt = real(value)[0]
         site = alt.sites.get("shape", alt.site) if isinstance(alt, Tensor) else alt.site
-        words = f"({shape.dims[0] or 'N'},)" if shape.rank == 1 else "(N, 1)" if shape.open else f"({shape.dims[0] or 'N'}, 1)"
+        words = (
+            f"({shape.dims[0] or 'N'},)"
+            if shape.rank == 1
+            else "(N, 1)" if shape.open else f"({shape.dims[0] or 'N'}, 1)"
+        )
         if site is not None and site.node is not event.site.node:
             related.append((site, f"this gives {words}"))
     node = event.site.node
     name = event.site.parsed.text(node.func) if isinstance(node, cst.Call) else event.loss
-    return Report(CODE, event.site, {"loss": name if len(name) <= 40 else event.loss, "call": view.call_text(event.site)}, related)
+    return Report(
+        CODE,
+        event.site,
+        {"loss": name if len(name) <= 40 else event.loss, "call": view.call_text(event.site)},
+        related,
+    )

@@ -37,7 +37,12 @@ def _report(view: View, event: Event, arg: cst.Arg, word: str) -> Report | None:
     gone = arguments().gone.get(event.name, {}).get(word)
     if gone is not None:
         after, by = gone
-        if event.guards or asks_first(event.site) or view.torch_version is not None and view.torch_version < release(by):
+        if (
+            event.guards
+            or asks_first(event.site)
+            or view.torch_version is not None
+            and view.torch_version < release(by)
+        ):
             return None
         problem = f"`{name}` takes no `{word}` any more: torch {after} did, torch {by} does not"
         return Report(CODE, site, {"problem": problem, "mend": f"leave out `{word}`"})
@@ -50,4 +55,8 @@ def _report(view: View, event: Event, arg: cst.Arg, word: str) -> Report | None:
 
 def _list_of(name: str) -> str:
     takes = sorted(word for word in keywords(name) if len(word) > 2 and word[0] != "_")
-    return f"it takes {', '.join(f'`{word}`' for word in takes)}" if takes and len(takes) <= 12 else "leave it out, or call what takes it"
+    return (
+        f"it takes {', '.join(f'`{word}`' for word in takes)}"
+        if takes and len(takes) <= 12
+        else "leave it out, or call what takes it"
+    )
