@@ -104,7 +104,8 @@ def gained(old: Sequence[str], new: Sequence[str], before: Counter, after: Count
     """The (row, code) of findings of the new text that the old one has not where the same line stands. Of lines that
     take the place of others, any may be meant."""
     place: dict[int, range] = {}
-    for kind, i, k, j, n in difflib.SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
+    bare = [[line.strip() for line in text] for text in (old, new)]  # whole blocks may be indented
+    for kind, i, k, j, n in difflib.SequenceMatcher(None, *bare, autojunk=False).get_opcodes():
         for row in range(j, n):
             same = i + row - j + 1
             place[row + 1] = range(same, same + 1) if kind == "equal" else range(i + 1, max(k, i + 1) + 1)
