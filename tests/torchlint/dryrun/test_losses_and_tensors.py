@@ -206,7 +206,9 @@ def f(x):
     "where nothing is squared": """
 def f(x, y):
     a = torch.sqrt(F.mse_loss(x, y) + 1e-8), torch.sqrt(F.l1_loss(x, y)), x.sum().sqrt()
-    return a, torch.sqrt(((x - y) ** 2).mean())  # <- 314
+    with torch.no_grad():
+        b = (x - y).pow(2).sum().sqrt(), x.data.pow(2).sum().sqrt()
+    return a, b, x.data.pow(2).sum().sqrt(), torch.sqrt(((x - y) ** 2).mean())  # <- 314
 """,
     "by the settings": """
 def f(x, args, device):

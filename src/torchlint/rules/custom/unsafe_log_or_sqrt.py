@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -12,6 +13,7 @@ from torchlint.rules.base import Report, View
 CODE = 314
 CALLS = frozenset({"torch.log", ".log", "torch.sqrt", ".sqrt"})
 ZEROS = {"relu": "relu", "sigmoid": "sigmoid", "softmax": "softmax"}
+CUT = re.compile(r"\.(?:data|detach\(\))")  # no slope is asked for
 SQUARED_LOSSES = frozenset({"mse_loss"})
 
 
@@ -25,6 +27,8 @@ def check(view: View) -> Iterator[Report]:
         given = event.site.node.func.value if event.kind == "method" else None
         if event.kind == "call" and event.site.node.args:
             given = event.site.node.args[0].value
+        if last == "sqrt" and (event.grad_on is False or CUT.search(event.site.text())):
+            continue
         alts = real(value)
         alts = alts if all(isinstance(alt, Tensor) for alt in alts) else ()
         why = _log(alts) if last == "log" else _sqrt(alts, given)
