@@ -521,3 +521,34 @@ def test_all_that_an_import_brings_moves_or_nothing(tmp_path):
     assert mended(tmp_path, 708, text) is None
     assert mended(tmp_path, 708, text.replace("def GradScaler(): pass", "")) is not None
     assert mended(tmp_path, 708, text.replace("def GradScaler(): pass", "").replace("GradScaler", "common")) is None
+
+
+def test_an_argument_is_not_registered(tmp_path):
+    """Another caller may give an array, which cannot be a buffer."""
+    assert mended(tmp_path, 502, """
+        import torch
+        from torch import nn
+
+
+        class Layer(nn.Module):
+            def __init__(self, table):
+                super().__init__()
+                self.table = table
+                self.fc = nn.Linear(3, 3)
+
+            def forward(self, x):
+                return torch.matmul(self.table, self.fc(x))
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.layer = Layer(torch.ones(3, 3))
+
+            def forward(self, x):
+                return self.layer(x)
+
+
+        net = Net().cuda()
+        net(torch.ones(3, 3).cuda())
+    """) is None

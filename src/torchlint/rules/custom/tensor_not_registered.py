@@ -56,6 +56,8 @@ def _mend(event: Event) -> Mend | None:
     if not any("__init__" in text for text in before) or target != f"self.{event.name}":
         return None
     value = code_of(event.site, node.value)
+    if value in event.site.parsed.unit.params:
+        return None  # another caller may give no tensor
     if _TRAINED.search(event.name) or re.search(r"rand|normal|empty|bernoulli", value):
         return None
     call = f'self.register_buffer("{event.name}", {value}, persistent=False)'
