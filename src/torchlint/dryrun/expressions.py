@@ -845,6 +845,8 @@ class Expressions:
 
     def set_item(self, target: cst.Subscript, value: Value, node: cst.CSTNode) -> None:
         owner = self.eval(target.value)
+        if "[]=" in self.watched_calls:
+            self.emit("item.set", owner, node, target=target, value=value)
         key = None
         for element in target.slice:
             if isinstance(element.slice, cst.Index):

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.dryrun.facts import Unit
 from torchlint.dryrun.store import Items
 from torchlint.dryrun.torch_api import effects
+from torchlint.dryrun.torch_api.arrays import ndarray
 from torchlint.dryrun.torch_api.frameworks import Frameworks
 from torchlint.dryrun.torch_api.methods import Methods, reduced
 from torchlint.dryrun.torch_api.names import kind_of
@@ -73,7 +74,7 @@ class TorchCalls(Shaped, Frameworks, Methods):
         if name.startswith(("numpy.", "random.", "math.", "os.", "time.", "logging.", "json.", "sys.")):
             for value in args:
                 self.emit("readout", value, node, name=name)
-            return Opaque(last, "call", None, NOTHING, NOTHING, None, frozenset({"foreign"}))
+            return Opaque(last, "call", None, NOTHING, NOTHING, None, frozenset({"foreign"}) | ndarray(name, kwargs))
         if last in effects.PASSES_ITEMS and args:
             return Iter("same", args[0], self.site(node))
         if name.startswith("copy."):
@@ -104,7 +105,7 @@ class TorchCalls(Shaped, Frameworks, Methods):
         elif kind == "sampler":
             self.emit("sampler.create", made, node)
         elif kind == "loader":
-            sampler = made.arg(4, "sampler")
+            sampler = made.arg(3, "sampler")
             made_of = made.arg(0, "dataset")
             self.emit("loader.create", made, node, sampler=sampler, dataset=made_of)
         elif kind == "dataset":
@@ -785,11 +786,11 @@ _SPECIAL = {
     "torch.save": _save,
     "torch.autograd.backward": _backward,
     "torch.autograd.grad": _grad,
+    "deepspeed.initialize": lambda run, name, args, kwargs, node: run.deepspeed_initialize(args, kwargs, node),
     "collections.OrderedDict": _ordered,
     "torch.compile": _compile,
     "torch.jit.script": _compile,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
-    "deepspeed.initialize": lambda run, name, args, kwargs, node: run.deepspeed_initialize(args, kwargs, node),
     "torch.jit.trace": _export,
     "torch.onnx.export": _export,
     "torch.export.export": _export,
