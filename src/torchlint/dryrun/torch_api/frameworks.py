@@ -1,13 +1,12 @@
-"""What the libraries around PyTorch do with the code that is written for them: which methods they call, in which mode, with
-or without gradients, and which half of a training step is theirs. All knowledge of these protocols is here.
+"""What the libraries around PyTorch do with the code that is written for them: which methods they call, in which mode,
+with or without gradients, and which half of a training step is theirs. All knowledge of these protocols is here.
 
-| library | what it does |
-|---|---|
-| Lightning | calls `training_step` for each batch in training mode; then, unless `automatic_optimization` is off, clears the gradients, computes them and steps. Validation, test and prediction run in evaluation mode without gradients |
-| transformers | `Trainer` calls `compute_loss` for each batch; backward, clipping, step and zero_grad are its own |
-| Accelerate, Fabric | `prepare` and `setup` give back what they were given, wrapped: models on their device, loaders that share the data among processes and tell their sampler the epoch |
-| DeepSpeed | the engine is the model; `engine.step()` steps the optimizer and clears the gradients |
-| Ignite | an `Engine` calls its function, and the handlers that were added, for each batch |
+- Lightning calls `training_step` for each batch in training mode; then, unless `automatic_optimization` is off, it
+  clears the gradients, computes them and steps. Validation, test and prediction: evaluation mode, no gradients.
+- transformers' `Trainer` calls `compute_loss` for each batch; backward, clipping, step and zero_grad are its own.
+- Accelerate's `prepare` and Fabric's `setup` give back what they were given, wrapped: models on their device, loaders
+  that share the data among processes and tell their sampler the epoch.
+- DeepSpeed's engine is the model; `engine.step()` steps the optimizer and clears the gradients.
 """
 
 from __future__ import annotations
@@ -37,13 +36,16 @@ from torchlint.dryrun.values import (
 LIGHTNING = "lightning.LightningModule"
 DATA_MODULE = "lightning.LightningDataModule"
 _CALLBACK = re.compile(r"^(?:pytorch_lightning|lightning)\.(?:\w+\.)*Callback$")
-_TRAINER = re.compile(r"^(?:transformers\.(?:\w+\.)*(?:Seq2Seq)?Trainer|trl\.(?:\w+\.)*[A-Z]\w*Trainer|sentence_transformers\.(?:\w+\.)*\w*Trainer)$")
+_TRAINER = re.compile(
+    r"^(?:transformers\.(?:\w+\.)*(?:Seq2Seq)?Trainer|trl\.(?:\w+\.)*[A-Z]\w*Trainer"
+    r"|sentence_transformers\.(?:\w+\.)*\w*Trainer)$"
+)
 ENGINE = "deepspeed.DeepSpeedEngine"
 
 
 class Hook(NamedTuple):
-    """How a framework calls a method: the mode that the model is in, whether autograd records, whether it is called again
-    and again, and what it does with the result: "loss" (backward and step), "data" (trains on the loader)."""
+    """How a framework calls a method: the mode that the model is in, whether autograd records, whether it is called
+    again and again, and what it does with the result: "loss" (backward and step), "data" (trains on the loader)."""
 
     mode: bool | None = None
     grad: bool | None = None
@@ -55,13 +57,15 @@ class Hook(NamedTuple):
 _TRAINS = Hook(True, True, True)
 _EVALUATES = Hook(False, False, True)
 _AFTER = Hook(False, False)
+_STAGES = ("validation", "test", "predict")
 _LIGHTNING_HOOKS = {
     "training_step": Hook(True, True, True, "loss"),
     "train_dataloader": Hook(result="data"),
     **dict.fromkeys(("on_train_batch_start", "on_train_batch_end", "training_step_end"), _TRAINS),
-    **dict.fromkeys(("validation_step", "test_step", "predict_step", "validation_step_end", "test_step_end"), _EVALUATES),
-    **{f"on_{stage}_batch_{end}": _EVALUATES for stage in ("validation", "test", "predict") for end in ("start", "end")},
-    **{f"on_{stage}_{end}": _AFTER for stage in ("validation", "test", "predict") for end in ("start", "end", "epoch_start", "epoch_end")},
+    **dict.fromkeys(("validation_step", "test_step", "predict_step"), _EVALUATES),
+    **dict.fromkeys(("validation_step_end", "test_step_end"), _EVALUATES),
+    **{f"on_{stage}_batch_{end}": _EVALUATES for stage in _STAGES for end in ("start", "end")},
+    **{f"on_{stage}_{end}": _AFTER for stage in _STAGES for end in ("start", "end", "epoch_start", "epoch_end")},
     "validation_epoch_end": _AFTER,
     "test_epoch_end": _AFTER,
 }
@@ -72,13 +76,11 @@ IMPLIED = {
     "compute_loss": frozenset({"backward"}),
     "manual_backward": frozenset({"backward"}),
     "train_dataloader": frozenset({"step"}),
-    "create_supervised_trainer": frozenset({"backward", "step", "train"}),
-    "create_supervised_evaluator": frozenset({"eval"}),
 }
 # Called by Lightning on the object itself; neither calls of the model nor of its layers.
 _LIGHTNING_METHODS = frozenset(
-    """log log_dict print save_hyperparameters all_gather toggle_optimizer untoggle_optimizer toggled_optimizer lr_scheduler_step
-    load_from_checkpoint to_onnx to_torchscript""".split()
+    """log log_dict print save_hyperparameters all_gather toggle_optimizer untoggle_optimizer toggled_optimizer
+    lr_scheduler_step load_from_checkpoint to_onnx to_torchscript""".split()
 )
 _CONTEXTS = frozenset(
     """accumulate no_sync autocast no_backward_sync profile main_process_first local_main_process_first on_main_process
@@ -86,8 +88,11 @@ _CONTEXTS = frozenset(
 )
 # Objects that are called by these names and asked for these things: what is given back is what was given.
 DRIVER_NAME = re.compile(r"accelerat|fabric", re.IGNORECASE)
-DRIVES = _CONTEXTS | {"prepare", "prepare_model", "prepare_optimizer", "prepare_scheduler", "prepare_data_loader", "setup_dataloaders",
-                      "setup_module", "setup_optimizers", "unwrap_model", "clip_grad_norm_", "clip_grad_value_", "clip_gradients"}
+_PREPARES = frozenset(
+    """prepare prepare_model prepare_optimizer prepare_scheduler prepare_data_loader setup_module setup_optimizers
+    setup_dataloaders""".split()
+)
+DRIVES = _CONTEXTS | _PREPARES | {"unwrap_model", "clip_grad_norm_", "clip_grad_value_", "clip_gradients"}
 
 
 def hook_of(cls: Value, name: str) -> Hook | None:
@@ -108,14 +113,15 @@ def hook_of(cls: Value, name: str) -> Hook | None:
 
 
 def inherited_hooks(cls: Value) -> list[str]:
-    """Methods that a framework calls for each batch, written in a base class of the project for classes like this one."""
-    return [name for name in ("training_step",) if hook_of(cls, name) and name not in cls.cf.methods and cls.method(name)]
+    """Methods that a framework calls for each batch, written in a base class of the project."""
+    names = ("training_step",)
+    return [name for name in names if hook_of(cls, name) and name not in cls.cf.methods and cls.method(name)]
 
 
 class Frameworks:
     """The part of a run that knows these protocols. See `interpreter.Run` for the state it works on."""
 
-    # -- methods that a framework calls ---------------------------------------------------------------------------------
+    # -- methods that a framework calls -----------------------------------------------------------------------------
 
     def run_method(self, func: Func, instance: Instance) -> None:
         """Runs a method that nothing seen calls, as the framework that its class is written for calls it."""
@@ -165,7 +171,8 @@ class Frameworks:
         bases = instance.cls.externals()
         if LIGHTNING not in bases:
             return False
-        automatic = self.store.get(instance, "automatic_optimization") or self.class_attribute(instance.cls, "automatic_optimization")
+        name = "automatic_optimization"
+        automatic = self.store.get(instance, name) or self.class_attribute(instance.cls, name)
         return automatic is not None and boolean(automatic) is not True
 
     def last_return(self, func: Func) -> cst.CSTNode:
@@ -196,9 +203,15 @@ class Frameworks:
         optimizer = found[0] if len(found) == 1 else Opaque("optimizer", "attr", tags=frozenset({"optimizer"}))
         self.emit("optimizer.zero_grad", optimizer, node)
         for loss in losses:
-            self.emit("backward", loss, node, flows=loss.flows, parts=union_of((frozenset({loss}), loss.parts)), framework=instance, kwargs={})
+            self.sent_backward(loss, instance, {}, node)
         # The method is the closure of this step: what it does comes before the step and is no part of its order.
         self.emit("optimizer.step", optimizer, node, closure=func)
+
+    def sent_backward(self, loss: Value | None, framework: Value, kwargs: dict[str, Value], node) -> None:
+        """A framework computes the gradients of a loss."""
+        if loss is not None:
+            parts = union_of((frozenset({loss}), loss.parts))
+            self.emit("backward", loss, node, flows=loss.flows, parts=parts, framework=framework, kwargs=kwargs)
 
     def train_over(self, value: Value, func: Func) -> None:
         """Training goes through the loader that a method returned, epoch after epoch."""
@@ -222,19 +235,18 @@ class Frameworks:
     def framework_method(self, owner: Instance, name: str, args, kwargs, node) -> Value | None:
         """A method that a module has from its framework; None if it has none of that name."""
         if isinstance(owner.cls, Class):
-            return self.lightning_method(owner, name, args, kwargs, node) if LIGHTNING in owner.cls.externals() else None
+            known = LIGHTNING in owner.cls.externals()
+            return self.lightning_method(owner, name, args, kwargs, node) if known else None
         return self.engine_method(owner, name, args, kwargs, node) if owner.cls.name == ENGINE else None
 
-    # -- Lightning ------------------------------------------------------------------------------------------------------
+    # -- Lightning ---------------------------------------------------------------------------------------------------
 
     def lightning_method(self, owner: Instance, name: str, args, kwargs, node) -> Value | None:
         """A method that LightningModule has; None if it has no such method."""
         first = args[0] if args else None
         if name == "manual_backward":
             loss = first if first is not None else kwargs.get("loss")
-            if loss is not None:
-                self.emit("backward", loss, node, flows=loss.flows, parts=union_of((frozenset({loss}), loss.parts)), framework=owner,
-                          kwargs=kwargs)
+            self.sent_backward(loss, owner, kwargs, node)
             return NONE
         if name in ("optimizers", "lr_schedulers"):
             found = self.configured(owner)[name == "lr_schedulers"]
@@ -245,7 +257,8 @@ class Frameworks:
             for optimizer in real(first):
                 modules, tensors, complete = self.holds.get(id(optimizer), ((), (), False))
                 limit = args[1] if len(args) > 1 else kwargs.get("gradient_clip_val")
-                self.emit("clip", optimizer, node, modules=modules, tensors=tensors, complete=complete, limit=limit, name=name)
+                self.emit("clip", optimizer, node, modules=modules, tensors=tensors, complete=complete, limit=limit,
+                          name=name)
             return NONE
         if name in ("freeze", "unfreeze"):
             self.freeze(owner, name == "freeze", node)
@@ -293,25 +306,23 @@ class Frameworks:
                 for item in self.known_items(alt):
                     self._sort(item, optimizers, schedulers, depth + 1)
 
-    # -- Accelerate and Fabric -------------------------------------------------------------------------------------------
+    # -- Accelerate and Fabric ---------------------------------------------------------------------------------------
 
     def accelerator_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
         """A method of accelerate.Accelerator or of Lightning's Fabric."""
         first = args[0] if args else None
         if name == "backward":
             loss = first if first is not None else kwargs.get("loss", kwargs.get("tensor"))
-            if loss is not None:
-                self.emit("backward", loss, node, flows=loss.flows, parts=union_of((frozenset({loss}), loss.parts)), framework=owner,
-                          kwargs=kwargs)
+            self.sent_backward(loss, owner, kwargs, node)
             return NONE
-        if name in ("prepare", "prepare_model", "prepare_optimizer", "prepare_scheduler", "prepare_data_loader", "setup", "setup_module",
-                    "setup_optimizers", "setup_dataloaders"):
+        if name in _PREPARES or name == "setup":
             return self.prepared(args, kwargs, node)
         if name in ("clip_grad_norm_", "clip_grad_value_") and first is not None:
             return self.utility("torch.nn.utils." + name, name, args, kwargs, node)
         if name == "clip_gradients" and first is not None:
             limit = kwargs.get("max_norm", kwargs.get("clip_val"))
-            modules, tensors, complete = self.holds.get(id(args[1]), ((first,), (), False)) if len(args) > 1 else ((first,), (), False)
+            held = self.holds.get(id(args[1])) if len(args) > 1 else None
+            modules, tensors, complete = held or ((first,), (), False)
             self.emit("clip", first, node, modules=modules, tensors=tensors, complete=complete, limit=limit, name=name)
             return NONE
         if name == "unwrap_model" and first is not None:
@@ -323,7 +334,7 @@ class Frameworks:
         return self.unknown_call(name, args, kwargs, node, owner)
 
     def prepared(self, args, kwargs, node) -> Value:
-        """What `prepare` and `setup` give back: the same objects, the models and the batches on a device of their choice."""
+        """What `prepare` and `setup` give back: the same objects, models and batches on a device of their choice."""
         if not args or "*" in kwargs:
             return self.unknown_call("prepare", args, kwargs, node)
         for value in args:
@@ -336,7 +347,7 @@ class Frameworks:
                         self.keep.append(alt)
         return args[0] if len(args) == 1 else self.sequence("tuple", list(args), node)
 
-    # -- DeepSpeed -------------------------------------------------------------------------------------------------------
+    # -- DeepSpeed ---------------------------------------------------------------------------------------------------
 
     def deepspeed_initialize(self, args, kwargs, node) -> Value:
         """deepspeed.initialize(...): the engine, the optimizer, a loader and a scheduler."""
@@ -353,18 +364,16 @@ class Frameworks:
         self.base_store.set(made, " optimizer", stepped)
         for alt in real(model):
             self.store.set(alt, " device", NONE)
-        others = [Opaque(name, "call", self.site(node)) for name in ("loader", "scheduler")]
-        scheduler = kwargs.get("lr_scheduler")
-        return self.sequence("tuple", [made, stepped, others[0], scheduler if scheduler is not None else others[1]], node)
+        loader = Opaque("loader", "call", self.site(node))
+        scheduler = kwargs.get("lr_scheduler") or Opaque("scheduler", "call", self.site(node))
+        return self.sequence("tuple", [made, stepped, loader, scheduler], node)
 
     def engine_method(self, owner: Instance, name: str, args, kwargs, node) -> Value | None:
         """A method of a DeepSpeed engine; None for those that it has as a module."""
         optimizer = self.base_store.get(owner, " optimizer")
         if name == "backward":
             loss = args[0] if args else kwargs.get("loss")
-            if loss is not None:
-                self.emit("backward", loss, node, flows=loss.flows, parts=union_of((frozenset({loss}), loss.parts)), framework=owner,
-                          kwargs=kwargs)
+            self.sent_backward(loss, owner, kwargs, node)
             return loss if loss is not None else NONE
         if name == "step":
             self.emit("optimizer.step", optimizer, node, closure=None)
