@@ -122,6 +122,31 @@ LAYOUTS = {
                    "    F.cross_entropy(h.soft(x), y)  # <- 301\n",
         "heads.py": SOFT,
     }),
+    "defined_under_a_condition": ("main.py", {
+        "main.py": "from heads import soft, Soft\n"
+                   "def f(x, y):\n    F.cross_entropy(soft(x), y)  # <- 301\n"
+                   "    F.cross_entropy(Soft()(x), y)  # <- 301\n",
+        "heads.py": "import torch\ntry:\n    import fused\n    def soft(x):\n"
+                    "        return torch.softmax(fused.go(x), dim=1)\n"
+                    "except ImportError:\n    def soft(x):\n        return torch.softmax(x, dim=1)\n"
+                    "if torch.cuda.is_available():\n    class Soft(torch.nn.Module):\n        def forward(self, x):\n"
+                    "            return torch.softmax(x, dim=1)\n",
+    }),
+    "the_last_import_is_not_there": ("main.py", {
+        "main.py": "from lib import soft\ndef f(x, y):\n    F.cross_entropy(soft(x), y)  # <- 301\n",
+        "lib/__init__.py": "try:\n    from .heads import soft\nexcept ImportError:\n    from .slow import soft\n",
+        "lib/heads.py": SOFT,
+    }),
+    "whole_module_with_registries": ("main.py", {
+        "main.py": "from lib import registry\ndef f(x, y):\n    model = registry.model('soft')\n"
+                   "    loss = registry.loss('ce')\n    return loss(model(x), y)  # <- 301\n",
+        "lib/__init__.py": "",
+        "lib/heads.py": "import torch\nclass Soft(torch.nn.Module):\n    def forward(self, x):\n"
+                        "        return torch.softmax(x, dim=1)\n",
+        "lib/registry.py": "import torch.nn as nn\nfrom .heads import Soft\nMODELS = {'soft': Soft}\n"
+                           "LOSSES = {'ce': nn.CrossEntropyLoss}\ndef model(name):\n    return MODELS[name]()\n"
+                           "def loss(name):\n    return LOSSES[name]()\n",
+    }),
 }  # fmt: skip
 
 
