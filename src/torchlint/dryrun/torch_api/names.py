@@ -136,4 +136,6 @@ def mode_dependent(name: str) -> bool | None:
         return False
     if name.startswith("torchvision.models."):
         return True
+    if name.startswith("diffusers."):
+        return False  # group norm, and dropout of 0 unless it is asked for
     return None
