@@ -40,12 +40,20 @@ from torchlint.dryrun.values import (
 )
 
 PYTHON = frozenset(dir(builtins))
+DECLARED = {"Module": "module", "Optimizer": "optimizer", "DataLoader": "loader", "GradScaler": "scaler"}
 HARMLESS_DECORATORS = frozenset(
     """staticmethod classmethod property cached_property abstractmethod wraps lru_cache cache dataclass overload override
     contextmanager jit.script jit.export jit.ignore jit.unused torch.jit.script torch.jit.export torch.jit.ignore
     torch.jit.unused hydra.main click.command click.option click.argument record typing.overload abc.abstractmethod
     functools.wraps functools.lru_cache functools.cached_property torch.compile torch.compiler.disable""".split()
 )
+
+
+def declared_type(annotation: str) -> str:
+    """The class that an annotation names, without its package and what it is generic over; "" where it names several."""
+    text = re.sub(r"\s", "", annotation).strip("\"'")
+    match = re.fullmatch(r"(?:[\w.]*\.)?(\w+)(?:\[(?:[^\[\]]|\[[^\[\]]*\])*\])?", text)
+    return match[1] if match else ""
 
 
 class Calls(TorchCalls):
@@ -290,17 +298,11 @@ class Calls(TorchCalls):
         """An argument of which nothing is known but what its declaration says."""
         tags = set()
         if param.annotation is not None:
-            text = self.parsed.text(param.annotation.annotation).strip("\"'")
-            if re.search(r"\b(?:nn\.Module|Module)$", text):
-                tags.add("module")
-            elif re.search(r"\bOptimizer$", text):
-                tags.add("optimizer")
-            elif re.search(r"\bDataLoader\b", text):
-                tags.add("loader")
-            elif re.search(r"\bTensor$", text):
+            declared = declared_type(self.parsed.text(param.annotation.annotation))
+            if declared == "Tensor":
                 return Tensor(param.name.value, "param", self.site(param))
-            elif re.search(r"GradScaler$", text):
-                tags.add("scaler")
+            if declared in DECLARED:
+                tags.add(DECLARED[declared])
         value = Opaque(param.name.value, "param", self.site(param), tags=frozenset(tags))
         if param.default is not None and isinstance(param.default, cst.Name) and param.default.value in ("True", "False"):
             value.tags |= {"bool"}

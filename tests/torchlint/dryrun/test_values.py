@@ -3,6 +3,7 @@ the loss on every path, silence that on some path it may not."""
 
 import pytest
 
+from torchlint.dryrun.calls import declared_type
 from torchlint.dryrun.values import Const, Instance, Opaque, Union, real
 
 from .support import events, holds, runs, table
@@ -443,3 +444,20 @@ def test_one_of_several_values_is_kept_until_there_are_too_many():
     assert sum(isinstance(alt, Instance) for alt in real(few)) == 4
     many = last("\n".join(layers) + "\nelse:\n    result = nn.ReLU()\n")
     assert len(real(many)) <= 4 and any(type(alt) is Opaque and alt.source == "join" for alt in real(many))
+
+
+@pytest.mark.parametrize(
+    ("annotation", "declared"),
+    [
+        ("Tensor", "Tensor"),
+        ("'torch.Tensor'", "Tensor"),
+        ("DataLoader[tuple[Tensor, Tensor]]", "DataLoader"),
+        ("torch.optim.Optimizer", "Optimizer"),
+        ("np.ndarray | Tensor", ""),
+        ("dict[str, DataLoader]", "dict"),
+        ("Optional[nn.Module]", "Optional"),
+        ("Callable[[int], Tensor]", "Callable"),
+    ],
+)
+def test_an_annotation_is_sure_where_it_names_one_class(annotation, declared):
+    assert declared_type(annotation) == declared
