@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import Event
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.world import units_of
 from torchlint.rules.base import Report, View
 from torchlint.rules.ranks import ONE, OTHERS
 
@@ -22,7 +24,7 @@ def check(view: View) -> Iterator[Report]:
         if event.name not in _COLLECTIVES or "group" in event.kwargs or "**" in event.kwargs or len(event.args) > 2:
             continue
         guard = _guard(event)
-        if guard is None or _met(view, event):
+        if guard is None or _met(view, event) or _met_elsewhere(event, guard):
             continue
         yield Report(CODE, event.site, {"call": event.name, "test": guard.text()}, [(guard, "only some of the processes come past this")])
 
@@ -44,3 +46,11 @@ def _met(view: View, event: Event) -> bool:
         and other.guards
         for other in view.of("collective")
     )
+
+
+def _met_elsewhere(event: Event, guard: Site) -> bool:
+    """Whether the collective stands in a helper that others call, too: the other processes may come to it that way."""
+    helper, caller = event.site.parsed.unit, guard.parsed.unit
+    if helper is caller:
+        return False
+    return any(helper.name in unit.words for unit in units_of(event.site.parsed.facts) if unit not in (helper, caller))
