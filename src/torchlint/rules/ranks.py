@@ -17,6 +17,8 @@ _RANK = r"(?:\w+\.)*(?:\w*rank|get_rank\(\))"
 ONE = re.compile(rf"^\(?(?:{_RANK} == \d+|not {_RANK}|0 == {_RANK}|(?:\w+\.)*is_(?:main|master)(?:_process)?(?:\(\))?)\)?$")
 OTHERS = re.compile(rf"^\(?(?:{_RANK} (?:!=|>) 0|{_RANK}|not (?:\w+\.)*is_(?:main|master)(?:_process)?(?:\(\))?)\)?$")
 _LOCAL = re.compile(r"local_rank|LOCAL_RANK|set_device\(|spawn\(")
+_FIRST_HERE = re.compile(r"^(?:(?:\w+\.)*local_rank == 0)(?: and (?!.*rank).*)?$")
+_IN_THE_RUN = re.compile(r"\bglobal_rank\s*=\s*(?:int\()?(?:os\.environ|os\.getenv|(?:torch\.distributed|dist)\.get_rank)")
 _LEAVES = re.compile(r"\bif\b[^\n]*(?:rank|main_proc|is_main|master|primary)[^\n]*:\s*(?:#[^\n]*)?\s*(?:return|continue|sys\.exit)\b", re.I)
 
 
@@ -53,6 +55,17 @@ def by_rank(event: Event) -> bool:
     if any(RANK.search(site.text()) or _of_rank(site) for site, _ in event.guards):
         return True
     return any(_LEAVES.search(before_in_unit(site)) for site in (event.site, *event.calls))
+
+
+def once_per_machine(event: Event) -> Site | None:
+    """The condition that lets the first process of each machine come to an event, in a class or file that knows the process's
+    number in the whole run, too: it is written for several machines."""
+    asked = [(site, holds) for site, holds in event.guards if RANK.search(site.text())]
+    if len(asked) != 1 or not asked[0][1] or not _FIRST_HERE.search(asked[0][0].text()):
+        return None
+    lines = asked[0][0].parsed.facts.lines
+    left = any(_LEAVES.search(before_in_unit(site)) for site in (event.site, *event.calls))
+    return asked[0][0] if not left and any(_IN_THE_RUN.search(line) for line in lines) else None
 
 
 def _of_rank(site: Site) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.values import Dict, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.ranks import INIT, RANK, by_rank, on_one_machine, one_of_several
+from torchlint.rules.ranks import INIT, RANK, by_rank, on_one_machine, once_per_machine, one_of_several
 
 CODE = 805
 CALLS = frozenset({INIT})
@@ -16,13 +16,20 @@ CALLS = frozenset({INIT})
 def check(view: View) -> Iterator[Report]:
     """torch.save of a model's state after init_process_group or DistributedDataParallel, under no condition on the rank."""
     for event in view.of("save"):
-        if len(event.args) < 2 or not _is_state(view, event.args[0]) or by_rank(event) or _own_file(event):
+        if len(event.args) < 2 or not _is_state(view, event.args[0]) or _own_file(event):
+            continue
+        guard = once_per_machine(event)
+        if guard is None and by_rank(event):
             continue
         start = one_of_several(view, event)
         if start is not None and on_one_machine(event.site, start.site, *event.calls):
             path = event.site.parsed.text(event.site.node.args[1].value)
-            words = "the run becomes one of several processes here"
-            yield Report(CODE, event.site, {"path": path if len(path) <= 40 else "the file"}, [(start.site, words)])
+            roles = {"path": path if len(path) <= 40 else "the file", "who": "every process of the run"}
+            related = [(start.site, "the run becomes one of several processes here")]
+            if guard is not None:
+                roles["who"] = "one process on each machine"
+                related.append((guard, "the local rank is 0 once on each machine; the global rank is 0 once in the run"))
+            yield Report(CODE, event.site, roles, related)
 
 
 def _is_state(view: View, value: Value, depth: int = 0) -> bool:
