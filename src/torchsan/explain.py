@@ -73,6 +73,7 @@ PATTERNS: tuple[tuple[str, int | str], ...] = (
 )
 _CLASS_LOSSES = ("cross_entropy", "nll_loss")
 _SAID = (107, 108, 416)  # of these, torch says no more than the pitfall's own words
+_ROLES = {"value", "name", "call"}  # that an error can fill
 _LONG = 160  # of torch's words, a finding repeats so much
 _COMPILED = tuple((re.compile(pattern), number) for pattern, number in PATTERNS)
 
@@ -119,7 +120,10 @@ def explain(error: BaseException, watch: Any = None) -> Explanation | None:
     name, summary, mend = MENDS[kind]
     if number is not None:
         page = wording.rule(number, summary, watch.pages if watch is not None else {})
-        name, mend = page.name, page.help or mend
+        name = page.name
+        asked = wording.fields(page.help)
+        if page.help and asked <= _ROLES and (asked or "{value}" not in mend):  # ours may name what the page's cannot
+            mend = page.help
     offender = _offender(kind, operands, way)
     related = [(offender.made, f"`{offender.name}` was made here")] if offender and offender.made else []
     if kind == 115:

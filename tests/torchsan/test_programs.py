@@ -7,10 +7,13 @@ import re
 import pytest
 
 from tests.torchsan.conftest import FIXTURES
+from torchsan import wording
 
 SOUND = sorted((FIXTURES / "sound").glob("*.py"))
 BROKEN = sorted((FIXTURES / "broken").glob("*.py"))
 _SOON = 3  # a finding of the third step of a program says 3 where it is told after that step
+# A thing without a name in the program is called by its noun: "optimizer".
+_NOUNS = {"loader", "loss", "model", "name", "optimizer", "sampler", "scaler", "scheduler"}
 _PROMISED = {
     101, 102, 103, 106, 109, 112, 118, 119, 121, 127, 130, 201, 202, 203, 204, 301, 302, 303, 306, 307, 309, 401, 406,
     407, 409, 410, 411, 413, 416, 422, 423, 501, 502, 505, 701, 702, 703, 704, 705, 801,
@@ -27,13 +30,23 @@ def test_sound_programs_are_silent(run, path, level):
 
 @pytest.mark.parametrize("level", ["default", "thorough"])
 @pytest.mark.parametrize("path", BROKEN, ids=lambda path: path.stem)
-def test_broken_programs_are_found(run, path, level):
+def test_broken_programs_are_found(run, path, level, monkeypatch):
+    filled = wording.fill
+    lacking = []
+    monkeypatch.setattr(
+        wording, "fill", lambda text, roles: lacking.append(_lacks(text, roles)) or filled(text, roles)
+    )
     ran = run(path, level=level)
+    assert set().union(*lacking) <= _NOUNS, "a message that says so little of its page's roles"
     assert ran.marked, "the program marks no line"
     assert ran.lines == ran.marked, ran.san.report()
     # Within two steps of the first effect: a program says in EFFECT how many steps come before that, if any do.
     first = re.search(r"^EFFECT = (\d+)", path.read_text(encoding="utf-8"), re.MULTILINE)
     assert max(finding.step for finding in ran.findings) <= (int(first[1]) if first else 0) + _SOON
+
+
+def _lacks(text, roles):
+    return {name for name in wording.fields(text) if roles.get(name) is None}
 
 
 def test_every_check_has_a_broken_program():

@@ -46,7 +46,8 @@ class Float64(Check):
         if kinds and torch.float64 not in kinds:
             for given in tensors((event.args, event.kwargs)):
                 if given.dtype == torch.float64:
-                    self._say(event, name_of(given) or "input", given, model=name_of(event.subject))
+                    model = name_of(event.subject)
+                    self._say(event, name_of(given) or "input", given, model=model, call=f"{model or 'model'}(...)")
                     return
 
     def before_backward(self, event: Event) -> None:
@@ -55,13 +56,14 @@ class Float64(Check):
             return
         held = [p.dtype for account in self.ledger for p in account.params]
         if held and torch.float64 not in held and not _converted(loss.grad_fn):
-            self._say(event, name_of(loss) or "loss", loss, loss=name_of(loss))
+            name = name_of(loss) or "loss"
+            self._say(event, name, loss, loss=name, call=f"{name}.backward()")
 
     def _say(self, event: Event, name: str, value: torch.Tensor, **roles: Any) -> None:
         # The first place is where it comes in; what follows from it is not news.
         self.left = dict.fromkeys(self.left, 0)
-        fact = f"{name} is float64, shape {tuple(value.shape)}"
-        self.found(410, event, name=name, value=name, fact=fact, **roles)
+        what = f"`{name}`, of shape {tuple(value.shape)}"
+        self.found(410, event, name=name, value=name, what=what, **roles)
 
 
 def _converted(node: Any, left: int = 40) -> bool:

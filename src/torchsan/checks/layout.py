@@ -63,7 +63,7 @@ class NonContiguous(Check):
             group = tuple(name for name, _ in layers)
             if group in self.before.get(id(module), ()):
                 fact = f"{', '.join(group[:4])} receive {tuple(key[1])} with strides {tuple(key[2])}"
-                self.found(407, layers[0][1], key=group, name=group[0], layer=group[0], fact=fact)
+                self.found(407, layers[0][1], key=group, call=group[0], fact=fact)
         self.before[id(module)] = names
         self.entered = {}
 

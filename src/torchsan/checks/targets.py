@@ -34,7 +34,8 @@ class Targets(Check):
         if target.dtype not in (torch.int64, torch.uint8):
             dtype = str(target.dtype).removeprefix("torch.")
             name = name_of(target) or "target"
-            roles = {"loss": event.subject, "call": event.subject, "value": name, "name": name}
+            wanted = {"dtype": f"torch.{dtype}", "wanted": "torch.int64"}
+            roles = {"loss": event.subject, "call": event.subject, "value": name, "name": name, **wanted}
             self.found(306, event, fact=f"`{name}` is {dtype}", **roles)
         elif target.device.type == "cuda" and (self.calls < _FIRST or self.thorough):
             self.calls += 1
@@ -59,9 +60,9 @@ class Targets(Check):
             event,
             loss=event.subject,
             call=event.subject,
-            value=value,
-            name="target",
-            fact=f"{value} among {classes} classes",
+            label=value,
+            classes=classes,
+            last=classes - 1,
             details={"value": value, "classes": classes},
         )
 
