@@ -15,6 +15,7 @@ How the parts fit (for whoever adds to them):
 - Pages with `[[order]]` forms and no check of their own are judged by `checks/order.py`, those with `[[trait]]` by
   `checks/traits.py`.
 - Values are read late: `watch.late.ask(check, tensor, answer)` reads device values when they are there.
+- Numbers over steps go to `watch.series.record(name, step, value)`; names stand in `series.py`.
 - `where.here()` gives the user's line; an event gives its own by `event.where()`. An event may be kept: when it is
   over it lets go of everything of the program's. Checks hold tensors of the program weakly or not at all.
 - `events.quiet()` hides what a check itself does (a replay) from all probes.
@@ -44,6 +45,7 @@ from torchsan.ledger import Ledger
 from torchsan.options import Options, gather
 from torchsan.patches import Patches
 from torchsan.ranks import Left, Meeting, Who, leave, who
+from torchsan.series import Series
 from torchsan.where import of_traceback
 
 _patches = Patches()
@@ -63,6 +65,7 @@ class Watch:
         self.pages = wording.extra(options.extend_rules)
         self.late = Late()
         self.ledger = Ledger(self)
+        self.series = Series()
         self.gathered = Findings(options.on_finding)
         self.checks: list[Any] = []
         self.off: dict[str, str] = {}
