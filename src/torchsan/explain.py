@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 
-from torchsan import inplace, telling, wording
+from torchsan import inplace, loader_errors, telling, wording
 from torchsan.deliver import say
 from torchsan.mends import MENDS
 from torchsan.operands import Frame, Operand, at_error, describe, frames, layer_of
@@ -59,7 +59,16 @@ PATTERNS: tuple[tuple[str, int | str], ...] = (
     (r"shapes cannot be multiplied", 508),
     (r"The size of tensor a \(\d+\) must match the size of tensor b", 508),
     (r"Sizes of tensors must match except in dimension", 508),
-    (r"stack expects each tensor to be equal size", 508),
+    (r"stack expects each tensor to be equal size", 508),  # 615 where samples are put together
+    (r"each element in list of batch should be of equal size", 615),
+    (r"default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found", "collate"),
+    (r"Cannot re-initialize CUDA in forked subprocess", 607),
+    (r"sampler option is mutually exclusive with (shuffle|batch_size)", 608),
+    (r"DataLoader with IterableDataset: expected unspecified \w+ option", 608),
+    (r"batch_size=None option disables auto-batching and is mutually exclusive", 608),
+    (r"prefetch_factor option could only be specified in multiprocessing", 612),
+    (r"persistent_workers option needs num_workers > 0", 612),
+    (r"multiprocessing_context can only be used with multi-process loading", 612),
     (r"Given groups=\d+, weight of size .* expected input", 508),
     (r"Expected .*input to conv\d?d?.*but got input of size", 508),
     (r"shape '\[.*\]' is invalid for input of size", 508),
@@ -72,7 +81,8 @@ PATTERNS: tuple[tuple[str, int | str], ...] = (
     (r"index out of range in self|index -?\d+ is out of bounds for dimension", "range"),
 )
 _CLASS_LOSSES = ("cross_entropy", "nll_loss")
-_SAID = (107, 108, 416)  # of these, torch says no more than the pitfall's own words
+_LOADERS = (607, 608, 612, 615, "collate")  # errors of a DataLoader, whose samples are in no variable of the line's
+_SAID = (107, 108, 416, 607)  # of these, torch says no more than the pitfall's own words
 _ROLES = {"value", "name", "call"}  # that an error can fill
 _LONG = 160  # of torch's words, a finding repeats so much
 _COMPILED = tuple((re.compile(pattern), number) for pattern, number in PATTERNS)
@@ -113,9 +123,11 @@ def explain(error: BaseException, watch: Any = None) -> Explanation | None:
     if kind is None:
         return None
     way = frames(error.__traceback__)
+    if kind == 508 and loader_errors.while_collating(str(error), way):
+        kind = 615
     # Errors of the user's own that sound alike have no frame of torch's and no tensor near them.
     at = next((one for one in reversed(way) if one.kind == _USER), None)
-    operands = at_error(way)
+    operands = [] if kind in _LOADERS else at_error(way)
     number = kind if isinstance(kind, int) else None
     name, summary, mend = MENDS[kind]
     if number is not None:
@@ -131,6 +143,8 @@ def explain(error: BaseException, watch: Any = None) -> Explanation | None:
         related = inplace.find(error, way, watch)
     if kind == 107:
         related += _freed_by(watch)
+    if kind in _LOADERS and (inside := loader_errors.line_of_worker(str(error))) is not None:
+        related.append((inside, "the line of the worker process"))
     return Explanation(
         number, name, summary, mend, at.where if at else None, layer_of(way), operands, offender, related,
         _facts(kind, str(error), way, operands, offender), str(error).strip().split("\n", 1)[0],
@@ -151,6 +165,8 @@ def _facts(
     """What the message says in numbers, said in words."""
     if kind == 809:
         return _unused(text, way)
+    if kind == 615:
+        return loader_errors.ragged(text, way)
     if kind == "range" and offender is not None:
         return _range(operands, offender)
     if kind == 307:

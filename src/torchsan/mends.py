@@ -97,10 +97,37 @@ MENDS: dict[int | str, tuple[str, str, str]] = {
         "shapes do not fit one another",
         "print the shapes on the way, and make the layer as large as what comes in, or reshape what comes in",
     ),
+    607: (
+        "cuda-in-worker",
+        "a worker process of a DataLoader uses CUDA, which does not survive the fork that made it",
+        "give CPU tensors from the dataset and its collate_fn, and move the batch in the training loop",
+    ),
+    608: (
+        "sampler-and-shuffle",
+        "a DataLoader is told twice in which order samples come",
+        "keep one: a sampler decides the order by itself (`shuffle=sampler is None`), a `batch_sampler` the batches too",
+    ),
+    612: (
+        "loader-options",
+        "an option for worker processes is given to a DataLoader that has none",
+        "give it `num_workers` of 1 or more, or drop the option where there are none",
+    ),
+    615: (
+        "collate-lengths",
+        "samples of different sizes cannot be stacked to a batch",
+        "pass a `collate_fn` that pads them (`torch.nn.utils.rnn.pad_sequence(xs, batch_first=True)`), or bring them "
+        "to one size in the dataset",
+    ),
     809: (
         "unused-parameters",
         "parameters of a model under DistributedDataParallel got no gradient",
         "use all parameters in the loss, freeze or remove the others, or pass `find_unused_parameters=True`",
+    ),
+    "collate": (
+        "sample-of-unknown-type",
+        "the samples of a dataset hold something that cannot be put into a batch",
+        "look for a path of `__getitem__` that returns nothing; give tensors, arrays, numbers or strings, or pass a "
+        "`collate_fn` for what is not to be batched",
     ),
     "memory": (
         "out-of-memory",

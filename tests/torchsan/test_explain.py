@@ -42,6 +42,18 @@ class Net(nn.Module):
 model = Net()
 x = torch.randn(8, 4)
 """
+SAMPLES = """
+from torch.utils.data import DataLoader, Dataset
+
+class Samples(Dataset):
+    def __init__(self, make):
+        self.make = make
+    def __len__(self):
+        return 8
+    def __getitem__(self, index):
+        return self.make(index)
+
+"""
 # A program, its pitfall, and what the note must say.
 CASES = {
     "shape of a layer": ("model(x, 'head')", 508, [
@@ -113,6 +125,43 @@ step((x, torch.zeros(7, dtype=torch.long)))""", 308, [
     "embedding": ("i = torch.tensor([9])\nF.embedding(i, x)", None, [
         "torchsan: index-out-of-range:", "i  int64 [1]", "what  `i` holds 9, and `x` has 8 rows, 0 to 7",
     ]),
+    "samples of different sizes": (SAMPLES + "next(iter(DataLoader(Samples(lambda i: (0, torch.ones(i))), 4)))", 615, [
+        "what  `sample[1]`: [0], [1], [2], [3]", "pad_sequence",
+    ]),
+    "samples of different sizes, by name": (
+        SAMPLES + "next(iter(DataLoader(Samples(lambda i: {'a': 0, 'b': [[1] * i, 2]}), 4)))", 615,
+        ["what  `sample['b'][0]`: 0 items, 1 items, 2 items, 3 items"],
+    ),
+    "samples of different sizes, in a worker": (
+        SAMPLES + "next(iter(DataLoader(Samples(lambda i: torch.ones(i)), 4, num_workers=1)))", 615,
+        ["what  sample 0 of the batch is [0], sample 1 is [1]", "what  in worker 0"],
+    ),
+    "stacked by a collate_fn of one's own": (SAMPLES + """
+def stack(samples):
+    return torch.stack(samples)
+next(iter(DataLoader(Samples(torch.ones), 4, collate_fn=stack)))""", 615, ["what  the samples: [0], [1], [2], [3]"]),
+    "stacked by the dataset": (
+        SAMPLES + "def item(i):\n    return torch.stack([x, x[0]])\nnext(iter(DataLoader(Samples(item), 4)))", 508,
+        ["x  float32 [8, 4]"],
+    ),
+    "a sample that is None": (SAMPLES + "next(iter(DataLoader(Samples(lambda i: None), 4)))", None, [
+        "torchsan: sample-of-unknown-type:", "a path of `__getitem__` that returns nothing",
+    ]),
+    "sampler and shuffle": (
+        SAMPLES + "DataLoader(Samples(None), sampler=range(8), shuffle=True)", 608, ["sampler decides the order"],
+    ),
+    "batch_sampler and batch_size": (
+        SAMPLES + "DataLoader(Samples(None), batch_size=4, batch_sampler=[[0]])", 608, ["at  PROGRAM:"],
+    ),
+    "a stream that is to be shuffled": (
+        SAMPLES + "class Lines(torch.utils.data.IterableDataset):\n    __iter__ = iter\nDataLoader(Lines(), shuffle=True)",
+        608, ["keep the one that is meant"],
+    ),
+    "persistent_workers": (SAMPLES + "DataLoader(Samples(None), persistent_workers=True)", 612, ["`num_workers` of 1"]),
+    "prefetch_factor": (SAMPLES + "DataLoader(Samples(None), prefetch_factor=2)", 612, ["`num_workers` of 1"]),
+    "context": (
+        SAMPLES + "DataLoader(Samples(None), multiprocessing_context='fork')", 612, ["`num_workers` of 1"],
+    ),
     "in place, in the frame": (
         "w = torch.ones(3, requires_grad=True)\ne = w.exp()\ne[0] = 0\ne.sum().backward()", 115, [
         "where  PROGRAM:29: e[0] = 0: `e` is changed in place here",
@@ -323,6 +372,22 @@ def test_looking_up_runs_nothing():
 
 def test_sparse_tensors_have_no_strides():
     assert "torch.sparse_coo" in operands.describe(torch.eye(2).to_sparse())
+
+
+def test_cuda_in_a_worker_is_told_at_the_line_of_the_worker(run):
+    """The words are those of `torch.cuda._lazy_init` in a forked process."""
+    ran = run(HEAD + SAMPLES + textwrap.dedent("""
+        def item(i):
+            raise RuntimeError("Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you "
+                               "must use the 'spawn' start method")  # the last line of the call
+
+        for batch in DataLoader(Samples(item), 4, num_workers=1):
+            pass
+    """))
+    [finding] = ran.findings
+    lines = (HEAD + SAMPLES).count("\n")
+    assert (finding.number, finding.location.row) == (607, lines + 3)
+    assert [other.location.row for other in finding.related] == [lines + 6]
 
 
 def test_every_kind_has_words():

@@ -48,6 +48,8 @@ class Errors(Check):
         place: Event | Where | None = event
         if told.number == 115 and related:  # backward is only where it comes to light
             place, related = related[0][0], ((event, "backward needs the value as it was"), *related[1:])
+        elif told.number == 607 and related:  # the training process only hears of it
+            place, related = related[0][0], ((event, "the loader whose worker it is"), *related[1:])
         self.found(
             told.number, place, fact=told.says, related=related, details=details, words=self._words(told), **roles(told)
         )
