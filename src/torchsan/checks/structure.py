@@ -78,6 +78,8 @@ class Unregistered(Check):
         )
 
     def _tensor(self, full: str, name: str, value: torch.Tensor, module: nn.Module, device: Any) -> None:
+        if value.requires_grad and value.is_leaf:
+            return  # meant to be trained: see 116
         away = device is not None and value.device != device
         uses = methods_that_use(module, name)
         if value.dim() == 0 and not value.requires_grad and value.device.type == "cpu":

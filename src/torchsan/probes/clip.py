@@ -1,6 +1,7 @@
 """clip: torch.nn.utils.clip_grad_norm_ and clip_grad_value_.
 
-Subject: tuple of parameters. `call`: the function's name; `limit` (float): max_norm or clip_value.
+Subject: tuple of parameters. `call`: the function's name; `limit` (float): max_norm or clip_value; `spent`: an iterator
+that gave nothing, if one was passed (a generator only where it was used up before).
 """
 
 from __future__ import annotations
@@ -26,14 +27,18 @@ def _wrapper(name: str, limit_name: str) -> Callable[[Callable], Callable]:
         def clip(parameters: Any, *args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling():
                 return original(parameters, *args, **kwargs)
+            spent = None
             if isinstance(parameters, torch.Tensor):
                 seen, parameters = (parameters,), parameters
             else:
+                given, fresh = parameters, getattr(parameters, "gi_frame", parameters) is not None
                 seen = tuple(parameters)
+                if not seen and hasattr(given, "__next__"):
+                    spent = None if fresh and isinstance(given, types.GeneratorType) else given
                 # torch looks whether it was given a generator, to warn of an empty one: give it one again.
                 parameters = (p for p in seen) if isinstance(parameters, types.GeneratorType) else list(seen)
             limit = args[0] if args else kwargs.get(limit_name)
-            event = begin("clip", seen, call=name, limit=limit)
+            event = begin("clip", seen, call=name, limit=limit, spent=spent)
             result = original(parameters, *args, **kwargs)
             end(event)
             return result
