@@ -1,4 +1,4 @@
-"""310, 312, 313: what a loss is given as its prediction, told by the graphs of its arguments and confirmed by numbers."""
+"""310, 312, 313: what a loss is given as its prediction: told by the graphs of its arguments, confirmed by numbers."""
 
 from __future__ import annotations
 
