@@ -85,7 +85,7 @@ class Check:
             help=wording.fill(help, roles),
             url=rule.url if rule.path else "",  # a stand-in for a page has no address
             related=also,
-            step=self.watch.step if step is None else step,
+            step=self.ledger.step if step is None else step,
             details=dict(details or {}),
         )
         self.watch.add_finding(identity, finding)

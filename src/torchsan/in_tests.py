@@ -74,7 +74,7 @@ class Watches:
 
     def report(self) -> str:
         """All findings as text."""
-        steps = telling.counted(max((one.step for one in self._all), default=0), "optimizer step")
+        steps = telling.counted(max((one.steps for one in self._all), default=0), "optimizer step")
         head = f"torchsan: {telling.counted(len(self.findings), 'finding')} in {steps}"
         return f"{head}\n\n{telling.as_text(self.findings, self._base)}"
 

@@ -56,6 +56,7 @@ def run(
     forwards: Sequence[Remembered],
     inputs: Mapping[str, Any] = MappingProxyType({}),
     surrogate: bool = False,
+    in_step: bool = False,
 ) -> Outcome:
     """Run `compute` (it gives a loss, or a model's output) and its backward under the tracer. Never raises.
 
@@ -64,9 +65,10 @@ def run(
         forwards: how things stood when the forwards of the step began: random states, buffers, autocast.
         inputs: values whose tensors are to be called inputs in the report, by name.
         surrogate: `compute` gives an output, not a loss: backward starts from gradients of one.
+        in_step: `compute` runs the step from its start, and enters autocast itself.
     """
     try:
-        return _run(compute, list(modules), forwards, inputs, surrogate)
+        return _run(compute, list(modules), forwards, inputs, surrogate, in_step)
     except Impossible as reason:
         return Outcome(None, str(reason))
     except Exception as error:  # out of memory, an error of the user's own code: the run must not notice
@@ -75,10 +77,15 @@ def run(
 
 
 def _run(
-    compute: Callable, modules: list, forwards: Sequence[Remembered], inputs: Mapping, surrogate: bool
+    compute: Callable,
+    modules: list,
+    forwards: Sequence[Remembered],
+    inputs: Mapping,
+    surrogate: bool,
+    in_step: bool,
 ) -> Outcome:
     users_anomaly = torch.is_anomaly_enabled()
-    with _sandbox(modules, forwards) as box:
+    with _sandbox(modules, forwards, in_step) as box:
         names = dict(box.names)
         for name, value in inputs.items():
             for tensor in tensors(value):
@@ -184,13 +191,13 @@ class _Box:
 
 
 @contextmanager
-def _sandbox(modules: list[nn.Module], forwards: Sequence[Remembered]) -> Iterator[_Box]:
+def _sandbox(modules: list[nn.Module], forwards: Sequence[Remembered], in_step: bool) -> Iterator[_Box]:
     box = _Box()
     with ExitStack() as stack:
         stack.enter_context(_random_states())
         stack.enter_context(_settings())
         stack.enter_context(_stand_ins(modules, forwards, box))
-        if forwards:
+        if forwards and not in_step:
             forwards[0].restore_random()
             for context in forwards[0].autocasts():
                 stack.enter_context(context)

@@ -110,7 +110,7 @@ class Session:
         if self.san is None:
             say("the program did not import torch: nothing was watched")
             return
-        steps = telling.counted(max(self.steps, self.san.step), "optimizer step")
+        steps = telling.counted(max(self.steps, self.san.steps), "optimizer step")
         if not findings:
             say(f"nothing found in {steps}")
         else:

@@ -46,6 +46,7 @@ from torchsan.options import Options, gather
 from torchsan.patches import Patches
 from torchsan.ranks import Left, Meeting, Who, leave, who
 from torchsan.series import Series
+from torchsan.steps import Step
 from torchsan.where import of_traceback
 
 _patches = Patches()
@@ -82,14 +83,40 @@ class Watch:
         return self.gathered.list()
 
     @property
-    def step(self) -> int:
-        """Optimizer steps so far, counted from 0."""
+    def steps(self) -> int:
+        """Optimizer steps so far."""
         return self.ledger.step
+
+    def step(self, function: Callable) -> Callable:
+        """`function`, told to the watch as a whole training step, so that it can be run again with the loss included.
+
+            training_step = san.step(training_step)
+            for batch in loader:
+                loss = training_step(batch)
+
+        It is called as it is, with what it is given. Only where a loss or gradient is not finite it is called once
+        more, up to the backward that showed it, in a state of its own (see `steps.py`): what it does to models,
+        optimizers, gradients and random states leaves no trace, but what it does to other objects is not undone.
+        It must not take its batch from an iterator itself.
+        """
+
+        @functools.wraps(function)
+        def told(*args: Any, **kwargs: Any) -> Any:
+            if not self._depth:
+                return function(*args, **kwargs)
+            step = Step(function, args, kwargs)
+            step.begin()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                step.end()
+
+        return told
 
     def report(self) -> str:
         """All findings as text, each with its source line, how often it was seen, and how to mend it."""
         findings = self.findings
-        steps = telling.counted(self.step, "optimizer step")
+        steps = telling.counted(self.steps, "optimizer step")
         lines = [f"torchsan: {telling.counted(len(findings), 'finding') if findings else 'nothing found'} in {steps}"]
         if findings:
             lines += ["", telling.as_text(findings)]
@@ -324,7 +351,7 @@ class Watch:
         if self.leaves_at is None and self._meeting is None:
             return
         rank = None if self.me is None else self.me.rank
-        left = Left(os.getpid(), rank, self.step, self.findings, told=not self.gathered.silent, over=over)
+        left = Left(os.getpid(), rank, self.steps, self.findings, told=not self.gathered.silent, over=over)
         if self._meeting is not None:
             self._meeting.leave(left)
         elif self.leaves_at is not None:

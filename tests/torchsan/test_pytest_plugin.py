@@ -47,7 +47,7 @@ def test_right(torchsan):
     model = nn.Linear(4, 2)
     san = torchsan.watch(model, level="thorough")
     train(model, zero=True)
-    assert not torchsan.findings and san.step == 3
+    assert not torchsan.findings and san.steps == 3
 
 def test_unwatched():
     train(nn.Linear(4, 2))

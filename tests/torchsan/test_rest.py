@@ -73,7 +73,7 @@ def test_steps_are_counted_and_partly_heard(counted):
     with torchsan.watch(loop.model, on_finding="collect") as san:
         loop.run(400)
         heard, always = counted(san)
-        assert san.step == always == 400
+        assert san.steps == always == 400
         assert 64 <= heard < 150
     assert not san.findings, san.report()
 

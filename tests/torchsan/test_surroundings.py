@@ -183,7 +183,7 @@ class TestRecorded:
             assert isinstance(record(), torch.cuda.graph)
             record()
             train(model, [*model.parameters()], zero=False)
-        assert not san.findings and not san.off and san.step == 4
+        assert not san.findings and not san.off and san.steps == 4
         assert capsys.readouterr().err.count("a CUDA graph is recorded") == 1
 
     def test_what_the_compiler_records_is_its_own_business(self, record, capsys):
@@ -256,7 +256,7 @@ class TestSeveralModels:
             with other:
                 train(model, [*model.parameters()], zero=False)
         assert (codes(one), codes(other)) == (["TS101"], [])
-        assert (one.step, other.step) == (8, 4) or (one.step, other.step) == (4, 4)  # of the most used optimizer
+        assert (one.steps, other.steps) == (8, 4) or (one.steps, other.steps) == (4, 4)  # of the most used optimizer
 
 
 def in_threads(*jobs):

@@ -98,8 +98,8 @@ class MissingEval(Check):
         if given is None or given in self.trained_on or module not in self.scored:
             return False
         before = self.kept.get(id(module))
-        self.kept[id(module)] = (weakref.ref(given), self.watch.step)
-        return before is not None and before[0]() is given and before[1] < self.watch.step
+        self.kept[id(module)] = (weakref.ref(given), self.ledger.step)
+        return before is not None and before[0]() is given and before[1] < self.ledger.step
 
     def before_loss(self, event: Event) -> None:
         if self.trained is not None and isinstance(event.input, torch.Tensor) and event.input.grad_fn is not None:
@@ -169,7 +169,7 @@ class MissingNoGrad(Check):
         node.metadata["torchsan.unused"] = graph
         node.register_prehook(_marks(graph.used))
         event.where()
-        self.open.append((weakref.ref(graph), graph.used, event, self.watch.step))
+        self.open.append((weakref.ref(graph), graph.used, event, self.ledger.step))
 
     def on_loader_end(self, event: Event) -> None:
         self._sweep(False)
@@ -188,7 +188,7 @@ class MissingNoGrad(Check):
             graph, used, event, step = entry
             if used[0]:
                 continue
-            if graph() is None or last or self.watch.step > step:
+            if graph() is None or last or self.ledger.step > step:
                 self.unused += 1
                 if self.unused >= _UNUSED:
                     name = name_of(event.subject)

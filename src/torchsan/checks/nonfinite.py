@@ -32,6 +32,7 @@ from torchsan.origin import External, Record
 from torchsan.remembered import Remembered
 from torchsan.sentinel import finite
 from torchsan.source import assigned
+from torchsan.steps import local as running
 from torchsan.where import Where
 from torchsan.weak import WeakIds
 
@@ -115,6 +116,8 @@ class NonFinite(Check):
 
     def before_backward(self, event: Event) -> None:
         state, loss = self.state, event.subject
+        if running.step is not None:
+            running.step.backwards += 1
         state.backward, state.bad_loss = event, False
         state.is_scaled = state.scaled is not None and state.scaled() is loss
         if state.in_closure:
@@ -201,6 +204,8 @@ class NonFinite(Check):
 
     def on_optimizer_step(self, event: Event) -> None:
         self.state.in_closure = 0
+        if running.step is not None:
+            running.step.stepped = True
         self._end_of_step()
 
     def on_scaler_step(self, event: Event) -> None:
@@ -259,10 +264,17 @@ class NonFinite(Check):
         return self._replay(backward or self.state.backward, frame)
 
     def _replay(self, backward: Event | None, frame: FrameType | None) -> replay.Outcome:
-        """The lines from the forward to the loss again, or where they cannot be run again the forward alone."""
+        """The whole step again where its function is known; or the lines from the forward to the loss; or where those
+        cannot be run again the forward alone."""
         modules, forwards = self.watch.modules(), self.state.forwards
         if not all(map(_can_run, modules)):
             return replay.Outcome(None, "the model is spread over processes")
+        step = running.step
+        if step is not None:
+            parameters = [p for account in self.ledger for p in account.params]
+            outcome = replay.run(lambda: step.loss(parameters), modules, forwards, step.inputs(), in_step=True)
+            if outcome.origin is not None:
+                return outcome
         lines = _lines(backward, frame)
         outcome = replay.Outcome(None, "no forward of a model was seen")
         if lines is not None:
@@ -391,7 +403,7 @@ class NonFinite(Check):
         self.ill = (number, place and (place.code.co_filename, place.line))
         self.ledger.ill = True
         counted = event.rested and event.name == "optimizer.step"  # at rest, a step is counted when it begins
-        self.found(number, place, related=related, details=details, step=self.watch.step - bool(counted), **words)
+        self.found(number, place, related=related, details=details, step=self.ledger.step - bool(counted), **words)
 
 
 def _direction(record: Record) -> str:

@@ -13,6 +13,7 @@ from torch.amp import GradScaler
 
 from torchsan.events import begin, end
 from torchsan.patches import Patches
+from torchsan.steps import local
 
 
 def install(patches: Patches) -> None:
@@ -26,6 +27,8 @@ def _scale(original: Callable) -> Callable:
     def scale(self: GradScaler, outputs: Any) -> Any:
         if torch.compiler.is_compiling() or not self.is_enabled():
             return original(self, outputs)
+        if local.rehearsal is not None:
+            return outputs
         event = begin("scaler.scale", self, loss=outputs)
         scaled = original(self, outputs)
         if event is not None:

@@ -13,6 +13,7 @@ import torch
 
 from torchsan.events import begin, end
 from torchsan.patches import Patches
+from torchsan.steps import local
 
 
 def install(patches: Patches) -> None:
@@ -44,6 +45,8 @@ def _backward(original: Callable) -> Callable:
         if not isinstance(tensors, torch.Tensor):
             tensors = tuple(tensors)
         roots = _tuple(tensors)
+        if local.rehearsal is not None:
+            return local.rehearsal.backward(roots)
         inputs = kwargs.get("inputs") if kwargs else None
         if inputs is not None and not isinstance(inputs, torch.Tensor):
             inputs = kwargs["inputs"] = tuple(inputs)

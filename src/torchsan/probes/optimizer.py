@@ -20,6 +20,7 @@ from torch.optim.optimizer import (
 
 from torchsan.events import Event, begin, end, happened
 from torchsan.patches import Patches
+from torchsan.steps import local
 
 _open: dict[int, Event] = {}  # steps that have begun, by id of the optimizer
 
@@ -49,6 +50,8 @@ def _subclasses(cls: type) -> list[type]:
 def _before_step(optimizer: Optimizer, args: tuple, kwargs: dict) -> None:
     if torch.compiler.is_compiling():
         return
+    if local.rehearsal is not None:
+        local.rehearsal.optimizer_step(args, kwargs)
     closure = (args[1] if len(args) > 1 else kwargs.get("closure")) is not None
     event = begin("optimizer.step", optimizer, closure=closure)
     if event is not None:
@@ -72,6 +75,8 @@ def _zero_grad(original: Callable) -> Callable:
     def zero_grad(self: Any, *args: Any, **kwargs: Any) -> None:
         if torch.compiler.is_compiling():
             return original(self, *args, **kwargs)
+        if local.rehearsal is not None:
+            return None
         event = begin("optimizer.zero_grad", self)
         original(self, *args, **kwargs)
         end(event)
