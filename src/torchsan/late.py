@@ -21,10 +21,11 @@ class Late:
         self._waiting: deque[tuple[torch.Tensor, Any, Any, Callable[[Any], None]]] = deque()
 
     def ask(self, check: Any, value: torch.Tensor, answer: Callable[[Any], None]) -> None:
-        """Call `answer` with `value` (a one-element tensor, on any device) as a Python number: at once on the CPU,
-        otherwise at a later step, when the copy has arrived. An error in `answer` switches off `check`."""
+        """Call `answer` with `value` (a tensor on any device) as a Python number, or as a list where it has not one
+        element: at once on the CPU, otherwise at a later step, when the copy has arrived. An error in `answer` switches
+        off `check`."""
         if value.device.type == "cpu":
-            answer(value.item())
+            answer(_plain(value))
             return
         with torch.no_grad():
             if value.device.type == "cuda":
@@ -56,10 +57,14 @@ class Late:
             if arrived is not None:
                 arrived.synchronize()
             try:
-                answer(host.item())
+                answer(_plain(host))
             except Exception as error:
                 from torchsan.deliver import SanError
 
                 if isinstance(error, SanError):
                     raise
                 self.watch.switch_off(check, error)
+
+
+def _plain(value: torch.Tensor) -> Any:
+    return value.item() if value.numel() == 1 else value.tolist()
