@@ -9,6 +9,7 @@ import torch
 from torch import nn
 
 from torchsan.check import Check
+from torchsan.checks.replaced import replaced
 from torchsan.events import Event
 from torchsan.ledger import Account
 from torchsan.naming import name_of, scopes
@@ -95,7 +96,8 @@ class NotInOptimizer(Check):
         return list(seen.values())
 
     def _judge(self, event: Event) -> None:
-        missing = [p for p in self._missing() if not self._updated_by_hand(p)]
+        known = replaced(self.watch)
+        missing = [p for p in self._missing() if id(p) not in known and not self._updated_by_hand(p)]
         if not missing:
             return
         modules = self.watch.modules()
