@@ -9,10 +9,12 @@ Importing the package does not import torch; the first use of a name below does.
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 __all__ = ["SanError", "SanWarning", "Watch", "watch"]
+_INTEGRATIONS = ("accelerate", "ignite", "lightning", "transformers")
 
 if TYPE_CHECKING:
     from torchsan.deliver import SanError, SanWarning
@@ -24,6 +26,8 @@ def __getattr__(name: str) -> Any:
         from torchsan import watcher as home
     elif name in ("SanError", "SanWarning"):
         from torchsan import deliver as home
+    elif name in _INTEGRATIONS:
+        return importlib.import_module(f"torchsan.{name}")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(home, name)

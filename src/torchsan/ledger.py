@@ -17,6 +17,16 @@ from torch.optim import Optimizer
 from torchsan.events import Event
 
 
+def innermost(optimizer: Optimizer) -> Optimizer:
+    """The optimizer that makes the steps, where `optimizer` is a framework's that wraps it: Accelerate's, Lightning's."""
+    while True:
+        own = getattr(optimizer, "__dict__", {})
+        inner = own.get("optimizer", own.get("_optimizer"))
+        if not isinstance(inner, Optimizer):
+            return optimizer
+        optimizer = inner
+
+
 class Account:
     """One optimizer's account.
 

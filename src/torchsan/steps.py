@@ -69,7 +69,7 @@ class Step:
 
     Args:
         function: what the step is, called with `args` and `kwargs`; it may end with the loss or call backward itself.
-        silence: makes a context in which running the function again tells nobody anything (a framework's logs).
+        silence: makes a context for running it again: what it changes of a framework's is put back, nobody is told.
     """
 
     def __init__(
