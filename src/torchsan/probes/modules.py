@@ -163,6 +163,11 @@ def roots() -> list[nn.Module]:
     return [module for module, _ in _hooked.values()]
 
 
+def built() -> WeakIds:
+    """The modules that were built, or called, while a watch runs."""
+    return _seen
+
+
 def count() -> int:
     """How many modules are hooked."""
     return len(_hooked)
