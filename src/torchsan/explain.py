@@ -55,6 +55,9 @@ PATTERNS: tuple[tuple[str, int | str], ...] = (
     (r"Target size \(.*\) must be the same as input size", 308),
     (r"more than one element of the written-to tensor refers to a single memory location", 414),
     (r"einsum\(\): ", 428),
+    (r"embed_dim must be divisible by num_heads", 511),
+    (r"Expected more than 1 value per channel when training", 518),
+    (r"Need attn_mask if specifying the is_causal hint", 520),
     (r"Expected to have finished reduction in the prior iteration", 809),
     (r"shapes cannot be multiplied", 508),
     (r"The size of tensor a \(\d+\) must match the size of tensor b", 508),
@@ -111,7 +114,7 @@ class Explanation(NamedTuple):
 
 def kind_of_error(error: BaseException) -> int | str | None:
     """The pitfall that an exception of torch's is about, if its message tells."""
-    if not isinstance(error, (RuntimeError, IndexError, ValueError, TypeError)):
+    if not isinstance(error, (RuntimeError, IndexError, ValueError, TypeError, AssertionError)):
         return None
     text = str(error)
     return next((number for pattern, number in _COMPILED if pattern.search(text)), None)
@@ -128,6 +131,8 @@ def explain(error: BaseException, watch: Any = None) -> Explanation | None:
     # Errors of the user's own that sound alike have no frame of torch's and no tensor near them.
     at = next((one for one in reversed(way) if one.kind == _USER), None)
     operands = [] if kind in _LOADERS else at_error(way)
+    if kind == 108 and _was_cut(watch):
+        kind = 117
     number = kind if isinstance(kind, int) else None
     name, summary, mend = MENDS[kind]
     if number is not None:
@@ -151,6 +156,16 @@ def explain(error: BaseException, watch: Any = None) -> Explanation | None:
     )
 
 
+def _was_cut(watch: Any) -> bool:
+    """Whether a model that is trained ran with gradients on since the last backward and step."""
+    forward = watch.ledger.last_forward if watch is not None else None
+    if forward is None or forward.subject is None:
+        return False
+    trained = watch.ledger.of(forward.subject.parameters())
+    since = [max(account.number("backward"), account.number("step")) for account in trained]
+    return bool(since) and forward.number > max(since)
+
+
 def _freed_by(watch: Any) -> list[tuple[Where, str]]:
     """The backward before the one that failed."""
     events = [account.last["backward"] for account in watch.ledger if "backward" in account.last] if watch else []
@@ -165,6 +180,8 @@ def _facts(
     """What the message says in numbers, said in words."""
     if kind == 809:
         return _unused(text, way)
+    if kind == 511:
+        return _heads(way)
     if kind == 615:
         return loader_errors.ragged(text, way)
     if kind == "range" and offender is not None:
@@ -208,6 +225,15 @@ def _range(operands: list[Operand], offender: Operand) -> list[str]:
     rows = tables[0].value.shape[0]
     wrong = low if low < 0 else high
     return [f"`{offender.name}` holds {wrong}, and `{tables[0].name}` has {rows} rows, 0 to {rows - 1}"]
+
+
+def _heads(way: list[Frame]) -> list[str]:
+    """The numbers that do not divide, from the attention layer that was being built."""
+    for one in way:
+        width, heads = one.frame.f_locals.get("embed_dim"), one.frame.f_locals.get("num_heads")
+        if isinstance(width, int) and isinstance(heads, int) and heads and width % heads:
+            return [f"{width} = {heads} x {width // heads} + {width % heads}"]
+    return []
 
 
 def _size(match: re.Match[str]) -> str:

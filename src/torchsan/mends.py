@@ -34,6 +34,12 @@ MENDS: dict[int | str, tuple[str, str, str]] = {
         "write `x = x + y` instead of `x += y`, `x.relu()` instead of `x.relu_()`, or change a `.clone()`; step the "
         "optimizer after all backwards that need the old weights",
     ),
+    117: (
+        "detached-loss",
+        "the model ran with gradients on, and nothing of its graph is left in the loss: it was cut on the way",
+        "keep to tensors that carry the graph: no `torch.tensor(...)`, `.item()`, `.detach()`, `.numpy()` or `argmax` "
+        "on the way from the model to the loss",
+    ),
     205: (
         "inference-tensor-in-training",
         "a tensor made under inference_mode is used where gradients are needed",
@@ -96,6 +102,23 @@ MENDS: dict[int | str, tuple[str, str, str]] = {
         "shape-chain",
         "shapes do not fit one another",
         "print the shapes on the way, and make the layer as large as what comes in, or reshape what comes in",
+    ),
+    511: (
+        "heads-divide",
+        "the width of an attention layer is no multiple of its number of heads",
+        "choose `embed_dim` (`d_model`) as a multiple of `num_heads` (`nhead`)",
+    ),
+    518: (
+        "batchnorm-tiny-batch",
+        "batch norm in training mode is given one value for each channel, which has no variance",
+        "leave out the last, smaller batch (`drop_last=True` in the training loader); for a single sample, call "
+        "`model.eval()` first",
+    ),
+    520: (
+        "causal-mask",
+        "`is_causal=True` is only a hint about the mask, which is not given: no causal mask is made",
+        "pass `attn_mask=nn.Transformer.generate_square_subsequent_mask(length)` as well (`mask`, `src_mask` and "
+        "`tgt_mask` are its names in the layers of a Transformer)",
     ),
     607: (
         "cuda-in-worker",
