@@ -149,3 +149,49 @@ def _is_self(node: Any, name: str) -> bool:
         and isinstance(node.value, ast.Name)
         and node.value.id == "self"
     )
+
+
+def lost_results(module: Any) -> list[tuple[Where, str]]:
+    """The statements at which `forward` of a module's class runs off its end, so that it gives None, and what they
+    compute for nobody. Empty where that cannot be told, or where nothing is lost."""
+    cls = next((cls for cls in type(module).__mro__ if "forward" in vars(cls)), None)
+    known = _tree(cls) if cls is not None else None
+    if known is None or "forward" in vars(module):
+        return []
+    body, offset, code = known
+    forward = next((f for f in body.body if isinstance(f, ast.FunctionDef) and f.name == "forward"), None)
+    if forward is None or any(isinstance(node, _OTHER_WAYS) for part in forward.body for node in ast.walk(part)):
+        return []
+    returns = any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(forward))
+    found = []
+    for last in _ends(forward.body):
+        text = _computed(last, module, returns)
+        if text:
+            found.append((Where(code, -1, last.lineno + offset), text))
+    return found
+
+
+# What gives a result otherwise, or keeps it.
+_OTHER_WAYS = (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal, ast.FunctionDef, ast.Lambda)
+
+
+def _ends(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The last statements of the paths that run off the end of a body."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.If):
+        return _ends(last.body) + _ends(last.orelse)
+    if isinstance(last, ast.With):
+        return _ends(last.body)
+    return [last] if last is not None else []
+
+
+def _computed(last: ast.stmt, module: Any, returns: bool) -> str:
+    """What a last statement computes for nobody: a local name, or the output of a layer that is thrown away."""
+    if isinstance(last, ast.Assign) and len(last.targets) == 1 and isinstance(last.targets[0], ast.Name):
+        name = last.targets[0].id
+        return name if name.strip("_") and isinstance(last.value, (ast.Call, ast.BinOp, ast.Name)) else ""
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and not returns:
+        layer = last.value.func
+        if isinstance(layer, ast.Attribute) and _is_self(layer, layer.attr) and layer.attr in module._modules:
+            return ast.unparse(last.value)
+    return ""
