@@ -41,7 +41,7 @@ from torchsan import events, telling, wording
 from torchsan.check import known
 from torchsan.deliver import Findings, SanError, say
 from torchsan.late import Late
-from torchsan.ledger import Ledger
+from torchsan.ledger import Ledger, innermost
 from torchsan.options import Options, gather
 from torchsan.patches import Patches
 from torchsan.ranks import Left, Meeting, Who, leave, who
@@ -70,7 +70,8 @@ class Watch:
         self.gathered = Findings(options.on_finding)
         self.checks: list[Any] = []
         self.off: dict[str, str] = {}
-        self._optimizers = tuple(optimizers)
+        self.silence: Callable[[], Any] | None = None  # for all steps: see `step`
+        self._optimizers = tuple(map(innermost, optimizers))
         self._wanted: dict[int, bool] = {}
         self._depth = 0
         self._meeting: Meeting | None = None
@@ -87,7 +88,7 @@ class Watch:
         """Optimizer steps so far."""
         return self.ledger.step
 
-    def step(self, function: Callable) -> Callable:
+    def step(self, function: Callable, silence: Callable[[], Any] | None = None) -> Callable:
         """`function`, told to the watch as a whole training step, so that it can be run again with the loss included.
 
             training_step = san.step(training_step)
@@ -98,13 +99,17 @@ class Watch:
         more, up to the backward that showed it, in a state of its own (see `steps.py`): what it does to models,
         optimizers, gradients and random states leaves no trace, but what it does to other objects is not undone.
         It must not take its batch from an iterator itself.
+
+        Args:
+            function: forward, loss, and either backward and all the rest, or the loss as its result.
+            silence: makes a context for the second call: what it changes of a framework's is put back, nobody is told.
         """
 
         @functools.wraps(function)
         def told(*args: Any, **kwargs: Any) -> Any:
             if not self._depth:
                 return function(*args, **kwargs)
-            step = Step(function, args, kwargs)
+            step = Step(function, args, kwargs, silence or self.silence)
             step.begin()
             try:
                 return function(*args, **kwargs)
@@ -151,8 +156,11 @@ class Watch:
     def add(self, *things: nn.Module | Optimizer) -> None:
         """Watch these models and optimizers too; they were built before the watch began."""
         with _guard:
-            self.models += tuple(thing for thing in things if isinstance(thing, nn.Module))
-            self._optimizers += tuple(thing for thing in things if isinstance(thing, Optimizer))
+            for thing in things:
+                if isinstance(thing, nn.Module) and not any(thing is model for model in self.models):
+                    self.models += (thing,)
+                elif isinstance(thing, Optimizer) and not any(innermost(thing) is one for one in self._optimizers):
+                    self._optimizers += (innermost(thing),)
             if self._depth:
                 from torchsan.probes import modules
 
@@ -299,10 +307,10 @@ class Watch:
         ours = {id(p) for model in models for p in model.parameters()}
         for thing in gc.get_objects() if ours else ():
             parents = type(thing).__mro__
-            if Optimizer in parents and not any(thing is other for other in found):
+            if Optimizer in parents and not any(innermost(thing) is other for other in found):
                 groups = getattr(thing, "param_groups", ())
                 if any(id(p) in ours for group in groups for p in group["params"]):
-                    found.append(thing)
+                    found.append(innermost(thing))
             elif nn.Module in parents and id(thing) not in known:
                 inner = thing.__dict__.get("_modules", {})
                 if type(thing).__name__ in _WRAPPERS and any(id(child) in known for child in inner.values()):
