@@ -82,7 +82,7 @@ def _unknown(word: str) -> str | None:
 
 
 def _report(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
-    from torchsan.session import REPORTS
+    from torchsan.reports import REPORTS
 
     if value is None:
         return None
@@ -107,7 +107,8 @@ def _report(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.option("--level", type=click.Choice(["default", "thorough", "memory"]), default=None,
               help="thorough takes more time; memory may change numbers and speed.  [default: default]")
 @click.option("--report", callback=_report, metavar="FILE",
-              help="Write all findings to this file too, by its ending: .json, .sarif or .xml (JUnit).")
+              help="Write all findings to this file too, by its ending: .html (with the course of the run), .json, "
+              ".sarif or .xml (JUnit).")
 @click.option("--fail", "--exit-code", "fail", is_flag=True,
               help="Exit with 1 where there are findings and the program itself ended well.")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings, and no summary.")

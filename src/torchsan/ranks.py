@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 import torch
@@ -26,6 +26,7 @@ PATIENCE = 20.0  # seconds that the first rank waits for the others, as long as 
 IN_A_HURRY = 1.0  # the same where this rank ended with an error: the others may be stuck
 _LATE = 3.0  # seconds that the others wait for the first one to begin
 _LOOK_EVERY = 0.01
+_TRIES = 8
 # What all processes of one launch, and no other's, have in common, together with the process that started them.
 _LAUNCH = ("TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "MASTER_ADDR", "MASTER_PORT")
 _meetings = [0]  # watches of this process that took part: the ranks make them in the same order
@@ -55,7 +56,7 @@ def who() -> Who | None:
 class Left(msgspec.Struct):
     """What one process leaves for another: what it found so far, in how many optimizer steps.
 
-    `told`: the process told of it itself; `over`: this is the last word.
+    `told`: the process told of it itself; `over`: this is the last word; `series`: the course of its run, in brief.
     """
 
     pid: int
@@ -64,6 +65,7 @@ class Left(msgspec.Struct):
     findings: list[Finding]
     told: bool = False
     over: bool = False
+    series: dict[str, Any] = {}
 
 
 def leave(path: Path, left: Left) -> None:
@@ -72,10 +74,25 @@ def leave(path: Path, left: Left) -> None:
     Raises:
         OSError: it cannot be written.
     """
-    path.parent.mkdir(mode=0o700, exist_ok=True)
+    write(path, msgspec.json.encode(left, enc_hook=str))
+
+
+def write(path: Path, text: bytes) -> None:
+    """Write a file all at once: nobody may read half of it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_bytes(msgspec.json.encode(left, enc_hook=str))
-    part.replace(path)
+    for left in reversed(range(_TRIES)):
+        try:
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            part.write_bytes(text)
+            part.replace(path)
+            return
+        except FileNotFoundError:  # another rank, done with an earlier watch, has just removed the folder
+            if not left:
+                raise
 
 
 def read(path: Path) -> Left | None:
@@ -98,11 +115,16 @@ class Meeting:
         launch = "\0".join([*(os.environ.get(name, "") for name in _LAUNCH), str(os.getppid())])
         user = str(getattr(os, "getuid", lambda: "")())
         self.folder = Path(tempfile.gettempdir()) / f"torchsan-{user}-{sha256(launch.encode()).hexdigest()[:16]}"
-        self._prefix = f"{_meetings[0]}."
+        self.prefix = f"{_meetings[0]}."
         self._pid = os.getpid()
         self._open = self._is_ours()
         if self.leads:
             self._remove(["closed"])  # of an earlier launch from the same process
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a folder to leave things in."""
+        return self._open
 
     @property
     def leads(self) -> bool:
@@ -126,7 +148,7 @@ class Meeting:
             if self._file("closed").exists():
                 break
             first = read(self._file(0))
-            if first is not None and _alive(first.pid):
+            if first is not None and is_alive(first.pid):
                 return True
             if not self._file(self.me.place).exists():
                 return True  # it has been taken up meanwhile
@@ -145,7 +167,7 @@ class Meeting:
         end = time.monotonic() + (IN_A_HURRY if in_a_hurry else PATIENCE)
         while True:
             # Asked first: what a process leaves before it ends is there afterwards.
-            running = {place for place, left in self._others().items() if not left.over and _alive(left.pid)}
+            running = {place for place, left in self._others().items() if not left.over and is_alive(left.pid)}
             others = self._others()
             waiting = [place for place in running if not others[place].over]
             if not waiting or time.monotonic() > end:
@@ -161,12 +183,15 @@ class Meeting:
 
     def _is_ours(self) -> bool:
         """Whether the folder is there and nobody else's: another user's is not to be read or written."""
-        try:
-            self.folder.mkdir(mode=0o700, exist_ok=True)
-            return not hasattr(os, "getuid") or self.folder.lstat().st_uid == os.getuid()
-        except OSError as error:
-            say(f"findings of the ranks cannot be brought together: {error}")
-            return False
+        failure: OSError | None = None
+        for _ in range(_TRIES):
+            try:
+                self.folder.mkdir(mode=0o700, exist_ok=True)
+                return not hasattr(os, "getuid") or self.folder.lstat().st_uid == os.getuid()
+            except OSError as error:  # gone again: another rank, done with an earlier watch, has just removed it
+                failure = error
+        say(f"findings of the ranks cannot be brought together: {failure}")
+        return False
 
     def _close(self, others: Iterable[int], complete: bool) -> None:
         """Leave nothing behind, except a word for those that come late."""
@@ -181,23 +206,26 @@ class Meeting:
         try:
             for name in names:
                 self._file(name).unlink(missing_ok=True)
+                for path in self.folder.glob(f"{self.prefix}{name}.*"):  # what it left on the board
+                    path.unlink(missing_ok=True)
             self.folder.rmdir()
         except OSError:
             pass  # somebody still uses the folder
 
     def _file(self, name: object) -> Path:
-        return self.folder / f"{self._prefix}{name}"
+        return self.folder / f"{self.prefix}{name}"
 
 
 def unfinished(left: Iterable[Left]) -> None:
     """Say which processes did not come to an end; what they left until then counts."""
     for one in left:
         who = f"process {one.pid}" if one.rank is None else f"rank {one.rank}"
-        how = "has not come to its end yet" if _alive(one.pid) else "ended before its watch did"
+        how = "has not come to its end yet" if is_alive(one.pid) else "ended before its watch did"
         say(f"{who} {how}: what it found until then is in this report")
 
 
-def _alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
+    """Whether a process runs. One that ended counts as ended, also before anybody has asked for its status."""
     if os.name == "nt":
         return True  # to ask there would end it
     try:

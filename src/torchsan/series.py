@@ -87,6 +87,7 @@ class Series:
 
     def __init__(self) -> None:
         self._lines: dict[str, Line] = {}
+        self.seconds: float | None = None  # that the watch ran, where it is over
         self.listeners: list[Callable[[str, int, float], None]] = []
 
     def record(self, name: str, step: int, value: float) -> None:
@@ -109,6 +110,11 @@ class Series:
 
     def __len__(self) -> int:
         return len(self._lines)
+
+    @property
+    def lines(self) -> Mapping[str, Line]:
+        """All series by name, in the order in which they began."""
+        return self._lines
 
     def of(self, kind: str) -> dict[str, Line]:
         """The series `kind/...`, by what stands behind the slash, in the order in which they began."""

@@ -11,13 +11,10 @@ from typing import Any
 import msgspec
 
 from torchlint.findings import Finding
-from torchlint.report import clean
 from torchsan import telling
 from torchsan.awaiting import when_imported
 from torchsan.deliver import say
 from torchsan.options import Options
-
-REPORTS = {".json": "json", ".sarif": "sarif", ".xml": "junit"}
 
 
 class Session:
@@ -25,7 +22,7 @@ class Session:
 
     Args:
         options: those of the watch; what is found is told here.
-        report: a file to write all findings to, by its ending in one of REPORTS.
+        report: a file to write all findings to, by its ending (see `reports.REPORTS`).
         quiet: tell findings, and nothing else.
     """
 
@@ -76,6 +73,8 @@ class Session:
             self.san.stop(error)
             for left in self.children.end():
                 self.san.gathered.join(left.findings, left.told)
+                if left.rank is not None:
+                    self.san.series_of_ranks.setdefault(left.rank, left.series)
                 self.steps = max(self.steps, left.steps)
 
     def last_words(self) -> None:
@@ -137,21 +136,10 @@ class Session:
     def _write(self, findings: list[Finding]) -> bool:
         if self.report is None:
             return False
-        from torchlint import report
-        from torchsan import wording
+        from torchsan.reports import write
 
-        problems = [] if self.san is None else [f"{name} was switched off: {why}" for name, why in self.san.off.items()]
-        context = telling.context(
-            self.base, rules={rule.code: rule for rule in wording.rules()}, problems=[clean(line) for line in problems],
-        )
-        try:
-            with open(self.report, "w", encoding="utf-8") as file:
-                kind = REPORTS[os.path.splitext(self.report)[1].lower()]
-                report.write(kind, telling.shortened(findings, self.base), file, context)
-        except OSError as error:
-            say(f"{self.shown_report} cannot be written: {(error.strerror or str(error)).lower()}")
-            return False
-        return True
+        steps = 0 if self.san is None else max(self.steps, self.san.steps)
+        return write(self.report, self.san, findings, self.base, steps, self.shown_report)
 
 
 def _out(text: str) -> None:

@@ -67,6 +67,7 @@ class Watch:
         self.late = Late()
         self.ledger = Ledger(self)
         self.series = Series()
+        self.series_of_ranks: dict[int, dict[str, Any]] = {}  # of the others, in brief
         self.gathered = Findings(options.on_finding)
         self.checks: list[Any] = []
         self.off: dict[str, str] = {}
@@ -118,9 +119,18 @@ class Watch:
 
         return told
 
-    def report(self) -> str:
-        """All findings as text, each with its source line, how often it was seen, and how to mend it."""
+    def report(self, path: str | os.PathLike | None = None) -> str:
+        """All findings as text, each with its source line, how often it was seen, and how to mend it.
+
+        Args:
+            path: a file to write a report to, too, by its ending: .html (a page of its own, with the course of the
+                run), .json, .sarif or .xml (JUnit). Where that is not possible, a line on standard error says so.
+        """
         findings = self.findings
+        if path is not None:
+            from torchsan.reports import write
+
+            write(os.fspath(path), self, findings, os.getcwd(), self.steps)
         steps = telling.counted(self.steps, "optimizer step")
         lines = [f"torchsan: {telling.counted(len(findings), 'finding') if findings else 'nothing found'} in {steps}"]
         if findings:
@@ -349,6 +359,8 @@ class Watch:
         if self._meeting.leads:
             for left in self._meeting.take(in_a_hurry=error is not None):
                 self.gathered.join(left.findings)
+                if left.rank is not None:
+                    self.series_of_ranks[left.rank] = left.series
             return
         self.handed_over = self._meeting.is_taken()
         if not self.handed_over:
@@ -360,6 +372,7 @@ class Watch:
             return
         rank = None if self.me is None else self.me.rank
         left = Left(os.getpid(), rank, self.steps, self.findings, told=not self.gathered.silent, over=over)
+        left.series = self.series.brief() if rank is not None else {}
         if self._meeting is not None:
             self._meeting.leave(left)
         elif self.leaves_at is not None:

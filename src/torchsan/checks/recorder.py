@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import linecache
 import re
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -50,6 +51,12 @@ class Recorder(Check):
         self.measured: dict[int, _Measured] = {}
         self.names: dict[Where, str] = {}  # of losses, by the line of their backward
         self.hearers: list[tuple[Check, Callable[[Look], None]]] = []
+
+    def start(self) -> None:
+        self.began = time.monotonic()
+
+    def finish(self) -> None:
+        self.watch.series.seconds = time.monotonic() - self.began
 
     def hear(self, check: Check, told: Callable[[Look], None]) -> None:
         """Tell `check` of each look."""
