@@ -7,6 +7,7 @@ from typing import Any
 import torch
 
 from torchsan.check import Check
+from torchsan.checks.astray import misled
 from torchsan.events import Event
 from torchsan.ledger import Account
 from torchsan.naming import name_of
@@ -136,7 +137,7 @@ class OrderOfStep(Check):
             self.idle[id(account)] = self.idle.get(id(account), 0) + 1
             if self.astray is not None and self.astray.number > step:
                 return  # gradients there are, of parameters that no optimizer has: see 118
-            if self.idle[id(account)] >= _IDLE and not account.backwards_in_all:
+            if self.idle[id(account)] >= _IDLE and not account.backwards_in_all and not misled(self.watch, account):
                 name = name_of(account.optimizer)
                 self.found(
                     103,
@@ -162,7 +163,7 @@ class OrderOfStep(Check):
             if first is not None and account.steps == 0 and account.backwards_in_all >= _IDLE:
                 if any(other.steps and not other.ids.isdisjoint(account.ids) for other in self.ledger):
                     continue  # another optimizer, or a wrapped copy of this one, does the stepping
-                if not self._unchanged(account):
+                if not self._unchanged(account) or misled(self.watch, account):
                     continue
                 self.found(
                     103,

@@ -73,6 +73,8 @@ class Raised(Check):
                 )
             ),
         )
+        if told.number == 712 and any(finding.number == 704 for finding in self.watch.findings):
+            return  # the update that is missing is what makes it the second time
         self.found(
             told.number, told.where, related=told.related, words=told.words, fact=told.fact or _first_line(error),
             details={"error": _first_line(error)}, **told.roles,
