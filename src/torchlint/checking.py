@@ -34,6 +34,7 @@ def run_check(
     diff: bool,
     add_noqa: bool,
     baseline: str | None,
+    with_report: str | None,
     unused_noqa: bool,
     show_settings: bool,
     show_files: bool,
@@ -66,6 +67,8 @@ def run_check(
         raise click.UsageError("--stdin-filename is of use only where standard input is read: give - as the path")
     if unsafe_fixes and not (fix or diff):
         raise click.UsageError("--unsafe-fixes is of use only together with --fix or --diff")
+    if with_report is not None and (STDIN in paths or diff):
+        raise click.UsageError("--with cannot be used on standard input or together with --diff")
     wanted = paths or (".",)
     places = [Path(stdin_filename or ".")] if STDIN in paths else [Path(path) for path in wanted]
     config = load(places, Path(config_file) if config_file else None, isolated)
@@ -77,6 +80,11 @@ def run_check(
         rules = active(catalogue, select, ignore or (), extend_select or (), start=None if select else rules)
     except SelectorError as error:
         raise click.UsageError(_option_of(str(error), select, ignore, extend_select)) from None
+    seen = None
+    if with_report is not None:
+        from torchlint import live
+
+        seen = live.read(Path(with_report))
     if show_settings or show_files:
         from torchlint.showing import print_files, print_settings
 
@@ -122,6 +130,13 @@ def run_check(
             if not quiet:
                 print(f"torchlint: {count} finding{'' if count == 1 else 's'} hidden by comments", file=sys.stderr)
             outcome = Outcome([], [*outcome.problems, *trouble], outcome.files)
+    if seen is not None:
+        asked = rules if select else active(catalogue, ("ALL",), [*config.ignore, *(ignore or ())])
+        numbers = {rule.code for rule in asked} | ({one.number for one in seen} - set(catalogue.rules))
+        merged = live.merge(Path(with_report or ""), seen, outcome.findings, runner, numbers.__contains__)
+        outcome.findings = merged.findings
+        if not quiet:
+            print(f"torchlint: {clean(f'{with_report}: {merged.note}')}", file=sys.stderr)
     if unused_noqa:
         outcome.warnings.extend(runner.unused_comments())
     if baseline is not None:

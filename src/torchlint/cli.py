@@ -50,9 +50,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         from torchlint.baseline import BaselineError
         from torchlint.catalogue import PageError
         from torchlint.config import ConfigError
+        from torchlint.live import LiveError
         from torchlint.selection import SelectorError
 
-        if isinstance(error, (BaselineError, PageError, ConfigError, SelectorError)):
+        if isinstance(error, (BaselineError, PageError, ConfigError, LiveError, SelectorError)):
             return _fail(str(error))
         return _internal(error)
     except Exception as error:
@@ -113,6 +114,9 @@ def _release(context: click.Context, parameter: click.Parameter, value: str | No
 @click.option("--diff", is_flag=True, help="Print what --fix would change, and change nothing.")
 @click.option("--add-noqa", is_flag=True, help="Write a # noqa comment behind each statement that has a finding.")
 @click.option("--baseline", metavar="FILE", help="Leave out the findings in FILE; where there is none, write it.")
+@click.option("--with", "with_report", metavar="REPORT",
+              help="Mark what a run has seen too, and add what it alone saw: REPORT is what "
+              "`torchsan run --report out.json` wrote.")
 @click.option("--unused-noqa", is_flag=True, help="Tell of # noqa: TLnnn comments that hide nothing.")
 @click.option("--show-settings", is_flag=True, help="Print the settings and the active rules, and judge nothing.")
 @click.option("--show-files", is_flag=True, help="Print the files that would be judged, and judge nothing.")

@@ -83,7 +83,9 @@ def names(word: str, finding: Finding) -> bool:
     """Whether a word of a comment, in capitals, means a finding: a prefix of its code, its rule's name, TorchFix's code."""
     if word.startswith("TOR"):
         return finding.number in (torchfix.rules_of(word) or ())
-    return finding.code.upper().startswith(word) or finding.name.upper() == word
+    code = finding.code.upper()
+    # What a run saw (TS101) is the same pitfall.
+    return code.startswith(word) or f"TL{code[2:]}".startswith(word) or finding.name.upper() == word
 
 
 def _words(match: re.Match[str] | None) -> frozenset[str]:

@@ -168,6 +168,11 @@ class Runner:
             kept[key] = msgspec.structs.replace(finding, severity=severity)
         return sorted(kept.values(), key=lambda finding: finding.sort_key)
 
+    def fit(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Findings from elsewhere, with full file names, made fit to be told beside those of the run: see `visible`."""
+        shown = _Shown()
+        return [map_locations(finding, shown.location) for finding in self.visible(findings)]
+
     @property
     def judged(self) -> frozenset[str]:
         """The files that the last run was asked to judge, by their full paths."""

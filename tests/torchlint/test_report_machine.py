@@ -68,6 +68,7 @@ def test_json():
         "group": "correctness",
         "severity": "error",
         "url": "https://torchlint.readthedocs.io/rules/101-missing-zero-grad",
+        "fingerprint": MANY[0].fingerprint("row 3") + ":1",
         "related": [
             {
                 "message": "set here",

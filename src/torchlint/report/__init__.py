@@ -53,6 +53,17 @@ def write_json(data: Any, out: TextIO) -> None:
     out.write(msgspec.json.format(msgspec.json.encode(data), indent=2).decode() + "\n")
 
 
+def fingerprints(findings: Sequence[Finding], context: Context) -> list[str]:
+    """A fingerprint for each finding. The same line twice in a file: they are counted, so that they still differ."""
+    seen: dict[str, int] = {}
+    told = []
+    for finding in findings:
+        name = finding.fingerprint(context.lines(finding.location) or "")
+        seen[name] = seen.get(name, 0) + 1
+        told.append(f"{name}:{seen[name]}")
+    return told
+
+
 def place(location: Location) -> str:
     """A location in one word: path:row:column, or path:cell N:row:column in a notebook."""
     cell = "" if location.cell is None else f"cell {location.cell}:"

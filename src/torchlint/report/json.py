@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import Any, TextIO
 
 from torchlint.findings import Finding, Location
-from torchlint.report import Context, write_json
+from torchlint.report import Context, fingerprints, write_json
 
 
 def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
     """Print the findings as JSON."""
-    write_json([as_object(finding) for finding in findings], out)
+    prints = fingerprints(findings, context)
+    write_json([as_object(finding, print) for finding, print in zip(findings, prints)], out)
 
 
-def as_object(finding: Finding) -> dict[str, Any]:
+def as_object(finding: Finding, fingerprint: str) -> dict[str, Any]:
     """The finding in plain types, as it is printed. What only torchsan knows is left out where it is not set."""
     item: dict[str, Any] = {
         "code": finding.code,
@@ -26,6 +27,7 @@ def as_object(finding: Finding) -> dict[str, Any]:
         "group": finding.group,
         "severity": finding.severity.value,
         "url": finding.url,
+        "fingerprint": fingerprint,
         "related": [
             {"message": item.message, "filename": item.location.filename, **_span(item.location)}
             for item in finding.related

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 from torchlint.catalogue import Rule
 from torchlint.findings import Finding, Location, Related, Severity
-from torchlint.report import Context, write_json
+from torchlint.report import Context, fingerprints, write_json
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 HOME = "https://torchlint.readthedocs.io"
@@ -49,12 +49,8 @@ def as_log(findings: Sequence[Finding], context: Context) -> dict[str, Any]:
 
 
 def _results(findings: Sequence[Finding], index: dict[str, int], context: Context) -> list[dict[str, Any]]:
-    seen: dict[str, int] = {}
     results = []
-    for finding in findings:
-        fingerprint = finding.fingerprint(context.lines(finding.location) or "")
-        # The same line twice in a file: the fingerprints must still differ.
-        seen[fingerprint] = seen.get(fingerprint, 0) + 1
+    for finding, fingerprint in zip(findings, fingerprints(findings, context)):
         message = finding.message + (f"\n\n{finding.help}" if finding.help else "")
         result: dict[str, Any] = {
             "ruleId": finding.code,
@@ -62,7 +58,7 @@ def _results(findings: Sequence[Finding], index: dict[str, int], context: Contex
             "level": finding.severity.value,
             "message": {"text": message},
             "locations": [_location(finding.location)],
-            "partialFingerprints": {_FINGERPRINT: f"{fingerprint}:{seen[fingerprint]}"},
+            "partialFingerprints": {_FINGERPRINT: fingerprint},
         }
         if finding.related:
             result["relatedLocations"] = [_related(number, item) for number, item in enumerate(finding.related)]
