@@ -16,6 +16,7 @@ from torchsan.where import Where
 
 PRINTS = 8  # batches at the beginning of a pass that are kept as prints
 _PASSES = 6  # of a loader in one training: those that are looked at so closely
+_MOST = 512  # prints of batches, of one loader in all: a program may begin a training in every iteration
 _ASSIGNED = re.compile(r"\s*([A-Za-z_][\w.]*)\s*(?::[^=]+)?=(?!=)")
 ROWS = 1 << 14  # of the first pass over a loader in one training
 
@@ -28,7 +29,7 @@ class Pass:
         place: the user's line that began it.
         batches: given so far, as far as they were heard of (see `rest.py`).
         trained, evaluated: batches that a backward followed; that a model in evaluation mode was given, without.
-        prints: of the first batches. `rows`: prints of rows, as many as `ROWS`.
+        prints: of the first batches.
         ended: whether the loader gave everything.
     """
 
@@ -38,7 +39,6 @@ class Pass:
         self.place = place
         self.batches = self.trained = self.evaluated = 0
         self.prints: list[tuple[Print | None, ...]] = []
-        self.rows: list[int] = []
         self.ended = False
         self._fresh = False  # whether nothing happened to the last batch yet
 
@@ -49,14 +49,17 @@ class Pass:
 
 class History:
     """What is known of one loader. `made`: the event of its building, None where that was before the watch; `passes`:
-    those since the last optimizer was built, the newest last, the first ones and no more than a few."""
+    those since the last optimizer was built, the newest last, the first ones and no more than a few; `rows`: prints of
+    the rows that the first of these gave, as many as `ROWS`."""
 
     def __init__(self, loader: Any, gone: Callable[[Any], None]):
         self.ref = weakref.ref(loader, gone)
         self.made: Event | None = None
         self.passes: list[Pass] = []
+        self.rows: list[int] = []
         self.count = 0
         self.ever_trained = False
+        self.prints_left, self.rows_left = _MOST, 2 * ROWS
 
     def given(self, option: str) -> bool | None:
         """Whether the loader was built with this option; None where nobody saw."""
@@ -76,7 +79,7 @@ class Passes(Check):
         self.training = 0  # counted by the optimizers that were built: a fresh one is a training of its own
         self._histories: dict[int, History] = {}
         self._open: dict[int, Pass] = {}  # the newest pass of each loader
-        self.wants_rows: Callable[[Pass], bool] = lambda _: False
+        self.wants_rows = False  # whether any check reads prints of rows
 
     def history(self, loader: Any) -> History:
         """What is known of a loader."""
@@ -107,7 +110,7 @@ class Passes(Check):
     def on_optimizer_create(self, event: Event) -> None:
         self.training += 1
         for known in self._histories.values():
-            known.passes, known.count = [], 0
+            known.passes, known.rows, known.count = [], [], 0
 
     def on_loader_iterate(self, event: Event) -> None:
         loader = event.subject
@@ -123,10 +126,16 @@ class Passes(Check):
             return
         one.batches += 1
         one._fresh = True
-        if one.number < _PASSES and one.batches <= max(PRINTS, 2 * event.subject.num_workers + 1):
+        if one.number >= _PASSES:
+            return
+        known = self.history(event.subject)
+        if known.prints_left and one.batches <= max(PRINTS, 2 * event.subject.num_workers + 1):
+            known.prints_left -= 1
             one.prints.append(fingerprints.of_batch(event.batch))
-        if one.number == 0 and len(one.rows) < ROWS and self.wants_rows(one):
-            one.rows += fingerprints.rows_of(event.batch)
+        if one.number == 0 and len(known.rows) < ROWS and known.rows_left > 0 and self.wants_rows:
+            rows = fingerprints.rows_of(event.batch)
+            known.rows_left -= len(rows) + 1
+            known.rows += rows
 
     def on_forward(self, event: Event) -> None:
         if event.grad or event.training or event.depth:
