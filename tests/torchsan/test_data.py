@@ -1,0 +1,90 @@
+"""Checks of data that fixtures cannot reach: what is said only where it is asked for, and several processes."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from torch import nn
+
+import torchsan
+from torchsan.checks import accumulation_sync, waiting
+from torchsan.probes import loader
+
+LOOP = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, Dataset
+
+class Rows(Dataset):
+    def __len__(self):
+        return 80
+
+    def __getitem__(self, index):
+        return torch.randn(4), index % 2
+
+loader = DataLoader(Rows(), batch_size={size}, shuffle=True, num_workers={workers}{more})
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range({epochs}):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_the_wait_for_each_batch_is_kept(run):
+    ran = run(LOOP.format(size=4, workers=0, more="", epochs=1))
+    assert not ran.findings
+    assert ran.san.series["time/loader"].count == 20
+    assert ran.san.series["time/loader"].total > 0
+
+
+@pytest.mark.parametrize(("share", "found"), [(0.4, {601}), (0.6, set())])
+def test_waiting_is_said_where_it_is_asked_for(run, share, found, monkeypatch):
+    # A clock that moves on by one whenever somebody looks: once before a batch, once after it.
+    monkeypatch.setattr(loader, "perf_counter", itertools.count().__next__)
+    monkeypatch.setattr(waiting, "_BATCHES", 16)
+    monkeypatch.setattr(waiting, "_SHARE", share)
+    ran = run(LOOP.format(size=4, workers=0, more="", epochs=1), select="TS601")
+    assert {finding.number for finding in ran.findings} == found
+    assert all("50% of the time of 16 steps" in finding.message for finding in ran.findings)
+
+
+@pytest.mark.parametrize(("more", "found"), [("", {604}), (", persistent_workers=True", set())])
+def test_workers_that_are_started_again(run, more, found):
+    ran = run(LOOP.format(size=40, workers=1, more=more, epochs=3), select="TS604")
+    assert {finding.number for finding in ran.findings} == found
+
+
+class Wrapped(nn.parallel.DistributedDataParallel):
+    """As the check sees it; no process group stands behind it."""
+
+    def __init__(self, module):
+        nn.Module.__init__(self)
+        self.module, self.process_group, self.require_backward_grad_sync = module, None, True
+
+    def forward(self, x):
+        return self.module(x)
+
+
+@pytest.mark.parametrize("way", ["each", "no_sync", "two losses", "one process"])
+def test_all_reduces_of_micro_batches(monkeypatch, way):
+    monkeypatch.setattr(accumulation_sync.distributed, "get_world_size", lambda _: 1 if way == "one process" else 2)
+    model = Wrapped(nn.Linear(4, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with torchsan.watch(model, optimizer, on_finding="collect", select="TS814") as san:
+        for _ in range(4):
+            for micro in range(2):
+                model.require_backward_grad_sync = way != "no_sync" or micro == 1
+                if way == "two losses" and micro:
+                    model(torch.randn(2, 4)).square().mean().backward()
+                else:
+                    model(torch.randn(2, 4)).mean().backward()
+            optimizer.step()
+            optimizer.zero_grad()
+    assert [finding.number for finding in san.findings] == ([814] if way == "each" else [])
+    assert not san.off
