@@ -66,7 +66,7 @@ class MissingEval(Check):
                     self._remember(event)
             return
         module = event.subject
-        if not any(layer.training for layer in mode_layers(module)) or _estimates(module) or not self._judged(module):
+        if not any(layer.training for layer in mode_layers(module)) or estimates(module) or not self._judged(module):
             return
         given = next(tensors((event.args, event.kwargs)), None)
         again = given is not None and self.given is not None and self.given() is given
@@ -119,6 +119,8 @@ class MissingEval(Check):
         return not any(a.steps for a in accounts) or any(a.steps for a in self.ledger.of(module.parameters()))
 
     def _say(self, event: Event, module: nn.Module) -> None:
+        if module in getattr(self.watch, "loaded", ()):
+            return  # 207 says it better
         layers = sorted({type(layer).__name__ for layer in mode_layers(module) if layer.training})
         self.found(201, event, model=name_of(module), fact=f"in training mode: {', '.join(layers)}")
 
@@ -134,7 +136,7 @@ def _is_made_of(node: Any, graph: Any, left: int = 4) -> bool:
     return False
 
 
-def _estimates(module: nn.Module) -> bool:
+def estimates(module: nn.Module) -> bool:
     """Batch norm statistics are being computed anew (torch.optim.swa_utils.update_bn sets the momentum to None)."""
     return any(getattr(layer, "momentum", 0) is None for layer in mode_layers(module) if not is_dropout(layer))
 
