@@ -9,6 +9,7 @@ from typing import Any
 
 from torchsan import fingerprints, telling
 from torchsan.check import Check
+from torchsan.deliver import SanError
 from torchsan.events import Event
 from torchsan.fingerprints import Print
 from torchsan.naming import name_of
@@ -80,6 +81,7 @@ class Passes(Check):
         self._histories: dict[int, History] = {}
         self._open: dict[int, Pass] = {}  # the newest pass of each loader
         self.wants_rows = False  # whether any check reads prints of rows
+        self.at_trained: list[Callable[[Pass], None]] = []  # told of each batch that a backward followed
 
     def history(self, loader: Any) -> History:
         """What is known of a loader."""
@@ -92,10 +94,6 @@ class Passes(Check):
     def current(self, loader: Any) -> Pass | None:
         """The newest pass over a loader."""
         return self._open.get(id(loader))
-
-    def open(self) -> list[Pass]:
-        """The newest pass over each loader that is alive."""
-        return [one for one in self._open.values() if one.loader is not None]
 
     def _forget(self, key: int, ref: Any) -> None:
         known = self._histories.get(key)
@@ -146,12 +144,22 @@ class Passes(Check):
                 one.evaluated += 1
 
     def on_backward(self, event: Event) -> None:
-        for one in self._open.values():
-            if one._fresh:
-                one._fresh = False
-                one.trained += 1
-                if one.trained == 1 and (loader := one.loader) is not None:
-                    self.history(loader).ever_trained = True
+        for one in [one for one in self._open.values() if one._fresh]:
+            one._fresh = False
+            one.trained += 1
+            if (loader := one.loader) is not None:
+                self.history(loader).ever_trained = True
+                self._tell(one)
+
+    def _tell(self, one: Pass) -> None:
+        for look in list(self.at_trained):
+            try:
+                look(one)
+            except SanError:
+                raise
+            except Exception as error:
+                self.at_trained.remove(look)
+                self.watch.switch_off(look.__self__, error)  # type: ignore[attr-defined]
 
     def on_loader_end(self, event: Event) -> None:
         one = self._open.get(id(event.subject))

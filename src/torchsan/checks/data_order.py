@@ -8,6 +8,7 @@ user's own, a model with recurrent layers, a training that begins anew with an o
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, RandomSampler, SequentialSampler
@@ -39,10 +40,13 @@ class SameOrder(Check):
 
     numbers = (603,)
 
-    def on_backward(self, event: Event) -> None:
-        for one in self.watch.passes.open():
-            if one.number and one.trained == one.batches == PRINTS:
-                self._compare(one, PRINTS)
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        watch.passes.at_trained.append(self._trained)
+
+    def _trained(self, one: Pass) -> None:
+        if one.number and one.trained == one.batches == PRINTS:
+            self._compare(one, PRINTS)
 
     def on_loader_end(self, event: Event) -> None:
         one = self.watch.passes.current(event.subject)
@@ -102,10 +106,13 @@ class FirstBatchOnly(Check):
 
     numbers = (609,)
 
-    def on_backward(self, event: Event) -> None:
-        for one in self.watch.passes.open():
-            if one.number >= _AGAIN - 1 and one.batches == 1 and one.trained == 1:
-                self._look(one)
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        watch.passes.at_trained.append(self._trained)
+
+    def _trained(self, one: Pass) -> None:
+        if one.number >= _AGAIN - 1 and one.batches == 1 and one.trained == 1:
+            self._look(one)
 
     def _look(self, one: Pass) -> None:
         loader = one.loader

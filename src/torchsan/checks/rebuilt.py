@@ -6,7 +6,7 @@ import weakref
 from typing import Any, NamedTuple
 
 from torchsan.check import Check
-from torchsan.checks._passes import called
+from torchsan.checks._passes import Pass, called
 from torchsan.events import Event
 
 _TIMES = 3  # loaders of one line that were built in one training
@@ -29,6 +29,7 @@ class LoaderRebuilt(Check):
         super().__init__(watch)
         self.built: dict[tuple, _Built] = {}
         self.trained: set[tuple] = set()  # lines whose newest loader was trained on
+        watch.passes.at_trained.append(self._trained)
 
     def on_loader_create(self, event: Event) -> None:
         loader, place = event.subject, event.where()
@@ -58,11 +59,9 @@ class LoaderRebuilt(Check):
                 f"process{'es' if loader.num_workers > 1 else ''}",
             )
 
-    def on_backward(self, event: Event) -> None:
-        for key, built in self.built.items() if len(self.trained) < len(self.built) else ():
-            loader = built.before()
-            if loader is not None and self.watch.passes.history(loader).ever_trained:
-                self.trained.add(key)
+    def _trained(self, one: Pass) -> None:
+        if one.trained == 1:
+            self.trained.update(key for key, built in self.built.items() if built.before() is one.loader)
 
 
 CHECKS = (LoaderRebuilt,)

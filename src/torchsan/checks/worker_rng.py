@@ -20,13 +20,14 @@ from torch.utils.data import DataLoader
 
 from torchsan import source
 from torchsan.check import Check
-from torchsan.events import Event
+from torchsan.checks._passes import Pass
 from torchsan.where import _USER, Where, kind_of
 
 _STARTS = ("__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward")
 _RESEEDED = frozenset(
     "seed manual_seed set_state setstate bit_generator initial_seed get_worker_info worker_id spawn".split()
 )
+_LOOKS = 2  # passes: the first one may have been an evaluation
 _DEEP, _MANY = 4, 64  # objects inside of the dataset: how deep, and how many of a list
 
 
@@ -35,10 +36,13 @@ class WorkerRng(Check):
 
     numbers = (606,)
 
-    def on_backward(self, event: Event) -> None:
-        for one in self.watch.passes.open():
-            if one.trained == 1 and one.number == 0:  # evaluation may want the same numbers each time
-                self._look(one.loader, one.place)
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        watch.passes.at_trained.append(self._trained)
+
+    def _trained(self, one: Pass) -> None:
+        if one.trained == 1 and one.number < _LOOKS:  # evaluation may want the same numbers each time
+            self._look(one.loader, one.place)
 
     def _look(self, loader: DataLoader, place: Where | None) -> None:
         workers = loader.num_workers
