@@ -368,3 +368,21 @@ class TestThreads:
             return seen
 
         assert run(False) == run(True)
+
+
+def test_a_model_is_wrapped_for_ddp_after_its_optimizer_was_built():
+    """The model is a root by then; the wrapper announces it before it has it."""
+    torch.distributed.init_process_group("gloo", store=torch.distributed.HashStore(), rank=0, world_size=1)
+    try:
+        with torchsan.watch(on_finding="collect") as san:
+            model = Net()
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            wrapped = nn.parallel.DistributedDataParallel(model)
+            for _ in range(2):
+                optimizer.zero_grad()
+                wrapped(torch.randn(4, 4)).sum().backward()
+                optimizer.step()
+            model(torch.randn(4, 4))
+    finally:
+        torch.distributed.destroy_process_group()
+    assert not san.findings and not san.off and san.steps == 2

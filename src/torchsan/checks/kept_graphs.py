@@ -22,7 +22,8 @@ from torchsan.naming import find, scopes
 from torchsan.source import growing_rows, grows, users_class
 from torchsan.where import Where, here
 
-_ALIVE = 3  # graphs of earlier backward passes, one more at each of them: truncated BPTT keeps a bounded number
+_ALIVE = 3  # graphs of earlier backward passes, more at each step: truncated BPTT keeps a bounded number, and in a GAN
+# the variables of the loop hold the graphs of all the losses of one iteration
 _FIRST, _EVERY = 32, 4  # backward passes that are marked: the first ones, then one in so many
 _PARTS, _DOWN = 16, 4  # nodes of a loss that are marked, and how far below the sum: the outputs that it was made of
 _DOUBTS = 3  # times that the rubbish is swept for a suspicion
@@ -42,7 +43,8 @@ class KeptGraphs(Check):
     def __init__(self, watch: Any):
         super().__init__(watch)
         self.tokens: list[weakref.ref] = []
-        self.history: list[int] = []
+        self.history: list[int] = []  # how many were alive, once in each step
+        self.looked = -1  # the step of the last look
         self.backwards = 0
         self.doubts = 0
         self.said = False
@@ -55,10 +57,14 @@ class KeptGraphs(Check):
         if node is None or event.retain_graph or event.create_graph:
             return
         self.tokens = [token for token in self.tokens if token() is not None]
-        self.history = [*self.history[-_ALIVE:], len(self.tokens)]
-        if len(self.tokens) >= _ALIVE and all(b > a for a, b in zip(self.history, self.history[1:])):
-            if self.said or self._swept():
-                self._say(event)
+        step = self.ledger.step if any(True for _ in self.ledger) else self.backwards
+        if step != self.looked:
+            self.looked = step
+            self.history = [*self.history[-_ALIVE:], len(self.tokens)]
+            grows = all(b > a for a, b in zip(self.history, self.history[1:]))
+            if grows and len(self.history) > _ALIVE and len(self.tokens) >= _ALIVE:
+                if self.said or self._swept():
+                    self._say(event)
         token = _Token()
         for part in _parts(node):
             part.metadata.setdefault(_KEY, token)

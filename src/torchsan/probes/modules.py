@@ -11,6 +11,7 @@ module: a global hook that sees one call and takes itself away tells of that.
 
 from __future__ import annotations
 
+import copy
 import gc
 import sys
 import threading
@@ -43,6 +44,10 @@ _parents = WeakIds()  # of these, the ones that have a parent
 _hooked: dict[int, tuple[nn.Module, list[Any]]] = {}
 _copied = [False]
 _armed: list[Any] = [None]
+_TABLES = (  # where a module keeps its hooks, and what is kept of them
+    ("_forward_pre_hooks", ("_forward_pre_hooks_with_kwargs",)),
+    ("_forward_hooks", ("_forward_hooks_with_kwargs", "_forward_hooks_always_called")),
+)
 _news = [False]  # whether anything was registered since roots were looked for
 
 
@@ -79,6 +84,7 @@ def install(patches: Patches) -> None:
     patches.handle(registration.register_module_parameter_registration_hook(_on_parameter))
     patches.handle(registration.register_module_module_registration_hook(_on_module))
     patches.method(nn.Module, "compile", _compile)
+    patches.method(nn.Module, "__getstate__", _getstate)
     patches.on_undo(_take_down)
 
 
@@ -90,7 +96,8 @@ def add(modules: Iterable[nn.Module]) -> None:
                 continue  # cannot carry Python hooks
             _seen.add(module)
             if isinstance(module, DistributedDataParallel):
-                add([module.module])  # evaluation by-passes the wrapper
+                # Evaluation by-passes the wrapper. While it is being built, its part is there only after it was told of.
+                add(part for part in module._modules.values() if part is not None)
             _hooked[id(module)] = (module, _hook(module))
 
 
@@ -141,6 +148,21 @@ def _compile(original: Callable) -> Callable:
             add([self])
 
     return compile
+
+
+def _getstate(original: Callable) -> Callable:
+    def __getstate__(self: nn.Module) -> Any:
+        """A pickled model, such as `torch.save(model)` writes, knows nothing of a watch. Copies are to be known."""
+        state = original(self)
+        if type(state) is dict and sys._getframe(1).f_code.co_filename != copy.__file__:
+            for table, extras in _TABLES:
+                ours = {key for key, hook in (state.get(table) or {}).items() if isinstance(hook, (_Hook, _Nothing))}
+                for name in (table, *extras) if ours else ():
+                    held = state.get(name) or {}
+                    state[name] = type(held)((key, value) for key, value in held.items() if key not in ours)
+        return state
+
+    return __getstate__
 
 
 def discover() -> None:
@@ -296,10 +318,7 @@ def _take_down() -> None:
 
 def _strip(module: nn.Module) -> None:
     """Take our hooks off a module of which we hold no handles."""
-    for table, extras in (
-        ("_forward_pre_hooks", ("_forward_pre_hooks_with_kwargs",)),
-        ("_forward_hooks", ("_forward_hooks_with_kwargs", "_forward_hooks_always_called")),
-    ):
+    for table, extras in _TABLES:
         hooks = module.__dict__.get(table, {})
         for key in [key for key, hook in hooks.items() if isinstance(hook, (_Hook, _Nothing))]:
             del hooks[key]
