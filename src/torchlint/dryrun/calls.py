@@ -584,6 +584,17 @@ class Calls(TorchCalls):
             return False if names == ["torch.Tensor"] else None
         return None
 
+    def builtin_issubclass(self, args, kwargs, node) -> Value:
+        answers = {self.derives(alt, args[1]) for alt in alternatives(args[0])} if len(args) == 2 else {None}
+        return Const(True) if answers == {True} else Opaque("", "call", tags=frozenset({"bool"}))
+
+    def derives(self, cls: Value, base: Value) -> bool | None:
+        """Whether a class is another one, or is made from it in the project; None where that is not certain."""
+        bases = self.items_of(base) or (base,)
+        names = {alt.name for alt in bases if isinstance(alt, Ref)}
+        own = list(cls.mro()) if isinstance(cls, Class) else [cls]
+        return True if any(item in bases or isinstance(item, Ref) and item.name in names for item in own) else None
+
     def _number(self, args, kwargs, node) -> Value:
         self.emit("readout", args[0] if args else None, node, name="float")
         return Opaque("", "call", tags=frozenset({"number"}))

@@ -35,6 +35,7 @@ from torchlint.dryrun.values import (
     join,
     number,
     real,
+    same_class,
     union_of,
 )
 
@@ -449,6 +450,8 @@ class Expressions:
                         return Const((left.value is None) == (operator is cst.Is))
                     if isinstance(left, (Instance, Seq, Dict, Func, Class, Tensor)):
                         return Const(operator is cst.IsNot)
+                if operator in (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual) and same_class(left, right):
+                    return Const(operator in (cst.Is, cst.Equal))
                 if operator in (cst.Equal, cst.NotEqual) and isinstance(left, Const) and isinstance(right, Const):
                     if isinstance(left.value, (str, bool)) and isinstance(right.value, (str, bool)):
                         return Const((left.value == right.value) == (operator is cst.Equal))

@@ -21,6 +21,7 @@ from torchlint.dryrun.values import (
     Func,
     Instance,
     Opaque,
+    Ref,
     Seq,
     Tensor,
     Union,
@@ -30,6 +31,7 @@ from torchlint.dryrun.values import (
     join,
     real,
     same,
+    same_class,
     union_of,
 )
 from torchlint.dryrun.world import World
@@ -285,8 +287,24 @@ class Run(Expressions, Calls):
             if type(part.operator) in (cst.Is, cst.IsNot) and type(part.comparator) is cst.Name:
                 if part.comparator.value == "None":
                     self._keep_only(test.left, (type(part.operator) is cst.Is) == holds)
+            elif type(part.operator) in (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual) and (
+                type(part.operator) in (cst.Is, cst.Equal)
+            ) != holds:
+                self._leave_out(test.left, part.comparator, same_class)
+        elif kind is cst.Call and type(test.func) is cst.Name and test.func.value == "issubclass" and not holds:
+            if len(test.args) == 2:
+                self._leave_out(test.args[0].value, test.args[1].value, self.derives)
         elif kind is cst.Name:
             self._keep_only(test, not holds, truthy=True)
+
+    def _leave_out(self, target: cst.BaseExpression, cls: cst.BaseExpression, fits) -> None:
+        """A name holds no class that fits `cls`: what else it may hold."""
+        value = self.peek(target) if type(target) in (cst.Name, cst.Attribute) else None
+        if isinstance(value, Union) and any(isinstance(alt, (Class, Ref)) for alt in value.alts):
+            base = self.eval(cls)
+            alts = [alt for alt in value.alts if not isinstance(alt, (Class, Ref)) or not fits(alt, base)]
+            if alts and len(alts) < len(value.alts):
+                self.assign(target, alts[0] if len(alts) == 1 else Union(tuple(alts)), quiet=True)
 
     def _keep_only(self, target: cst.BaseExpression, none: bool, truthy: bool = False) -> None:
         if type(target) not in (cst.Name, cst.Attribute):

@@ -320,6 +320,13 @@ def real(value: Value | None) -> tuple[Value, ...]:
     return tuple(alt for alt in alternatives(value) if not (isinstance(alt, Const) and alt.value is None) and alt is not UNSET)
 
 
+def same_class(a: Value, b: Value) -> bool:
+    """Whether two values are one class for certain. Of names outside of the project, CamelCase are classes."""
+    if isinstance(a, Ref) and isinstance(b, Ref):
+        return a.name == b.name and a.name.rpartition(".")[2][:1].isupper()
+    return isinstance(a, Class) and a is b
+
+
 def join(a: Value, b: Value) -> Value:
     """What is known where two paths meet."""
     if a is b:

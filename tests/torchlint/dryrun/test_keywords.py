@@ -29,6 +29,46 @@ def f(flag, n):
     conv = nn.Conv2d if flag else nn.Conv1d
     return conv(1, n, 3, biases=False)
 """,
+    "a class that is asked for first": """
+def pool(layer, n):
+    if issubclass(layer, nn.AvgPool2d):
+        return layer(2)
+    return layer(channels=n, stride=2)
+
+def other(layer, n):
+    if layer == nn.MaxPool2d:
+        return layer(2)
+    else:
+        return layer(channels=n, stride=2)
+
+def norm(layer, n):
+    return layer(n) if layer is not nn.GroupNorm else layer(num_groups=4, num_channels=n)
+
+def build():
+    nn.Conv2d(1, 2, 3, biases=False)  # <- 943
+    pool(nn.AvgPool2d, 3), other(nn.MaxPool2d, 3), norm(nn.GroupNorm, 8)
+""",
+    "one of several classes that are asked for first": """
+def pool(layer, n):
+    if not issubclass(layer, (nn.AvgPool2d, nn.MaxPool2d)):
+        return layer(channels=n, stride=2)
+    return layer(2)
+
+def build(blur, flag):
+    nn.Conv2d(1, 2, 3, biases=False)  # <- 943
+    pool(nn.AvgPool2d if flag else blur, 3)
+    pool(nn.AvgPool2d if flag else nn.MaxPool2d, 3)
+""",
+    "a class that is not the one asked for": """
+def pool(layer, n):
+    if layer is not nn.MaxPool2d:
+        return layer(2, sizes=n)  # <- 943
+    return layer(2)
+
+def build():
+    nn.Conv2d(1, 2, 3, biases=False)  # <- 943
+    pool(nn.AvgPool2d, 3)
+""",
     "a class of the project": """
 class Linear(nn.Module):
     def __init__(self, a, b, gain=1.0):
