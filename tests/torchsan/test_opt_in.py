@@ -1,47 +1,59 @@
-"""Checks of the opt-in group, which programs under the default selection cannot show."""
+"""Checks that have to be asked for: silent by default, found where they are selected."""
 
 from __future__ import annotations
 
 import pytest
 
-LOAD = """
+HEAD = """
 import torch
 from torch import nn
-
-whole = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
-state = {name: value for name, value in whole.state_dict().items() if name != "1.bias"}
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.LayerNorm(8), nn.Linear(8, 2))
+x = torch.randn(16, 4)
 """
-
-
-@pytest.mark.parametrize(
-    ("line", "found"),
-    [
-        ("whole.load_state_dict(state, strict=False)", True),
-        ("whole.load_state_dict(state | {'2.bias': torch.zeros(2)}, strict=False)", True),
-        ("result = whole.load_state_dict(state, strict=False)", False),
-        ("print(whole.load_state_dict(state, strict=False))", False),
-        ("whole.load_state_dict(whole.state_dict(), strict=False)", False),
-        ("whole.load_state_dict(whole.state_dict())", False),
-    ],
-)
-def test_a_loose_load_whose_result_is_thrown_away(run, line, found):
-    ran = run(LOAD + line + "\n", select="TS907")
-    assert [(f.number, f.location.row) for f in ran.findings] == ([(907, LOAD.count("\n") + 1)] if found else [])
-    if found:
-        assert "1.bias" in ran.findings[0].details["missing"]
-        assert "1 (1.bias) of its 4 keys are not in the state" in ran.findings[0].message
-
-
-def test_a_sigmoid_in_front_of_a_binary_loss(run):
-    text = """
-import torch
-from torch import nn
-
-model = nn.Sequential(nn.Linear(4, 1), nn.Sigmoid())
-target = torch.ones(8, 1)
-nn.BCELoss()(model(torch.randn(8, 4)), target).backward()
-nn.BCEWithLogitsLoss()(model[0](torch.randn(8, 4)), target).backward()
-nn.BCELoss()(torch.clamp(model[0](torch.randn(8, 4)), 0.1, 0.9), target).backward()
+LOOP = """
+for _ in range(3):
+    loss = model(x).square().mean()
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad({})
 """
-    assert run(text, select="TS304").lines == {(304, 7)}
-    assert not run(text).lines
+AMP = """
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scaler = torch.amp.GradScaler("cpu")
+for _ in range(3):
+    optimizer.zero_grad()
+    with torch.autocast("cpu", dtype=torch.{}):
+        loss = model(x).float().square().mean()
+    scaler.scale(loss).backward()
+    scaler.step(optimizer)
+    scaler.update()
+"""
+ADAM = "optimizer = torch.optim.{}(model.parameters(), lr=0.01{})\n"
+PROGRAMS = {
+    "adam decays": (ADAM.format("Adam", ", weight_decay=0.1") + LOOP.format(""), {(124, 7), (125, 7)}),
+    "adam decays by itself": (
+        ADAM.format("Adam", ", weight_decay=0.1, decoupled_weight_decay=True") + LOOP.format(""), {(125, 7)},
+    ),
+    "adam without": (ADAM.format("Adam", "") + LOOP.format(""), set()),
+    "matrices decay": (
+        "optimizer = torch.optim.AdamW([p for p in model.parameters() if p.dim() > 1], lr=0.01)\n" + LOOP.format(""),
+        set(),
+    ),
+    "zeros": (ADAM.format("SGD", "") + LOOP.format("set_to_none=False"), {(133, 13)}),
+    "bfloat16 scaled": (AMP.format("bfloat16"), {(706, 14)}),
+    "float16 scaled": (AMP.format("float16"), set()),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_what_is_asked_for_is_found(run, name):
+    text, expected = PROGRAMS[name]
+    ran = run(HEAD + text, select="TS124,TS125,TS133,TS706")
+    assert ran.error is None
+    assert ran.lines == expected, ran.san.report()
+
+
+@pytest.mark.parametrize("name", ["adam decays", "zeros", "bfloat16 scaled"])
+def test_nothing_of_it_is_said_by_default(run, name):
+    assert not run(HEAD + PROGRAMS[name][0]).findings
