@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.modules.instancenorm import _InstanceNorm
 
 from torchsan.check import Check
 from torchsan.events import Event
@@ -24,6 +25,7 @@ _PIXELS = (
 )
 _PLAIN = (torch.Tensor, nn.Parameter)
 _INF = float("inf")
+_NORMS = (_BatchNorm, _InstanceNorm, nn.LayerNorm, nn.GroupNorm)
 _WORDS = ("mean", "std", "scale", "norm", "preprocess", "rescale")
 
 
@@ -104,10 +106,15 @@ def _is_picture(given: torch.Tensor) -> bool:
 
 
 def _normalises(module: nn.Module) -> bool:
-    """Whether a model seems to bring raw pixels into range itself: a normalising layer first, or constants to do it."""
-    first = next((m for m in module.modules() if next(m.parameters(recurse=False), None) is not None), None)
-    if first is None or isinstance(first, (_BatchNorm, nn.LayerNorm, nn.GroupNorm, nn.Embedding)):
+    """Whether a model seems to bring raw pixels into range itself: a normalising layer first, or behind the first one,
+    or constants to do it."""
+    leaves = [m for m in module.modules() if next(m.children(), None) is None]
+    at = next((at for at, m in enumerate(leaves) if next(m.parameters(), None) is not None), None)
+    if at is None or isinstance(leaves[at], (*_NORMS, nn.Embedding)):
         return True
+    second = leaves[at + 1] if at + 1 < len(leaves) else None
+    if isinstance(second, _NORMS) and (second.training or not getattr(second, "track_running_stats", False)):
+        return True  # of a linear layer's output: its scale is gone, whatever the scale of the input
     names = [name.lower() for name, _ in (*module.named_buffers(), *module.named_modules())]
     names += [name.lower() for name in vars(module)]
     codes = [getattr(function, "__code__", None) for cls in _classes(module) for function in vars(cls).values()]
