@@ -18,9 +18,9 @@ _STEPS = 2  # steps after which units that began equal must differ: random weigh
 _LONG = 64  # steps that a layer without any gradient is waited for
 _ROUNDING = 1e-6  # of the largest weight: kernels may add up rows in different orders
 _WORDS = (
-    "the {units} units of `{layer}` began with the same weights, and still have the same: they compute one thing, and "
+    "the {units} units of `{layer}` began with the same weights and still have the same: they compute one thing, and "
     "get one gradient",
-    "draw the weights: `nn.init.kaiming_normal_` or `nn.init.xavier_uniform_`; a constant is right for biases and norms",
+    "draw the weights: `nn.init.kaiming_normal_` or `nn.init.xavier_uniform_`; a constant is right for biases, norms",
 )
 
 

@@ -1,0 +1,101 @@
+"""504: a model's forward is called by its name, past its hooks.
+
+A model that is trained and was never called is a suspect: its parts may be called one by one, which is nobody's
+business. So for one step more, the forward of its class tells who calls it.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+import weakref
+from typing import Any
+
+from torch import nn
+from torch.compiler import is_compiling
+
+from torchsan.check import Check
+from torchsan.events import Event
+from torchsan.naming import name_of
+from torchsan.patches import Patches
+from torchsan.probes.modules import is_compiled
+from torchsan.weak import WeakIds
+from torchsan.where import _USER, Where, here, kind_of
+
+_BACKWARDS = 3  # that are looked at
+
+
+class DirectCall(Check):
+    """A module's forward is called by its name, past its hooks."""
+
+    numbers = (504,)
+
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        self.called = WeakIds()
+        self.backwards = 0
+        self.suspect: weakref.ref | None = None
+        self.patches: Patches | None = None
+        self.seen: tuple[Where | None, str | None] | None = None
+
+    def before_forward(self, event: Event) -> None:
+        if self.backwards < _BACKWARDS:
+            self.called.add(event.subject)
+
+    def on_backward(self, event: Event) -> None:
+        if self.patches is not None:
+            self._stop_listening()
+            model = self.suspect() if self.suspect is not None else None
+            if self.seen is not None and model is not None:
+                place, name = self.seen
+                name = name or type(model).__name__
+                self.found(504, place, call=f"{name}.forward(...)", model=name)
+        if self.backwards >= _BACKWARDS:
+            return
+        self.backwards += 1
+        trained = set().union(*[account.ids for account in event.reached])
+        for model in self.watch.modules():
+            if model not in self.called and self._has_forward(model) and self._is_trained(model, trained):
+                self._listen(model)
+                return
+
+    def finish(self) -> None:
+        self._stop_listening()
+
+    @staticmethod
+    def _has_forward(model: nn.Module) -> bool:
+        forward = type(model).forward
+        return forward is not nn.Module.forward and "forward" not in model.__dict__ and not is_compiled(model)
+
+    @staticmethod
+    def _is_trained(model: nn.Module, trained: set[int]) -> bool:
+        return any(id(p) in trained and p.grad is not None for p in model.parameters())
+
+    def _listen(self, model: nn.Module) -> None:
+        self.suspect, self.seen = weakref.ref(model), None
+        owner = next(cls for cls in type(model).__mro__ if "forward" in vars(cls))
+        own = {getattr(f, "__code__", None) for cls in type(model).__mro__ for f in vars(cls).values()}
+        suspect = self.suspect
+
+        def make(original: Any) -> Any:
+            @functools.wraps(original)
+            def forward(self_: nn.Module, *args: Any, **kwargs: Any) -> Any:
+                if not is_compiling() and self.seen is None and self_ is suspect():
+                    caller = sys._getframe(1).f_code
+                    # A call by torch or a framework, and by methods of the class, is none of this.
+                    if kind_of(caller.co_filename) == _USER and caller not in own:
+                        self.seen = here(), name_of(self_)
+                return original(self_, *args, **kwargs)
+
+            return forward
+
+        self.patches = Patches()
+        self.patches.method(owner, "forward", make)
+
+    def _stop_listening(self) -> None:
+        if self.patches is not None:
+            self.patches.undo()
+            self.patches = None
+
+
+CHECKS = (DirectCall,)
