@@ -9,7 +9,9 @@ import torch
 from torch import nn
 
 import torchsan
-from torchsan.checks import accumulation_sync, waiting
+from tests.torchsan.conftest import FIXTURES
+from torchsan import referrers
+from torchsan.checks import accumulation_sync, growth, waiting
 from torchsan.probes import loader
 
 LOOP = """
@@ -88,3 +90,73 @@ def test_all_reduces_of_micro_batches(monkeypatch, way):
             optimizer.zero_grad()
     assert [finding.number for finding in san.findings] == ([814] if way == "each" else [])
     assert not san.off
+
+
+SIZES = {
+    "grows": ([100, 110, 120, 130, 140, 150], [426]),
+    "a cache that fills": ([100, 110, 120, 130, 130, 130], []),
+    "less each time": ([100, 140, 160, 170, 175, 176], []),
+    "hardly": ([10000, 10010, 10020, 10030, 10040, 10050], []),
+    "now and then": ([100, 110, 110, 120, 120, 130], []),
+}
+
+
+@pytest.mark.parametrize("way", SIZES)
+def test_what_a_device_has_allocated(run, monkeypatch, way):
+    """Read once a pass; each size is told twice where the rubbish is swept for a suspicion."""
+    sizes, found = SIZES[way]
+    passes = []
+
+    def allocated(self):
+        passes.append(self.watch.passes.current)
+        return sizes[min(step() // 20, len(sizes)) - 1]
+
+    def step():
+        return watches[0].ledger.step
+
+    watches = []
+    monkeypatch.setattr(growth.MemoryGrowth, "_allocated", allocated)
+    monkeypatch.setattr(growth.MemoryGrowth, "start", lambda self: watches.append(self.watch))
+    ran = run(LOOP.format(size=4, workers=0, more="", epochs=7), select="TS426")
+    assert [finding.number for finding in ran.findings] == found
+    assert passes
+
+
+class Keeps:
+    def __init__(self):
+        self.log = {"seen": []}
+
+
+def test_what_keeps_a_thing_is_named():
+    holder = Keeps()
+    holder.log["seen"].append((torch.ones(2), 1))
+    assert referrers.keeper(holder.log["seen"][0][0]) == "holder.log['seen'][...][...]"
+    KEPT["last"] = torch.ones(3)
+    assert referrers.keeper(KEPT["last"]) == "KEPT['last']"
+    remember = closure()
+    assert referrers.keeper(remember(torch.ones(4))) == "seen[...] of closure.<locals>.remember"
+    KEPT.clear()
+
+
+KEPT = {}
+
+
+def closure():
+    seen = []
+
+    def remember(value):
+        seen.append(value)
+        return value
+
+    return remember
+
+
+@pytest.mark.parametrize("level", ["default", "memory"])
+def test_what_keeps_graphs_is_named(run, level):
+    ran = run(FIXTURES / "broken" / "losses_kept_in_a_closure.py", level=level)
+    [finding] = ran.findings
+    assert "seen[...] of recorder.<locals>.record" in finding.message
+    ran = run(FIXTURES / "broken" / "kept_losses.py", level=level)
+    [finding] = ran.findings
+    assert "`history" in finding.message
+    assert finding.details.get("kept by") == (None if level == "default" else "history[...]")

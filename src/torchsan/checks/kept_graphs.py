@@ -19,6 +19,7 @@ import torch
 from torchsan.check import Check
 from torchsan.events import Event
 from torchsan.naming import find, scopes
+from torchsan.referrers import keeper
 from torchsan.source import growing_rows, grows, users_class
 from torchsan.where import Where, here
 
@@ -48,6 +49,7 @@ class KeptGraphs(Check):
         self.backwards = 0
         self.doubts = 0
         self.said = False
+        self.keeper: str | None = None  # what keeps them by the collector's word, once somebody asked
 
     def on_backward(self, event: Event) -> None:
         self.backwards += 1
@@ -86,6 +88,11 @@ class KeptGraphs(Check):
     def _say(self, event: Event) -> None:
         current = event.subject
         name, line = _holder(lambda value: _keeps(value, current))
+        if name is None or self.watch.options.level == "memory":
+            if self.keeper is None:
+                self.keeper = _keeper(current, [token() for token in self.tokens]) or ""
+            name = name or self.keeper
+        details = {"graphs": len(self.tokens), **({"kept by": self.keeper} if self.keeper else {})}
         self.found(
             106,
             line or event,
@@ -94,7 +101,7 @@ class KeptGraphs(Check):
             loss="loss",
             fact=f"{len(self.tokens)} graphs of earlier steps are alive",
             related=((event, "the backward pass whose graph is kept"),),
-            details={"graphs": len(self.tokens)},
+            details=details,
         )
 
 
@@ -111,6 +118,16 @@ def _parts(root: Any) -> Iterator[Any]:
             todo.extend((following, left) for following, _ in node.next_functions)
         elif left and node.next_functions:
             todo.append((node.next_functions[0][0], left - 1))
+
+
+def _keeper(current: torch.Tensor, tokens: list) -> str | None:
+    """What keeps a tensor of an earlier step, found from the tensor on: where no running function has a name for it."""
+    marks = {id(token) for token in tokens}
+    for thing in gc.get_objects():
+        if type(thing) is torch.Tensor and thing is not current and thing.grad_fn is not None:
+            if any(id(node.metadata.get(_KEY)) in marks for node in _parts(thing.grad_fn)) and (name := keeper(thing)):
+                return name
+    return None
 
 
 def _holder(matches: Callable[[Any], bool]) -> tuple[str | None, Where | None]:
