@@ -458,7 +458,7 @@ class TestIgnite:
 
 @pytest.mark.parametrize("module", ["lightning", "transformers", "accelerate", "ignite"])
 def test_a_missing_framework_is_named(module, monkeypatch):
-    monkeypatch.delattr(torchsan, module, raising=False)
+    monkeypatch.delitem(vars(torchsan), module, raising=False)
     for name in (f"torchsan.{module}", "pytorch_lightning"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     parts = [name for name in sys.modules if name.startswith(f"{module}.")]
