@@ -577,6 +577,8 @@ class Calls(TorchCalls):
         if "?" in names:
             return None
         if isinstance(value, Tensor):
+            if all(name.startswith("PIL.") for name in names):
+                return False
             return True if {"torch.Tensor", "torch.autograd.Variable"} & set(names) else None
         if isinstance(value, Instance) and value.kind in ("module", "wrapper", "loss"):
             if "torch.nn.Module" in names or isinstance(value.cls, Ref) and value.type in names:

@@ -16,7 +16,12 @@ def checkpoints(view: View) -> Iterator[tuple[Event, set[str]]]:
     for event in view.of("save"):
         items = event.items
         if items is not None and not items.open:
-            yield event, {_part(key, value) for key, value in items.known.items()}
+            known = items.known.items()
+            yield event, {"constant" if _nothing(value) else _part(key, value) for key, value in known}
+
+
+def _nothing(value: Value) -> bool:
+    return isinstance(value, Const) and value.value is None
 
 
 def _part(key, value: Value) -> str:

@@ -26,6 +26,8 @@ def check(view: View) -> Iterator[Report]:
             continue
         if any(context.kind == "unknown" for context in event.contexts) or event.site.parsed.unit.words & ASKS:
             continue
+        if event.guards and _in_module(view):
+            continue  # a mode of its own, for callers that may have switched gradients off
         alts = real(event.subject)
         if not alts or not all(isinstance(alt, Tensor) for alt in alts):
             continue
@@ -35,6 +37,12 @@ def check(view: View) -> Iterator[Report]:
         elif all(on_gpu(alt.traits.get("device")) for alt in alts):
             because = (alts[0].sites.get("device"), "it is put there here")
             yield _report(view, event, "it is on the GPU", "cpu()", because)
+
+
+def _in_module(view: View) -> bool:
+    """Whether a run begins in a method of a module, so that its callers, and their grad mode, are not seen."""
+    root = view.run.root
+    return root is not None and root.home is not None and "torch.nn.Module" in root.home.externals()
 
 
 def _needs_grad(value: Tensor) -> bool:

@@ -20,6 +20,8 @@ def check(view: View) -> Iterator[Report]:
     root = view.run.root
     if root is None or root.name != "__init__" or root.home is None or not _plain_module(root.home):
         return
+    if root.unit is not None and "__dict__" in root.unit.words:
+        return  # takes over what another module's __init__ has made
     inits = [event for event in view.of("super.init") if isinstance(event.subject, Instance) and event.subject.cls is root.home]
     early = None
     for event in view.of("setattr"):

@@ -55,7 +55,7 @@ def _left_in_order(loader: Instance) -> bool:
             for unit in getattr(getattr(owner, "cf", None), "methods", {}).values()
             for word in unit.words
         }
-        return style(dataset) == "map" and not any(_ORDERED.search(word) for word in (*words, dataset.cls.name))
+        return style(dataset) == "map" and _by_number(dataset) and not any(_ORDERED.search(word) for word in (*words, dataset.cls.name))
     alts = real(option(loader, "dataset"))
     return (
         len(alts) == 1
@@ -63,6 +63,15 @@ def _left_in_order(loader: Instance) -> bool:
         and bool(re.match(r"^torchvision\.datasets\.|^torch\.utils\.data\.TensorDataset$", alts[0].type))
         and not any(_random(alt) for alt in alts)
     )
+
+
+def _by_number(dataset: Instance) -> bool:
+    """Whether an item depends on its number: what draws its items at random has no order."""
+    cls, unit = dataset.cls.method("__getitem__") or (None, None)
+    if cls is None or len(unit.params) < 2:
+        return True
+    text = "".join(cls.facts.lines[unit.start - 1 : unit.end])
+    return len(re.findall(rf"\b{re.escape(unit.params[1])}\b", text)) > 1
 
 
 def _random(dataset: Instance) -> bool:

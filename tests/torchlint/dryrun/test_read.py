@@ -1,0 +1,141 @@
+"""Sound code of the kinds that were flagged once, found by reading findings on real repositories; and its wrong twins."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+
+@table({
+    "503: the dict of another module": """
+class Wrapped(nn.Module):
+    def __init__(self, other):
+        self.__dict__ = other.__dict__
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.head(x)
+""",
+    "503: an attribute of another name": """
+class Wrapped(nn.Module):
+    def __init__(self, other):  # <- 503
+        self.other = other.__class__
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.head(x)
+""",
+    "401: a helper that moves to a GPU where there is one": """
+def move(tensor):
+    if torch.cuda.is_available():
+        return tensor.cuda()
+    return tensor
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(4, 4)
+        self.gru = nn.GRU(4, 4)
+
+    def forward(self, words, hidden):
+        return self.gru(self.embedding(words).view(len(words), 1, -1), hidden)[0]
+
+encoder = Encoder()
+if torch.cuda.is_available():
+    encoder.cuda()
+encoder(move(torch.tensor([1, 2])), move(torch.zeros(1, 1, 4)))
+""",
+    "401: a state that is always on the GPU": """
+def run(gru):
+    return gru(torch.zeros(2, 1, 4), torch.zeros(1, 1, 4).cuda())  # <- 401
+
+run(nn.GRU(4, 4))
+""",
+    "603: items that are drawn, whatever their number": """
+class Signals(torch.utils.data.Dataset):
+    def __init__(self, size):
+        self.size = size
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, item):
+        return make_signal(self.size)
+
+def train(net, optimizer, epochs):
+    loader = torch.utils.data.DataLoader(Signals(64), batch_size=4)
+    for epoch in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(net(x), y).backward()
+            optimizer.step()
+""",
+    "603: items by their number": """
+class Signals(torch.utils.data.Dataset):
+    def __init__(self, size):
+        self.size = size
+
+    def __len__(self):
+        return self.size
+
+    def __getitem__(self, item):
+        return make_signal(self.size, item)
+
+def train(net, optimizer, epochs):
+    loader = torch.utils.data.DataLoader(Signals(64), batch_size=4)  # <- 603
+    for epoch in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(net(x), y).backward()
+            optimizer.step()
+""",
+    "710: weights to use, with the optimizer left out": """
+def train(net, loader):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    scaler = torch.amp.GradScaler("cuda")
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = F.mse_loss(net(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    torch.save({"epoch": -1, "state_dict": net.state_dict(), "optimizer": None}, "best.pth")
+""",
+    "416: another mode, in which the caller may have switched gradients off": """
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x, mode="train"):
+        weight = self.layer(x)
+        if mode == "train":
+            where = torch.LongTensor(weight.detach().numpy().nonzero())
+        else:
+            where = torch.LongTensor(weight.numpy().nonzero())
+        return weight[where]
+""",
+    "416: in every forward": """
+class Attention(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+
+    def forward(self, x):
+        weight = self.layer(x)
+        where = torch.LongTensor(weight.numpy().nonzero())  # <- 416
+        return weight[where]
+""",
+    "943: an image or a tensor": """
+from PIL import Image
+
+def shrink(image, size):
+    if isinstance(image, Image.Image):
+        return image.resize(size, resample=1)
+    return F.interpolate(image, size=size)
+
+def build(image):
+    nn.Conv2d(1, 2, 3, biases=False)  # <- 943
+    return shrink(torch.zeros(1, 3, 8, 8), (4, 4)), shrink(image, (4, 4))
+""",
+})
+def test_read(code):
+    holds(code)
