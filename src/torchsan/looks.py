@@ -30,8 +30,9 @@ class Layer(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What was measured at a step of an optimizer. By layer: the L2 norm of its gradients (None: it had none), the L2
-    norm of its weights, and the size of their update against it, over a sample of their values (None: not measured).
+    """What was measured at a step of an optimizer. By layer: the L2 norm of its gradients (None: it had none); over a
+    sample of its weights (None: not measured) their root mean square, and the size of the update against that of the
+    weights.
 
     `step` counts from 0. `rates` are the learning rates of the layers' groups where these are plain numbers. `at` and
     `backward` are the lines of the step and of the last backward before it.
@@ -70,6 +71,7 @@ class Measurement:
         self._layers = layers
         self._graded = [index for index, p in enumerate(params) if measurable(p.grad)]
         self._sampled: list[int] = []
+        self._sizes: dict[int, int] = {}
         self._norms = self._before = None
         if len({params[index].grad.device for index in self._graded}) != 1:
             return
@@ -92,11 +94,12 @@ class Measurement:
         if self._norms is None or self._before is None:
             return self._norms
         sizes = [sample(params[index]).numel() for index in self._sampled]  # type: ignore[union-attr]
+        self._sizes = dict(zip(self._sampled, sizes))
         change = self._take(params) - self._before
         return torch.cat([self._norms, norms(self._before.split(sizes)), norms(change.split(sizes))])
 
     def by_layer(self, values: list[float]) -> tuple[list[float | None], list[float | None], list[float | None]]:
-        """Of the vector's values: by layer the norms of gradients and of weights, and the ratio of update to weights."""
+        """Of the vector's values, what `Look` has by layer: gradients, weights, ratios."""
         ends = len(self._graded), len(self._graded) + len(self._sampled)
         gradients = dict(zip(self._graded, values[:ends[0]]))
         weights = dict(zip(self._sampled, values[ends[0]:ends[1]]))
@@ -104,7 +107,9 @@ class Measurement:
         of = [[together(map(table.get, layer.parameters)) for layer in self._layers]
               for table in (gradients, weights, changes)]
         ratios = [None if change is None or not weight else change / weight for weight, change in zip(of[1], of[2])]
-        return of[0], of[1], ratios
+        sizes = [sum(self._sizes.get(index, 0) for index in layer.parameters) for layer in self._layers]
+        means = [None if norm is None else norm / math.sqrt(size) for norm, size in zip(of[1], sizes)]
+        return of[0], means, ratios
 
 
 def measurable(value: Any) -> bool:

@@ -243,7 +243,7 @@ class NoOpStep(Check):
         waits = self._waits(account, optimizer)
         with torch.no_grad():
             pairs = []
-            for parameter in account.params:
+            for parameter in _from_both_ends(account.params):
                 grad = parameter.grad
                 if grad is None or grad.layout != torch.strided or not type(grad).__module__.startswith("torch"):
                     continue
@@ -300,6 +300,12 @@ class NoOpStep(Check):
             details={"lr": rates, "dtypes": dtypes},
             words=_LOST if not zero else None if made is not None else _HELD_AT_ZERO,
         )
+
+
+def _from_both_ends(params: list[torch.Tensor]) -> list[torch.Tensor]:
+    """The first, the last, the second ...: the first layers alone may get next to nothing while the last ones learn."""
+    half = (len(params) + 1) // 2
+    return [p for pair in zip(params[:half], reversed(params)) for p in pair]
 
 
 def _positive(rate: Any) -> bool:

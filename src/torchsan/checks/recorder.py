@@ -27,7 +27,7 @@ _LAYERS = 256  # of which series are kept
 _GROUPS = 4
 # What a line calls the loss and the optimizer. The frames are not asked: that would keep what they hold alive.
 _LOSS = re.compile(r"\bscale\(\s*([\w.]+)|([\w.]+)\.backward\(|\bbackward\(\s*([\w.]+)")
-_OPTIMIZER = re.compile(r"\.step\(\s*(?:self\.)?([\w.]+)|([\w.]+)\.step\(")
+_OPTIMIZER = re.compile(r"caler\.step\(\s*([\w.]+)|^\s*([\w.]+)\.step\(")
 
 
 class _Measured:
@@ -180,8 +180,9 @@ class Recorder(Check):
 
 
 def _called(place: Where, pattern: re.Pattern) -> str | None:
-    found = pattern.search(linecache.getline(place.code.co_filename, place.line))
-    return next((name.removeprefix("self.") for name in found.groups() if name), None) if found else None
+    line = linecache.getline(place.code.co_filename, place.line)
+    names = [name for found in pattern.findall(line) for name in found if name]
+    return names[0].removeprefix("self.") if names else None
 
 
 CHECKS = (Recorder,)

@@ -17,7 +17,8 @@ import msgspec
 from torchlint.findings import Finding, Location
 from torchlint.report import place
 from torchsan import __version__, telling
-from torchsan.page.charts import Mark, heat_map, legend, plot, short
+from torchsan.page.charts import Mark, heat_map, legend, plot
+from torchsan.page.numbers import short
 from torchsan.series import Line
 
 _FOLDER = Path(__file__).parent

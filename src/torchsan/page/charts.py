@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
+from torchsan.page.numbers import short
 from torchsan.series import Line
 
 _WIDTH, _HEIGHT = 760, 220
@@ -42,6 +43,8 @@ def plot(lines: Mapping[str, Line], marks: Sequence[Mark] = (), name: str = "") 
     first = min(points[0][0] for points in shown.values())
     last = max(max(points[-1][0] for points in shown.values()), first + 1)
     low, high = min(every), max(every)
+    if low == high:
+        low, high = low - (abs(low) / 2 or 1), high + (abs(high) / 2 or 1)
     logarithmic = low > 0 and high / low > 100
     ticks = _powers(low, high) if logarithmic else _round_ticks(low, high)
     low, high = min(low, ticks[0]), max(high, ticks[-1])
@@ -126,13 +129,6 @@ def _round_ticks(low: float, high: float) -> list[float]:
 def _powers(low: float, high: float) -> list[float]:
     start, end = math.floor(math.log10(low)), math.ceil(math.log10(high))
     return [10.0**power for power in range(start, end + 1, max(1, (end - start) // 5))]
-
-
-def short(value: float) -> str:
-    """A number in few letters: 0.03, 12, 1.2e-07."""
-    if not math.isfinite(value):
-        return "not finite"
-    return f"{int(value):,}" if value == int(value) and abs(value) < 1e6 else f"{value:.3g}"
 
 
 def heat_map(lines: Mapping[str, Line], name: str = "") -> Markup:

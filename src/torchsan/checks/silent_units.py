@@ -1,0 +1,194 @@
+"""516: a layer whose ReLU gives nothing but zeros, for any sample, from some step on. Records the share of units that
+are silent, and of those that sit at the flat ends of sigmoid and tanh.
+
+A look replaces torch's activation functions for the length of one forward (modules call them, too), at growing gaps; no
+hook stays anywhere. Compiled code is not looked at.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from threading import get_ident
+from typing import Any, NamedTuple
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+from torchsan.check import Check
+from torchsan.events import Event
+from torchsan.instrumented import compiled_frames, is_compiled
+from torchsan.looks import measurable
+from torchsan.where import _OURS, Where, here, kind_of
+
+_LOOKS, _STEPS = 8, 64  # a unit is called dead after so many looks and so many steps
+_FIRST, _SHARE, _THOROUGH = 8, 8, 4  # looks: the first ones; then after a share of the steps so far; or every so many
+_MOST = 256  # activations of a model that are followed
+_FLAT = 0.97  # of tanh, and of 2 * sigmoid - 1: from there on less than a sixteenth of the slope is left
+_NAMES = {"relu": "dead", "sigmoid": "saturated", "tanh": "saturated"}
+# What makes units: the input of an activation comes out of one of these (the node itself, or the one before a view).
+_LAYERS = ("Addmm", "Mm", "Convolution", "BatchNorm", "LayerNorm", "GroupNorm", "RmsNorm")
+
+
+class _Seen(NamedTuple):
+    """One activation of a forward: its name, the line, and by unit 1 where any sample was not silent (or not flat)."""
+
+    kind: str
+    name: str
+    at: Where | None
+    lively: torch.Tensor
+
+
+class _Units:
+    """One activation over time: by unit, how many looks it has been quiet for, and since which step."""
+
+    def __init__(self, size: int, device: torch.device, step: int):
+        self.looks = torch.zeros(size, dtype=torch.int32, device=device)
+        self.since = torch.full((size,), step, dtype=torch.int32, device=device)
+
+    def look(self, lively: torch.Tensor, step: int) -> torch.Tensor:
+        """The share of units that are dead by now: nothing is read from the device."""
+        self.looks = (self.looks + 1) * (1 - lively)
+        self.since = torch.where(lively > 0, step, self.since)
+        return ((self.looks >= _LOOKS) & (step - self.since >= _STEPS)).float().mean()
+
+
+class SilentUnits(Check):
+    """All units of a layer give zero, whatever goes in."""
+
+    numbers = (516,)
+
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        self.looks: dict[int, list[int]] = {}  # by root: looks so far, step of the next one
+        self.units: dict[tuple, _Units] = {}
+        self.seen: list[_Seen] | None = None
+        self.originals: dict[tuple[Any, str], Callable] = {}
+        self.root: Any = None
+        self.thread = 0
+        self.inside = False
+        self.names: dict[int, str] = {}
+
+    def before_forward(self, event: Event) -> None:
+        if event.depth or not (event.training and event.grad) or self.originals:
+            return
+        step = self.ledger.step
+        looks = self.looks.setdefault(id(event.subject), [0, 0])
+        if step < looks[1]:
+            return
+        looks[0] += 1
+        gap = 1 if looks[0] < _FIRST else _THOROUGH if self.thorough else max(1, step // _SHARE)
+        looks[1] = step + gap
+        if compiled_frames() or is_compiled(event.subject):
+            looks[1] = 1 << 62
+            return
+        self.seen, self.root, self.thread = [], id(event.subject), get_ident()
+        self.names = {id(module): name for name, module in event.subject.named_modules()}
+        for home in (F, torch):
+            for name in _NAMES:
+                original = getattr(home, name, None)
+                if original is not None:
+                    self.originals[home, name] = original
+                    setattr(home, name, self._wrapped(original, name))
+
+    def on_forward(self, event: Event) -> None:
+        if not event.depth and self.originals:
+            self._restore()
+            seen, self.seen = self.seen or [], None
+            if seen and event.output is not None:
+                self._judge(seen)
+
+    def finish(self) -> None:
+        self._restore()
+
+    def _restore(self) -> None:
+        for (home, name), original in self.originals.items():
+            setattr(home, name, original)
+        self.originals = {}
+
+    def _wrapped(self, original: Callable, name: str) -> Callable:
+        def activation(*args: Any, **kwargs: Any) -> Any:
+            # torch's own functions call each other; and a forward of another thread is not the one that is looked at.
+            if self.inside or self.seen is None or get_ident() != self.thread:
+                return original(*args, **kwargs)
+            given = args[0] if args else kwargs.get("input")
+            made_by = _made_by(given)  # asked before: the call may work in place
+            self.inside = True
+            try:
+                result = original(*args, **kwargs)
+            finally:
+                self.inside = False
+            if made_by is not None and len(self.seen) < _MOST and measurable(result):
+                caller = sys._getframe(1)
+                layer = caller.f_locals.get("self") if kind_of(caller.f_code.co_filename) == _OURS else None
+                self._take(name, result.detach(), made_by, layer, here(caller))
+            return result
+
+        return activation
+
+    def _take(self, name: str, result: torch.Tensor, made_by: str, layer: Any, at: Where | None) -> None:
+        """Which units are lively, without waiting for the device. Units lie along the channels, or else come last."""
+        if result.dim() < 2:
+            return
+        channels = result.dim() > 3 or "Convolution" in made_by
+        unit = 1 if channels or result.dim() == 2 else result.dim() - 1
+        others = [axis for axis in range(result.dim()) if axis != unit]
+        if result.shape[unit] < 2 or result.numel() == result.shape[unit]:
+            return  # one unit, or one sample
+        with torch.no_grad():
+            if name == "relu":
+                lively = result.amax(others) > 0
+            else:
+                slope = result if name == "tanh" else 2 * result - 1
+                lively = slope.abs().amin(others) < _FLAT
+        kind = _NAMES[name]
+        called = self.names.get(id(layer)) if isinstance(layer, nn.Module) else None
+        self.seen.append(_Seen(kind, called or name, at, lively.to(torch.int32)))  # type: ignore[union-attr]
+
+    def _judge(self, seen: list[_Seen]) -> None:
+        step, shares = self.ledger.step, []
+        for at, one in enumerate(seen):
+            key = self.root, at, one.kind, one.name, len(one.lively)
+            known = self.units.get(key)
+            if known is None or known.looks.device != one.lively.device:
+                known = self.units[key] = _Units(len(one.lively), one.lively.device, step)
+            shares.append(known.look(one.lively, step))
+        if len({share.device for share in shares}) != 1:
+            return
+
+        def answer(values: Any) -> None:
+            values = values if isinstance(values, list) else [values]
+            for at, (one, share) in enumerate(zip(seen, values)):
+                several = sum(other.name == one.name for other in seen) > 1
+                name = f"{one.name} {at + 1}" if several else one.name
+                self.watch.series.record(f"{one.kind}/{name}", step, share)
+                if one.kind == "dead" and share == 1:
+                    self._say(one, name, step)
+
+        self.watch.late.ask(self, torch.stack(shares), answer)
+
+    def _say(self, one: _Seen, name: str, step: int) -> None:
+        self.found(
+            516, one.at, key=(self.root, name), step=step, layer=name,
+            fact=f"all {len(one.lively)} units, in {_LOOKS} looks or more over at least {_STEPS} steps",
+            details={"units": len(one.lively)},
+        )
+
+
+def _made_by(given: Any) -> str | None:
+    """What the input of an activation came out of, where that is a layer: then what it has are units."""
+    node = getattr(given, "grad_fn", None)
+    for _ in range(3):
+        if node is None:
+            return None
+        name = type(node).__name__
+        if any(part in name for part in _LAYERS):
+            return name
+        if not any(part in name for part in ("View", "Reshape", "Add", "Transpose", "Permute")) or not node.next_functions:
+            return None
+        node = node.next_functions[0][0]
+    return None
+
+
+CHECKS = (SilentUnits,)
