@@ -43,6 +43,8 @@ def cells(tmp_path, monkeypatch):
 
 
 def _text(output):
+    if output.output_type == "display_data":
+        return ""  # the table
     text = output["text"] if output.output_type == "stream" else "\n".join(output.get("traceback", ["?"]))
     return re.sub(r"\x1b\[[\d;]*m", "", text)
 
@@ -81,3 +83,17 @@ def test_an_error_in_a_cell_does_not_end_the_watch(cells):
     assert out[5] == "['TS508', 'TS101'] False\n"
     assert "SanError" in out[6] and "TS301" in out[6]
     assert out[7] == "False\n"
+
+
+def test_a_table_shows_the_run(tmp_path, monkeypatch):
+    """It stands below the cell that began the watch, is drawn anew meanwhile, and says at last what was found."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    texts = [SET_UP, "san = torchsan.watch(model, on_finding=lambda finding: None).start()", TRAIN, "san.stop()"]
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text.strip()) for text in texts])
+    nbclient.NotebookClient(notebook, timeout=300, kernel_name="python3").execute()
+    assert [len(cell.outputs) for cell in notebook.cells] == [0, 1, 0, 0]
+    table = next(output for output in notebook.cells[1].outputs if output.output_type == "display_data")
+    assert "<b>torchsan</b> · 3 optimizer steps · loss <b>" in table["data"]["text/html"]
+    assert "missing-zero-grad" in table["data"]["text/html"] and "TS101" in table["data"]["text/plain"]
