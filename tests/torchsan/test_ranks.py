@@ -22,6 +22,8 @@ import torchsan
 from tests.torchsan.test_run import ENV, ROOT
 from torchlint.findings import Finding, Location
 from torchsan import children, ranks
+from torchsan.board import Step
+from torchsan.checks import desync
 from torchsan.deliver import Findings
 from torchsan.ranks import Left, Meeting, Who
 
@@ -331,6 +333,71 @@ class TestUnderDDP:
         done = subprocess.run(command, cwd=tmp_path, env=ENV, capture_output=True, encoding="utf-8", timeout=600)
         assert done.returncode == 0, done.stderr
         assert done.stderr.count("torchsan: nothing found in") == 1
+
+
+@needs_gloo
+class TestDesync:
+    """Ranks that do not come to the same collective. gloo ends a process that gets another size than it waits for, waits
+    until the group's time-out in other cases, and fails where the other rank is gone."""
+
+    def test_another_size(self, launch):
+        done = launch("""
+        def work(rank):
+            model = DistributedDataParallel(nn.Linear(4, 3))
+            for step in range(3):
+                loss = F.cross_entropy(model(batch()[0]), batch()[1])
+                loss.backward()
+                if dist.get_rank() == 0 and step == 1:
+                    dist.all_reduce(loss.detach())  # 806
+        """, "spawn")
+        assert done.status != 0
+        [(code, row, *ranks)] = done.found()
+        assert (code, row) == ("TS806", "dist.all_reduce(loss.detach())  # 806")
+        assert ranks, "the later of the two"
+        assert "rank 0 is at `all_reduce`, rank 1 is at the backward of `DistributedDataParallel`" in done.err
+        assert done.err.index("error TS806") < done.err.index("gloo::EnforceNotMet"), "before it is called"
+
+    def test_another_collective(self, launch):
+        done = launch("""
+        def work(rank):
+            from datetime import timedelta
+            group = dist.new_group(timeout=timedelta(seconds=2))
+            values = torch.ones(1)
+            if rank == 0:
+                dist.broadcast(values, 0, group=group)  # 806
+            else:
+                dist.all_reduce(values, group=group)
+        """)
+        assert done.status != 0
+        assert [(code, row) for code, row, *_ in done.found()] == [
+            ("TS806", "dist.broadcast(values, 0, group=group)  # 806")
+        ], done.err
+        assert "rank 0 is at `broadcast`, rank 1 is at `all_reduce`" in done.err
+
+    def test_one_comes_to_its_end(self, launch):
+        done = launch("""
+        def work(rank):
+            dist.barrier()
+            if rank == 0:
+                dist.barrier()  # 806
+        """, "spawn")
+        assert done.status != 0
+        assert done.found() == [("TS806", "dist.barrier()  # 806", 0)], done.err
+        assert "rank 0 waits in `barrier` for rank 1, which came to its end without it" in done.err
+
+    def test_the_odd_one(self):
+        def step(number, call, row, what="1 of float32"):
+            return Step("0", number, call, what, "/a.py", row)
+
+        usual = [step(0, "all_reduce", 3), step(1, "all_reduce", 3)]
+        assert desync.first_difference({0: usual, 1: usual[:1], 2: []}) is None
+        other = [step(0, "all_reduce", 3), step(1, "all_reduce", 9, "2 of float32")]
+        apart = desync.first_difference({0: usual, 1: other, 2: usual})
+        assert {rank: one.row for rank, one in apart.items()} == {0: 3, 1: 9, 2: 3}
+        assert desync._odd_one(apart, {0: usual, 1: other, 2: usual}) == 1
+        assert desync._odd_one({0: usual[1], 1: other[1]}, {0: usual, 1: other}) == 1, "the line nobody else comes to"
+        sends = [step(0, "all_reduce", 3), step(1, "backward", 4)]
+        assert desync._odd_one({0: sends[1], 1: other[1]}, {0: sends, 1: other}) == 1
 
 
 @needs_gloo

@@ -78,8 +78,10 @@ class Desync(Check):
             return
         if self._monitor is not None:
             self._monitor.join(_LAST_LOOK)
-        self._compare()
         self.board.post("over", 0, self.failed)
+        if self.failed:
+            self.board.await_all("over", 0, _LAST_LOOK)  # it may be coming to its end, which would say why
+        self._compare()
 
     def _open(self) -> Board | None:
         if self.board is None:
@@ -130,7 +132,7 @@ class Desync(Check):
         apart = first_difference(trails)
         if apart is not None:
             self._say(apart, trails)
-        elif stalled:
+        elif stalled or self.failed:
             self._look_for_the_gone(board, trails)
         if self.said:
             self._speak(board)
