@@ -22,6 +22,7 @@ EVENTS = {
     "loader.iterate": "a pass over a loader starts",
     "loader.batch": "a loader gives a batch",
     "loader.end": "a pass over a loader is complete",
+    "cache.empty": "the memory allocator's cache is emptied",
     "sampler.set_epoch": "a distributed sampler is told the epoch",
     "save": "something is written to disk",
     "transfer": "something is sent to one other process, or received",

@@ -11,7 +11,7 @@ from torch import nn
 import torchsan
 from tests.torchsan.conftest import FIXTURES
 from torchsan import referrers
-from torchsan.checks import accumulation_sync, growth, waiting
+from torchsan.checks import accumulation_sync, allocator, growth, waiting
 from torchsan.probes import loader
 
 LOOP = """
@@ -160,3 +160,42 @@ def test_what_keeps_graphs_is_named(run, level):
     [finding] = ran.findings
     assert "`history" in finding.message
     assert finding.details.get("kept by") == (None if level == "default" else "history[...]")
+
+
+EMPTIES = """
+import torch
+from torch import nn
+
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(12):
+    optimizer.zero_grad()
+    model(torch.randn(3, 4)).sum().backward()
+    optimizer.step()
+    if step % {every} == 0:
+        torch.cuda.empty_cache()  # LINE
+torch.cuda.empty_cache()
+"""
+
+
+@pytest.mark.parametrize(("every", "cuda", "found"), [(1, True, [424]), (3, True, []), (1, False, [])])
+def test_the_cache_is_emptied_in_every_step(run, monkeypatch, every, cuda, found):
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: cuda)
+    emptied = []
+    monkeypatch.setattr(torch.cuda.memory, "empty_cache", empty := (lambda: emptied.append(1)))
+    monkeypatch.setattr(torch.cuda, "empty_cache", empty)
+    ran = run(EMPTIES.format(every=every), select="TS424")
+    assert [finding.number for finding in ran.findings] == found
+    assert all("# LINE" in EMPTIES.splitlines()[finding.location.row - 1] for finding in ran.findings)
+    assert len(emptied) == 12 // every + 1
+    assert torch.cuda.empty_cache is empty, "taken down again"
+
+
+@pytest.mark.parametrize(
+    ("more", "gpu", "found"), [("", True, {602}), ("", False, set()), (", pin_memory=True", True, set())]
+)
+def test_pageable_batches_for_a_gpu(run, monkeypatch, more, gpu, found):
+    monkeypatch.setattr(allocator, "_on_gpu", lambda model: gpu)
+    ran = run(LOOP.format(size=4, workers=0, more=more, epochs=1), select="TS602")
+    assert {finding.number for finding in ran.findings} == found
+    assert not run(LOOP.format(size=4, workers=0, more=more, epochs=1)).findings, "opt-in"
