@@ -273,8 +273,12 @@ def _stand_ins(roots: list[nn.Module], forwards: Sequence[Remembered], box: _Box
             for key, value in space.items():
                 if type(value) is list:  # recurrent layers keep their weights in one
                     value[:] = [swapped.get(id(item), item) for item in value]
-                elif isinstance(value, torch.Tensor) and id(value) in swapped:
-                    module.__dict__[key] = swapped[id(value)]
+                elif isinstance(value, torch.Tensor):
+                    if id(value) not in swapped and _is_state(value):
+                        swapped[id(value)] = copy = value.clone()
+                        box.names.setdefault(store(copy), (key, "value"))
+                        box.own.add(store(copy))
+                    module.__dict__[key] = swapped.get(id(value), value)
             if isinstance(module, DistributedDataParallel):
                 module.__dict__["forward"] = module.module  # without a word to the other processes
         yield
@@ -288,6 +292,11 @@ def _stand_ins(roots: list[nn.Module], forwards: Sequence[Remembered], box: _Box
                 else:
                     container.clear()
                     container.update(content)
+
+
+def _is_state(value: torch.Tensor) -> bool:
+    """A tensor that a module counts in, though not as a buffer: a metric's state."""
+    return type(value) is torch.Tensor and not value.requires_grad and value.numel() <= _LONG and not value.is_meta
 
 
 def _fresh(parameter: torch.Tensor) -> torch.Tensor:

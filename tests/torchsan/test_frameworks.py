@@ -223,7 +223,7 @@ class TestLightning:
             def __init__(self):
                 super().__init__()
                 self.net = net()
-                self.seen = []
+                self.seen, self.count = [], torch.zeros(1)  # no buffer: so do metrics keep theirs
                 self.automatic_optimization = not manual
 
             def training_step(self, batch, batch_idx):
@@ -233,6 +233,7 @@ class TestLightning:
                 losses = {"entropy": entropy_of(scores * 1e4) if broken else F.cross_entropy(scores, y)}
                 self.log("loss", losses["entropy"])
                 self.seen.append(batch_idx)
+                self.count += len(x)
                 if not manual:
                     return losses["entropy"]
                 optimizer = self.optimizers()
@@ -257,7 +258,7 @@ class TestLightning:
             enable_model_summary=False, callbacks=list(callbacks), **options,
         )
         trainer.fit(module, loader(), loader(shuffle=False))
-        return module.seen, digest(module.parameters())
+        return module.seen, getattr(module, "count", None), digest(module.parameters())
 
     @pytest.mark.parametrize("manual", [False, True], ids=["automatic", "manual"])
     def test_broken(self, manual):

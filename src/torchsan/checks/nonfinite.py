@@ -270,13 +270,13 @@ class NonFinite(Check):
         if not all(map(_can_run, modules)):
             return replay.Outcome(None, "the model is spread over processes")
         step = running.step
+        outcome = replay.Outcome(None, "no forward of a model was seen")
         if step is not None:
             parameters = [p for account in self.ledger for p in account.params]
             outcome = replay.run(lambda: step.loss(parameters), modules, forwards, step.inputs(), in_step=True)
             if outcome.origin is not None:
                 return outcome
         lines = _lines(backward, frame)
-        outcome = replay.Outcome(None, "no forward of a model was seen")
         if lines is not None:
             outcome = replay.run(lines.run, modules, forwards, lines.inputs())
         if outcome.origin is not None or not forwards:
