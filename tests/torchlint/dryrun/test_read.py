@@ -48,6 +48,20 @@ def run(gru):
 
 run(nn.GRU(4, 4))
 """,
+    "402: a state that a caller may give": """
+class Memory(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.lstm = nn.LSTM(4, 4, batch_first=True)
+
+    def forward(self, data, given=None):
+        if given is None:
+            hidden = torch.randn(1, data.shape[0], 4)  # <- 402
+            cell = torch.randn(1, data.shape[0], 4)  # <- 402
+        else:
+            hidden, cell = given
+        return self.lstm(data, (hidden, cell))[0]
+""",
     "603: items that are drawn, whatever their number": """
 class Signals(torch.utils.data.Dataset):
     def __init__(self, size):

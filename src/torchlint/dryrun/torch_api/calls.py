@@ -538,8 +538,8 @@ class TorchCalls(Shaped, Frameworks, Methods):
         if name in ("torch.nn.Identity", "torch.nn.Flatten", "torch.nn.Unflatten") and isinstance(first, Tensor):
             return first.with_(None, layout=None)
         if re.search(r"LSTM|GRU|RNN", name):
-            states = [item for arg in args[1:] for item in (self.known_items(arg) or (arg,))]
-            self.emit_mix(node, (*args[:1], *states), module)
+            states = [item for arg in args[1:] for alt in real(arg) for item in (self.known_items(alt) or (alt,))]
+            self.emit_mix(node, (*args[:1], *states), module, any(len(real(arg)) > 1 for arg in args[1:]))
         if name.startswith("torch.nn.") and not re.search(r"LSTM|GRU|RNN|MultiheadAttention|ModuleList|ModuleDict|AdaptiveLog", name):
             traits: dict = {"graph": True} if grad and re.search(r"Linear|Conv|Norm|Embedding|Bilinear|Transformer|PReLU", name) else {}
             if not traits and isinstance(first, Tensor) and first.traits.get("graph"):

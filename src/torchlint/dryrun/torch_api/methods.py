@@ -709,12 +709,13 @@ class Methods:
 
     # -- events that several places make ----------------------------------------------------------------------------------------
 
-    def emit_mix(self, node, values, module: Value | None = None) -> None:
-        """Several tensors meet in one operation: of interest where the device of one of them is known."""
+    def emit_mix(self, node, values, module: Value | None = None, chosen: bool = False) -> None:
+        """Several tensors meet in one operation: of interest where the device of one of them is known. `chosen`: one or
+        another of them, not all."""
         if self.unsure:
             return
         if any(isinstance(alt, Tensor) and alt.traits.get("device") is not None for value in values for alt in real(value)):
-            self.emit("mix", module, node, values=values)
+            self.emit("mix", module, node, values=values, chosen=chosen)
 
     def emit_call(self, name: str, args, kwargs, node) -> None:
         if name in self.watched_calls:

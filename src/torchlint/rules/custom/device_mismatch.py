@@ -42,6 +42,8 @@ def _meetings(view: View) -> Iterator[Report]:
                 yield _report(view, event, value, source.get("device_site"), "the model is moved here")
                 break
     for event in view.of("mix"):
+        if event.chosen:
+            continue
         tensors = [value for value in event.values if isinstance(value, Tensor)]
         gpu = [t for t in tensors if on_gpu(t.traits.get("device"))]
         cpu = [t for t in tensors if t.traits.get("device") in ("default", "cpu") and not t.traits.get("dim0") and not t.traits.get("maybe0")]
