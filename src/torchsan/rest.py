@@ -45,6 +45,11 @@ class Rest:
         self._same = 0  # equal cycles so far
         self._left = 0  # cycles until falling asleep, or waking
 
+    @property
+    def rests(self) -> bool:
+        """Whether this is a tiny model's loop that goes on as ever: then each look is a good part of a step's time."""
+        return self.possible and self._same >= _STEADY
+
     def hears(self, name: str, subject: Any, info: dict[str, Any]) -> bool:
         """Whether this event is to be told; to be asked once for each."""
         if get_ident() != self._thread:

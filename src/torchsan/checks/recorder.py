@@ -17,7 +17,7 @@ import torch
 
 from torchsan.check import Check
 from torchsan.deliver import SanError
-from torchsan.events import Event
+from torchsan.events import Event, rest
 from torchsan.ledger import Account
 from torchsan.looks import Layer, Look, Measurement, layers_of
 from torchsan.where import Where
@@ -98,7 +98,7 @@ class Recorder(Check):
         if event.closure or (account.steps < state.next and not self.thorough):
             return  # inside of a closure gradients come and go
         state.looks += 1
-        state.next = account.steps + (1 if state.looks < FIRST else EVERY)
+        state.next = account.steps + (1 if state.looks < FIRST else gap(account.steps))
         self._know_layers(account, state)
         scale = getattr(event.subject, "grad_scale", None)  # a fused optimizer unscales inside
         state.open = self._safely(
@@ -177,6 +177,11 @@ class Recorder(Check):
                     raise
                 except Exception as error:
                     self.watch.switch_off(check, error)
+
+
+def gap(step: int) -> int:
+    """Steps until the next look, after the first ones; of a tiny model that rests, as many as there were so far."""
+    return max(EVERY, step) if rest.rests else EVERY
 
 
 def _called(place: Where, pattern: re.Pattern) -> str | None:

@@ -17,7 +17,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from torchsan.check import Check
-from torchsan.events import Event
+from torchsan.events import Event, rest
 from torchsan.instrumented import compiled_frames, is_compiled
 from torchsan.looks import measurable
 from torchsan.where import _OURS, Where, here, kind_of
@@ -78,7 +78,8 @@ class SilentUnits(Check):
         if step < looks[1]:
             return
         looks[0] += 1
-        gap = 1 if looks[0] < _FIRST else _THOROUGH if self.thorough else max(1, step // _SHARE)
+        share = 1 if rest.rests else _SHARE
+        gap = 1 if looks[0] < _FIRST else _THOROUGH if self.thorough else max(1, step // share)
         looks[1] = step + gap
         if compiled_frames() or is_compiled(event.subject):
             looks[1] = 1 << 62

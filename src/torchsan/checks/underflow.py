@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 from torchsan.check import Check
-from torchsan.checks.recorder import EVERY, FIRST
+from torchsan.checks.recorder import FIRST, gap
 from torchsan.events import Event
 from torchsan.ledger import Account
 from torchsan.looks import measurable, sample
@@ -39,7 +39,7 @@ class Underflow(Check):
         step = account.steps
         if step < self.next.get(id(account), 0) and not self.thorough:
             return
-        self.next[id(account)] = step + (1 if step < FIRST else EVERY)
+        self.next[id(account)] = step + (1 if step < FIRST else gap(step))
         scaled = account.last.get("scale")
         scale = None if scaled is None else getattr(scaled.subject, "_scale", None)
         half = [p.grad for p in account.params if measurable(p.grad) and p.grad.dtype is torch.float16]

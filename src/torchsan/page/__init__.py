@@ -26,7 +26,7 @@ _AROUND = 2  # lines before and after the one of a finding
 _OPEN = 20  # findings that are unfolded from the start
 _CHARTS = (
     ("loss", "Loss", "The value that backward began at, before any scaling; of a tiny model, of some steps."),
-    ("gradient norm", "Gradient norm", "L2, over all parameters of an optimizer, as its step used them; of the first steps and then of one in 16, "
+    ("gradient norm", "Gradient norm", "L2, over all parameters of an optimizer, as its step used them; of the first steps and then of one in 16 or fewer, "
      "and of all with level=\"thorough\"."),
     ("learning rate", "Learning rate", ""),
 )
