@@ -58,9 +58,8 @@ class Memory(nn.Module):
         if given is None:
             hidden = torch.randn(1, data.shape[0], 4)  # <- 402
             cell = torch.randn(1, data.shape[0], 4)  # <- 402
-        else:
-            hidden, cell = given
-        return self.lstm(data, (hidden, cell))[0]
+            given = (hidden, cell)
+        return self.lstm(data, given)[0]
 """,
     "603: items that are drawn, whatever their number": """
 class Signals(torch.utils.data.Dataset):
