@@ -5,7 +5,8 @@ Nothing is drawn at random, nothing is changed, and what lies on a device is not
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import UserDict
+from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
@@ -73,7 +74,7 @@ def _tensors(value: Any, depth: int) -> Iterator[torch.Tensor]:
     if isinstance(value, torch.Tensor):
         yield value
     elif depth:
-        if isinstance(value, Mapping):
+        if isinstance(value, (dict, UserDict)):  # other mappings may compute what they give
             value = list(value.values())
         elif not isinstance(value, (list, tuple)):
             value = list(getattr(value, "__dict__", {}).values()) if hasattr(value, "__dataclass_fields__") else ()

@@ -24,13 +24,14 @@ from torch.utils.data import (
 )
 
 from torchsan.check import Check
-from torchsan.checks._passes import called
+from torchsan.checks._passes import Pass, called
 from torchsan.events import Event
 from torchsan.where import Where
 
-_LARGE = 1 << 21  # samples: to compare more takes too long
+_LARGE = 1 << 18  # samples: to keep and compare the indices of more takes too much
+_LOADERS = 8  # that are kept of each kind: a program may make its loaders anew in every epoch
 _ROWS = 16  # rows that were read, at least
-_SHARE = 0.5  # of the rows of an evaluation: some rows of a table occur twice
+_SHARE = 0.4  # of an evaluation: some rows of a table occur twice, and a model may choose samples to be trained on
 _WORDS = (
     "`{name}` evaluates the model on samples that it is trained on: {count}",
     "split the samples once, `random_split(data, [0.8, 0.2], generator=...)`, and give each loader a part of its own",
@@ -41,12 +42,13 @@ _WHOLE = (SequentialSampler, RandomSampler, DistributedSampler)
 class _Data:
     """What a loader gives: samples of a dataset by index (`base`, held weakly), where that is known, and rows."""
 
-    def __init__(self, loader: DataLoader, rows: list[int], place: Where | None, step: int):
+    def __init__(self, loader: DataLoader, rows: list[int], place: Where | None):
         self.loader = weakref.ref(loader)
         base, self.indices = samples_of(loader)
         self.size = 0 if base is None else len(base)
         self.rows = set(rows)
-        self.place, self.step = place, step
+        self.place, self.step = place, 0
+        self.compared: list[_Data] = []  # the training data that it was compared with
         try:
             self._base = None if base is None else weakref.ref(base)
         except TypeError:  # a list
@@ -83,26 +85,34 @@ class Overlap(Check):
         if self.training != self.watch.passes.training:  # a model may have been made anew: cross-validation
             self._judge()
             self.training, self.trained, self.evaluated = self.watch.passes.training, [], []
-        same, others = (self.trained, self.evaluated) if one.trained else (self.evaluated, self.trained)
-        if any(data.loader() is event.subject for data in same):
-            return
-        if one.trained:  # what is looked at before the training is still what it is trained on
-            self.evaluated = others = [data for data in others if data.loader() is not event.subject]
-            self.doubtful = [both for both in self.doubtful if both[1].loader() is not event.subject]
-        elif any(data.loader() is event.subject for data in others):
-            return
-        known = self.watch.passes.history(event.subject)
-        data = _Data(event.subject, known.rows, known.place(one.place), self.watch.ledger.step)
-        same.append(data)
-        for other in others:
-            self._compare(*((data, other) if one.trained else (other, data)))
+        loader = event.subject
+        if one.trained:
+            self.evaluated = [data for data in self.evaluated if data.loader() is not loader]
+            self.doubtful = [both for both in self.doubtful if both[1].loader() is not loader]
+            if all(data.loader() is not loader for data in self.trained):
+                self.trained = [*self.trained[1 - _LOADERS:], self._data(one)]
+        elif all(data.loader() is not loader for data in self.trained):
+            test = next((data for data in self.evaluated if data.loader() is loader), None)
+            if test is None:
+                test = self._data(one)
+                self.evaluated = [*self.evaluated[1 - _LOADERS:], test]
+            # Only what was trained on before: samples may be chosen by a model, to be trained on afterwards.
+            for train in self.trained:
+                if train not in test.compared:
+                    test.compared.append(train)
+                    self._compare(train, test)
+
+    def _data(self, one: Pass) -> _Data:
+        known = self.watch.passes.history(one.loader)
+        return _Data(one.loader, known.rows, known.place(one.place))
 
     def _compare(self, train: _Data, test: _Data) -> None:
         by_index = test.base is not None and test.base is train.base
         ours, theirs = train.samples(by_index), test.samples(by_index)
         count, of = len(ours & theirs), len(theirs)
-        if not count or ours == theirs or (not by_index and (of < _ROWS or count < _SHARE * of)):
+        if ours == theirs or count < _SHARE * of or (of < _ROWS and not by_index) or not of:
             return
+        test.step = self.ledger.step
         what = f"{count} of {of}" if by_index else f"{count} of {of} rows are the same"
         if ours < theirs or theirs < ours:
             self.doubtful.append((train, test, what))
