@@ -36,7 +36,7 @@ MODULES = {
 @pytest.mark.parametrize("level", ["default", "thorough"])
 @pytest.mark.parametrize("path", PLANTED, ids=lambda path: path.stem)
 def test_planted_origins(run, path, level):
-    ran = run(path, level=level)
+    ran = run(path, level=level, ignore="TS707")  # one of them trains in float16, which is said as well
     assert ran.error is None
     assert len(ran.marked) == 1
     assert ran.lines == ran.marked, ran.san.report()
@@ -609,7 +609,7 @@ def test_without_422_it_is_told_as_121(run):
 
 def test_every_finding_says_how_to_mend_it(run):
     for path in PLANTED:
-        (finding,) = run(path).findings
+        (finding,) = run(path, ignore="TS707").findings
         assert len(finding.help) > 20 and "{" not in finding.message + finding.help
         assert finding.related, finding
 

@@ -10,6 +10,8 @@ import weakref
 from types import ModuleType
 from typing import Any
 
+from torch.optim import lr_scheduler
+
 from torchsan.check import Check
 from torchsan.events import Event
 from torchsan.naming import name_of
@@ -18,6 +20,7 @@ from torchsan.where import _USER, Where, kind_of
 
 _STEPS = 2  # steps of an optimizer after which its schedule is missed
 _LENGTHS = {"CosineAnnealingLR": "T_max", "OneCycleLR": "total_steps", "PolynomialLR": "total_iters"}
+_KINDS = {name for name, cls in vars(lr_scheduler).items() if isinstance(cls, type)}
 # What else than a schedule people call `.step()` on, by the names that they give it.
 _OTHERS = re.compile(r"opt|adam|sgd|solver|trainer|scaler|prof|env|accelerator|engine|model|agent|sampler", re.I)
 
@@ -153,23 +156,30 @@ def _last_word(name: str) -> str:
     return re.split(r"\W+", name.rstrip("]"))[-1]
 
 
-def _target(place: Where) -> str | None:
-    """The name that the value of a line is assigned to."""
+def _built_at(place: Where) -> ast.Call | None:
+    """The call on a line that builds a schedule of torch's."""
     tree = tree_of(place.code.co_filename)
     for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Assign) and node.lineno <= place.line <= (node.end_lineno or node.lineno):
+        if isinstance(node, ast.Call) and node.lineno <= place.line <= (node.end_lineno or node.lineno):
+            if _last_word(ast.unparse(node.func)) in _KINDS:
+                return node
+    return None
+
+
+def _target(place: Where) -> str | None:
+    """The name that the schedule that is built on a line is assigned to, if it is that and nothing else."""
+    tree, call = tree_of(place.code.co_filename), _built_at(place)
+    for node in ast.walk(tree) if tree is not None and call is not None else ():
+        if isinstance(node, ast.Assign) and node.value is call and len(node.targets) == 1:
             return ast.unparse(node.targets[0])
     return None
 
 
 def _first_argument(place: Where) -> str | None:
     """What a schedule that is built on a line is given first: its optimizer, by the user's name for it."""
-    tree = tree_of(place.code.co_filename)
-    for node in ast.walk(tree) if tree is not None else ():
-        if isinstance(node, ast.Call) and node.lineno <= place.line <= (node.end_lineno or node.lineno) and node.args:
-            if isinstance(node.args[0], (ast.Name, ast.Attribute)):
-                return ast.unparse(node.args[0])
-    return None
+    call = _built_at(place)
+    first = call.args[0] if call is not None and call.args else None
+    return ast.unparse(first) if isinstance(first, (ast.Name, ast.Attribute)) else None
 
 
 def _stepped_in_text(place: Where, step: Where, others: set[str]) -> bool:
