@@ -1,4 +1,4 @@
-"""118, 119, 127: parameters that no optimizer knows, that never get a gradient, or that a step does not change."""
+"""118, 119, 127, 506: parameters that no optimizer knows, that never get a gradient, or that a step does not change."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torchsan.checks.replaced import replaced
 from torchsan.events import Event
 from torchsan.ledger import Account
 from torchsan.naming import name_of, scopes
-from torchsan.source import never_read, users_class
+from torchsan.source import assigned, never_read, users_class
 from torchsan.where import Where
 
 _LOST = (
@@ -139,7 +139,7 @@ class NotInOptimizer(Check):
 class NeverGetsGrad(Check):
     """A trainable parameter never gets a gradient."""
 
-    numbers = (119,)
+    numbers = (119, 506)
 
     def __init__(self, watch: Any):
         super().__init__(watch)
@@ -164,17 +164,28 @@ class NeverGetsGrad(Check):
             if left and account.steps == _LONG:
                 self._say(account, left, event)
             elif left and account.steps == _STEPS - 1:
-                unread = [p for p in left if self._never_read(p)]
+                unread = {id(p): place for p in left if (place := self._never_read(p)) is not None}
                 if unread:
-                    self._say(account, unread, event)
+                    self._say_unread(account, left, unread, event)
 
-    def _never_read(self, parameter: torch.Tensor) -> bool:
-        """Whether it belongs to a layer that no code mentions: then there is nothing to wait for."""
+    def _never_read(self, parameter: torch.Tensor) -> tuple[nn.Module, str] | None:
+        """The layer's owner and name, where it belongs to one that no code mentions: there is nothing to wait for."""
         for module in self.watch.modules():
             for path, candidate in module.named_parameters():
                 if candidate is parameter:
                     return _is_left_out(module, path)
-        return False
+        return None
+
+    def _say_unread(self, account: Account, left: list[torch.Tensor], unread: dict[int, Any], event: Event) -> None:
+        if not self.watch.wants(506):
+            self._say(account, [p for p in left if id(p) in unread], event)
+        elif len(left) < len(account.params) and account.backwards_in_all:
+            self.without[id(account)] = account, [p for p in left if id(p) not in unread]
+            for owner, name in {(id(owner), name): (owner, name) for owner, name in unread.values()}.values():
+                count = sum(one is owner and other == name for one, other in unread.values())
+                fact = f"{count} parameters in the optimizer, none with a gradient after {account.steps + 1} steps"
+                place = assigned(owner, name) or event
+                self.found(506, place, key=(type(owner), name), name=f"self.{name}", fact=fact)
 
     def finish(self) -> None:
         for account, left in self.without.values():
@@ -197,8 +208,8 @@ class NeverGetsGrad(Check):
             )
 
 
-def _is_left_out(root: nn.Module, path: str) -> bool:
-    """Whether nothing reads the attribute of the user's class that a parameter, or the layers around it, stand in."""
+def _is_left_out(root: nn.Module, path: str) -> tuple[nn.Module, str] | None:
+    """The user's module and its attribute that a parameter, or the layers around it, stand in; None if it is read."""
     parts = path.split(".")
     owners = [root]
     for part in parts[:-1]:
@@ -206,10 +217,10 @@ def _is_left_out(root: nn.Module, path: str) -> bool:
     files = {names.get("__file__") for names in scopes(sys._getframe(1))} - {None}
     for owner, name in reversed(list(zip(owners, parts))):
         if owner is None:
-            return False
+            return None
         if users_class(owner) is not None:
-            return never_read(owner, name, files)
-    return False
+            return (owner, name) if never_read(owner, name, files) else None
+    return None
 
 
 class NoOpStep(Check):
