@@ -61,6 +61,21 @@ class Memory(nn.Module):
             given = (hidden, cell)
         return self.lstm(data, given)[0]
 """,
+    "504: a trainer that is called a model": """
+def test(model, dataset):
+    model.eval()
+    with torch.no_grad():
+        for data in dataset:
+            model.set_input(data)
+            model.forward()
+""",
+    "504: a model that is given its input": """
+def test(model, dataset):
+    model.eval()
+    with torch.no_grad():
+        for data in dataset:
+            model.forward(data)  # <- 504
+""",
     "603: items that are drawn, whatever their number": """
 class Signals(torch.utils.data.Dataset):
     def __init__(self, size):

@@ -44,4 +44,5 @@ def _module(event: Event) -> bool:
     if isinstance(value, Instance):
         own = isinstance(value.cls, Class) and value.cls.method("__call__") is not None
         return value.kind in ("module", "wrapper") and not own
-    return isinstance(value, Opaque) and "module" in value.tags
+    # The trainers of GAN repositories are called models, too, and their `forward()` takes what `set_input` has kept.
+    return isinstance(value, Opaque) and "module" in value.tags and bool(event.args or event.get("kwargs"))
