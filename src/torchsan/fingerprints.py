@@ -62,12 +62,13 @@ def rows_of(batch: Any) -> list[int]:
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor | None:
-    if type(tensor) is not torch.Tensor or not tensor.is_cpu or tensor.layout != torch.strided or tensor.is_quantized:
+    if type(tensor) is not torch.Tensor or not tensor.is_cpu or tensor.layout != torch.strided:
+        return None  # a subclass may have no values
+    if tensor.is_quantized or tensor.is_nested:
         return None
     if not tensor.numel() or (tensor.numel() > _COPIED and not tensor.is_contiguous()):
         return None
-    tensor = tensor.detach()
-    return (tensor.resolve_conj().resolve_neg() if tensor.is_complex() else tensor).reshape(-1)
+    return tensor.detach().resolve_conj().resolve_neg().reshape(-1)
 
 
 def _tensors(value: Any, depth: int) -> Iterator[torch.Tensor]:

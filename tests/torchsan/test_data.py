@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import UserDict
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from torch import nn
 
 import torchsan
 from tests.torchsan.conftest import FIXTURES
-from torchsan import referrers
+from torchsan import fingerprints, referrers
 from torchsan.checks import accumulation_sync, allocator, growth, waiting
 from torchsan.probes import loader
 
@@ -199,3 +200,46 @@ def test_pageable_batches_for_a_gpu(run, monkeypatch, more, gpu, found):
     ran = run(LOOP.format(size=4, workers=0, more=more, epochs=1), select="TS602")
     assert {finding.number for finding in ran.findings} == found
     assert not run(LOOP.format(size=4, workers=0, more=more, epochs=1)).findings, "opt-in"
+
+
+ODD = {
+    "scalar": lambda: torch.tensor(3.0),
+    "empty": lambda: torch.empty(0, 4),
+    "bool": lambda: torch.rand(4, 5) > 0.5,
+    "complex": lambda: torch.randn(4, 5, dtype=torch.complex64).conj(),
+    "imaginary": lambda: torch.randn(4, 5, dtype=torch.complex64).conj().imag,
+    "half": lambda: torch.randn(4, 8).bfloat16(),
+    "eight bits": lambda: torch.randn(4, 8).to(torch.float8_e4m3fn),
+    "unsigned": lambda: torch.arange(32).reshape(4, 8).to(torch.uint16),
+    "sparse": lambda: torch.eye(4).to_sparse(),
+    "nested": lambda: torch.nested.nested_tensor([torch.randn(2), torch.randn(3)]),
+    "quantized": lambda: torch.quantize_per_tensor(torch.randn(4, 8), 0.1, 0, torch.quint8),
+    "expanded": lambda: torch.randn(1, 8).expand(4, 8),
+    "transposed": lambda: torch.randn(8, 4).t(),
+    "meta": lambda: torch.empty(4, 8, device="meta"),
+    "with a gradient": lambda: torch.randn(4, 8, requires_grad=True),
+    "inference": lambda: torch.inference_mode()(torch.randn)(4, 8),
+    "words": lambda: ["a", "b"],
+}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("kind", ODD)
+def test_any_batch_can_be_looked_at(kind):
+    made = ODD[kind]()
+    batch = UserDict(x=[made], y={"z": (made, None, 3)})
+    prints = fingerprints.of_batch(batch)
+    assert prints == () if kind == "words" else len(prints) == 2
+    fingerprints.rows_of(batch)
+    if all(prints) and prints:
+        assert [one.key for one in prints] == [prints[0].key] * 2
+
+
+def test_prints_tell_batches_apart():
+    one, other = torch.randn(8, 3, 32, 32), torch.randn(8, 3, 32, 32)
+    [first], [same], [second] = map(fingerprints.of_batch, (one, one.clone(), other))
+    assert first.key == same.key != second.key and first.varied
+    assert not fingerprints.of_batch(torch.ones(8, 4))[0].varied
+    assert fingerprints.rows_of((torch.arange(8), one)) == fingerprints.rows_of(one)
+    assert len(set(fingerprints.rows_of(one))) == 8
+    assert fingerprints.rows_of(torch.eye(8)) == [], "rows of one-hot codes are like many others"
