@@ -80,6 +80,7 @@ class Board:
         self._pid = os.getpid()
         self._counts: dict[str, int] = {}  # collectives so far, by group
         self._written = 0
+        self._last = b""  # what this rank came to last, up to the place
         self._trail: int | None = None
         self._near: dict[int, int | None] = {}  # the neighbours' trails, by place
         for path in folder.glob(f"{prefix}{me.place}.*"):
@@ -141,6 +142,7 @@ class Board:
             near = {(self.me.place + by) % self.me.here for by in (-1, 1)} - {self.me.place}
             self._near = dict.fromkeys(near)
         line = msgspec.json.encode((group, number, call, what, filename, row))
+        self._last = line[:-len(msgspec.json.encode((filename, row)))]
         if len(line) < _SLOT:
             os.pwrite(self._trail, line.ljust(_SLOT, b"\n"), (self._written % _SLOTS) * _SLOT)
         self._written += 1
@@ -151,18 +153,25 @@ class Board:
         Of two that are not, the later one sees it; where all neighbours agree, everybody does. It costs one read each.
         """
         at = ((self._written - 1) % _SLOTS) * _SLOT
-        own = next(_steps(os.pread(self._trail, _SLOT, at)), None) if self._trail is not None else None
-        for place, opened in list(self._near.items()) if own is not None else ():
+        for place, opened in list(self._near.items()):
             if opened is None:
                 try:
                     opened = self._near[place] = os.open(self._file(place, "trail"), os.O_RDONLY)
                 except OSError:
                     continue  # it has come to none yet
                 weakref.finalize(self, os.close, opened)
-            step = next(_steps(os.pread(opened, _SLOT, at)), None)
-            if step is not None and step[:2] == own[:2] and step[2:4] != own[2:4]:
-                return False
+            line = os.pread(opened, _SLOT, at)
+            if line.startswith(self._last):
+                continue
+            step = next(_steps(line), None)
+            if step is not None and self._last.startswith(msgspec.json.encode(step[:2])[:-1] + b","):
+                return False  # the same number of the same group, and something else
         return True
+
+    @property
+    def has_subgroups(self) -> bool:
+        """Whether this rank came to collectives of several groups: then trails do not run side by side."""
+        return len(self._counts) > 1
 
     @property
     def written(self) -> int:

@@ -58,8 +58,11 @@ def marks(path):
     }
 
 
-@pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("path", [*BROKEN, *SOUND], ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    ("path", "level"),
+    [pytest.param(path, level, id=f"{path.stem}-{level}") for path in [*BROKEN, *SOUND]
+     for level in LEVELS[path.parent.name]],
+)
 def test_programs(two, path, level):
     told = two[f"{path.stem}-{level}"]
     assert not told["off"]

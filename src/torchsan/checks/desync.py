@@ -62,7 +62,7 @@ class Desync(Check):
         where = event.where() or event.place
         filename, row = (where.code.co_filename, where.line) if where else ("<unknown>", 1)
         board.comes_to(event.group, event.subject, event.what, filename, row)
-        if not self.said and (board.written % _EVERY == 0 or not board.is_agreed()):
+        if not self.said and (not board.is_agreed() or (board.has_subgroups and board.written % _EVERY == 0)):
             self._compare()
 
     def on_collective(self, event: Event) -> None:
