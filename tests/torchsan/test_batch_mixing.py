@@ -1,0 +1,51 @@
+"""524: a model whose samples mix; seen at level="thorough" alone, and without a trace."""
+
+from __future__ import annotations
+
+import pytest
+
+PROGRAM = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Steps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.drop, self.out = nn.GRU(8, 8), nn.Dropout(0.2), nn.Linear(8, 2)
+
+    def forward(self, x):
+        EXTRA
+        states, _ = self.rnn(x.LAYOUT)
+        return self.out(self.drop(states[-1]))
+
+
+torch.manual_seed(0)
+seen, model = [], Steps()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in DataLoader(TensorDataset(torch.randn(18, 4, 8), torch.randint(0, 2, (18,))), batch_size=6):
+    scores = model(x)
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(scores, y).backward()
+    optimizer.step()
+"""
+ROW = PROGRAM[: PROGRAM.index("scores = model(x)")].count("\n") + 1
+MIXED, APART = "view(4, 6, 8)", "transpose(0, 1)"
+
+
+@pytest.mark.parametrize(
+    ("layout", "extra", "level", "found"),
+    [
+        (MIXED, "pass", "thorough", True),
+        (MIXED, "pass", "default", False),
+        (APART, "pass", "thorough", False),
+        (MIXED, "seen.append(len(x))", "thorough", False),  # code that does more than compute is not run again
+    ],
+)
+def test_mixed_samples(run, layout, extra, level, found):
+    ran = run(PROGRAM.replace("LAYOUT", layout).replace("EXTRA", extra), level=level)
+    assert ran.error is None
+    assert [(f.number, f.location.row) for f in ran.findings] == ([(524, ROW)] if found else []), ran.san.report()
+    if found:
+        assert "sample 0 of 6 was replaced" in ran.findings[0].message
