@@ -41,6 +41,8 @@ class ReplacedParameters(Check):
         found: _Homes = {}
         for root in self.watch.modules():
             for path, module in root.named_modules():
+                if isinstance(module, torch.jit.ScriptModule):
+                    continue  # keeps its parameters elsewhere
                 for name, parameter in module._parameters.items():
                     if parameter is not None and id(parameter) in account.ids:
                         full = f"{path}.{name}" if path else name

@@ -6,6 +6,7 @@ where Python would: nothing else is slower for it, and reading, deleting, copyin
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from torch import nn
@@ -36,7 +37,16 @@ class _Flag:
             raise AttributeError(_NAME) from None
 
 
+def _dir(original: Callable) -> Callable:
+    def __dir__(self: nn.Module) -> list[str]:
+        # torch.compile reads whatever `dir` names, and so do others.
+        return [name for name in original(self) if name != _NAME or name in self.__dict__]
+
+    return __dir__
+
+
 def install(patches: Patches) -> None:
     if not hasattr(nn.Module, _NAME):
         nn.Module.requires_grad = _Flag()
         patches.on_undo(lambda: delattr(nn.Module, _NAME))
+        patches.method(nn.Module, "__dir__", _dir)
