@@ -116,7 +116,8 @@ def merge(path: Path, seen: Sequence[_Seen], findings: Sequence[Finding], runner
         elif not same:
             only.append(_finding(one, file, row or 1))
     added = runner.fit(only)
-    note = f"{met} of {len(seen)} live finding{'' if len(seen) == 1 else 's'} in the source, too; {len(added)} live only"
+    several = "" if len(seen) == 1 else "s"
+    note = f"{met} of {len(seen)} live finding{several} in the source, too; {len(added)} live only"
     if changed:
         note += f"; {changed} left out: their lines have changed since"
     if elsewhere:
@@ -125,7 +126,7 @@ def merge(path: Path, seen: Sequence[_Seen], findings: Sequence[Finding], runner
 
 
 def _file(name: str, report: Path, places: set[str]) -> str | None:
-    """The judged file that the report means: seen from here, from the report's folder, or the only one with such an end."""
+    """The judged file that the report means: seen from here, from the report's folder, or the only one with that end."""
     for folder in (os.getcwd(), os.path.dirname(os.path.abspath(report))):
         path = os.path.normpath(os.path.join(folder, name))
         if path in places:
@@ -166,7 +167,8 @@ def _is_same(one: _Seen, row: int | None, file: str, finding: Finding) -> bool:
 def _marked(finding: Finding, one: _Seen) -> Finding:
     times = "once" if one.count == 1 else f"{one.count:,} times"
     return msgspec.structs.replace(
-        finding, message=f"{finding.message} (seen live {times})", step=one.step, ranks=tuple(one.ranks), count=one.count,
+        finding, message=f"{finding.message} (seen live {times})", step=one.step, ranks=tuple(one.ranks),
+        count=one.count,
     )
 
 

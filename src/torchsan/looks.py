@@ -1,4 +1,4 @@
-"""Measures of one optimizer's step: gradient norms and the size of the update, by layer, in a few calls for all of them.
+"""Measures of one optimizer's step: gradient norms and the size of the update, by layer, in few calls for all of them.
 
 Nothing here waits for the device: what is measured is asked for late (`late.py`).
 """

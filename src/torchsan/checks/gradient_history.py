@@ -1,5 +1,5 @@
-"""120: gradients of a layer that vanish, or gradients that explode; 129: steps that are as large as the weights, or next
-to nothing. Judged by what `recorder.py` measures now and then, and never by one look alone.
+"""120: gradients of a layer that vanish, or gradients that explode; 129: steps that are as large as the weights, or
+next to nothing. Judged by what `recorder.py` measures now and then, and never by one look alone.
 
 Sources of the thresholds stand in the rule pages.
 """
@@ -127,7 +127,8 @@ class GradientHistory(Check):
         history.grown += 1
         loss = self._grown_loss()
         if history.grown >= _IN_A_ROW and loss is not None:
-            fact = f"gradient norm {median(history.norms):.3g} before, {norm:.3g} now; loss {loss[0]:.3g}, {loss[1]:.3g}"
+            before = median(history.norms)
+            fact = f"gradient norm {before:.3g} before, {norm:.3g} now; loss {loss[0]:.3g}, {loss[1]:.3g}"
             self.found(
                 120, look.backward or look.at, key=(id(look.account), "exploding"), step=look.step, words=_EXPLODE,
                 fact=fact, optimizer=look.optimizer, related=((look.at, "the step that goes too far"),),

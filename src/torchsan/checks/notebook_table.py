@@ -1,4 +1,4 @@
-"""In a notebook, a table below the cell that began the watch: how far the run is, its newest numbers, and what was found.
+"""In a notebook, a table below the cell that began the watch: how far the run is, its newest numbers, what was found.
 
 It is drawn anew as values come, but not more often than twice a second, and a last time when the watch ends. With
 `on_finding="collect"` nothing is shown. Finds nothing by itself.

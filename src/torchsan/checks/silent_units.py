@@ -28,6 +28,7 @@ _MOST = 256  # activations of a model that are followed
 _FLAT = 0.97  # of tanh, and of 2 * sigmoid - 1: from there on less than a sixteenth of the slope is left
 _NAMES = {"relu": "dead", "sigmoid": "saturated", "tanh": "saturated"}
 # What makes units: the input of an activation comes out of one of these (the node itself, or the one before a view).
+_SHAPES = ("View", "Reshape", "Add", "Transpose", "Permute")
 _LAYERS = ("Addmm", "Mm", "Convolution", "BatchNorm", "LayerNorm", "GroupNorm", "RmsNorm")
 
 
@@ -186,7 +187,7 @@ def _made_by(given: Any) -> str | None:
         name = type(node).__name__
         if any(part in name for part in _LAYERS):
             return name
-        if not any(part in name for part in ("View", "Reshape", "Add", "Transpose", "Permute")) or not node.next_functions:
+        if not any(part in name for part in _SHAPES) or not node.next_functions:
             return None
         node = node.next_functions[0][0]
     return None

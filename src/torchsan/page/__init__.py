@@ -26,8 +26,8 @@ _AROUND = 2  # lines before and after the one of a finding
 _OPEN = 20  # findings that are unfolded from the start
 _CHARTS = (
     ("loss", "Loss", "The value that backward began at, before any scaling; of a tiny model, of some steps."),
-    ("gradient norm", "Gradient norm", "L2, over all parameters of an optimizer, as its step used them; of the first steps and then of one in 16 or fewer, "
-     "and of all with level=\"thorough\"."),
+    ("gradient norm", "Gradient norm", "L2, over all parameters of an optimizer, as its step used them; of the first "
+     "steps and then of one in 16 or fewer, and of all with level=\"thorough\"."),
     ("learning rate", "Learning rate", ""),
 )
 _MAPS = (
@@ -79,7 +79,7 @@ def render(run: Run) -> str:
     charts = [
         {"title": title, "text": text, "svg": svg, "legend": legend(lines), "more": len(lines) - len(legend(lines))}
         for kind, title, text in _CHARTS
-        if (lines := _of(run.kept, kind)) and (svg := plot(lines, marks if kind != "learning rate" else (), title))
+        if (lines := _of(run.kept, kind)) and (svg := _chart(kind, lines, marks, title))
     ]
     maps = [
         {"title": title, "text": text, "svg": svg, "least": _ends(lines)[0], "most": _ends(lines)[1]}
@@ -93,6 +93,11 @@ def render(run: Run) -> str:
         rank_plot=plot(_rank_losses(run), marks, "loss by rank") if run.ranks else "",
         rank_legend=legend(_rank_losses(run)) if run.ranks else (),
     )
+
+
+def _chart(kind: str, lines: Mapping[str, Line], marks: Sequence[Mark], title: str) -> str:
+    """A schedule that ends near zero is a curve that people know, and findings have little to do with it."""
+    return plot(lines, (), title, linear=True) if kind == "learning rate" else plot(lines, marks, title)
 
 
 def _told(finding: Finding, base: str) -> dict[str, Any]:

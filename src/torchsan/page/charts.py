@@ -31,9 +31,10 @@ class Mark(NamedTuple):
     severity: str
 
 
-def plot(lines: Mapping[str, Line], marks: Sequence[Mark] = (), name: str = "") -> Markup:
+def plot(lines: Mapping[str, Line], marks: Sequence[Mark] = (), name: str = "", linear: bool = False) -> Markup:
     """Lines over steps; a band shows the least and largest value where a point stands for several. The scale is
-    logarithmic where the values are positive and span more than two orders of magnitude. Empty where nothing is finite.
+    logarithmic where the values are positive and span more than two orders of magnitude, unless it is to be `linear`.
+    Empty where nothing is finite.
     """
     shown = {key: _points(line) for key, line in list(lines.items())[:MOST_LINES]}
     shown = {key: points for key, points in shown.items() if points}
@@ -45,7 +46,7 @@ def plot(lines: Mapping[str, Line], marks: Sequence[Mark] = (), name: str = "") 
     low, high = min(every), max(every)
     if low == high:
         low, high = low - (abs(low) / 2 or 1), high + (abs(high) / 2 or 1)
-    logarithmic = low > 0 and high / low > 100
+    logarithmic = not linear and low > 0 and high / low > 100
     ticks = _powers(low, high) if logarithmic else _round_ticks(low, high)
     low, high = min(low, ticks[0]), max(high, ticks[-1])
 
@@ -189,7 +190,10 @@ def _cells(
 
 def _fitting(name: str) -> str:
     """A layer's name, its beginning left out where it is too long: what tells layers apart stands at the end."""
-    return name if len(name) <= 30 else "…" + name[-29:]
+    if len(name) <= 30:
+        return name
+    end = name[-29:]
+    return "…" + (end.partition(".")[2] or end)
 
 
 def legend(lines: Mapping[str, Line]) -> list[tuple[str, str, str]]:
