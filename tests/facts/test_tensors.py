@@ -189,3 +189,13 @@ def test_views_of_slices_and_expanded_tensors_can_fail_too():
     for x in (torch.randn(4, 6)[:, :3], torch.randn(3, 1).expand(3, 4)):
         with pytest.raises(RuntimeError, match="view size"):
             x.view(-1)
+
+
+def test_reading_a_saved_operand_runs_the_hooks_that_packed_it():
+    """So the shape of a product's other operand cannot be looked up live: a checkpoint would run its forward again."""
+    unpacked = []
+    column, row = torch.rand(5, 1, requires_grad=True).sigmoid(), torch.rand(5)
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: unpacked.append(t) or t):
+        product = column * row
+    assert product.grad_fn._saved_other.shape == (5,)
+    assert len(unpacked) == 1
