@@ -3,7 +3,7 @@
     python benchmarks/overhead_ddp.py --ranks 2 --seconds 60
 
 Paired and alternating, like `overhead.py`: a block of bare steps, a block of watched steps, bare again; each watched
-block is compared with the mean of the bare blocks around it. All ranks go through the same blocks together. Told are the
+block is compared with the mean of the bare ones around it. All ranks go through the same blocks together. Told are the
 median of the ratios and their quartiles, of the CPU time of the first rank and of the time on the clock: other work on
 the machine disturbs the first far less, the second has in it what a rank waits for the others.
 """

@@ -1,9 +1,9 @@
-"""Analogues, written here, of silent errors of training that the literature reproduces: each is found, by its number, on
-its line, within one step of its first effect. Those on two processes run in `test_on_ranks.py`; here stands which
+"""Analogues, written here, of silent errors of training that the literature reproduces: each is found, by its number,
+on its line, within one step of its first effect. Those on two processes run in `test_on_ranks.py`; here stands which
 program is whose. Of an autocast that does nothing, torch itself tells.
 
-The list is that of TrainCheck (Jiang et al., "Training with Confidence: Catching Silent Errors in Deep Learning Training
-with Automated Proactive Checks", OSDI 2025)."""
+The list is that of TrainCheck (Jiang et al., "Training with Confidence: Catching Silent Errors in Deep Learning
+Training with Automated Proactive Checks", OSDI 2025)."""
 
 from __future__ import annotations
 
