@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import torch
 from torch import nn
+from torch.nn.parameter import is_lazy
 
 from torchsan.where import Where
 
@@ -161,8 +162,9 @@ def layers_of(params: Sequence[torch.Tensor], roots: Iterable[nn.Module]) -> lis
 
 
 def _layer(name: str, indices: list[int], params: Sequence[torch.Tensor]) -> Layer:
-    weights = tuple(index for index in indices if params[index].dim() >= 2)
-    return Layer(name, tuple(indices), weights, sum(params[index].numel() for index in indices))
+    made = [index for index in indices if not is_lazy(params[index])]
+    weights = tuple(index for index in made if params[index].dim() >= 2)
+    return Layer(name, tuple(indices), weights, sum(params[index].numel() for index in made))
 
 
 def _unwrapped(module: nn.Module) -> nn.Module:

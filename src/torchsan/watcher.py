@@ -127,7 +127,7 @@ class Watch:
                 run), .json, .sarif or .xml (JUnit). Where that is not possible, a line on standard error says so.
         """
         findings = self.findings
-        if path is not None:
+        if path is not None and not self.handed_over:  # of several ranks the first one writes for all
             from torchsan.reports import write
 
             write(os.fspath(path), self, findings, os.getcwd(), self.steps)

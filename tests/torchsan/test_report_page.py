@@ -202,6 +202,23 @@ def test_gradient_norms_are_those_that_torch_computes():
     assert san.series["updates/1"].last == pytest.approx(update.item(), rel=1e-5)
 
 
+def test_layers_without_a_shape_yet_are_waited_for():
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, 8), nn.LazyLinear(3))
+    used, later = model
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with torchsan.watch(model, on_finding="collect") as san:
+        for step in range(4):
+            out = used(torch.randn(8, 4))
+            if step > 1:
+                out = later(out)
+            optimizer.zero_grad()
+            out.square().mean().backward()
+            optimizer.step()
+    assert "Recorder" not in san.off
+    assert (san.series["gradients/0"].count, san.series["gradients/1"].count) == (4, 2)
+
+
 def test_what_cannot_be_written_is_said(tmp_path, capsys):
     (tmp_path / "full.html").symlink_to("/dev/full")
     for path, why in (

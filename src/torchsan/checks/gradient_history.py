@@ -182,7 +182,7 @@ def _steps_by_gradient(look: Look) -> list[float | None]:
     steps: list[float | None] = []
     for layer, norm, weight, rate in zip(look.layers, look.gradients, look.weights, look.rates):
         first = layer.parameters[0]
-        if not norm or not weight or not rate or first >= len(by_parameter) or not math.isfinite(norm):
+        if not norm or not weight or not rate or not layer.size or first >= len(by_parameter) or not math.isfinite(norm):
             steps.append(None)
             continue
         group = by_parameter[first]

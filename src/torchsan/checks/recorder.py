@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+from torch.nn.parameter import is_lazy
 
 from torchsan.check import Check
 from torchsan.deliver import SanError
@@ -140,7 +141,7 @@ class Recorder(Check):
         return name if name not in taken else f"{name} {len(taken) + 1}"
 
     def _know_layers(self, account: Account, state: _Measured) -> None:
-        key = [id(p) for p in account.params]
+        key = [id(p) if not is_lazy(p) else 0 for p in account.params]
         if key != state.key:
             state.key, state.layers = key, layers_of(account.params, self.watch.modules())
             every = -(-len(state.layers) // _LAYERS) or 1
