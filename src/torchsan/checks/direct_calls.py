@@ -11,6 +11,7 @@ import sys
 import weakref
 from typing import Any
 
+import torch
 from torch import nn
 from torch.compiler import is_compiling
 
@@ -53,9 +54,14 @@ class DirectCall(Check):
         if self.backwards >= _BACKWARDS:
             return
         self.backwards += 1
+        unseen = {
+            id(part)
+            for root in self.watch.modules() for module in root.modules() if _runs_elsewhere(module)
+            for part in module.modules()
+        }
         trained = set().union(*[account.ids for account in event.reached])
         for model in self.watch.modules():
-            if model not in self.called and self._has_forward(model) and self._is_trained(model, trained):
+            if model not in self.called and id(model) not in unseen and self._has_forward(model) and self._is_trained(model, trained):
                 self._listen(model)
                 return
 
@@ -96,6 +102,11 @@ class DirectCall(Check):
         if self.patches is not None:
             self.patches.undo()
             self.patches = None
+
+
+def _runs_elsewhere(module: nn.Module) -> bool:
+    """Whether what a module does is compiled or scripted: its forward is not Python's, and a new one is compiled anew."""
+    return is_compiled(module) or isinstance(module, torch.jit.ScriptModule)
 
 
 CHECKS = (DirectCall,)
