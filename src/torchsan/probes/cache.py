@@ -1,4 +1,4 @@
-"""cache.empty: torch.cuda.empty_cache, where CUDA is in use. Subject: the function's name. `took`: seconds, afterwards."""
+"""cache.empty: torch.cuda.empty_cache, where CUDA is in use. Subject: the function's name. `took`: the seconds."""
 
 from __future__ import annotations
 
