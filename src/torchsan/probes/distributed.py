@@ -19,6 +19,7 @@ import functools
 import inspect
 import os
 import threading
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -45,6 +46,7 @@ _TRANSFERS = ("isend", "irecv")
 _WAITS = ("wait", "is_completed", "synchronize", "result", "get_future", "block_current_stream", "exception")
 waited: dict[int, list[bool]] = {}  # by id of a living handle that somebody asked for: whether it was waited for
 synchronized = [0]  # how often the program waited for all of a device's work
+_tasks: weakref.WeakKeyDictionary[nn.Module, list[int]] = weakref.WeakKeyDictionary()
 _installed = [False]
 
 
@@ -189,14 +191,16 @@ def _forward(original: Callable) -> Callable:
         if torch.compiler.is_compiling() or not listening() or events.is_quiet():
             return original(self, *args, **kwargs)
         group = group_name(self.process_group)
-        if group is None or torch.distributed.get_world_size(self.process_group) < 2:
+        # Under `join`, ranks that are done answer from inside of torch: they come to no forward and no backward.
+        joined = getattr(getattr(self, "_join_config", None), "enable", False)
+        if group is None or joined or torch.distributed.get_world_size(self.process_group) < 2:
             return original(self, *args, **kwargs)
         if self.will_sync_module_buffers():
             happened("collective", "forward", group=group, what="")
         sends = torch.is_grad_enabled() and self.require_backward_grad_sync
         output = original(self, *args, **kwargs)
         if sends:
-            announce = _Announce(group, here())
+            announce = _Announce(group, here(), _tasks.setdefault(self, [-1]))
             for node in {tensor.grad_fn for tensor in tensors(output) if tensor.grad_fn is not None}:
                 node.register_prehook(announce)
         return output
@@ -207,15 +211,15 @@ def _forward(original: Callable) -> Callable:
 class _Announce:
     """A hook of the outputs of DistributedDataParallel: a backward has come to them, so gradients will be sent."""
 
-    def __init__(self, group: str, place: Where | None):
+    def __init__(self, group: str, place: Where | None, last: list[int]):
         self.group = group
         self.place = place
-        self.task = -1
+        self.last = last  # the wrapper's last backward: it may come to several outputs, or outputs of several forwards
 
     def __call__(self, grads: Any) -> None:
         task = torch._C._current_graph_task_id()
-        if task != self.task and listening():
-            self.task = task
+        if task != self.last[0] and listening():
+            self.last[0] = task
             happened("collective", "backward", group=self.group, what="", place=self.place)
 
 
