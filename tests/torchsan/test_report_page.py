@@ -16,6 +16,7 @@ import torchsan
 from torchlint.findings import Finding, Location, Related, Severity
 from torchsan import page
 from torchsan.page.charts import heat_map, plot
+from torchsan.reports import write
 from torchsan.series import MOST_POINTS, Line, Series, lines_of
 
 pytest.importorskip("jinja2")
@@ -143,10 +144,11 @@ def test_a_map_of_many_layers_stays_small():
 
 def test_a_long_series_is_thinned_and_keeps_its_peaks():
     line = Line()
+    peaks = {257: 10.0, 30_001: 20.0, 40_000: -5.0, 77_777: 40.0}
     for step in range(100_000):
-        line.add(step, 1000.0 if step == 77_777 else 1.0)
-    assert len(line.steps) <= MOST_POINTS and line.count == 100_000 and line.total == 100_999
-    assert max(line.highs) == 1000.0 and min(line.lows) == 1.0
+        line.add(step, peaks.get(step, 1.0))
+    assert len(line.steps) <= MOST_POINTS and line.count == 100_000 and line.total == 100_061
+    assert {10.0, 20.0, 40.0} <= set(line.highs) and min(line.lows) == -5.0
     assert list(line.steps) == sorted(line.steps)
 
 
@@ -230,6 +232,17 @@ def test_what_cannot_be_written_is_said(tmp_path, capsys):
         said = capsys.readouterr().err
         assert said == f"torchsan: {path} cannot be written: {why}\n"
     assert os.listdir(tmp_path) == ["full.html"]
+
+
+def test_a_report_that_was_there_stays_where_a_new_one_fails(tmp_path, monkeypatch, capsys):
+    def full(*args):
+        raise OSError(28, "No space left on device")
+
+    (tmp_path / "report.html").write_text("old", encoding="utf-8")
+    monkeypatch.setattr("torchsan.reports.os.replace", full)
+    assert not write(str(tmp_path / "report.html"), None, [], str(tmp_path), 0)
+    assert "cannot be written: no space left on device" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == ["report.html"] and (tmp_path / "report.html").read_text() == "old"
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here (Debian: apt-get install chromium)")
