@@ -331,7 +331,8 @@ class Run(Expressions, Calls):
             return
         base = self.store
         mark = self.graph.mark()
-        passes = 2 if len(self.loops) <= 3 else 1
+        once = _once(node)
+        passes = 2 if len(self.loops) <= 3 and not once else 1
         for number in range(passes):
             jumps = Jumps(base)
             self.jumps.append(jumps)
@@ -350,10 +351,14 @@ class Run(Expressions, Calls):
                 break
             self.graph.undo(mark)
             base.data.update(trial.data)
-        for _, tails in ends:
-            self.graph.link(head, tails)
+        if not once:
+            for _, tails in ends:
+                self.graph.link(head, tails)
         self.loops = outer
-        exits = [] if endless else [({}, [head]), *((writes, []) for writes, _ in ends)]
+        if once:
+            exits = ends
+        else:
+            exits = [] if endless else [({}, [head]), *((writes, []) for writes, _ in ends)]
         self.graph.tails = []
         if exits:
             self.meet(exits)
@@ -566,6 +571,15 @@ def _captured_names(pattern):
         elif isinstance(node, cst.MatchStar) and isinstance(node.name, cst.Name):
             yield node.name
         todo.extend(child for child in node.children if isinstance(child, cst.CSTNode))
+
+
+def _once(node: cst.CSTNode) -> bool:
+    """`for epoch in range(1)`: a loop in name only."""
+    over = node.iter if type(node) is cst.For else None
+    return (
+        type(over) is cst.Call and type(over.func) is cst.Name and over.func.value == "range"
+        and len(over.args) == 1 and type(over.args[0].value) is cst.Integer and over.args[0].value.value == "1"
+    )
 
 
 def _changed(base: Store, writes: dict) -> bool:
