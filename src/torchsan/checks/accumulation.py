@@ -102,7 +102,7 @@ class Accumulation(Check):
         # A tiny model's loop is listened to in part: then the backwards that are left over were not counted.
         counted = left[2].number > state.stepped
         batches = state.every + left[0]
-        fact = f"this step is made of {batches} batches, {left[0]} of them" if counted else "of this step's batches, some are"
+        fact = f"this step is made of {batches} batches, {left[0]} of them" if counted else "some of its batches are"
         self.found(
             105,
             event,
@@ -130,7 +130,7 @@ class Accumulation(Check):
     @staticmethod
     def _untouched(account: Account, state: _State) -> bool:
         """Whether nobody has written to the gradients since the last backward: divided them by hand, it may be."""
-        if account.number("unscale") > account.number("backward") or account.number("clip") > account.number("backward"):
+        if max(account.number("unscale"), account.number("clip")) > account.number("backward"):
             return True
         return _first(account) == state.mark
 

@@ -110,7 +110,7 @@ def _no_gradient(error: BaseException, way: list[Frame], at: int) -> _Told | Non
         return _Told(
             116, place or frame.where, ((frame.where, f"`{name}.grad` is None"),) if place else (), {"name": name},
             ("`{name}` is the result of an operation and no leaf: its `.grad` stays None",
-             "make it a leaf last: compute the values first, then `.detach().requires_grad_()`, or `nn.Parameter(...)`"),
+             "make it a leaf last: compute the values, then `.detach().requires_grad_()` or `nn.Parameter(...)`"),
             f"made by {_made_by(value)}",
         )
     return None
@@ -151,6 +151,7 @@ def _updated(frame: Frame, name: str) -> int | None:
     return None
 
 
+_NUMBER = "keep the loss a tensor up to `backward()`: `.item()`, `float()` and NumPy functions leave the graph"
 _KINDS = {
     "NoneType": ("nothing: what should return it returns None", "return the loss from the function that computes it"),
     "tuple": ("a tuple", "take the loss out of the tuple that the model or function returns"),
@@ -170,10 +171,8 @@ def _no_tensor(error: BaseException, way: list[Frame], at: int) -> _Told | None:
     calls = (n for n in ast.walk(_statement(frame) or ast.Module([], [])) if isinstance(n, ast.Attribute))
     node = next((call.value for call in calls if call.attr == "backward"), None)
     kind = type(value).__name__
-    what, mend = _KINDS.get(kind, (f"a number of {'Python' if type(value).__module__ == 'builtins' else 'NumPy'}, "
-                                   f"{kind}", "keep the loss a tensor up to `backward()`: `.item()`, `float()` and NumPy "
-                                              "functions leave the graph"))
-    # NumPy's own float64 is a subclass of float; both are numbers.
+    number = f"a number of {'Python' if type(value).__module__ == 'builtins' else 'NumPy'}, {kind}"
+    what, mend = _KINDS.get(kind, (number, _NUMBER))
     place = None if node is None else _last_bound(way, at, node)
     name = _text(node) or "loss"
     return _Told(

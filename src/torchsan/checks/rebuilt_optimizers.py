@@ -56,9 +56,8 @@ class _Life:
         if not self.left or (self.missed and not self.bumps):
             return False
         if self.missed:
-            return all(
-                p._version == version + bump * self.missed for p, (version, _), bump in zip(params, self.left, self.bumps)
-            )
+            steps = zip(params, self.left, self.bumps)
+            return all(p._version == version + bump * self.missed for p, (version, _), bump in steps)
         return all(
             p._version == version and torch.equal(p.detach().flatten()[:8], values)
             for p, (version, values) in zip(params, self.left)
@@ -178,7 +177,8 @@ class OptimizerRebuilt(Check):
 
 def _memory(optimizer: Any) -> str:
     """What an optimizer keeps from step to step, in words; nothing for plain SGD."""
-    keys = {key for state in list(optimizer.state.values())[:_LOOK] for key, value in state.items() if value is not None}
+    states = list(optimizer.state.values())[:_LOOK]
+    keys = {key for state in states for key, value in state.items() if value is not None}
     keys -= {"step"}
     if not keys:
         return ""
