@@ -311,6 +311,31 @@ class TestThreads:
         # Either hears both: nothing of torch's tells whose thread a loss function is called for.
         assert found == {"sound": (["TS301"], {}), "wrong": (["TS301"], {})}
 
+    def test_forwards_that_overlap_leave_torch_as_it_was(self):
+        """What one watch puts in the place of torch's functions for a forward, the other must not take for torch's."""
+        functions = [F.relu, torch.relu, torch.tanh]
+        began, ended = threading.Event(), threading.Event()
+
+        class Overlapping(Net):
+            def forward(self, x):
+                if self is models[0]:
+                    began.set()
+                    assert ended.wait(300) or True
+                else:
+                    assert began.wait(300)
+                return super().forward(x)
+
+        models = [Overlapping(), Overlapping()]
+
+        def job(model, after):
+            with torchsan.watch(model, on_finding="collect") as san:
+                train(model, [*model.parameters()], steps=1)
+                after()
+            assert not san.off
+
+        in_threads(lambda: job(models[0], lambda: None), lambda: job(models[1], ended.set))
+        assert [F.relu, torch.relu, torch.tanh] == functions
+
     def test_watches_come_and_go_while_another_thread_trains(self):
         model = Net()
         over = threading.Event()

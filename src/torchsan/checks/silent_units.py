@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from threading import get_ident
+from threading import Lock, get_ident
 from typing import Any, NamedTuple
 
 import torch
@@ -30,6 +30,10 @@ _NAMES = {"relu": "dead", "sigmoid": "saturated", "tanh": "saturated"}
 # What makes units: the input of an activation comes out of one of these (the node itself, or the one before a view).
 _SHAPES = ("View", "Reshape", "Add", "Transpose", "Permute")
 _LAYERS = ("Addmm", "Mm", "Convolution", "BatchNorm", "LayerNorm", "GroupNorm", "RmsNorm")
+
+
+# Held by the watch that looks: what two would put in place and take away, not in each other's order, would stay.
+_LOOKING = Lock()
 
 
 class _Seen(NamedTuple):
@@ -65,14 +69,14 @@ class SilentUnits(Check):
         self.looks: dict[int, list[int]] = {}  # by root: looks so far, step of the next one
         self.units: dict[tuple, _Units] = {}
         self.seen: list[_Seen] | None = None
-        self.originals: dict[tuple[Any, str], Callable] = {}
+        self.replaced: dict[tuple[Any, str], tuple[Callable, Callable]] = {}  # by place: the original, and ours
         self.root: Any = None
         self.thread = 0
         self.inside = False
         self.names: dict[int, str] = {}
 
     def before_forward(self, event: Event) -> None:
-        if event.depth or not (event.training and event.grad) or self.originals:
+        if event.depth or not (event.training and event.grad) or self.replaced:
             return
         step = self.ledger.step
         looks = self.looks.setdefault(id(event.subject), [0, 0])
@@ -85,17 +89,21 @@ class SilentUnits(Check):
         if compiled_frames() or is_compiled(event.subject):
             looks[1] = 1 << 62
             return
+        if not _LOOKING.acquire(blocking=False):
+            return
         self.seen, self.root, self.thread = [], id(event.subject), get_ident()
         self.names = {id(module): name for name, module in event.subject.named_modules()}
         for home in (F, torch):
             for name in _NAMES:
                 original = getattr(home, name, None)
                 if original is not None:
-                    self.originals[home, name] = original
-                    setattr(home, name, self._wrapped(original, name))
+                    ours = self._wrapped(original, name)
+                    self.replaced[home, name] = original, ours
+                    setattr(home, name, ours)
 
     def on_forward(self, event: Event) -> None:
-        if not event.depth and self.originals:
+        # A forward of another thread may end meanwhile.
+        if not event.depth and self.replaced and get_ident() == self.thread and id(event.subject) == self.root:
             self._restore()
             seen, self.seen = self.seen or [], None
             if seen and event.output is not None:
@@ -105,14 +113,19 @@ class SilentUnits(Check):
         self._restore()
 
     def _restore(self) -> None:
-        for (home, name), original in self.originals.items():
-            setattr(home, name, original)
-        self.originals = {}
+        if not self.replaced:
+            return
+        for (home, name), (original, ours) in self.replaced.items():
+            if getattr(home, name, None) is ours:
+                setattr(home, name, original)
+        self.replaced = {}
+        _LOOKING.release()
 
     def _wrapped(self, original: Callable, name: str) -> Callable:
         def activation(*args: Any, **kwargs: Any) -> Any:
             # torch's own functions call each other; and a forward of another thread is not the one that is looked at.
-            if self.inside or self.seen is None or get_ident() != self.thread:
+            seen = self.seen
+            if self.inside or seen is None or get_ident() != self.thread:
                 return original(*args, **kwargs)
             given = args[0] if args else kwargs.get("input")
             made_by = _made_by(given)  # asked before: the call may work in place
@@ -121,15 +134,21 @@ class SilentUnits(Check):
                 result = original(*args, **kwargs)
             finally:
                 self.inside = False
-            if made_by is not None and len(self.seen) < _MOST and measurable(result):
+            if made_by is not None and len(seen) < _MOST and measurable(result):
                 caller = sys._getframe(1)
                 layer = caller.f_locals.get("self") if kind_of(caller.f_code.co_filename) == _OURS else None
-                self._take(name, result.detach(), made_by, layer, here(caller))
+                try:
+                    self._take(seen, name, result.detach(), made_by, layer, here(caller))
+                except Exception as error:  # this stands in the user's forward
+                    self.seen = None
+                    self.watch.switch_off(self, error)
             return result
 
         return activation
 
-    def _take(self, name: str, result: torch.Tensor, made_by: str, layer: Any, at: Where | None) -> None:
+    def _take(
+        self, seen: list[_Seen], name: str, result: torch.Tensor, made_by: str, layer: Any, at: Where | None
+    ) -> None:
         """Which units are lively, without waiting for the device. Units lie along the channels, or else come last."""
         if result.dim() < 2:
             return
@@ -146,7 +165,7 @@ class SilentUnits(Check):
                 lively = slope.abs().amin(others) < _FLAT
         kind = _NAMES[name]
         called = self.names.get(id(layer)) if isinstance(layer, nn.Module) else None
-        self.seen.append(_Seen(kind, called or name, at, lively.to(torch.int32)))  # type: ignore[union-attr]
+        seen.append(_Seen(kind, called or name, at, lively.to(torch.int32)))
 
     def _judge(self, seen: list[_Seen]) -> None:
         step, shares = self.ledger.step, []
