@@ -22,6 +22,14 @@ def test_programs(run, path):
     assert ran.lines == ran.marked, ran.san.report()
 
 
+def test_growth_beside_what_was_there_before(run):
+    """1 % of a gigabyte is more than the program's own tensors, and garbage from before may go at any time."""
+    kept = torch.empty(1 << 28)
+    ran = run(FIXTURES / "memory" / "predictions_of_every_epoch.py", level="memory")
+    assert ran.lines == ran.marked, ran.san.report()
+    assert kept.numel() == 1 << 28
+
+
 @pytest.mark.parametrize("path", SOUND, ids=lambda path: path.stem)
 def test_sound_programs_are_silent(run, path):
     ran = run(path, level="memory")

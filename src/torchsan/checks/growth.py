@@ -35,6 +35,12 @@ class MemoryGrowth(Check):
         # By loader: what was allocated when its passes began.
         self.sizes: WeakKeyDictionary[Any, list[int]] = WeakKeyDictionary()
         self.training = -1
+        self.base = 0  # bytes of tensors from before the watch
+
+    def start(self) -> None:
+        if self.watch.options.level == "memory" and not torch.cuda.is_initialized():
+            gc.collect()  # what lies about from before must not go in the middle of a pass
+            self.base = _alive()
 
     def before_loader_iterate(self, event: Event) -> None:
         passes = self.watch.passes
@@ -58,7 +64,7 @@ class MemoryGrowth(Check):
     def _allocated(self) -> int | None:
         if torch.cuda.is_initialized():
             return sum(torch.cuda.memory_allocated(device) for device in range(torch.cuda.device_count()))
-        return _alive() if self.watch.options.level == "memory" else None
+        return _alive() - self.base if self.watch.options.level == "memory" else None
 
     def _say(self, event: Event, sizes: list[int]) -> None:
         grown = (sizes[-1] - sizes[0]) // _GROWTHS
@@ -77,7 +83,7 @@ class MemoryGrowth(Check):
 
 def _grows(sizes: list[int]) -> bool:
     steps = [b - a for a, b in zip(sizes, sizes[1:])]
-    return min(steps) > _SHARE * sizes[0] and max(steps) <= _ALIKE * min(steps)
+    return min(steps) > _SHARE * max(sizes[0], 0) and max(steps) <= _ALIKE * min(steps)
 
 
 def _tensors() -> list[torch.Tensor]:
