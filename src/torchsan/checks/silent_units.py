@@ -71,6 +71,7 @@ class SilentUnits(Check):
         self.seen: list[_Seen] | None = None
         self.replaced: dict[tuple[Any, str], tuple[Callable, Callable]] = {}  # by place: the original, and ours
         self.root: Any = None
+        self.compiled = compiled_frames()  # by programs before this one; what compiles meanwhile may be this model's
         self.thread = 0
         self.inside = False
         self.names: dict[int, str] = {}
@@ -86,7 +87,7 @@ class SilentUnits(Check):
         share = 1 if rest.rests else _SHARE
         gap = 1 if looks[0] < _FIRST else _THOROUGH if self.thorough else max(1, step // share)
         looks[1] = step + gap
-        if compiled_frames() or is_compiled(event.subject):
+        if compiled_frames() != self.compiled or is_compiled(event.subject):
             looks[1] = 1 << 62
             return
         if not _LOOKING.acquire(blocking=False):
