@@ -30,6 +30,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torchsan.layers import tensors
 from torchsan.origin import External, Impossible, Record, Tracer, store
 from torchsan.remembered import Remembered
+from torchsan.traces import nodes
 from torchsan.where import _USER, kind_of
 
 _LONG = 4096  # items of a list or dict of a module's up to which its content is kept
@@ -167,18 +168,13 @@ def _leaves(ends: list[torch.Tensor]) -> set[torch.Tensor]:
         Impossible: part of the graph is older than the replay (only new nodes have a traceback): backward would use it
             up, and the program still needs it.
     """
-    found, seen, todo = set(), set(), [end.grad_fn for end in ends]
-    while todo:
-        node = todo.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
+    found = set()
+    for node in nodes((end.grad_fn for end in ends), nearest=False):
         variable = getattr(node, "variable", None)
         if isinstance(variable, torch.Tensor) and not node.next_functions:
             found.add(variable)
         elif "traceback_" not in node.metadata:
             raise Impossible("the loss hangs on a graph from before it began")
-        todo.extend(after for after, _ in node.next_functions)
     return found
 
 

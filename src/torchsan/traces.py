@@ -5,6 +5,8 @@ Node names are those of torch/csrc/autograd/generated/Functions.h; they carry a 
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -37,6 +39,19 @@ _FAR = 12  # nodes to walk through at most
 def node_name(node: Any) -> str:
     """ "Softmax" for a SoftmaxBackward0 node."""
     return node.name().split("::")[-1].rsplit("Backward", 1)[0]
+
+
+def nodes(roots: Iterable[Any], most: float = float("inf"), *, nearest: bool = True) -> Iterator[Any]:
+    """The nodes of a graph, each once and no more than `most`, from its `roots` (nodes, or None) on: the nearest ones
+    first, or one way to its end before the next."""
+    todo, seen = deque(roots), set()
+    while todo and len(seen) < most:
+        node = todo.popleft() if nearest else todo.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        yield node
+        todo.extend(following for following, _ in node.next_functions)
 
 
 def trait_of(tensor: torch.Tensor) -> str | None:

@@ -11,6 +11,7 @@ from torchsan.check import Check
 from torchsan.events import Event
 from torchsan.ledger import Account
 from torchsan.naming import name_of
+from torchsan.traces import nodes
 
 _TWICE = 2  # steps of the wrong optimizer until it is said
 _NODES = 1 << 12  # of a graph to look through: what is larger is taken for sound
@@ -109,24 +110,19 @@ def misled(watch: Any, account: Account) -> bool:
 
 def _begins(roots: tuple) -> tuple[int, ...] | None:
     """The shape of the first leaf of a graph in which there are no parameters; None where there are, or may be."""
-    todo, seen, shape = [], set(), None
+    starts, shape = [], None
     for root in roots:
         if not isinstance(root, torch.Tensor) or isinstance(root, nn.Parameter):
             return None
         if root.grad_fn is None:
             shape = shape or tuple(root.shape)
-        todo.append(root.grad_fn)
-    while todo:
-        node = todo.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
+        starts.append(root.grad_fn)
+    for count, node in enumerate(nodes(starts, nearest=False), 1):
         leaf = getattr(node, "variable", None)
-        if isinstance(leaf, nn.Parameter) or len(seen) > _NODES:
+        if isinstance(leaf, nn.Parameter) or count > _NODES:
             return None
         if leaf is not None:
             shape = shape or tuple(leaf.shape)
-        todo.extend(following for following, _ in node.next_functions)
     return shape
 
 

@@ -14,7 +14,7 @@ from torchsan.check import Check
 from torchsan.events import Event
 from torchsan.layers import tensors
 from torchsan.naming import name_of
-from torchsan.traces import node_name
+from torchsan.traces import node_name, nodes
 
 _LOOKS = 4  # events of each kind that are looked at
 
@@ -68,17 +68,7 @@ class Float64(Check):
 
 def _converted(node: Any, left: int = 40) -> bool:
     """Whether a conversion of dtype that was asked for stands in the graph near its root."""
-    todo, seen = [node], set()
-    while todo and left:
-        at = todo.pop(0)
-        if at is None or id(at) in seen:
-            continue
-        seen.add(id(at))
-        left -= 1
-        if node_name(at) == "ToCopy":
-            return True
-        todo.extend(following for following, _ in at.next_functions)
-    return False
+    return any(node_name(at) == "ToCopy" for at in nodes([node], left))
 
 
 CHECKS = (Float64,)

@@ -9,6 +9,7 @@ import torch
 from torchsan.check import Check
 from torchsan.events import Event
 from torchsan.naming import name_of
+from torchsan.traces import nodes
 
 _LOOKS = 3  # backwards whose graphs are looked into, and steps whose parameters are
 _NODES = 64  # nodes of a graph to look at
@@ -104,15 +105,8 @@ class ScalerWithBfloat16(Check):
 
 def _dtypes(loss: torch.Tensor) -> set[torch.dtype]:
     """The dtypes in the nearest part of a loss's graph."""
-    todo, seen, found = [loss.grad_fn], set(), {loss.dtype}
-    while todo and len(seen) < _NODES:
-        node = todo.pop(0)
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        found |= {one.dtype for one in getattr(node, "_input_metadata", ())}
-        todo.extend(following for following, _ in node.next_functions)
-    return found
+    near = nodes([loss.grad_fn], _NODES)
+    return {loss.dtype} | {one.dtype for node in near for one in getattr(node, "_input_metadata", ())}
 
 
 CHECKS = (HalfWeights, ScaleCollapse, ScalerWithBfloat16)

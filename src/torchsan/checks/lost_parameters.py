@@ -13,6 +13,7 @@ from torchsan.ledger import Account
 from torchsan.naming import name_of
 from torchsan.probes import modules
 from torchsan.source import assigned, methods_that_use, users_class
+from torchsan.traces import nodes
 
 _NODES = 16  # of the graph between a parameter and what was made of it: a move, a cast, a product
 _COMPUTED = (
@@ -103,17 +104,8 @@ def _is_dull(tensor: torch.Tensor) -> bool:
 
 def _leaves(value: torch.Tensor) -> list[torch.Tensor]:
     """The leaves that a tensor was computed from, as far as a few nodes tell."""
-    todo, seen, found = [value.grad_fn], set(), []
-    while todo and len(seen) < _NODES:
-        node = todo.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        leaf = getattr(node, "variable", None)
-        if isinstance(leaf, torch.Tensor):
-            found.append(leaf)
-        todo.extend(following for following, _ in node.next_functions)
-    return found
+    leaves = (getattr(node, "variable", None) for node in nodes([value.grad_fn], _NODES, nearest=False))
+    return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
 
 
 CHECKS = (LostParameters,)

@@ -20,6 +20,7 @@ from torchsan.checks.used_up import used_before
 from torchsan.events import Event
 from torchsan.explain import Explanation, attach, note
 from torchsan.operands import Frame, at_error, expression, frames, layer_of, look_up, made, tree_of
+from torchsan.traces import nodes
 from torchsan.where import _USER, Where
 
 _NONE = re.compile(r"'NoneType'")
@@ -260,17 +261,11 @@ def _function(name: str, way: list[Frame]) -> type | None:
     """The autograd function of this name in the graph whose backward failed."""
     inner = way[-1].frame.f_locals if way[-1].frame.f_code.co_filename.startswith(_AUTOGRAD) else {}
     roots = next((given for key in ("t_outputs", "tensors") if isinstance(given := inner.get(key), tuple)), ())
-    todo = [root.grad_fn for root in roots if isinstance(root, torch.Tensor)]
-    seen = set()
-    while todo and len(seen) < _NODES:
-        node = todo.pop()
-        if node is None or node in seen:
-            continue
-        seen.add(node)
+    starts = [root.grad_fn for root in roots if isinstance(root, torch.Tensor)]
+    for node in nodes(starts, _NODES, nearest=False):
         cls = getattr(type(node), "_forward_cls", None)
         if cls is not None and cls.__name__ == name:
             return cls
-        todo.extend(following for following, _ in node.next_functions)
     return None
 
 

@@ -9,6 +9,7 @@ import torch
 from torchsan.check import Check
 from torchsan.events import Event
 from torchsan.naming import name_of
+from torchsan.traces import nodes
 
 
 def autocast_dtype(device: str) -> torch.dtype | None:
@@ -35,16 +36,8 @@ def _through_float16(loss: Any, module: torch.nn.Module) -> bool:
     """Whether the graph of a loss goes through float16 where the model has no such parameters: autocast inside."""
     if any(p.dtype is torch.float16 for p in module.parameters()):
         return False
-    todo, seen = [getattr(loss, "grad_fn", None)], set()
-    while todo and len(seen) < _NODES:
-        node = todo.pop(0)
-        if node is None or node in seen:
-            continue
-        seen.add(node)
-        if any(one.dtype is torch.float16 for one in getattr(node, "_input_metadata", ())):
-            return True
-        todo.extend(following for following, _ in node.next_functions)
-    return False
+    near = nodes([getattr(loss, "grad_fn", None)], _NODES)
+    return any(one.dtype is torch.float16 for node in near for one in getattr(node, "_input_metadata", ()))
 
 
 class BackwardInAutocast(Check):
