@@ -355,13 +355,9 @@ def roles(told: Explanation) -> dict[str, Any]:
         name = inplace.target(told.related[0][0])
         if name is not None:
             filled["value"] = filled["name"] = name
-    line = telling.source_line(told.where.location()) if told.where else None
-    if told.where is not None and line:
-        span = told.where.location()
-        if span.end_column is not None and span.end_row in (None, span.row):
-            filled["call"] = line[span.column - 1:span.end_column - 1]
-        else:
-            filled["call"] = line.strip()
+    call = telling.code_at(told.where)
+    if call:
+        filled["call"] = call
     return filled
 
 

@@ -8,7 +8,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
@@ -16,11 +16,25 @@ from torchlint.findings import Finding, Location
 from torchlint.report import Context, clean, place, write
 from torchsan import __version__
 
+if TYPE_CHECKING:
+    from torchsan.where import Where  # which needs torch
+
 
 def source_line(location: Location) -> str | None:
     """The source line that a location begins on; notebooks and interactive input too, where Python still has it."""
     line = linecache.getline(location.filename, location.row)
     return line.rstrip("\r\n") if line else None
+
+
+def code_at(place: Where | None) -> str:
+    """The code at a place: the expression where Python keeps columns, or else the line; nothing where there is none."""
+    span = None if place is None else place.location()
+    line = None if span is None else source_line(span)
+    if span is None or line is None:
+        return ""
+    if span.end_column is not None and span.end_row in (None, span.row):
+        return line[span.column - 1:span.end_column - 1]
+    return line.strip()
 
 
 def context(base: str | None = None, **more: object) -> Context:

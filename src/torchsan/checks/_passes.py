@@ -168,17 +168,6 @@ class Passes(Check):
             one._fresh = False
 
 
-def text_at(place: Where | None) -> str:
-    """The code at a place: the expression where Python keeps columns, or else the line."""
-    span = None if place is None else place.location()
-    line = None if span is None else telling.source_line(span)
-    if span is None or line is None:
-        return ""
-    if span.end_column is not None and span.end_row in (None, span.row):
-        return line[span.column - 1:span.end_column - 1]
-    return line.strip()
-
-
 def called(known: History, loader: Any) -> str | None:
     """What the user calls a loader: now, or on the line that built it."""
     name = name_of(loader)

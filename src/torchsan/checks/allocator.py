@@ -8,8 +8,9 @@ import torch
 from torch import nn
 
 from torchsan.check import Check
-from torchsan.checks._passes import Pass, called, text_at
+from torchsan.checks._passes import Pass, called
 from torchsan.events import Event
+from torchsan.telling import code_at
 from torchsan.where import Where
 
 _STEPS = 4  # in a row, each with a call on the same line
@@ -53,7 +54,7 @@ class NotPinned(Check):
         if any(seen is not None for prints in one.prints for seen in prints):  # what lies on a device has no print
             known = self.watch.passes.history(loader)
             place = known.place(one.place)
-            self.found(602, place, call=text_at(place) or called(known, loader) or "the loader")
+            self.found(602, place, call=code_at(place) or called(known, loader) or "the loader")
 
 
 def _on_gpu(model: Any) -> bool:

@@ -14,9 +14,10 @@ from torch import nn
 from torch.utils.data import DataLoader, IterableDataset, RandomSampler, SequentialSampler
 
 from torchsan.check import Check
-from torchsan.checks._passes import PRINTS, Pass, called, text_at
+from torchsan.checks._passes import PRINTS, Pass, called
 from torchsan.events import Event
 from torchsan.fingerprints import Print
+from torchsan.telling import code_at
 
 _VALUES = 32  # values of a tensor that are compared at least: a few labels are equal by chance
 _AGAIN = 3  # passes that were left after one and the same batch
@@ -122,7 +123,7 @@ class FirstBatchOnly(Check):
         passes = [other for other in known.passes if one.number - _AGAIN < other.number <= one.number]
         if len(passes) < _AGAIN or any(p.batches != 1 or p.trained != 1 or p.place != one.place for p in passes):
             return
-        text = text_at(one.place)
+        text = code_at(one.place)
         first = passes[0].prints[0]
         # No batch but the first one: of a loader that has only one, that is what the user means.
         if not _BY_HAND.search(text) or len(loader) < 2 or not first or any(

@@ -7,8 +7,9 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from torchsan.check import Check
-from torchsan.checks._passes import called, text_at
+from torchsan.checks._passes import called
 from torchsan.events import Event
+from torchsan.telling import code_at
 
 _BATCHES = 32  # that are measured before anything is said: the first ones read files for the first time
 _SHARE = 0.2  # of a step; for less, nobody starts processes
@@ -52,7 +53,7 @@ class SingleProcess(Check):
             self.found(
                 601,
                 known.place(None),
-                call=text_at(known.place(None)) or called(known, loader) or "the loader",
+                call=code_at(known.place(None)) or called(known, loader) or "the loader",
                 fact=f"{share:.0%} of the time of {_BATCHES} steps",
                 details={"share": round(share, 3)},
             )
