@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from torchsan.integrations import missing
+from torchsan.integrations import instead, missing, nothing
 from torchsan.watcher import Watch, watch
 
 try:
@@ -28,22 +26,6 @@ def attach(engine: Engine, *things: Any, **options: Any) -> Watch:
         options: those of `torchsan.watch`.
     """
     san = watch(*things, **options)
-    engine._process_function = san.step(engine._process_function, partial(_silent, engine))
+    engine._process_function = san.step(engine._process_function, partial(instead, engine, fire_event=nothing))
     engine.run = san(engine.run)
     return san
-
-
-@contextmanager
-def _silent(engine: Engine) -> Iterator[None]:
-    own = engine.__dict__
-    before = own.get("fire_event")
-    own["fire_event"] = _nothing
-    try:
-        yield
-    finally:
-        del own["fire_event"]
-        if before is not None:
-            own["fire_event"] = before
-
-
-def _nothing(*args: Any, **kwargs: Any) -> None: ...

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from torchlint.findings import Finding
@@ -11,6 +13,24 @@ from torchsan.watcher import Watch, watch
 def missing(module: str, package: str) -> ImportError:
     """What to raise where an integration's framework is not installed."""
     return ImportError(f"torchsan.{module} needs {package}, which cannot be imported: pip install {package}")
+
+
+def nothing(*args: Any, **kwargs: Any) -> None:
+    """What stands in the place of a framework's method while a step is run again."""
+
+
+@contextmanager
+def instead(owner: Any, **methods: Any) -> Iterator[None]:
+    """`owner` has these methods, in its own dictionary; afterwards what it had there before."""
+    own = owner.__dict__
+    before = {name: own[name] for name in methods if name in own}
+    own.update(methods)
+    try:
+        yield
+    finally:
+        for name in methods:
+            own.pop(name, None)
+        own.update(before)
 
 
 class Watching:

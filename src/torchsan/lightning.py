@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
-from torchsan.integrations import Watching, missing
+from torchsan.integrations import Watching, instead, missing, nothing
 from torchsan.steps import Step, local
 
 try:
@@ -66,19 +66,14 @@ class Callback(Watching, framework.Callback):
 @contextmanager
 def _silent(trainer: Any, pl_module: Any) -> Iterator[None]:
     """The module logs nothing, and its backward is the replay's, without a word to other callbacks."""
-    own, loggers = pl_module.__dict__, trainer.loggers
-    instead = {name: _nothing for name in ("log", "log_dict", "print")}
-    instead["manual_backward"] = lambda loss, *args, **kwargs: local.rehearsal.backward(loss)
-    before = {name: own[name] for name in instead if name in own}
-    own.update(instead)
-    trainer.loggers = [DummyLogger() for _ in loggers]
-    try:
-        yield
-    finally:
-        trainer.loggers = loggers
-        for name in instead:
-            own.pop(name, None)
-        own.update(before)
 
+    def backward(loss: Any, *args: Any, **kwargs: Any) -> Any:
+        return local.rehearsal.backward(loss)
 
-def _nothing(*args: Any, **kwargs: Any) -> None: ...
+    loggers = trainer.loggers
+    with instead(pl_module, log=nothing, log_dict=nothing, print=nothing, manual_backward=backward):
+        trainer.loggers = [DummyLogger() for _ in loggers]
+        try:
+            yield
+        finally:
+            trainer.loggers = loggers

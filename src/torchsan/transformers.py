@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import functools
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import partial
 from types import FrameType
 from typing import Any
 
-from torchsan.integrations import Watching, missing
+from torchsan.integrations import Watching, instead, missing, nothing
 
 try:
     from transformers import Trainer, TrainerCallback
@@ -39,7 +37,8 @@ class Callback(Watching, TrainerCallback):
         san = self.start(*(thing for thing in (model, optimizer) if thing is not None))
         trainer = self._trainer(sys._getframe(1))
         if trainer is not None:
-            trainer.training_step = self._guarded(san.step(trainer.training_step, partial(_silent, trainer)))
+            silent = partial(instead, trainer, log=nothing)
+            trainer.training_step = self._guarded(san.step(trainer.training_step, silent))
             self._undo = partial(trainer.__dict__.pop, "training_step", None)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -71,19 +70,3 @@ class Callback(Watching, TrainerCallback):
                 return owner
             frame = frame.f_back
         return None
-
-
-@contextmanager
-def _silent(trainer: Trainer) -> Iterator[None]:
-    own = trainer.__dict__
-    before = own.get("log")
-    own["log"] = _nothing
-    try:
-        yield
-    finally:
-        del own["log"]
-        if before is not None:
-            own["log"] = before
-
-
-def _nothing(*args: Any, **kwargs: Any) -> None: ...
