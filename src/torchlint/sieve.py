@@ -6,7 +6,8 @@ import ast
 
 from torchlint.apis import everywhere
 from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
-from torchlint.dryrun.torch_api.effects import INPLACE, LAYERS, MISSPELT, OF_EVERY_MODULE, PURE_IF_TENSOR, PURE_TENSOR_ONLY, SIZED
+from torchlint.dryrun.torch_api.effects import INPLACE, LAYERS, MISSPELT, PURE_IF_TENSOR, PURE_TENSOR_ONLY, SIZED
+from torchlint.vocabulary import OF_EVERY_MODULE
 
 # A file that has none of these words cannot make a torch event.
 MARKS = (b"torch", b"lightning", b"accelerate", b"transformers", b"timm", b"ignite", b"fastai", b"deepspeed")

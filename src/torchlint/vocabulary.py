@@ -45,3 +45,24 @@ TRAITS = {
     "transposed": "strides out of order: transpose, permute, T",
     "expanded": "several elements share memory: expand",
 }
+
+# Pitfall 521. What nn.Module and the tools around it call on every module, and on the modules in it.
+OF_EVERY_MODULE = frozenset(
+    "train eval apply children modules named_children named_modules parameters named_parameters buffers state_dict "
+    "load_state_dict zero_grad requires_grad_ to cuda cpu forward".split()
+)
+# Those that are called with nothing in the brackets, by nn.Module itself, by optimizers and by every training loop.
+CALLED_WITH_NOTHING = frozenset(
+    "eval children modules named_children named_modules parameters named_parameters zero_grad state_dict".split()
+)
+WHO_CALLS = {
+    "train": "`eval()`, and `train()` of every module around it, call it with True or False",
+    "eval": "`eval()` of any evaluation loop calls it with nothing",
+    "apply": "`apply(fn)` of every module around it calls it",
+    "children": "`train()`, `eval()` and `to()` of every module around it call it",
+    "named_children": "`children()`, and with it `train()` and `eval()`, call it",
+    "parameters": "the optimizer, `zero_grad()` and `requires_grad_()` call it",
+    "named_parameters": "`parameters()` calls it",
+    "forward": "calling the module calls it",
+}
+NAMES_OF_MODES = r"(?i)mode|train|flag|enable|^on$|^t$|^is_"  # what `train` calls its argument, as a pattern

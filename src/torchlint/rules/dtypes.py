@@ -6,6 +6,7 @@ from types import NoneType
 
 import libcst as cst
 
+from torchlint.dryrun.flow import Event
 from torchlint.dryrun.values import Const, Instance, Iter, Opaque, Ref, Tensor, Value, real
 
 _NAMES = {
@@ -125,6 +126,14 @@ def names_device(arg: cst.Arg) -> bool:
         return True
     text = node.attr.value if isinstance(node, cst.Attribute) else node.value if isinstance(node, cst.Name) else ""
     return isinstance(text, str) and "device" in text.lower()
+
+
+def moves(event: Event, *names: str) -> bool:
+    """Whether a method's event is a call of one of `names`, and of `to` only where that says where to."""
+    node = event.site.node
+    if event.name not in names or not isinstance(node, cst.Call):
+        return False
+    return event.name != "to" or bool(node.args) and names_device(node.args[0])
 
 
 def from_data(value: Value | None) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torchlint.vocabulary import CALLED_WITH_NOTHING, NAMES_OF_MODES, OF_EVERY_MODULE, WHO_CALLS
 from torchsan.assignments import assignments
 from torchsan.check import Check
 from torchsan.events import Event
@@ -20,24 +21,8 @@ from torchsan.source import assigned, users_class
 from torchsan.weak import WeakIds
 from torchsan.where import _USER, Where, kind_of
 
-# Methods that modules, optimizers and training loops call on every module. Others (`type`, `half`) are rarely called.
-_CALLED = frozenset(
-    "train eval apply children modules named_children named_modules parameters named_parameters buffers state_dict "
-    "load_state_dict zero_grad requires_grad_ to cuda cpu".split()
-)
-_WITHOUT_ARGUMENTS = frozenset(
-    "eval children modules named_children named_modules parameters named_parameters zero_grad state_dict".split()
-)
-_EFFECT = {
-    "train": "`eval()`, and `train()` of every module around it, call it with True or False",
-    "eval": "`eval()` of any evaluation loop calls it with nothing",
-    "apply": "`apply(fn)` of every module around it calls it",
-    "children": "`train()`, `eval()` and `to()` of every module around it call it",
-    "named_children": "`children()`, and with it `train()` and `eval()`, call it",
-    "parameters": "the optimizer, `zero_grad()` and `requires_grad_()` call it",
-    "named_parameters": "`parameters()` calls it",
-}
-_MODE = re.compile(r"mode|train|flag|enable|^on$|^t$|^is_", re.IGNORECASE)  # names of what train() is called with
+_CALLED = OF_EVERY_MODULE - {"forward"}
+_MODE = re.compile(NAMES_OF_MODES)
 _SCANS = 8  # times that new modules are looked at while the run goes on
 _NEAR = 0.85  # difflib's ratio of "require_grad" and "requires_gradient" to "requires_grad" is 0.96 and 0.86
 
@@ -78,7 +63,7 @@ class HiddenMethods(Check):
         space = module.__dict__
         for name in _CALLED.intersection(space):
             if not callable(space[name]) and not _is_own(type(module), name):
-                self._say(module, name, _EFFECT.get(name, f"`.{name}()` on it raises TypeError"))
+                self._say(module, name, WHO_CALLS.get(name, f"`.{name}()` on it raises TypeError"))
         for table in ("_modules", "_parameters", "_buffers"):
             for name in _CALLED.intersection(space.get(table) or ()):
                 if not _is_own(type(module), name):
@@ -99,7 +84,7 @@ class HiddenMethods(Check):
                 function = vars(owner)[name]
                 place = _line_of(function)
                 if place is not None and _cannot_be_called(name, function) and not _is_pair(name, owner):
-                    effect = _EFFECT.get(name, "code written for modules calls it")
+                    effect = WHO_CALLS.get(name, "code written for modules calls it")
                     roles = {"name": f"{owner.__name__}.{name}", "method": name, "effect": effect}
                     self.found(521, place, key=(owner, name), **roles)
 
@@ -130,7 +115,7 @@ def _cannot_be_called(name: str, function: Any) -> bool:
         return False
     required = [one for one in given if one.default is one.empty and one.kind is not one.VAR_KEYWORD]
     if name != "train":
-        return name in _WITHOUT_ARGUMENTS and bool(required)
+        return name in CALLED_WITH_NOTHING and bool(required)
     if not given or len(required) > 1 or any(one is not given[0] for one in required):
         return bool(given) or "super" not in function.__code__.co_names
     first = given[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.nn.parameter import UninitializedTensorMixin
+from torch.nn.parameter import is_lazy
 
 from torchsan.check import Check
 from torchsan.events import Event
@@ -31,7 +31,7 @@ class Settings(Check):
         decays = ", ".join(sorted({f"{float(group['weight_decay']):g}" for group in decaying}))
         if type(optimizer) is torch.optim.Adam and not any(group.get("decoupled_weight_decay") for group in decaying):
             self.found(124, event, optimizer=name_of(optimizer), fact=f"weight_decay={decays}")
-        decayed = [p for group in decaying for p in group["params"] if not isinstance(p, UninitializedTensorMixin)]
+        decayed = [p for group in decaying for p in group["params"] if not is_lazy(p)]
         vectors = [p for p in decayed if p.dim() < 2]
         if vectors and len(vectors) < len(decayed):
             self.found(

@@ -67,12 +67,6 @@ ONLY_TENSORS_GIVE = frozenset("long int short byte char bool argmax argmin argso
 # Methods that tensors share with modules, which they change in place.
 PURE_IF_TENSOR = frozenset({"to", "cuda", "cpu", "float", "double", "half", "bfloat16", "long", "int", "type", "requires_grad"})
 
-# What nn.Module and the tools around it call on every module, and on the modules in it.
-OF_EVERY_MODULE = frozenset(
-    """train eval apply children modules named_children named_modules parameters named_parameters buffers state_dict load_state_dict
-    zero_grad requires_grad_ to cuda cpu forward""".split()
-)
-
 # Layers with parameters.
 LAYERS = frozenset(
     """Linear Bilinear Embedding EmbeddingBag LSTM GRU RNN LSTMCell GRUCell RNNCell Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchlint.dryrun.values import Const, Instance, Opaque, Ref, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.dtypes import names_device
+from torchlint.rules.dtypes import moves
 
 CODE = 425
 CALLS = frozenset({".to", ".cuda"})
@@ -17,13 +15,10 @@ CALLS = frozenset({".to", ".cuda"})
 def check(view: View) -> Iterator[Report]:
     """`x.to(device)` for a batch of `DataLoader(..., pin_memory=True)`; `non_blocking=True` without pinned memory."""
     for event in view.of("method"):
-        node = event.site.node
-        if event.name not in ("to", "cuda") or not isinstance(node, cst.Call):
+        if not moves(event, "to", "cuda"):
             continue
         loader = _loader(event.subject)
         if loader is None or loader.kwargs.keys() & {"**", "*"} or len(loader.args) > 6:
-            continue
-        if event.name == "to" and not (node.args and names_device(node.args[0])):
             continue
         pinned, asked = loader.kwargs.get("pin_memory"), event.kwargs.get("non_blocking")
         # Where the function says it of some other copy, this one was thought of.

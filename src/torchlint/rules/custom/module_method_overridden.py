@@ -9,36 +9,12 @@ import libcst as cst
 
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.torch_api.effects import OF_EVERY_MODULE
 from torchlint.dryrun.values import Class, Const, Dict, Func, Instance, Opaque, Ref, Seq, Tensor, Value, alternatives
 from torchlint.rules.base import Report, View
+from torchlint.vocabulary import CALLED_WITH_NOTHING, NAMES_OF_MODES, OF_EVERY_MODULE, WHO_CALLS
 
 CODE = 521
-_MODE = re.compile(r"mode|train|flag|enable|^on$|^t$|^is_", re.IGNORECASE)
-# Methods that are called with nothing in the brackets, by nn.Module itself, by optimizers and by every training loop.
-_WITHOUT_ARGUMENTS = frozenset(
-    {
-        "eval",
-        "children",
-        "modules",
-        "named_children",
-        "named_modules",
-        "parameters",
-        "named_parameters",
-        "zero_grad",
-        "state_dict",
-    }
-)
-_EFFECT = {
-    "train": "`eval()`, and `train()` of every module around it, call it with True or False",
-    "eval": "`eval()` of any evaluation loop calls it with nothing",
-    "apply": "`apply(fn)` of every module around it calls it",
-    "children": "`train()`, `eval()` and `to()` of every module around it call it",
-    "named_children": "`children()`, and with it `train()` and `eval()`, call it",
-    "parameters": "the optimizer, `zero_grad()` and `requires_grad_()` call it",
-    "named_parameters": "`parameters()` calls it",
-    "forward": "calling the module calls it",
-}
+_MODE = re.compile(NAMES_OF_MODES)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -59,7 +35,7 @@ def check(view: View) -> Iterator[Report]:
     if cls is None or view.run.kind_of_class(cls) != "module":
         return
     for name, unit in cls.cf.methods.items():
-        if name != "train" and name not in _WITHOUT_ARGUMENTS:
+        if name != "train" and name not in CALLED_WITH_NOTHING:
             continue
         definition, parsed = view.run.definition(Func(name, cls.facts, unit, cls))
         if definition is None or not _cannot_be_called(name, definition, parsed) or _own_pair(name, cls):
@@ -67,7 +43,7 @@ def check(view: View) -> Iterator[Report]:
         roles = {
             "name": f"{cls.name}.{name}",
             "method": name,
-            "effect": _EFFECT.get(name, "code written for modules calls it"),
+            "effect": WHO_CALLS.get(name, "code written for modules calls it"),
         }
         yield Report(CODE, Site(parsed, definition.name), roles)
 
@@ -88,7 +64,7 @@ def _attribute(event: Event) -> str:
         )
     if not all(_no_function(value, event.name) for value in values):
         return ""
-    return _EFFECT.get(event.name, f"`.{event.name}()` on it raises TypeError")
+    return WHO_CALLS.get(event.name, f"`.{event.name}()` on it raises TypeError")
 
 
 def _no_function(value: Value, name: str) -> bool:

@@ -10,7 +10,7 @@ from torchlint.dryrun.flow import Event
 from torchlint.dryrun.values import Instance, real
 from torchlint.rules.around import bound, nodes
 from torchlint.rules.base import Report, View
-from torchlint.rules.dtypes import names_device
+from torchlint.rules.dtypes import moves
 
 CODE = 430
 CALLS = frozenset({".to", ".cuda"})
@@ -20,14 +20,10 @@ def check(view: View) -> Iterator[Report]:
     """`model.to(device)` or `weights.to(device)` in a loop that binds neither name."""
     for event in view.of("method"):
         node = event.site.node
-        if event.name not in ("to", "cuda") or not isinstance(node, cst.Call):
-            continue
-        if not isinstance(node.func, cst.Attribute):
+        if not moves(event, "to", "cuda") or not isinstance(node.func, cst.Attribute):
             continue
         loop = event.loops[-1] if event.loops else None
         if loop is None or loop.site is None or loop.site.parsed is not event.site.parsed:
-            continue
-        if event.name == "to" and not (node.args and names_device(node.args[0])):
             continue
         owner = node.func.value
         if not isinstance(loop.site.node, (cst.For, cst.While)) or not _stays(event, owner, loop.site.node):
