@@ -21,7 +21,7 @@ class Check:
 
     Methods named `before_<event>` and `on_<event>` (dots become underscores: `before_optimizer_step`) are told the
     event before and after it happens; `ledger` tells what is known of each optimizer's step so far. `start` is called
-    when the watch starts, `finish` when it ends.
+    when the watch starts, `finish` when it ends, `close` in any case.
 
     Class attributes: `numbers`, the pitfalls it can find; `level`, the least level at which it runs ("default",
     "thorough"; "memory" checks run at that level alone); `serves_pages`, whether it also judges pages of the user's;
@@ -44,6 +44,10 @@ class Check:
 
     def finish(self) -> None:
         """The watch ends: the last chance to say something."""
+
+    def close(self) -> None:
+        """Nothing more will be told, because the watch has ended, the check failed, or nothing can be seen any more:
+        take down what is still in place."""
 
     def found(
         self,

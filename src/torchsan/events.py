@@ -219,6 +219,11 @@ def quiet() -> Iterator[None]:
         _local.quiet -= 1
 
 
+def is_transformed() -> bool:
+    """Whether this thread is inside one of torch.func's transforms or of torch.jit.trace: tensors stand for others."""
+    return _transforms() is not None or _tracing() is not None
+
+
 def is_quiet() -> bool:
     """Whether this thread does a check's own work."""
     return bool(_local.quiet)

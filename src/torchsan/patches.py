@@ -3,33 +3,43 @@
 from __future__ import annotations
 
 import functools
+import gc
 import sys
+import weakref
 from collections.abc import Callable, Mapping
-from types import ModuleType
+from types import CellType, FunctionType, ModuleType
 from typing import Any
 
 from torchsan.where import _USER, kind_of
 
 _MISSING = object()
+_originals: weakref.WeakKeyDictionary[Callable, Callable] = weakref.WeakKeyDictionary()  # by what stands in their place
 
 
 class Patches:
     """A list of changes, undone in reverse order.
 
-    A replacement that a user's module imported meanwhile, or that someone patched over, stays reachable after `undo`;
-    it then only calls the original, because nobody listens.
+    Whoever took up a replacement meanwhile (a model that keeps its loss function, a patch of the program's on top) is
+    given the original in the end, where that can be: the replacement has no name any more to be pickled by.
     """
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], Any]] = []
+        self._made: list[weakref.ref] = []
 
-    def method(self, owner: type, name: str, make: Callable[[Callable], Callable]) -> None:
-        """Replace `owner.name` by `make(original)`. Nothing happens where `owner` has no such attribute."""
+    def _make(self, original: Callable, make: Callable[[Callable], Callable]) -> Callable:
+        made = functools.wraps(original)(make(original))
+        _originals[made] = original
+        self._made.append(weakref.ref(made))
+        return made
+
+    def method(self, owner: type | ModuleType, name: str, make: Callable[[Callable], Callable]) -> None:
+        """Replace `owner.name`, in that place alone, by `make(original)`. Nothing happens where there is none."""
         original = getattr(owner, name, None)
         if original is None:
             return
         own = owner.__dict__.get(name, _MISSING)
-        made = functools.wraps(original)(make(original))
+        made = self._make(original, make)
         setattr(owner, name, made)
 
         def undo() -> None:
@@ -49,14 +59,14 @@ class Patches:
         original = getattr(home, name, None)
         if original is None:
             return
-        made = functools.wraps(original)(make(original))
+        made = self._make(original, make)
         _swap(name, original, made)
         self._undo.append(lambda: _swap(name, made, original))
 
     def functions(self, home: ModuleType, makers: Mapping[str, Callable[[Callable], Callable]]) -> None:
         """Replace several functions of one module as `function` does, in one walk through all modules."""
         originals = {name: original for name in makers if (original := getattr(home, name, None)) is not None}
-        made = {name: functools.wraps(original)(makers[name](original)) for name, original in originals.items()}
+        made = {name: self._make(original, makers[name]) for name, original in originals.items()}
         _swap_all({name: (original, made[name]) for name, original in originals.items()})
         self._undo.append(lambda: _swap_all({name: (made[name], original) for name, original in originals.items()}))
 
@@ -76,8 +86,35 @@ class Patches:
                 self._undo.pop()()
             except Exception as error:
                 failure = failure or error
+        _hand_back([made for ref in self._made if (made := ref()) is not None])
+        self._made.clear()
         if failure is not None:
             raise failure
+
+
+def original_of(function: Any) -> Any:
+    """What stood in a function's place before it was replaced; the function itself where it is none of ours."""
+    while type(function) is FunctionType and function in _originals:
+        function = _originals[function]
+    return function
+
+
+def _hand_back(made: list[Callable]) -> None:
+    """Give the original to who still holds a replacement: variables of closures, attributes, lists and dicts."""
+    ids = {id(one) for one in made}
+    for holder in gc.get_referrers(*made) if made else ():
+        if holder is made:
+            continue
+        if isinstance(holder, CellType):
+            holder.cell_contents = original_of(holder.cell_contents)
+            continue
+        places: Any = holder if isinstance(holder, (dict, list)) else getattr(holder, "__dict__", None)
+        if isinstance(places, dict):
+            found = [key for key, value in list(places.items()) if id(value) in ids]
+        else:
+            found = [at for at, value in enumerate(places) if id(value) in ids] if isinstance(places, list) else []
+        for key in found:
+            places[key] = original_of(places[key])
 
 
 def _swap(name: str, old: Any, new: Any) -> None:

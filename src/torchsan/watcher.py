@@ -38,7 +38,7 @@ from torch.optim import Optimizer
 
 from torchlint.findings import Finding
 from torchsan import events, telling, wording
-from torchsan.check import known
+from torchsan.check import Check, known
 from torchsan.deliver import Findings, SanError, say
 from torchsan.late import Late
 from torchsan.ledger import Ledger, innermost
@@ -74,6 +74,7 @@ class Watch:
         self.silence: Callable[[], Any] | None = None  # for all steps: see `step`
         self._optimizers = tuple(map(innermost, optimizers))
         self._wanted: dict[int, bool] = {}
+        self._open: list[Check] = []  # checks that have something to take down, perhaps
         self._depth = 0
         self._meeting: Meeting | None = None
 
@@ -199,7 +200,11 @@ class Watch:
                     raised = found
             finally:
                 events.leave(self)
-                self._release()
+                try:
+                    for check in list(self._open):
+                        self._close(check)
+                finally:
+                    self._release()
         # Not under the lock: other ranks may have to be waited for.
         self._meet(error)
         if raised is not None and error is None:
@@ -274,6 +279,7 @@ class Watch:
         self.off[name] = f"{type(error).__name__}: {error}"
         self.checks = [other for other in self.checks if other is not check]
         events.refresh()
+        self._close(check)
         numbers = ", ".join(f"TS{number}" for number in getattr(check, "numbers", ()))
         say(f"the check {name} {f'({numbers}) ' if numbers else ''}failed and is off: {self.off[name]}")
 
@@ -282,6 +288,8 @@ class Watch:
         if self.checks != [self.ledger]:
             self.checks = [self.ledger]
             events.refresh()
+            for check in list(self._open):
+                self._close(check)
             say(f"{why}: nothing is watched from here on")
 
     # Inside.
@@ -300,6 +308,7 @@ class Watch:
             except Exception as error:
                 self.off[cls.__name__] = f"{type(error).__name__}: {error}"
                 say(f"the check {cls.__name__} cannot start and is off: {self.off[cls.__name__]}")
+        self._open = made[1:]
         made.append(self.late)
         self.late.watch = self
         self.checks = made
@@ -349,6 +358,17 @@ class Watch:
             raise
         except Exception as error:
             self.switch_off(check, error)
+
+    def _close(self, check: Any) -> None:
+        """A check, or what it has in place, comes to its end."""
+        if not any(check is other for other in self._open):
+            return
+        self._open = [other for other in self._open if other is not check]
+        try:
+            with events.quiet():
+                check.close()
+        except Exception as error:
+            say(f"{type(check).__name__} could not take everything down: {type(error).__name__}: {error}")
 
     def _meet(self, error: BaseException | None) -> None:
         """Bring together what the ranks found: the first one gets it all. Where it does not, each speaks for itself."""

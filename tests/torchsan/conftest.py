@@ -57,6 +57,8 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
         else:
             path = tmp_path / f"program_{len(list(tmp_path.iterdir()))}.py"
             path.write_text(program, encoding="utf-8")
+        if "torch._dynamo" in sys.modules:
+            torch._dynamo.reset()  # while what other tests compiled lives, there are looks that a watch does not take
         san = torchsan.watch(on_finding="collect", **options)
         value = error = None
         torch.manual_seed(0)

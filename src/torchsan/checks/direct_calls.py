@@ -65,7 +65,7 @@ class DirectCall(Check):
                 self._listen(model)
                 return
 
-    def finish(self) -> None:
+    def close(self) -> None:
         self._stop_listening()
 
     @staticmethod

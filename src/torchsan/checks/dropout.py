@@ -13,12 +13,14 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.compiler import is_compiling
 
+from torchsan.brief import Brief
 from torchsan.check import Check
 from torchsan.events import Event
 from torchsan.layers import is_dropout, mode_layers
-from torchsan.patches import Patches
 from torchsan.naming import name_of
+from torchsan.patches import Patches
 from torchsan.where import _OURS, Where, here, kind_of
 
 _LOOKS = 4  # evaluation forwards of each model that are compared; afterwards one in _EVERY
@@ -50,11 +52,14 @@ class DropoutInEval(Check):
         self.looks: dict[int, int] = {}
         self.suspects: set[int] = set()
         self.before: Any = None
-        self.patches: Patches | None = None
+        self.replaced = Brief()
         self.drawn: list[tuple[str, Where | None, nn.Module | None]] = []
 
     def before_forward(self, event: Event) -> None:
-        if event.depth or event.training:
+        if event.depth:
+            return
+        self.replaced.end()  # the forward before was interrupted
+        if event.training:
             return
         module, key = event.subject, id(event.subject)
         count = self.looks[key] = self.looks.get(key, 0) + 1
@@ -63,7 +68,8 @@ class DropoutInEval(Check):
         if any(layer.training and is_dropout(layer) for layer in mode_layers(module)):
             return  # switched on by hand: Monte Carlo dropout
         if key in self.suspects:
-            self._listen()
+            self.drawn = []
+            self.replaced.begin(self._replace)
         else:
             self.before = _random_state(module)
 
@@ -71,8 +77,8 @@ class DropoutInEval(Check):
         if event.depth or event.training:
             return
         module = event.subject
-        if self.patches is not None:
-            self._stop_listening()
+        if self.replaced.stands:
+            self.replaced.end()
             drawn, self.drawn = self.drawn, []
             known = {id(layer) for layer in module.modules()}
             for name, place, layer in drawn:
@@ -87,26 +93,18 @@ class DropoutInEval(Check):
                 self.suspects.add(id(module))
             self.before = None
 
-    def finish(self) -> None:
-        self._stop_listening()
+    def close(self) -> None:
+        self.replaced.end()
 
-    def _listen(self) -> None:
-        if self.patches is not None:
-            return
-        self.patches = Patches()
-        for name in _NAMES:
-            self.patches.function(F, name, functools.partial(self._reporting, f"F.{name}"))
-        for name in _OF_TORCH:
-            self.patches.function(torch, name, functools.partial(self._reporting, f"torch.{name}"))
-        self.patches.function(F, "scaled_dot_product_attention", self._attention)
-
-    def _stop_listening(self) -> None:
-        if self.patches is not None:
-            self.patches.undo()
-            self.patches = None
+    def _replace(self, patches: Patches) -> None:
+        patches.functions(F, {name: functools.partial(self._reporting, f"F.{name}") for name in _NAMES})
+        patches.functions(torch, {name: functools.partial(self._reporting, f"torch.{name}") for name in _OF_TORCH})
+        patches.function(F, "scaled_dot_product_attention", self._attention)
 
     def _reporting(self, name: str, original: Any) -> Any:
         def dropout(*args: Any, **kwargs: Any) -> Any:
+            if is_compiling():
+                return original(*args, **kwargs)
             p = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
             on = kwargs.get("training", kwargs.get("train", name not in _OFF)) if len(args) < 3 else args[2]
             if on and p:
@@ -120,7 +118,7 @@ class DropoutInEval(Check):
 
     def _attention(self, original: Any) -> Any:
         def scaled_dot_product_attention(*args: Any, **kwargs: Any) -> Any:
-            if args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0):
+            if not is_compiling() and (args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)):
                 self.drawn.append(("F.scaled_dot_product_attention", here(), None))
             return original(*args, **kwargs)
 

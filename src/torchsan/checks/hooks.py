@@ -45,7 +45,7 @@ class HookLeak(Check):
         if count <= _FIRST or count % _EVERY < _FIRST:
             self._look(event.subject, key)
 
-    def finish(self) -> None:
+    def close(self) -> None:
         self._stop_listening()
 
     def _look(self, root: nn.Module, key: int) -> None:

@@ -78,7 +78,7 @@ class LayerInputs(Check):
             call = f"{name_of(event.subject) or 'model'}(...)"
             self.found(518, event, call=call, norm=type(norm).__name__, fact=f"in each of {_FORWARDS} forwards")
 
-    def finish(self) -> None:
+    def close(self) -> None:
         self._unhook()
 
     def _hook(self, name: str) -> Any:

@@ -67,7 +67,7 @@ class NonContiguous(Check):
         self.before[id(module)] = names
         self.entered = {}
 
-    def finish(self) -> None:
+    def close(self) -> None:
         self._unhook()
 
     def _unhook(self) -> None:

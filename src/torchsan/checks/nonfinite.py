@@ -231,7 +231,7 @@ class NonFinite(Check):
         if state.tracer is not None and not state.tracer.next_step():
             self._look_no_longer()
 
-    def finish(self) -> None:
+    def close(self) -> None:
         self._look_no_longer()
         self._end_of_step()
 

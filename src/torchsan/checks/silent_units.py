@@ -7,19 +7,23 @@ hook stays anywhere. Compiled code is not looked at.
 
 from __future__ import annotations
 
+import functools
 import sys
 from collections.abc import Callable
-from threading import Lock, get_ident
+from threading import get_ident
 from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch.compiler import is_compiling
 
+from torchsan.brief import Brief
 from torchsan.check import Check
-from torchsan.events import Event, rest
-from torchsan.instrumented import compiled_frames, is_compiled
+from torchsan.events import Event, is_transformed, rest
+from torchsan.instrumented import is_compiled
 from torchsan.looks import measurable
+from torchsan.patches import Patches
 from torchsan.where import _OURS, Where, here, kind_of
 
 _LOOKS, _STEPS = 8, 64  # a unit is called dead after so many looks and so many steps
@@ -30,10 +34,6 @@ _NAMES = {"relu": "dead", "sigmoid": "saturated", "tanh": "saturated"}
 # What makes units: the input of an activation comes out of one of these (the node itself, or the one before a view).
 _SHAPES = ("View", "Reshape", "Add", "Transpose", "Permute")
 _LAYERS = ("Addmm", "Mm", "Convolution", "BatchNorm", "LayerNorm", "GroupNorm", "RmsNorm")
-
-
-# Held by the watch that looks: what two would put in place and take away, not in each other's order, would stay.
-_LOOKING = Lock()
 
 
 class _Seen(NamedTuple):
@@ -69,15 +69,20 @@ class SilentUnits(Check):
         self.looks: dict[int, list[int]] = {}  # by root: looks so far, step of the next one
         self.units: dict[tuple, _Units] = {}
         self.seen: list[_Seen] | None = None
-        self.replaced: dict[tuple[Any, str], tuple[Callable, Callable]] = {}  # by place: the original, and ours
+        self.replaced = Brief()
         self.root: Any = None
-        self.compiled = compiled_frames()  # by programs before this one; what compiles meanwhile may be this model's
         self.thread = 0
         self.inside = False
         self.names: dict[int, str] = {}
 
     def before_forward(self, event: Event) -> None:
-        if event.depth or not (event.training and event.grad) or self.replaced:
+        if event.depth:
+            return
+        if self.replaced.stands:
+            if get_ident() != self.thread:
+                return
+            self.replaced.end()  # the forward that was looked at was interrupted
+        if not (event.training and event.grad):
             return
         step = self.ledger.step
         looks = self.looks.setdefault(id(event.subject), [0, 0])
@@ -87,43 +92,32 @@ class SilentUnits(Check):
         share = 1 if rest.rests else _SHARE
         gap = 1 if looks[0] < _FIRST else _THOROUGH if self.thorough else max(1, step // share)
         looks[1] = step + gap
-        if compiled_frames() != self.compiled or is_compiled(event.subject):
+        if is_compiled(event.subject):
             looks[1] = 1 << 62
-            return
-        if not _LOOKING.acquire(blocking=False):
-            return
-        self.seen, self.root, self.thread = [], id(event.subject), get_ident()
-        self.names = {id(module): name for name, module in event.subject.named_modules()}
-        for home in (F, torch):
-            for name in _NAMES:
-                original = getattr(home, name, None)
-                if original is not None:
-                    ours = self._wrapped(original, name)
-                    self.replaced[home, name] = original, ours
-                    setattr(home, name, ours)
+        elif self.replaced.begin(self._replace):
+            self.seen, self.root, self.thread = [], id(event.subject), get_ident()
+            self.names = {id(module): name for name, module in event.subject.named_modules()}
 
     def on_forward(self, event: Event) -> None:
         # A forward of another thread may end meanwhile.
-        if not event.depth and self.replaced and get_ident() == self.thread and id(event.subject) == self.root:
-            self._restore()
+        if not event.depth and self.replaced.stands and get_ident() == self.thread and id(event.subject) == self.root:
+            self.replaced.end()
             seen, self.seen = self.seen or [], None
             if seen and event.output is not None:
                 self._judge(seen)
 
-    def finish(self) -> None:
-        self._restore()
+    def close(self) -> None:
+        self.replaced.end()
 
-    def _restore(self) -> None:
-        if not self.replaced:
-            return
-        for (home, name), (original, ours) in self.replaced.items():
-            if getattr(home, name, None) is ours:
-                setattr(home, name, original)
-        self.replaced = {}
-        _LOOKING.release()
+    def _replace(self, patches: Patches) -> None:
+        for home in (F, torch):
+            for name in _NAMES:
+                patches.method(home, name, functools.partial(self._wrapped, name))
 
-    def _wrapped(self, original: Callable, name: str) -> Callable:
+    def _wrapped(self, name: str, original: Callable) -> Callable:
         def activation(*args: Any, **kwargs: Any) -> Any:
+            if is_compiling() or is_transformed():
+                return original(*args, **kwargs)
             # torch's own functions call each other; and a forward of another thread is not the one that is looked at.
             seen = self.seen
             if self.inside or seen is None or get_ident() != self.thread:
