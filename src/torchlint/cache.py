@@ -19,6 +19,7 @@ import msgspec
 
 from torchlint import __version__
 from torchlint.judge import ENGINE_VARIABLE, Order, Verdict
+from torchlint.reading import read_bytes
 
 _FORMAT = "1"
 _SHARDS = 64
@@ -76,8 +77,7 @@ class Digests:
             return self._known[path]
         except KeyError:
             try:
-                with open(path, "rb") as file:
-                    digest = hashlib.sha256(file.read()).hexdigest()
+                digest = hashlib.sha256(read_bytes(path)).hexdigest()
             except (OSError, ValueError):
                 digest = None
             self._known[path] = digest
@@ -135,7 +135,7 @@ class Cache:
 
     def _read(self, name: str) -> _Shard:
         try:
-            return _decode((self._folder / f"{name}.msgpack").read_bytes())
+            return _decode(read_bytes(self._folder / f"{name}.msgpack"))
         except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
             return _Shard([], {})
 

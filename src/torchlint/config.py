@@ -12,7 +12,9 @@ import msgspec
 
 from torchlint.catalogue import GROUPS, tomllib
 from torchlint.findings import Severity
+from torchlint.reading import read_bytes
 from torchlint.selection import nearest
+from torchlint.source import unify_line_ends
 
 # As ruff and its peers: folders that hold other people's code, builds or caches.
 DEFAULT_EXCLUDES = (
@@ -22,6 +24,7 @@ DEFAULT_EXCLUDES = (
 )
 CACHE_FOLDER = ".torchlint_cache"
 _ROOT_MARKERS = (".git", ".hg", "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "environment.yml")
+_MOST_BYTES = 4_000_000
 _LISTS = ("ignore", "extend-select", "extend-exclude", "extend-rules")
 KEYS = ("select", *_LISTS, "exclude", "per-file-ignores", "torch-version", "severity", "cache-dir")
 
@@ -106,14 +109,14 @@ def _shared_folder(paths: Sequence[Path]) -> Path:
 def _has_section(path: Path) -> bool:
     """Whether a pyproject.toml is ours to read. One with our section that does not parse is: people must hear of it."""
     try:
-        raw = path.read_bytes()
+        raw = read_bytes(path, _MOST_BYTES)
     except OSError:
         return False
     if b"torchlint" not in raw:
         return False
     try:
         return "torchlint" in tomllib.loads(raw.decode()).get("tool", {})
-    except (ValueError, AttributeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         return re.search(rb"^\s*\[\s*tool\s*\.\s*torchlint", raw, re.MULTILINE) is not None
 
 
@@ -124,7 +127,7 @@ def read_config(path: Path) -> Config:
         ConfigError: it cannot be read, is not TOML, or holds an unknown key or a value of the wrong type.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = unify_line_ends(read_bytes(path, _MOST_BYTES).decode("utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
     except UnicodeDecodeError:
@@ -137,6 +140,8 @@ def read_config(path: Path) -> Config:
         row = re.match(r"line (\d+)", where)
         line = row[1] if row else len(text.rstrip().split("\n"))
         raise ConfigError(f"{path}:{line}: not valid TOML: {message}") from None
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path}:{_line_of_excess(text)}: {_excess(error)}") from None
     if path.name == "pyproject.toml":
         data = data.get("tool", {})
         data = data.get("torchlint", {}) if isinstance(data, dict) else {}
@@ -173,8 +178,19 @@ def _checked(config: Config, data: Mapping[str, Any]) -> Config:
     if "cache-dir" in data:
         if not isinstance(data["cache-dir"], str):
             raise config.complain("cache-dir", "cache-dir must be a string: the path of a folder")
-        values["cache_dir"] = config.root / data["cache-dir"]
+        values["cache_dir"] = _inside(config, "cache-dir", data["cache-dir"])
     return msgspec.structs.replace(config, **values)
+
+
+def _inside(config: Config, key: str, value: str) -> Path:
+    """The path of a folder in the project. Who takes over a tree takes over its settings: they must not lead writes elsewhere."""
+    try:
+        inside = (config.root / value).resolve().is_relative_to(config.root.resolve())
+    except (OSError, ValueError, RuntimeError):
+        inside = False
+    if not inside or "\0" in value:
+        raise config.complain(key, f"{key}: {value!r} is not in the project; give --{key} to have it elsewhere")
+    return config.root / value
 
 
 def _strings(config: Config, key: str, value: Any, shown: str = "") -> tuple[str, ...]:
@@ -198,22 +214,41 @@ def _severity(config: Config, group: str, value: Any) -> Severity:
     except ValueError:
         words = [severity.value for severity in Severity]
         raise config.complain(group, f"severity of {group} must be {', '.join(words[:-1])} or {words[-1]}, not "
-                                     f"{value!r}{nearest(str(value), words)}") from None
+                                     f"{_shown(value)}{nearest(value, words) if isinstance(value, str) else ''}") from None
 
 
 def parse_version(text: str) -> tuple[int, int] | None:
     """The torch release "2.6" or "2.6.1" as (2, 6); None where the text is no release."""
-    found = re.fullmatch(r"(\d+)\.(\d+)(?:\.\d+)?(?:[+a-z].*)?", text.strip())
+    found = re.fullmatch(r"(\d{1,6})\.(\d{1,6})(?:\.\d+)?(?:[+a-z].*)?", text.strip())
     return (int(found[1]), int(found[2])) if found else None
 
 
 def _version(config: Config, value: Any) -> tuple[int, int]:
     version = parse_version(value) if isinstance(value, str) else None
     if version is None:
-        shown = f'"{value}"' if not isinstance(value, str) else repr(value)
+        shown = f'"{_shown(value)}"' if not isinstance(value, str) else _shown(value)
         hint = f"write torch-version = {shown}" if isinstance(value, (int, float)) else f"{shown} is not"
         raise config.complain("torch-version", f'torch-version must be a string such as "2.6": {hint}')
     return version
+
+
+def _shown(value: Any) -> str:
+    """A value as it is shown in a message: what is long is cut."""
+    try:
+        text = repr(value) if isinstance(value, str) else str(value)
+    except (ValueError, RecursionError):
+        return f"a {type(value).__name__}"
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _excess(error: Exception) -> str:
+    return "nested too deeply" if isinstance(error, RecursionError) else f"not valid TOML: {str(error).split(';')[0].lower()}"
+
+
+def _line_of_excess(text: str) -> int:
+    """The longest run of brackets or digits is what a TOML reader gives up on."""
+    found = max(re.finditer(r"[\[{][\[{ ]*|[0-9_.]+", text), key=lambda match: match.end() - match.start(), default=None)
+    return text.count("\n", 0, found.start()) + 1 if found else 1
 
 
 def _line_of(text: str, path: Path | None, key: str, word: str) -> int:

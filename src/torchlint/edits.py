@@ -28,7 +28,10 @@ def apply(filename: str, raw: bytes, edits: Sequence[Edit]) -> bytes:
         EditError: an edit lies outside the text, or the result cannot be written in the file's encoding.
     """
     if is_notebook(filename):
-        return _in_notebook(raw, edits)
+        try:
+            return _in_notebook(raw, edits)
+        except (ValueError, LookupError, RecursionError) as error:  # parts of it that nobody read so far are broken
+            raise EditError(f"the notebook is broken: {str(error).splitlines()[0]}") from None
     encoding = _encoding(raw)
     text = raw.decode(encoding)
     mark = "\ufeff" if text.startswith("\ufeff") else ""

@@ -74,9 +74,12 @@ class Engine:
         met = functools.partial(needs.met, self._needs) if self.sieve else None
         for run in runs_of(world, facts, self._watched, met):
             view = View(run, self.torch_version)
-            for report in judge(view, self.rules):
-                finding = self._finding(report, filename, facts.path)
-                found.setdefault((finding.code, finding.location), finding)
+            try:
+                for report in judge(view, self.rules):
+                    finding = self._finding(report, filename, facts.path)
+                    found.setdefault((finding.code, finding.location), finding)
+            except RecursionError:
+                pass  # code nested this deeply cannot be walked to its end; what was found before stays
             collect_if_much()
         world.forget()
         asked = world.asked - {facts.path}

@@ -6,13 +6,13 @@ import hashlib
 import os
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from torchlint.catalogue import Rule
 from torchlint.findings import Finding
+from torchlint.reading import read_bytes
 from torchlint.source import Problem, Source, SourceError, describe, parse_source
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Judge:
     def file(self, path: str) -> Verdict:
         """The verdict on the file at `path`."""
         try:
-            raw = Path(path).read_bytes()
+            raw = read_bytes(path)
         except OSError as error:
             return Verdict("", problems=(Problem(path, f"cannot be read: {describe(error)}"),))
         return self.content(path, raw)

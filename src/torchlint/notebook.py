@@ -33,8 +33,10 @@ class _Notebook(msgspec.Struct):
 
 # Cell magics whose body is Python run in the notebook itself.
 _PYTHON_CELLS = {"time", "timeit", "capture", "prun", "python", "python3", "memit", "mprun", "lprun"}
-_ASSIGNED = re.compile(r"^(?P<head>\s*[\w.,\s*\[\]'\"()]+?\s*=\s*)(?:!|%(?=[A-Za-z]))")
-_HELP = re.compile(r"^\s*(?:\?{1,2}\s*[%\w.*]+|%{0,2}[\w.*\[\]'\"]+\s*\?{1,2})\s*;?\s*(?:#.*)?$")
+# Patterns take time in proportion to the line: no two parts that meet can both match a stretch of blanks.
+_TARGET = re.compile(r"[\w.,\s*\[\]'\"()]+")
+_COMMAND = re.compile(r"\s*(?:!|%(?=[A-Za-z]))")
+_HELP = re.compile(r"(?:\?{1,2} ?[%\w.*]+|%{0,2}[\w.*\[\]'\"]+ ?\?{1,2}) ?;? ?(?:#.*)?")  # blanks are single ones
 _TIMED = re.compile(r"^(?P<indent>\s*)%time\s(?P<code>\s*[^\s-].*)$")
 _LEXEME = re.compile(
     r"""(?P<comment>\#.*)|(?P<triple>\"{3}|'{3})|(?P<string>"(?:\\.|[^"\\])*"?|'(?:\\.|[^'\\])*'?)|(?P<open>[(\[{])"""
@@ -122,13 +124,17 @@ def _parses(code: str) -> SyntaxError | None:
 
 def _without_magics(lines: list[str]) -> list[str]:
     """The lines with what only IPython understands replaced by what means nothing to anybody."""
-    first = next((number for number, line in enumerate(lines) if line.strip()), 0)
-    magic = re.match(r"%%(!|\w*)", lines[first].lstrip())
-    if magic:
-        if magic[1] not in _PYTHON_CELLS:
+    begin = 0
+    for number, line in enumerate(lines):
+        magic = re.match(r"%%(!|\w*)", line.lstrip())
+        if magic and magic[1] not in _PYTHON_CELLS:
             return [""] * len(lines)
-        return [""] * (first + 1) + _without_magics(lines[first + 1:]) if lines[first + 1:] else [""] * len(lines)
-    plain: list[str] = []
+        if magic:
+            begin = number + 1
+        elif line.strip():
+            break
+    plain = [""] * begin
+    lines = lines[begin:]
     going_on = False  # inside a magic continued by a backslash
     for line, starts in zip(lines, _statement_starts(lines)):
         if going_on:
@@ -149,12 +155,13 @@ def _plain_line(line: str) -> str:
     if timed:
         # As long as "%time", so that columns stay.
         return f"{timed['indent']}pass; {timed['code']}"
-    if stripped.startswith(("%", "!", "?")) or _HELP.match(line):
+    if stripped.startswith(("%", "!", "?")) or "?" in line and _HELP.fullmatch(" ".join(line.split())):
         return f"{indent}pass"
-    assigned = _ASSIGNED.match(line)
-    if assigned:
+    head, equals, rest = line.partition("=")
+    command = _COMMAND.match(rest)
+    if command and _TARGET.fullmatch(head):
         # What IPython turns it into: a call of which nothing can be known.
-        return f"{assigned['head']}get_ipython()"
+        return f"{head}{equals}{rest[: command.end() - 1]}get_ipython()"
     return line
 
 

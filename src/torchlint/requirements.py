@@ -10,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from torchlint.catalogue import tomllib
+from torchlint.reading import read_bytes
 
-_REQUIREMENT = re.compile(r"""^\s*["']?torch\s*(?:\[[^\]]*\])?\s*\(?\s*(?P<bounds>[=<>~!^][^;#"']*)""")
+_REQUIREMENT = re.compile(r"""^ ?["']?torch ?(?:\[[^\]]*\])? ?\(? ?(?P<bounds>[=<>~!^][^;#"']*)""")
 # conda's: a list item, perhaps with a channel before the name; one equals sign is enough there.
-_CONDA = re.compile(r"""^\s*-\s*["']?(?:[\w./-]+::)?(?:py)?torch\s*(?P<bounds>[=<>~!][^#"']*)""")
-_LOWER = re.compile(r"(?:===?|>=|~=?|>|\^)\s*(\d+)(?:\.(\d+))?")
+_CONDA = re.compile(r"""^ ?- ?["']?(?:[\w./-]+::)?(?:py)?torch ?(?P<bounds>[=<>~!][^#"']*)""")
+_LOWER = re.compile(r"(?:===?|>=|~=?|>|\^) ?(\d{1,6})(?:\.(\d{1,6}))?(?!\d)")
+_MOST_BYTES = 2_000_000
+_MOST_CHARACTERS = 2_000  # of one line: a requirement has fewer, and patterns take their time over long ones
 
 
 def lowest_torch(root: Path) -> tuple[int, int] | None:
@@ -22,7 +25,8 @@ def lowest_torch(root: Path) -> tuple[int, int] | None:
     setup.py, requirements*.txt and environment*.yml. None where they set no lower bound. Files that cannot be read say
     nothing.
     """
-    bounds = [bound for line in _lines(root) if (bound := _lower_bound(line))]
+    short = (" ".join(line.split()) for line in _lines(root) if len(line) <= _MOST_CHARACTERS)
+    bounds = [bound for line in short if (bound := _lower_bound(line))]
     return min(bounds, default=None)
 
 
@@ -41,9 +45,9 @@ def _lines(root: Path) -> Iterator[str]:
     yield from _of_setup(_read(root / "setup.py"))
     parser = configparser.ConfigParser(interpolation=None)
     try:
-        parser.read_string(_read(root / "setup.cfg"))
+        parser.read_file(line for line in _read(root / "setup.cfg").splitlines() if len(line) <= _MOST_CHARACTERS)
         yield from parser.get("options", "install_requires", fallback="").splitlines()
-    except configparser.Error:
+    except (configparser.Error, ValueError, AttributeError):  # the last two: bugs of configparser that odd text meets
         pass
     for path in _found(root, "requirements*.txt", "requirements/*.txt"):
         yield from _read(path).splitlines()
@@ -60,7 +64,7 @@ def _found(root: Path, *patterns: str) -> list[Path]:
 
 def _of_conda(text: str) -> Iterator[str]:
     for line in text.splitlines():
-        match = _CONDA.match(line)
+        match = _CONDA.match(" ".join(line.split())) if len(line) <= _MOST_CHARACTERS else None
         if match:
             yield "torch " + re.sub(r"^=(?!=)", "==", match["bounds"])
 
@@ -80,7 +84,7 @@ def _of_setup(text: str) -> Iterator[str]:
 def _of_pyproject(text: str) -> Iterator[str]:
     try:
         data: dict[str, Any] = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):  # a number of thousands of digits is no TOMLDecodeError
         return
     listed = _table(data, "project").get("dependencies")
     if isinstance(listed, list):
@@ -107,6 +111,6 @@ def _table(data: dict[str, Any], *keys: str) -> dict[str, Any]:
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8-sig", errors="replace")
+        return read_bytes(path, _MOST_BYTES).decode("utf-8-sig", "replace")
     except OSError:
         return ""

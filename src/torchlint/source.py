@@ -6,14 +6,14 @@ import io
 import re
 import tokenize
 from collections.abc import Callable
-from pathlib import Path
 
 import msgspec
 
 from torchlint.findings import Edit, Finding, Location, Related
+from torchlint.reading import read_bytes
 
-# More than any file that a person wrote or will read; such files are data, and judging one would take minutes.
-MAX_CHARACTERS = 10_000_000
+# More than any file that a person wrote or will read. Such files are data: Python's tree of one takes 500 bytes a character.
+MAX_CHARACTERS = 2_000_000
 NOTEBOOK_SUFFIX = ".ipynb"
 
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=]")
@@ -103,7 +103,7 @@ def read_source(path: str, filename: str | None = None) -> Source:
     """
     name = filename or path
     try:
-        raw = Path(path).read_bytes()
+        raw = read_bytes(path)
     except OSError as error:
         raise SourceError(Problem(name, f"cannot be read: {describe(error)}")) from None
     return parse_source(name, raw)

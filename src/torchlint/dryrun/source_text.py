@@ -9,13 +9,27 @@ from torchlint.dryrun.facts import FileFacts, Unit
 from torchlint.findings import Location
 
 
+MOST_CHARACTERS = 400_000  # of one unit. More is a table of data, of which libcst's tree would take gigabytes
+
+
+class TooLong(Exception):
+    """A unit that is not for libcst to parse."""
+
+
 class Parsed:
-    """The tree of one unit. `body` are its statements."""
+    """The tree of one unit. `body` are its statements.
+
+    Raises:
+        ParserSyntaxError: libcst cannot parse it.
+        TooLong: it is longer than that.
+    """
 
     __slots__ = ("_positions", "body", "facts", "module", "shift", "unit")
 
     def __init__(self, facts: FileFacts, unit: Unit):
         text = "".join(facts.lines[unit.start - 1 : unit.end])
+        if len(text) > MOST_CHARACTERS:
+            raise TooLong
         self.facts, self.unit = facts, unit
         # A method's text is indented: a block around it lets it parse as it stands, strings and all.
         self.module = cst.parse_module("if 1:\n" + text if unit.indent else text)

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import libcst as cst
 
 from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
-from torchlint.dryrun.source_text import Parsed
+from torchlint.dryrun.source_text import Parsed, TooLong
+from torchlint.reading import read_bytes
 from torchlint.sieve import read_facts
 
 # Imports that are never a file of the project: looking for them on disk would only cost time.
@@ -73,8 +74,7 @@ class World:
         if path not in self._facts:
             found = None
             try:
-                with open(path, "rb") as file:
-                    data = file.read(MOST_BYTES)
+                data = read_bytes(path, MOST_BYTES)
                 self.hashes[path] = hashlib.sha256(data).hexdigest()
                 text = data.decode("utf-8-sig")
                 found = read_facts(path, text)
@@ -84,8 +84,7 @@ class World:
             self._facts[path] = found
         elif path not in self.hashes:  # it came by `add`, as a text that need not be what is on disk
             try:
-                with open(path, "rb") as file:
-                    self.hashes[path] = hashlib.sha256(file.read(MOST_BYTES)).hexdigest()
+                self.hashes[path] = hashlib.sha256(read_bytes(path, MOST_BYTES)).hexdigest()
             except OSError:
                 self.hashes[path] = None
         return self._facts[path]
@@ -96,7 +95,7 @@ class World:
             self._trees.append(unit)
             try:
                 unit.parsed = Parsed(facts, unit)
-            except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError):
+            except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError, TooLong):
                 unit.parsed = False
         return unit.parsed or None
 
