@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import pkgutil
+from collections.abc import Callable
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from torchlint.findings import Finding, Related, Severity
 from torchsan import wording
+from torchsan.deliver import SanError
 from torchsan.events import Event
 from torchsan.where import NOWHERE, Where
 
@@ -48,6 +51,22 @@ class Check:
     def close(self) -> None:
         """Nothing more will be told, because the watch has ended, the check failed, or nothing can be seen any more:
         take down what is still in place."""
+
+    def safely(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """`function`, made for what is called in the midst of the program and not by an event (a hook of a layer's, a
+        replaced function): an error in it is not the program's, but switches the check off. It then gives None."""
+
+        @functools.wraps(function)
+        def called(*args: Any, **kwargs: Any) -> Any:
+            try:
+                return function(*args, **kwargs)
+            except SanError:
+                raise
+            except Exception as error:
+                self.watch.switch_off(self, error)
+                return None
+
+        return called
 
     def found(
         self,

@@ -6,9 +6,9 @@ business. So for one step more, the forward of its class tells who calls it.
 
 from __future__ import annotations
 
-import functools
 import sys
 import weakref
+from types import CodeType
 from typing import Any
 
 import torch
@@ -83,14 +83,16 @@ class DirectCall(Check):
         own = {getattr(f, "__code__", None) for cls in type(model).__mro__ for f in vars(cls).values()}
         suspect = self.suspect
 
+        @self.safely
+        def note(module: nn.Module, caller: CodeType) -> None:
+            # A call by torch or a framework, and by methods of the class, is none of this.
+            if kind_of(caller.co_filename) == _USER and caller not in own:
+                self.seen = here(), name_of(module)
+
         def make(original: Any) -> Any:
-            @functools.wraps(original)
             def forward(self_: nn.Module, *args: Any, **kwargs: Any) -> Any:
                 if not is_compiling() and self.seen is None and self_ is suspect():
-                    caller = sys._getframe(1).f_code
-                    # A call by torch or a framework, and by methods of the class, is none of this.
-                    if kind_of(caller.co_filename) == _USER and caller not in own:
-                        self.seen = here(), name_of(self_)
+                    note(self_, sys._getframe(1).f_code)
                 return original(self_, *args, **kwargs)
 
             return forward

@@ -102,27 +102,36 @@ class DropoutInEval(Check):
         patches.function(F, "scaled_dot_product_attention", self._attention)
 
     def _reporting(self, name: str, original: Any) -> Any:
+        note = self.safely(self._note)
+
         def dropout(*args: Any, **kwargs: Any) -> Any:
-            if is_compiling():
-                return original(*args, **kwargs)
-            p = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
-            on = kwargs.get("training", kwargs.get("train", name not in _OFF)) if len(args) < 3 else args[2]
-            if on and p:
-                caller = sys._getframe(1)
-                owner = caller.f_locals.get("self") if caller.f_code.co_name == "forward" else None
-                layer = owner if isinstance(owner, nn.Module) and kind_of(caller.f_code.co_filename) == _OURS else None
-                self.drawn.append((name, here(), layer))
+            if not is_compiling():
+                note(name, args, kwargs, sys._getframe(1))
             return original(*args, **kwargs)
 
         return dropout
 
+    def _note(self, name: str, args: tuple, kwargs: dict, caller: Any) -> None:
+        p = args[1] if len(args) > 1 else kwargs.get("p", 0.5)
+        on = kwargs.get("training", kwargs.get("train", name not in _OFF)) if len(args) < 3 else args[2]
+        if on and p:
+            owner = caller.f_locals.get("self") if caller.f_code.co_name == "forward" else None
+            layer = owner if isinstance(owner, nn.Module) and kind_of(caller.f_code.co_filename) == _OURS else None
+            self.drawn.append((name, here(), layer))
+
     def _attention(self, original: Any) -> Any:
+        note = self.safely(self._note_attention)
+
         def scaled_dot_product_attention(*args: Any, **kwargs: Any) -> Any:
-            if not is_compiling() and (args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0)):
-                self.drawn.append(("F.scaled_dot_product_attention", here(), None))
+            if not is_compiling():
+                note(args, kwargs)
             return original(*args, **kwargs)
 
         return scaled_dot_product_attention
+
+    def _note_attention(self, args: tuple, kwargs: dict) -> None:
+        if args[4] if len(args) > 4 else kwargs.get("dropout_p", 0.0):
+            self.drawn.append(("F.scaled_dot_product_attention", here(), None))
 
 
 def _random_state(module: nn.Module) -> list[torch.Tensor]:

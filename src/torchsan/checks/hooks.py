@@ -80,13 +80,17 @@ class HookLeak(Check):
             self.registered.clear()
 
     def _recording(self, original: Any) -> Any:
-        @functools.wraps(original)
+        note = self.safely(self._note)
+
         def register(module: nn.Module, hook: Any, *args: Any, **kwargs: Any) -> Any:
-            if not _is_ours(hook):
-                self.registered[id(module)] = here()
+            note(module, hook)
             return original(module, hook, *args, **kwargs)
 
         return register
+
+    def _note(self, module: nn.Module, hook: Any) -> None:
+        if not _is_ours(hook):
+            self.registered[id(module)] = here()
 
 
 def _is_ours(hook: Any) -> bool:

@@ -66,7 +66,7 @@ class LayerInputs(Check):
         self.norm, first = None, next(tensors((event.args, event.kwargs)), None)
         self.samples = first.shape[0] if first is not None and first.dim() else 0
         for name, part in parts:
-            self.handles.append(part.register_forward_pre_hook(self._hook(name), with_kwargs=True))
+            self.handles.append(part.register_forward_pre_hook(self.safely(self._hook(name)), with_kwargs=True))
 
     def on_forward(self, event: Event) -> None:
         if event.depth or not self.handles:

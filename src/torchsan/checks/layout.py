@@ -40,7 +40,7 @@ class NonContiguous(Check):
             self.entered = {}
             for name, layer in module.named_modules():
                 if isinstance(layer, _LAYERS):
-                    self.handles.append(layer.register_forward_pre_hook(self._hook(name)))
+                    self.handles.append(layer.register_forward_pre_hook(self.safely(self._hook(name))))
 
     def _hook(self, name: str) -> Any:
         entered = self.entered

@@ -115,38 +115,31 @@ class SilentUnits(Check):
                 patches.method(home, name, functools.partial(self._wrapped, name))
 
     def _wrapped(self, name: str, original: Callable) -> Callable:
+        made_by, take = self.safely(_made_by), self.safely(self._take)
+
         def activation(*args: Any, **kwargs: Any) -> Any:
             if is_compiling() or is_transformed():
                 return original(*args, **kwargs)
             # torch's own functions call each other; and a forward of another thread is not the one that is looked at.
-            seen = self.seen
-            if self.inside or seen is None or get_ident() != self.thread:
+            if self.inside or self.seen is None or get_ident() != self.thread:
                 return original(*args, **kwargs)
-            given = args[0] if args else kwargs.get("input")
-            made_by = _made_by(given)  # asked before: the call may work in place
+            made = made_by(args[0] if args else kwargs.get("input"))  # asked before: the call may work in place
             self.inside = True
             try:
                 result = original(*args, **kwargs)
             finally:
                 self.inside = False
-            if made_by is not None and len(seen) < _MOST and measurable(result):
-                caller = sys._getframe(1)
-                layer = caller.f_locals.get("self") if kind_of(caller.f_code.co_filename) == _OURS else None
-                try:
-                    self._take(seen, name, result.detach(), made_by, layer, here(caller))
-                except Exception as error:  # this stands in the user's forward
-                    self.seen = None
-                    self.watch.switch_off(self, error)
+            if made is not None:
+                take(name, result, made, sys._getframe(1))
             return result
 
         return activation
 
-    def _take(
-        self, seen: list[_Seen], name: str, result: torch.Tensor, made_by: str, layer: Any, at: Where | None
-    ) -> None:
+    def _take(self, name: str, result: Any, made_by: str, caller: Any) -> None:
         """Which units are lively, without waiting for the device. Units lie along the channels, or else come last."""
-        if result.dim() < 2:
+        if self.seen is None or len(self.seen) >= _MOST or not measurable(result) or result.dim() < 2:
             return
+        result = result.detach()
         channels = result.dim() > 3 or "Convolution" in made_by
         unit = 1 if channels or result.dim() == 2 else result.dim() - 1
         others = [axis for axis in range(result.dim()) if axis != unit]
@@ -159,8 +152,9 @@ class SilentUnits(Check):
                 slope = result if name == "tanh" else 2 * result - 1
                 lively = slope.abs().amin(others) < _FLAT
         kind = _NAMES[name]
+        layer = caller.f_locals.get("self") if kind_of(caller.f_code.co_filename) == _OURS else None
         called = self.names.get(id(layer)) if isinstance(layer, nn.Module) else None
-        seen.append(_Seen(kind, called or name, at, lively.to(torch.int32)))
+        self.seen.append(_Seen(kind, called or name, here(caller), lively.to(torch.int32)))
 
     def _judge(self, seen: list[_Seen]) -> None:
         step, shares = self.ledger.step, []
