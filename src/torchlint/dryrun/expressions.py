@@ -403,6 +403,8 @@ class Expressions:
         value = self.eval(node.expression)
         if type(node.operator) is cst.Not:
             known = boolean(value) if isinstance(value, Const) and isinstance(value.value, (bool, type(None), str)) else None
+            if known is None and type(value) is Opaque:
+                known = boolean(self.store.get(value, " truth"))
             return Opaque("", "op") if known is None else Const(not known)
         n = number(value)
         if type(node.operator) is cst.Minus:
@@ -432,6 +434,8 @@ class Expressions:
             return bool(value.value)
         if isinstance(value, (Func, Class)) or isinstance(value, Instance) and value.kind in ("optimizer", "scheduler", "scaler"):
             return True
+        if type(value) is Opaque:
+            return boolean(self.store.get(value, " truth"))
         return None
 
     def eval_comparison(self, node: cst.Comparison) -> Value:
@@ -834,10 +838,21 @@ class Expressions:
             if len(alts) == 1:
                 if type(value) in (Opaque, Tensor) and not value.name:
                     value.name = name
+                self.put_into(alt, value)
                 self.store.set(alt, name, value)
             else:
                 old = self.store.get(alt, name)
                 self.store.set(alt, name, join(old, value) if old is not None else value)
+
+    def put_into(self, place: Value, value: Value) -> None:
+        """Notes that what is put into a part of a module is in the module: `model.classifier[1] = nn.Linear(...)`."""
+        whole = place
+        while isinstance(whole, Opaque) and whole.source in ("attr", "item") and whole.origin is not None:
+            whole = whole.origin
+        if whole is not place and isinstance(whole, Instance) and whole.kind in ("module", "wrapper"):
+            for alt in real(value):
+                if isinstance(alt, Instance) and alt.kind in ("module", "wrapper"):
+                    self.adopt(whole, alt)
 
     def register(self, value: Value) -> None:
         """Notes that a module owns a value (and what is in it) from now on."""
@@ -876,13 +891,16 @@ class Expressions:
                     self.store.set(alt, "[]", Items(known_items, items.open))
                 else:
                     self.store.set(alt, "[]", Items((*items.known, value)[-8:], True))
-            elif isinstance(alt, Opaque) and isinstance(key, Const) and isinstance(key.value, (str, int)):
-                self.store.set(alt, f"[{key.value!r}]", value)
+            elif isinstance(alt, Opaque):
+                self.put_into(alt, value)
+                if isinstance(key, Const) and isinstance(key.value, (str, int)):
+                    self.store.set(alt, f"[{key.value!r}]", value)
             if isinstance(alt, Ref) and isinstance(key, Const):
                 self.emit("setting", alt, node, name=f"{alt.name}[{key.value}]", value=value)
             if isinstance(alt, Tensor):
                 self.emit("inplace", alt, node, method="[]=", value=value)
-                if value.flows:
+                cut = all(isinstance(new, Tensor) and new.traits.get("graph") is False for new in real(value))
+                if value.flows and not cut:
                     changed = alt.with_(None, graph=True)
                     changed.flows = union_of((alt.flows, value.flows))
                     if type(target.value) is cst.Name:

@@ -36,12 +36,12 @@ class Event:
 
 
 class Loop:
-    """A loop of the program: what it runs over, and where."""
+    """A loop of the program: what it runs over, and where. `once`: it is one in name only, `for epoch in range(1)`."""
 
-    __slots__ = ("kind", "over", "site", "target")
+    __slots__ = ("kind", "once", "over", "site", "target")
 
-    def __init__(self, kind: str, over: Value | None, site: Site | None):
-        self.kind, self.over, self.site = kind, over, site
+    def __init__(self, kind: str, over: Value | None, site: Site | None, once: bool = False):
+        self.kind, self.over, self.site, self.once = kind, over, site, once
         self.target = ""
 
 

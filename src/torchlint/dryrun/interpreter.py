@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import contextmanager
 
@@ -267,6 +268,8 @@ class Run(Expressions, Calls):
             self.emit("decided", value, test)
         if isinstance(value, Const) and isinstance(value.value, (bool, str, type(None))):
             return bool(value.value)
+        if _is_flag(value):
+            return boolean(self.store.get(value, " truth"))
         if isinstance(value, Instance):
             return None if value.kind in ("dataset", "loader", "instance") else True
         if type(value) is Opaque and value.source in ("param", "attr") and SCHEDULER_NAME.search(value.name) and "bool" not in value.tags:
@@ -295,6 +298,9 @@ class Run(Expressions, Calls):
             if len(test.args) == 2:
                 self._leave_out(test.args[0].value, test.args[1].value, self.derives)
         elif kind is cst.Name:
+            flag = self.peek(test)
+            if _is_flag(flag):
+                self.store.set(flag, " truth", Const(holds))  # for as long as this path goes, in what it calls too
             self._keep_only(test, not holds, truthy=True)
 
     def _leave_out(self, target: cst.BaseExpression, cls: cst.BaseExpression, fits) -> None:
@@ -322,7 +328,8 @@ class Run(Expressions, Calls):
 
     def run_loop(self, kind: str, node, over: Value | None, step, endless: bool = False, orelse=None) -> None:
         """Runs a loop body until what is known at its head no longer changes, twice at most."""
-        loop = Loop(kind, over, self.site(node))
+        once = _once(node)
+        loop = Loop(kind, over, self.site(node), once)
         outer = self.loops
         self.loops = (*outer, loop)
         head = self.emit("loop", over, node, loop=loop)
@@ -331,7 +338,6 @@ class Run(Expressions, Calls):
             return
         base = self.store
         mark = self.graph.mark()
-        once = _once(node)
         passes = 2 if len(self.loops) <= 3 and not once else 1
         for number in range(passes):
             jumps = Jumps(base)
@@ -571,6 +577,16 @@ def _captured_names(pattern):
         elif isinstance(node, cst.MatchStar) and isinstance(node.name, cst.Name):
             yield node.name
         todo.extend(child for child in node.children if isinstance(child, cst.CSTNode))
+
+
+def _is_flag(value: Value | None) -> bool:
+    """Whether a value is an argument that says what to do, `is_train` or `update=True`: nothing changes it later."""
+    return type(value) is Opaque and value.source == "param" and ("bool" in value.tags or bool(_FLAG.match(value.name)))
+
+
+_FLAG = re.compile(
+    r"(?:is|do|use|has|should|needs?|with|if|no|enable|update)_\w+$|(?:is_?)?(?:train|training|eval|test|testing|val)$"
+)
 
 
 def _once(node: cst.CSTNode) -> bool:

@@ -198,6 +198,8 @@ class View:
                 return True
         if tensors and any(tensor in backward.parts for tensor in tensors):
             return True
+        if len(backward.flows) >= MOST:
+            return None  # what the loss came out of is cut at this size: the model may be among the rest
         if modules and complete and not sources and _of_tensors_only(backward):
             return False
         known = [s for s in sources if isinstance(s, Instance) and s.kind in ("module", "wrapper")]

@@ -48,6 +48,30 @@ def f(x, y, flag):
     F.cross_entropy(maybe(x, flag), y)
     return F.cross_entropy(always(x, flag), y)  # <- 301
 """,
+    "flag_of_the_caller": """
+def part(x, y, is_train):
+    if not is_train:
+        x = x.softmax(1)
+    return F.cross_entropy(x, y)  # <- 301
+
+def f(x, y, is_train=True):
+    if is_train:
+        return part(x, y, is_train)
+    else:
+        return part(x, y, is_train)
+""",
+    "flag_forgotten_after_it": """
+def part(x, y, is_train):
+    if not is_train:
+        x = x.softmax(1)
+    return F.cross_entropy(x, y)
+
+def f(x, y, is_train=True):
+    if is_train:
+        print("training")
+    is_test = not is_train
+    return part(x, y, is_train), part(x, y, is_test)
+""",
     "several_results": """
 def both(x):
     return x, x.softmax(1)

@@ -127,6 +127,42 @@ class Loss(nn.Module):
         picked[picked == 0] = 1e-20
         return torch.log(picked).sum()
 """,
+    "gan-whose-critic-is-deep": """
+class Block(nn.Module):
+    def __init__(self, wide):
+        super().__init__()
+        self.one, self.two, self.three = nn.Linear(wide, wide), nn.LayerNorm(wide), nn.GELU()
+
+    def forward(self, x):
+        return x + self.three(self.two(self.one(x)))
+
+class Critic(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = nn.Sequential(Block(8), Block(8), Block(8), Block(8), Block(8), Block(8), Block(8))
+        self.judge, self.kind = nn.Linear(8, 1), nn.Linear(8, 3)
+
+    def forward(self, x):
+        x = self.blocks(x)
+        return torch.sigmoid(self.judge(x)), self.kind(x)
+
+G, D = nn.Sequential(Block(4), nn.Linear(4, 8), Block(8), Block(8)), Critic()
+g_opt, d_opt = torch.optim.SGD(G.parameters(), lr=0.1), torch.optim.SGD(D.parameters(), lr=0.1)
+loss_fn = nn.BCELoss()
+for noise, real in zip(torch.randn(5, 16, 4), torch.randn(5, 16, 8)):
+    fake = G(noise)
+    on_real, _ = D(real)
+    on_fake, _ = D(fake)
+    loss = loss_fn(on_real, torch.ones_like(on_real)) + loss_fn(on_fake, torch.zeros_like(on_fake))
+    D.zero_grad()
+    loss.backward(retain_graph=True)
+    d_opt.step()
+    again, _ = D(fake)
+    loss = loss_fn(again, torch.ones_like(again))
+    G.zero_grad()
+    loss.backward()
+    g_opt.step()
+""",
     "gan-whose-generator-steps-less-often": """
 G, D = nn.Linear(4, 8), nn.Linear(8, 1)
 g_opt, d_opt = torch.optim.SGD(G.parameters(), lr=0.1), torch.optim.SGD(D.parameters(), lr=0.1)

@@ -85,6 +85,8 @@ class TorchCalls(Shaped, Frameworks, Methods):
 
     def construct(self, ref: Ref, kind: str, args, kwargs, node) -> Value:
         """An object of one of torch's classes."""
+        if kind == "module" and args and args[0].flows and ref.name in effects.LAYER_ACTIVATIONS:
+            return self.unknown_call(ref.name, args, kwargs, node)  # nn.ReLU(x), which was to be nn.ReLU()(x)
         made = Instance(ref, kind, self.site(node), args, kwargs)
         self.made_here(made)
         if kind in ("module", "wrapper", "loss"):
@@ -291,6 +293,8 @@ class TorchCalls(Shaped, Frameworks, Methods):
                 traits["graph"] = True
             if items:
                 self.emit_mix(node, self.known_items(first))
+            if any(_on_cpu(item) for item in self.known_items(first)):
+                traits["device"] = "cpu"  # or else it raises
             return Tensor("", "op", self.site(node), flows, parts, None, traits, sites)
         if last in effects.ACTIVATIONS and (name.startswith(FUNCTIONAL) or name.count(".") == 1):
             return self.activated(effects.ACTIVATIONS[last], first, node, flows, parts)
@@ -298,6 +302,8 @@ class TorchCalls(Shaped, Frameworks, Methods):
             return self.reshaped(first, last, args[1:], kwargs, node, flows, parts)
         if last in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout"):
             return self.result_tensor(node, flows, parts, [first] if first else [])
+        if name == "torch.is_tensor" and isinstance(first, Tensor):
+            return TRUE
         if name in ("torch.is_grad_enabled", "torch.is_tensor", "torch.typename", "torch.get_default_dtype", "torch.manual_seed",
                     "torch.set_default_dtype", "torch.set_default_device", "torch.set_num_threads", "torch.set_printoptions"):
             return Opaque(last, "call")
@@ -487,7 +493,7 @@ class TorchCalls(Shaped, Frameworks, Methods):
                           device=None if wrapped else self.store.get(module, " device"),
                           device_site=self.store.get(module, " device site"), frozen=self.store.get(module, " frozen"))
         values = [*args, *kwargs.values()]
-        flows = union_of([*(value.flows for value in values), frozenset({event})])
+        flows = union_of([frozenset({event}), *(value.flows for value in values)])
         parts = union_of(frozenset({value}) | value.parts for value in values if isinstance(value, Opaque))
         if isinstance(module.cls, Class):
             found = module.cls.method("forward")
@@ -567,29 +573,30 @@ class TorchCalls(Shaped, Frameworks, Methods):
         return result
 
     def came_from(self, value: Value, flows) -> Value:
-        """A module's output, with the forward events that it came out of."""
+        """A module's output, with the forward events it came out of: the module's own, then those of its layers."""
         if isinstance(value, Union):
             return Union(tuple(self.came_from(alt, flows) for alt in value.alts))
         if isinstance(value, Tensor):
-            made = Tensor("", "output", value.site, union_of((value.flows, flows)), value.parts, value, dict(value.traits), dict(value.sites))
-            return made
+            of = union_of((flows, value.flows))
+            return Tensor("", "output", value.site, of, value.parts, value, dict(value.traits), dict(value.sites))
         if isinstance(value, Seq):
             items = self.store.get(value, "[]")
             made_seq = Seq(value.kind, value.site)
-            made_seq.flows = union_of((value.flows, flows))
+            made_seq.flows = union_of((flows, value.flows))
             if items is not None:
                 self.store.set(made_seq, "[]", Items(tuple(self.came_from(item, flows) for item in items.known), items.open))
             return made_seq
         if isinstance(value, Dict):
             items = self.store.get(value, "{}")
             made_dict = Dict(value.site)
-            made_dict.flows = union_of((value.flows, flows))
+            made_dict.flows = union_of((flows, value.flows))
             if items is not None:
                 known = {key: self.came_from(item, flows) for key, item in items.known.items()}
                 self.store.set(made_dict, "{}", Items(known, items.open))
             return made_dict
         if isinstance(value, Opaque):
-            return Opaque(value.name, "call", value.site, union_of((value.flows, flows)), value.parts, value, value.tags)
+            of = union_of((flows, value.flows))
+            return Opaque(value.name, "call", value.site, of, value.parts, value, value.tags)
         return value
 
     # -- calls of what is not known -------------------------------------------------------------------------------------
@@ -635,6 +642,13 @@ class TorchCalls(Shaped, Frameworks, Methods):
                     seen.add(name)
                     yield name, value
             layer = layer.parent
+
+
+def _on_cpu(item: Value) -> bool:
+    """Whether something was brought to the CPU by name: `x.cpu()`."""
+    if isinstance(item, Tensor):
+        return item.traits.get("device") == "cpu"
+    return isinstance(item, Opaque) and item.source == "call" and item.name == "cpu"
 
 
 _TRAINING_WORDS = frozenset({"backward", "zero_grad", "train", "eval", "autocast"})

@@ -189,6 +189,8 @@ class Methods:
             return owner
         if name in ("forward", "__call__"):
             return self.call_module(owner, args, kwargs, node, direct=name == "forward")
+        if name == "from_pretrained" and isinstance(owner.cls, Ref):
+            return self.call_ref(Ref(f"{owner.type}.from_pretrained"), args, kwargs, node)
         if name.startswith("register_"):
             self.emit("hook", owner, node, name=name, in_forward=self.in_forward())
             return Opaque("handle", "call", self.site(node), NOTHING, NOTHING, owner)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Instance, Opaque, Seq, Value, real
 from torchlint.rules.base import Report, View
 
@@ -15,7 +16,8 @@ _RANDOM = re.compile(
 )
 _EVALUATION = re.compile(r"^(?:test|val|valid|validation|eval|dev)$", re.IGNORECASE)
 _ON_PURPOSE = re.compile(r"(?:\b|_)tta(?:\b|_)|test.?time", re.IGNORECASE)
-_TRAINS = re.compile(r"\s*[\w.]*train\w*\s*=", re.IGNORECASE)  # whatever the split is called
+_TRAINS = re.compile("train", re.IGNORECASE)  # whatever the split is called
+_NAMED = re.compile("test|val|dev|hold|eval", re.IGNORECASE)
 _PATH = re.compile(r"(?:^|[/\\_-])(?:val|valid|validation|test|eval)(?:[/\\_-]|$)", re.IGNORECASE)
 
 
@@ -32,11 +34,25 @@ def check(view: View) -> Iterator[Report]:
         random = _random_in(view, made.kwargs.get("transform"))
         if random is None or any(_ON_PURPOSE.search(line) for line in event.site.parsed.facts.lines):
             continue
-        if _TRAINS.match(event.site.parsed.facts.lines[event.site.location().row - 1]):
+        if not _evaluated(event.site):
             continue
         name = random.name.rsplit(".", 1)[-1]
         related = [(random.site, "this changes the image at random")] if random.site is not None else []
         yield Report(CODE, event.site, {"transform": name, "call": view.call_text(event.site)}, related)
+
+
+def _evaluated(site: Site) -> bool:
+    """Whether the program says that it evaluates on the data set: `test_data = ...`, `"val": ...`, `def test():`."""
+    place = site.location()
+    lines = site.parsed.facts.lines
+    text = lines[place.row - 1][: place.column - 1]
+    for line in reversed(lines[max(0, place.row - 4) : place.row - 1]):
+        if "=" in text or ":" in text:
+            break
+        text = line + text
+    if "=" not in text and ":" not in text:
+        text = site.parsed.unit.name
+    return bool(_NAMED.search(text)) and not _TRAINS.search(text)
 
 
 def _for_evaluation(kwargs: dict[str, Value], args: list[Value]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Instance, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
 
@@ -19,7 +20,7 @@ def check(view: View) -> Iterator[Report]:
         value = alts[0]
         if not _read_elsewhere(owner, event.name):
             continue
-        if _hidden_parameter(view, value):
+        if _hidden_parameter(view, value, event.site):
             yield Report(CODE, event.site, {"call": _made_by(view, value), "name": f"self.{event.name}"})
         elif (
             value.traits.get("leaf") and not value.traits.get("param") and value.source == "made"
@@ -41,15 +42,24 @@ def _made_by(view: View, value: Tensor) -> str:
     return view.call_text(value.site) if value.site is not None else "this"
 
 
-def _hidden_parameter(view: View, value: Tensor) -> bool:
-    """Whether a tensor was computed from a Parameter that was made on the way and that no module knows."""
+def _hidden_parameter(view: View, value: Tensor, site: Site) -> bool:
+    """Whether a tensor was computed from a Parameter that was made on the way, moved or in the same function, and that
+    no module knows."""
     if value.traits.get("param") or value.traits.get("leaf") or value.traits.get("graph") is not True:
         return False
     return any(
         isinstance(part, Tensor) and part.source == "made" and part.traits.get("param") and part.traits.get("leaf") and not part.name
         and id(part) not in view.run.registered and id(part) not in view.run.escaped
+        and (_moved_from(value, part) or part.site is not None and part.site.parsed is site.parsed)
         for part in value.parts
     )
+
+
+def _moved_from(value: Value | None, part: Tensor) -> bool:
+    """Whether a tensor is another one in another place, type or shape."""
+    while isinstance(value, Tensor) and value is not part:
+        value = value.origin
+    return value is part
 
 
 def _handled_by_hand(view: View, owner: Instance, name: str, value: Value) -> bool:

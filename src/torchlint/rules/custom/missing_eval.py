@@ -21,6 +21,8 @@ def check(view: View) -> Iterator[Report]:
             continue
         if not _matters(view, model) or not _trained(view, model) or _inner(view, event) or _sampling(event):
             continue
+        if _on_purpose(view, event):
+            continue
         reported.add(id(model))
         related = [(event.mode_site, "training mode was set here")] if event.mode_site is not None else []
         if event.grad is False and event.grad_site is not None:
@@ -46,6 +48,13 @@ def _trained(view: View, model: Value) -> bool:
         if any(flow.kind == "forward" and flow.subject is model for flow in backward.flows) and view.steps():
             return True
     return False
+
+
+def _on_purpose(view: View, event: Event) -> bool:
+    """Whether training mode was asked for where gradients are off: torchvision's detectors have a loss in no other."""
+    return event.mode_site is not None and any(
+        train.site == event.mode_site and train.grad_on is False for train in view.of("module.train")
+    )
 
 
 def _sampling(event: Event) -> bool:

@@ -22,7 +22,9 @@ def check(view: View) -> Iterator[Report]:
         root = view.run.root
         if root is None or root.name != "forward" or made.site.parsed.unit.name == "__init__":
             continue
-        if not _made_in_method(made) or _made_once(root, made) or asks_for_gpu(made.sites["made"]):
+        if not _of_module(root) or not _made_in_method(made) or _made_once(root, made):
+            continue
+        if _stays_on_cpu(root) or asks_for_gpu(made.sites["made"]):
             continue
         site = made.sites["made"]
         related = [(event.site, "it meets the input here")] if event.site.node is not site.node else []
@@ -96,6 +98,20 @@ def has_parameters(module: Instance) -> bool:
     return isinstance(module.cls, Ref) and module.type.rsplit(".", 1)[-1].startswith(
         ("Linear", "Conv", "Embedding", "LSTM", "GRU", "RNN", "BatchNorm", "LayerNorm", "Bilinear")
     )
+
+
+def _of_module(root: Func) -> bool:
+    """Whether a `forward` may be a module's: nothing is moved to another device with an object of a plain class."""
+    return not isinstance(root.home, Class) or bool(root.home.externals())
+
+
+def _stays_on_cpu(root: Func) -> bool:
+    """Whether the file is a training program of its own that never speaks of a device."""
+    return "backward" in root.facts.words and not root.facts.words & _DEVICES
+
+
+_DEVICES = frozenset("cuda to device gpu mps xpu npu xla xm Trainer Accelerator accelerate fit type set_default_device "
+                     "set_default_tensor_type".split())
 
 
 def _made_once(root: Func, made: Tensor) -> bool:
