@@ -38,7 +38,7 @@ def apply(filename: str, raw: bytes, edits: Sequence[Edit]) -> bytes:
     changed = mark + _in_text(text[len(mark):], edits)
     try:
         return changed.encode(encoding)
-    except UnicodeEncodeError:
+    except UnicodeError:
         raise EditError(f"the change cannot be written as {encoding}") from None
 
 

@@ -12,8 +12,17 @@ from torchlint.dryrun.torch_api.frameworks import IMPLIED, inherited_hooks
 from torchlint.dryrun.values import Func, Instance
 from torchlint.dryrun.world import World, units_of
 
-SHARED = ("classes", "watched_calls")
+SHARED = ("classes", "watched_calls", "budget")
 GROWING = ("children", "unsure_children", "holds", "registered", "escaped", "keep", "made_in", "entered", "replaced")
+
+MOST_STEPS_OF_FILE = 500_000  # expressions evaluated in all runs of a file; those of one are bounded besides
+
+
+class Budget:
+    """How many steps the runs of a file may still take."""
+
+    def __init__(self) -> None:
+        self.left = MOST_STEPS_OF_FILE
 
 
 class Relevance:
@@ -149,13 +158,13 @@ def runs_of(world: World, facts: FileFacts, watched: frozenset[str], met: Callab
     """
     relevance = Relevance(world, facts, met if met is not None else lambda words: True)
     body = Run(world)
-    body.watched_calls = watched
+    body.watched_calls, body.budget = watched, Budget()
     try:
         body.run_file(facts, relevance.unit)
         yield body
     except (TooMuch, RecursionError):
         body = Run(world)
-        body.watched_calls = watched
+        body.watched_calls, body.budget = watched, Budget()
     called = _called_names(facts)
     for unit in sorted(facts.functions.values(), key=lambda unit: unit.name in called):
         if id(unit) not in body.entered and relevance.unit(unit):
@@ -229,10 +238,13 @@ def _finish(run: Run, work, func: Func, facts: FileFacts) -> bool:
     run.root = func
     run.frame = run.Frame(facts)
     run.frame.base = run.store
+    run.most_steps = min(run.most_steps, run.budget.left)
     try:
         work()
     except (TooMuch, RecursionError):
         return False
+    finally:
+        run.budget.left -= run.steps
     return True
 
 

@@ -37,6 +37,7 @@ class View:
         self.by_kind: dict[str, list[Event]] = {}
         for event in run.graph.events:
             self.by_kind.setdefault(event.kind, []).append(event)
+        self._places: dict[str, dict[Event, int]] = {}
         self._modes: dict[int, bool | None] = {}
         self._closures: dict[int, frozenset[int]] = {}
         self._called = {id(event.subject) for event in self.by_kind.get("forward", ())}
@@ -44,6 +45,13 @@ class View:
     def of(self, *kinds: str) -> list[Event]:
         """The events of some kinds, in the order they were met."""
         return [event for kind in kinds for event in self.by_kind.get(kind, ())]
+
+    def among(self, kind: str, events: Iterable[Event]) -> list[Event]:
+        """Those of some events that are of a kind, in the order they were met."""
+        if kind not in self._places:
+            self._places[kind] = {event: place for place, event in enumerate(self.by_kind.get(kind, ()))}
+        places = self._places[kind]
+        return sorted((event for event in events if event in places), key=places.__getitem__)
 
     # -- words ------------------------------------------------------------------------------------------------------
 

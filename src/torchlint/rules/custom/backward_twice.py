@@ -75,7 +75,7 @@ def _newest(view: View, event: Event) -> Event:
 
 def _forwards(view: View, flows: frozenset[Event]) -> list[Event]:
     """The forwards among some events, in the order of the run."""
-    known = [event for event in view.of("forward") if event in flows]
+    known = view.among("forward", flows)
     return known or sorted(
         (flow for flow in flows if flow.kind == "forward"), key=lambda flow: flow.site.location().row
     )
@@ -103,7 +103,8 @@ def _made_before_loop(view: View, event: Event) -> bool:
 def _shared(view: View, first: Event, second: Event) -> Event | None:
     """A call whose one output both losses were computed from, by operations that are all known: of a layer that keeps
     its input, or of a model. A model's inner calls do not count: what it gave once is known the second time."""
-    for flow in _forwards(view, first.flows & second.flows):
+    common = first.flows & second.flows
+    for flow in _forwards(view, common) if common else ():
         if flow.get("grad") is not True or not isinstance(flow.subject, Instance):
             continue
         if flow.calls != first.calls or flow.calls != second.calls or getattr(flow.get("frozen"), "value", None):
