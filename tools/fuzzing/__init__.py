@@ -1,0 +1,1 @@
+"""The parts of tools/fuzz.py: what is tried, and what is expected of it."""
