@@ -12,6 +12,8 @@ from typing import Any
 import msgspec
 
 from torchlint.findings import Severity
+from torchlint.forms import check as check_form
+from torchlint.reading import read_bytes
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -29,6 +31,9 @@ FORMS = ("order", "trait", "context", "call")
 URL = "https://torchlint.readthedocs.io/rules/{code}-{name}"
 
 _BLOCK = re.compile(r"^```python[ \t]*(?P<info>[^\n]*)\n(?P<code>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+_NAME = re.compile(r"[a-z0-9]{1,60}(?:-[a-z0-9]{1,60}){0,20}")
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # could take over the terminal of who reads the page
+_MOST_BYTES = 1_000_000
 _KEYS = {"code", "name", "summary", "group", "since", "message", "help", "lint", "live", "torch", *FORMS}
 
 
@@ -92,24 +97,41 @@ def read_page(path: Path) -> Rule:
 
     Raises:
         PageError: front matter missing or malformed, a key unknown or of the wrong type.
+        OSError: it cannot be read, or is no file.
+        UnicodeDecodeError: it is not UTF-8.
     """
-    text = path.read_text(encoding="utf-8")
+    text = read_bytes(path, _MOST_BYTES).decode("utf-8").replace("\r\n", "\n")
     if not text.startswith("+++\n") or "\n+++\n" not in text:
         raise PageError(f"{path}: no front matter between two lines of +++")
     front, body = text[4:].split("\n+++\n", 1)
     try:
         data = tomllib.loads(front)
-    except tomllib.TOMLDecodeError as error:
+    except RecursionError:
+        raise PageError(f"{path}: front matter: nested too deeply") from None
+    except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
         raise PageError(f"{path}: front matter: {error}") from None
     for key in data.keys() - _KEYS:
         raise PageError(f"{path}: unknown key {key!r} in the front matter")
     for key in ("code", "name", "summary", "group"):
         if key not in data:
             raise PageError(f"{path}: no {key!r} in the front matter")
-    if data["group"] not in GROUPS:
-        raise PageError(f"{path}: group {data['group']!r} is none of {', '.join(GROUPS)}")
+    if not isinstance(data["group"], str) or data["group"] not in GROUPS:
+        raise PageError(f"{path}: group {str(data['group'])[:60]!r} is none of {', '.join(GROUPS)}")
+    if not _NAME.fullmatch(str(data["name"])):
+        raise PageError(f"{path}: front matter: a name is made of small letters, digits and hyphens")
+    if not isinstance(data["code"], int) or not 1 <= data["code"] <= 999:
+        raise PageError(f"{path}: front matter: a code is a number from 1 to 999")
+    if any(_CONTROL.search(str(value)) for value in (body, *data.values())):
+        raise PageError(f"{path}: holds control characters")
     fields = {key: data.get(key, "") for key in ("since", "message", "help", "lint", "live", "torch")}
-    forms = {form: tuple(data[form]) for form in FORMS if form in data}
+    forms = {}
+    for form in FORMS:
+        if form in data:
+            try:
+                check_form(form, data[form])
+            except msgspec.ValidationError as error:
+                raise PageError(f"{path}: front matter: {form}: {error}") from None
+            forms[form] = tuple(data[form])
     try:
         return msgspec.convert(
             {**{k: data[k] for k in ("code", "name", "summary", "group")}, **fields, "forms": forms, "text": body,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Iterator, Sequence
 
 import msgspec
@@ -132,15 +133,13 @@ def _settled(findings) -> Iterator[Finding]:
         if (finding.number, finding.location.filename, finding.location.row) not in better:
             yield finding
 
+_ROLE = re.compile(r"\{(\w+)\}")
+
 
 def fill(template: str, roles: dict[str, str]) -> str:
-    """A page's message with the user's words in it; a role that is not known reads as its own name."""
-
-    class Roles(dict):
-        def __missing__(self, key: str) -> str:
-            return key
-
-    return template.format_map(Roles(roles))
+    """A page's message with the user's words in it; a role that is not known reads as its own name. No `str.format`: a page may
+    come with the tree, and format's own language reaches into objects and fills the memory."""
+    return _ROLE.sub(lambda found: roles.get(found[1], found[1]), template)
 
 
 def compile_only(text: str, filename: str) -> None:

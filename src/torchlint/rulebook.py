@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -11,6 +12,7 @@ from torchlint.config import Config, ConfigError
 from torchlint.selection import check_all
 
 ENTRY_POINTS = "torchlint.rules"
+_MOST_ENTRIES = 20_000  # in a folder of extend-rules: `extend-rules = ["/"]` would go through the disk
 
 
 def load_rules(config: Config) -> Catalogue:
@@ -23,10 +25,10 @@ def load_rules(config: Config) -> Catalogue:
     more: list[Rule] = list(_from_packages())
     for entry in config.extend_rules:
         folder = config.root / entry
-        pages = sorted(folder.rglob("*.md"))
-        if not pages:
-            what = "holds no rule pages (*.md)" if folder.is_dir() else "is no folder"
-            raise config.complain("extend-rules", f"extend-rules: {entry!r} {what}", entry)
+        try:
+            pages = _pages(folder)
+        except ValueError as error:
+            raise config.complain("extend-rules", f"extend-rules: {entry!r} {error}", entry) from None
         more += map(_page, pages)
     known = Catalogue([*catalogue(), *more]) if more else catalogue()
     for key, selectors in (
@@ -39,6 +41,26 @@ def load_rules(config: Config) -> Catalogue:
 
             check_all([selector], known, complain)
     return known
+
+
+def _pages(folder: Path) -> list[Path]:
+    """The pages in a folder and below, links to folders left alone.
+
+    Raises:
+        ValueError: there is no such folder, or there are no pages in it, or it holds so much that it cannot be meant.
+    """
+    if "\0" in str(folder) or not folder.is_dir():
+        raise ValueError("is no folder")
+    found, seen = [], 0
+    for place, folders, names in os.walk(folder):
+        folders.sort()
+        seen += len(names) + len(folders)
+        if seen > _MOST_ENTRIES:
+            raise ValueError(f"holds more than {_MOST_ENTRIES:,} files and folders")
+        found += [Path(place, name) for name in sorted(names) if name.endswith(".md")]
+    if not found:
+        raise ValueError("holds no rule pages (*.md)")
+    return sorted(found)
 
 
 def _page(path: Path) -> Rule:
@@ -61,10 +83,12 @@ def _package_folders() -> Iterator[Path]:
     from importlib.util import find_spec
 
     for entry in entry_points(group=ENTRY_POINTS):
+        # Looking for a.b would import a: the first part is looked for, the rest are folders in it.
+        top, *inner = entry.module.split(".")
         try:
-            spec = find_spec(entry.module)
+            spec = find_spec(top)
         except (ImportError, ValueError) as error:
             raise PageError(f"{entry.value}: rules of an installed package cannot be found: {error}") from None
         if spec is None:
             raise PageError(f"{entry.value}: rules of an installed package cannot be found")
-        yield from map(Path, spec.submodule_search_locations or ())
+        yield from (Path(place, *inner) for place in spec.submodule_search_locations or ())
