@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import shutil
+import re
 import sys
 import tempfile
 import time
@@ -23,6 +23,10 @@ from torchlint.reading import read_bytes
 
 _FORMAT = "1"
 _SHARDS = 64
+_VERSION = re.compile(r"[0-9a-f]{20}")
+_SHARD = re.compile(r"[0-9a-f]{2}\.msgpack")
+_TEMPORARY = ".new-"  # files begin with it until they are written
+_WRITE_SECONDS = 3600  # one that is older was left behind by a process that was killed
 _KEEP_SECONDS = 30 * 24 * 3600
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# A cache folder of torchlint, see https://bford.info/cachedir/\n"
 
@@ -85,11 +89,20 @@ class Digests:
 
 
 class Cache:
-    """The verdicts of earlier runs. Whatever is broken in it counts as not there; failing to write is not an error."""
+    """The verdicts of earlier runs. Whatever is broken in it counts as not there; failing to write is not an error.
 
-    def __init__(self, folder: Path, order: Order, digests: Digests):
+    Args:
+        folder: where it is.
+        order: what files are judged by.
+        digests: the hashes of files.
+        inside: the folder that links must not lead out of, where the place was not asked for by the user.
+    """
+
+    def __init__(self, folder: Path, order: Order, digests: Digests, inside: Path | None = None):
         self._top = folder
         self._folder = folder / version_key(order)
+        self._inside = inside
+        self._known = {f"TL{rule.code:03d}": (rule.name, rule.url) for rule in order.rules}
         self._digests = digests
         self._shards: dict[str, _Shard] = {}
         self._new: dict[str, dict[str, Verdict]] = {}
@@ -104,9 +117,22 @@ class Cache:
             for number, digest in entry.depends:
                 if self._digests.of(shard.paths[number]) != (digest and digest.hex()):
                     return None
+            allowed = {path, *(shard.paths[number] for number, _ in entry.depends)}
         except IndexError:
             return None
-        return entry.verdict
+        return entry.verdict if self._sound(entry.verdict, path, allowed) else None
+
+    def _sound(self, verdict: Verdict, path: str, allowed: set[str]) -> bool:
+        """Whether we can have written a verdict: of active rules, and about the file and those that it depends on. A cache may
+        come with a tree, and what it says of another file would be printed, or mended, as if we had found it there."""
+        for finding in verdict.findings:
+            if self._known.get(finding.code) != (finding.name, finding.url):
+                return False
+            places = [finding.location, *(item.location for item in finding.related)]
+            places += [edit.location for edit in finding.fix.edits] if finding.fix is not None else []
+            if any(at.filename not in allowed or at.row < 1 or at.column < 1 for at in places):
+                return False
+        return all(problem.filename == path for problem in verdict.problems)
 
     def put(self, path: str, verdict: Verdict) -> None:
         """Remember a verdict, to be written by `save`."""
@@ -118,6 +144,9 @@ class Cache:
         if not self._new:
             return None
         try:
+            elsewhere = self._elsewhere()
+            if elsewhere is not None:
+                return f"{self._top}: cache is not written: it is a link to {elsewhere}, outside of the project"
             self._prepare()
             for name, verdicts in self._new.items():
                 # Read again: another run may have written it in the meantime.
@@ -127,6 +156,13 @@ class Cache:
             return f"{self._top}: cache cannot be written: {(error.strerror or str(error)).lower()}"
         self._new.clear()
         return None
+
+    def _elsewhere(self) -> str | None:
+        """Where a link leads that the cache is behind, if that is out of the folder that it has to be in."""
+        if self._inside is None:
+            return None
+        real = os.path.realpath(self._folder)
+        return None if Path(real).is_relative_to(os.path.realpath(self._inside)) else os.path.realpath(self._top)
 
     def _shard(self, name: str) -> _Shard:
         if name not in self._shards:
@@ -142,7 +178,7 @@ class Cache:
     def _prepare(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
         for name, text in ((".gitignore", "# Made by torchlint\n*\n"), ("CACHEDIR.TAG", _TAG)):
-            if not (self._top / name).exists():
+            if not os.path.lexists(self._top / name):
                 self._replace(self._top / name, text.encode())
 
     def _write(self, name: str, shard: _Shard) -> None:
@@ -150,7 +186,7 @@ class Cache:
 
     def _replace(self, path: Path, data: bytes) -> None:
         """Write a file so that a reader sees all of it or none."""
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".new-")
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=_TEMPORARY)
         try:
             with os.fdopen(handle, "wb") as file:
                 file.write(data)
@@ -160,12 +196,23 @@ class Cache:
             raise
 
     def _drop_old_versions(self) -> None:
-        """Versions that nobody wrote to for a month are of old releases and settings."""
+        """Versions that nobody wrote to for a month are of old releases and settings. Only what is ours goes: the folder of the
+        cache may be one that holds other things, too."""
         os.utime(self._folder)
-        limit = time.time() - _KEEP_SECONDS
+        now = time.time()
         for entry in os.scandir(self._top):
-            if entry.is_dir(follow_symlinks=False) and len(entry.name) == 20 and entry.stat().st_mtime < limit:
-                shutil.rmtree(entry.path, ignore_errors=True)
+            if not (entry.is_dir(follow_symlinks=False) and _VERSION.fullmatch(entry.name)):
+                continue
+            is_old = entry.stat().st_mtime < now - _KEEP_SECONDS
+            try:
+                for item in os.scandir(entry.path):
+                    left_behind = item.name.startswith(_TEMPORARY) and item.stat().st_mtime < now - _WRITE_SECONDS
+                    if left_behind or is_old and _SHARD.fullmatch(item.name):
+                        os.unlink(item.path)
+                if is_old:
+                    os.rmdir(entry.path)
+            except OSError:
+                pass  # another run is at it, or there is something else in it
 
 
 def _shard_name(path: str) -> str:

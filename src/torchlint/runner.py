@@ -118,7 +118,9 @@ class Runner:
         files = discovery.find(paths)
         self._judged = [file.path for file in files]
         digests = Digests()
-        cache = Cache(cache_dir or cache_folder(self.config), self.order, digests) if use_cache else None
+        place = cache_dir or cache_folder(self.config)
+        inside = None if cache_dir else place.parent if self.config.cache_dir is None else self.config.root
+        cache = Cache(place, self.order, digests, inside) if use_cache else None
         verdicts: dict[str, Verdict] = {}
         todo: list[File] = []
         for file in files:
@@ -138,7 +140,7 @@ class Runner:
                 progress(Tick(done, total))
         finally:  # an interrupted run keeps what it found out
             trouble = cache.save() if cache else None
-        if trouble and (cache_dir or self.config.cache_dir):
+        if trouble and (cache_dir or self.config.cache_dir or os.path.islink(place)):
             warnings.append(trouble)
         problems = discovery.problems + [problem for verdict in verdicts.values() for problem in verdict.problems]
         findings = (finding for verdict in verdicts.values() for finding in verdict.findings)

@@ -9,7 +9,7 @@ import time
 import msgspec
 import pytest
 
-from tests.torchlint.support import ENGINE, fake_engine, run_python, write  # noqa: F401
+from tests.torchlint.support import ENGINE, ROOT, fake_engine, run_python, write  # noqa: F401
 from tests.torchlint.test_config import KNOWN
 from torchlint.cache import Cache, Digests, _merged, _own_source, _Shard, version_key
 from torchlint.config import CACHE_FOLDER, Config
@@ -181,7 +181,8 @@ def test_verdicts_on_files_that_are_gone_are_dropped(tmp_path, fake_engine):  # 
 def test_versions_of_long_ago_are_dropped(tmp_path, fake_engine):  # noqa: F811
     old, odd = tmp_path / CACHE_FOLDER / ("0" * 20), tmp_path / CACHE_FOLDER / "mine"
     for folder in (old, odd):
-        write(folder, {"x.msgpack": ""})
+        write(folder, {"0a.msgpack": "", ".new-abc": ""})
+        os.utime(folder / ".new-abc", (0, 0))
         os.utime(folder, (time.time() - 40 * 24 * 3600,) * 2)
     write(tmp_path, {"a.py": "bad()\n"})
     run(tmp_path)
@@ -196,7 +197,7 @@ def test_runs_at_the_same_time_do_not_disturb_each_other(tmp_path, fake_engine):
             [*command, str(tmp_path / f"p{number}"), str(tmp_path)],
             stdout=subprocess.PIPE,
             text=True,
-            cwd=os.path.dirname(os.path.dirname(os.path.dirname(__file__))),
+            env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)])},
         )
         for number in range(3)
     ]
