@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from torchlint.findings import Finding, Location
+from torchlint.reading import read_bytes
 
 Lines = Callable[[Location], "str | None"]
 
@@ -36,10 +38,27 @@ def write(path: Path, findings: Sequence[Finding], lines: Lines) -> None:
         known[key] = known.get(key, 0) + 1
     ordered = {file: dict(sorted(known.items())) for file, known in sorted(counted.items())}
     text = msgspec.json.format(msgspec.json.encode(_Baseline(1, ordered)), indent=1) + b"\n"
+    if path.is_symlink():
+        raise BaselineError(f"{path}: cannot be written: it is a link to {os.readlink(path)}")
     try:
-        path.write_bytes(text)
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".torchlint-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(text)
+            os.chmod(temporary, 0o666 & ~_umask())
+            os.replace(temporary, path)
+        except BaseException:
+            os.unlink(temporary)
+            raise
     except OSError as error:
         raise BaselineError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+
+
+def _umask() -> int:
+    """What the user takes away from the mode of new files; a temporary file has none of it."""
+    mask = os.umask(0o077)
+    os.umask(mask)
+    return mask
 
 
 def new_ones(path: Path, findings: Sequence[Finding], lines: Lines) -> list[Finding]:
@@ -49,11 +68,13 @@ def new_ones(path: Path, findings: Sequence[Finding], lines: Lines) -> list[Find
         BaselineError: the file cannot be read, or is no baseline.
     """
     try:
-        known = msgspec.json.decode(path.read_bytes(), type=_Baseline)
+        known = msgspec.json.decode(read_bytes(path), type=_Baseline)
     except OSError as error:
         raise BaselineError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise BaselineError(f"{path}: no baseline of torchlint: {error}") from None
+    if known.version != 1:
+        raise BaselineError(f"{path}: no baseline that this torchlint knows: version {known.version}")
     left = {file: Counter(counts) for file, counts in known.findings.items()}
     fresh = []
     for finding in findings:

@@ -126,7 +126,7 @@ def run_check(
         if add_noqa:
             from torchlint.silence import add_noqa as write_comments
 
-            count, trouble = write_comments(outcome.findings, config.root)
+            count, trouble = write_comments(outcome.findings, config.root, runner.judged)
             if not quiet:
                 print(f"torchlint: {count} finding{'' if count == 1 else 's'} hidden by comments", file=sys.stderr)
             outcome = Outcome([], [*outcome.problems, *trouble], outcome.files)

@@ -16,6 +16,7 @@ from torchlint.edits import EditError, apply, span
 from torchlint.findings import Finding, Fix
 from torchlint.garbage import no_gc
 from torchlint.judge import Judge
+from torchlint.reading import read_bytes
 from torchlint.runner import Runner
 from torchlint.source import Problem, Source, SourceError, describe, is_notebook, parse_source
 
@@ -62,7 +63,7 @@ class Fixer:
         mended = []
         for path, some in sorted(by_file.items()):
             try:
-                raw = Path(path).read_bytes()
+                raw = read_bytes(path)
             except OSError as error:
                 self.problems.append(Problem(path, f"cannot be read: {describe(error)}"))
                 continue
@@ -198,9 +199,9 @@ def write(mended: Mended, root: Path) -> None:
         OSError: it cannot be written, or was changed by somebody else in the meantime.
     """
     path = os.path.realpath(mended.path)
-    if os.path.islink(mended.path) and not Path(path).is_relative_to(os.path.realpath(root)):
+    if _leads_out(mended.path, path, root):
         raise OSError(f"it is a link to {path}, outside of the project")
-    if Path(path).read_bytes() != mended.before:
+    if read_bytes(path) != mended.before:
         raise OSError("it was changed while it was being mended")
     info = os.stat(path)
     mode = stat.S_IMODE(info.st_mode)
@@ -212,12 +213,29 @@ def write(mended: Mended, root: Path) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(mended.after)
         os.chmod(temporary, mode)
-        if hasattr(os, "chown") and os.geteuid() == 0:
-            os.chown(temporary, info.st_uid, info.st_gid)
+        if hasattr(os, "chown"):
+            _keep_owner(temporary, info)
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+def _leads_out(path: str, real: str, root: Path) -> bool:
+    """Whether a link, of the file or of a folder on the way to it, leads out of the project. A project that is itself behind a
+    link is in it with all its files."""
+    inside = Path(real).is_relative_to(os.path.realpath(root))
+    return not inside and (os.path.islink(path) or Path(path).is_relative_to(os.path.abspath(root)))
+
+
+def _keep_owner(path: str, info: os.stat_result) -> None:
+    """Gives a file the owner and group of another one, as far as one may; the mode's special bits go with that."""
+    try:
+        if (info.st_uid, info.st_gid) != (os.geteuid(), os.getegid()):
+            os.chown(path, info.st_uid if os.geteuid() == 0 else -1, info.st_gid)
+            os.chmod(path, stat.S_IMODE(info.st_mode))
+    except OSError:
+        pass
 
 
 def diff(mended: Mended, shown: str) -> str:

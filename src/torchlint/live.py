@@ -11,11 +11,12 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
 from torchlint.findings import Finding, Location, Related, Severity
+from torchlint.reading import read_bytes
 from torchlint.runner import Runner
 
 _MOST_BYTES = 100_000_000
@@ -25,9 +26,14 @@ class LiveError(ValueError):
     """A report that cannot be read; the text says why."""
 
 
+_Count = Annotated[int, msgspec.Meta(ge=0, le=10**9)]
+_Name = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_ -]{0,200}\Z")]
+_Url = Annotated[str, msgspec.Meta(pattern=r"^[!-~]{0,500}\Z")]
+
+
 class _Point(msgspec.Struct):
-    row: int
-    column: int = 1
+    row: _Count
+    column: _Count = 1
 
 
 class _Other(msgspec.Struct):
@@ -40,16 +46,16 @@ class _Seen(msgspec.Struct):
     """A finding as `torchsan run --report out.json` writes it."""
 
     code: str
-    name: str
+    name: _Name
     message: str
     filename: str
     location: _Point
-    group: str
+    group: _Name
     fingerprint: str
     severity: Severity = Severity.ERROR
     end_location: _Point | None = None
     help: str = ""
-    url: str = ""
+    url: _Url = ""
     related: list[_Other] = []
     step: int | None = None
     ranks: list[int] = []
@@ -68,9 +74,7 @@ def read(path: Path) -> list[_Seen]:
         LiveError: it cannot be read, or is no such report.
     """
     try:
-        if path.stat().st_size > _MOST_BYTES:
-            raise LiveError(f"{path}: too large for a report")
-        seen = msgspec.json.decode(path.read_bytes(), type=list[_Seen])
+        seen = msgspec.json.decode(read_bytes(path, _MOST_BYTES), type=list[_Seen])
     except OSError as error:
         raise LiveError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:

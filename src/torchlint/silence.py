@@ -6,18 +6,24 @@ import io
 import os
 import re
 import tokenize
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from torchlint.edits import EditError, apply
 from torchlint.findings import Edit, Finding, Location
+from torchlint.reading import read_bytes
 from torchlint.source import Problem, Source, SourceError, describe, parse_source
 
 _CODES = re.compile(r"#\s*noqa\s*:\s*(?P<codes>[A-Za-z]+[0-9]+(?:[\s,]+[A-Za-z]+[0-9]+)*)", re.IGNORECASE)
 
 
-def add_noqa(findings: Sequence[Finding], root: Path) -> tuple[int, list[Problem]]:
-    """Writes `# noqa` comments for findings into the files that they stand in. `root` is the project's folder.
+def add_noqa(findings: Sequence[Finding], root: Path, judged: Collection[str]) -> tuple[int, list[Problem]]:
+    """Writes `# noqa` comments for findings into the files that they stand in.
+
+    Args:
+        findings: what is to be hidden.
+        root: the project's folder. Files in it may be changed, whether they were named or are imported by those that were.
+        judged: the files that were named, by their full paths: these may be changed wherever they are.
 
     Returns:
         How many findings are hidden now, and which files could not be changed.
@@ -28,7 +34,9 @@ def add_noqa(findings: Sequence[Finding], root: Path) -> tuple[int, list[Problem
     hidden, problems = 0, []
     for path, some in sorted(by_file.items()):
         try:
-            raw = Path(path).read_bytes()
+            if path not in judged and not Path(path).is_relative_to(os.path.abspath(root)):
+                raise OSError("it is outside of the project, and was not named")
+            raw = read_bytes(path)
             after = silenced(path, raw, some)
             from torchlint.fix import Mended, write
 
