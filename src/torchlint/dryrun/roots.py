@@ -15,7 +15,8 @@ from torchlint.dryrun.world import World, units_of
 SHARED = ("classes", "watched_calls", "budget")
 GROWING = ("children", "unsure_children", "holds", "registered", "escaped", "keep", "made_in", "entered", "replaced")
 
-MOST_STEPS_OF_FILE = 500_000  # expressions evaluated in all runs of a file; those of one are bounded besides
+MOST_STEPS_OF_FILE = 250_000  # expressions evaluated in all runs of a file; those of one are bounded besides
+STEPS_OF_RUN = 50  # what a run costs besides: rules have to look at it
 
 
 class Budget:
@@ -238,13 +239,15 @@ def _finish(run: Run, work, func: Func, facts: FileFacts) -> bool:
     run.root = func
     run.frame = run.Frame(facts)
     run.frame.base = run.store
+    if run.budget.left <= 0:
+        return False
     run.most_steps = min(run.most_steps, run.budget.left)
     try:
         work()
     except (TooMuch, RecursionError):
         return False
     finally:
-        run.budget.left -= run.steps
+        run.budget.left -= run.steps + STEPS_OF_RUN
     return True
 
 

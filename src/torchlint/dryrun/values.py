@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 NOTHING: frozenset = frozenset()
 _serial = itertools.count()
-MOST_BASES = 200  # steps from class to base that are followed: diamonds on diamonds are many
+MOST_BASES = 60  # steps from class to base that are followed: diamonds on diamonds are many
 MOST = 24  # provenance sets are cut at this size: past it nothing certain can be said anyway
 
 
