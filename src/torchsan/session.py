@@ -70,6 +70,7 @@ class Session:
         """Stop watching. What `error` was about is added to it."""
         if self.san is not None and self.is_ours:
             self._ending = True
+            self.san.ends_with_program = error is None
             self.san.stop(error)
             for left in self.children.end():
                 self.san.gathered.join(left.findings, left.told)

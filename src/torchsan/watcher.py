@@ -72,6 +72,7 @@ class Watch:
         self.checks: list[Any] = []
         self.off: dict[str, str] = {}
         self.silence: Callable[[], Any] | None = None  # for all steps: see `step`
+        self.ends_with_program = False  # nothing of the program comes after the end of this watch
         self._optimizers = tuple(map(innermost, optimizers))
         self._wanted: dict[int, bool] = {}
         self._open: list[Check] = []  # checks that have something to take down, perhaps

@@ -222,6 +222,22 @@ class TestUnderDDP:
         assert "no gradient for spare.weight, spare.bias" in done.err
         assert "TS809" in {code for code, *_ in done.found()}
 
+    @pytest.mark.parametrize("ending, found", [
+        ("dist.destroy_process_group()", []), ("pass", ["TS817"]), ("raise ArithmeticError", []),
+    ])
+    def test_a_group_that_is_never_destroyed(self, tmp_path, ending, found):
+        text = f"""
+        import torch.distributed as dist
+        dist.init_process_group("gloo", init_method="file://{tmp_path}/meet", rank=0, world_size=1)
+        dist.get_world_size = lambda *_: 2
+        {ending}
+        """
+        (tmp_path / "train.py").write_text(textwrap.dedent(text), encoding="utf-8")
+        command = [sys.executable, "-m", "torchsan", "run", "--select", "TS817", "--report", "out.json", "train.py"]
+        subprocess.run(command, cwd=tmp_path, env={**ENV, "PYTHONPATH": str(ROOT)}, capture_output=True, timeout=600)
+        rows = [(one["code"], one["location"]["row"]) for one in json.loads((tmp_path / "out.json").read_text())]
+        assert rows == [(code, 3) for code in found]
+
     def test_mistakes(self, launch):
         done = launch("""
         def work(rank):

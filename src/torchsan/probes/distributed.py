@@ -48,6 +48,7 @@ waited: dict[int, list[bool]] = {}  # by id of a living handle that somebody ask
 synchronized = [0]  # how often the program waited for all of a device's work
 _tasks: weakref.WeakKeyDictionary[nn.Module, list[int]] = weakref.WeakKeyDictionary()
 _installed = [False]
+begun: list[Where | None] = [None]  # where the process group was started, if that was under a watch
 
 
 class _Local(threading.local):
@@ -82,8 +83,10 @@ def _several() -> bool:
 def _init(patches: Patches, original: Callable) -> Callable:
     def init_process_group(*args: Any, **kwargs: Any) -> Any:
         result = original(*args, **kwargs)
-        if listening() and _several():
-            _put(patches)
+        if listening():
+            begun[0] = here()
+            if _several():
+                _put(patches)
         return result
 
     return init_process_group
@@ -108,7 +111,7 @@ def _put(patches: Patches) -> None:
 
 
 def _taken_down() -> None:
-    _installed[0] = False
+    _installed[0], begun[0] = False, None
     waited.clear()
 
 
