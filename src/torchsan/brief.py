@@ -9,18 +9,20 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from torchsan.instrumented import compiled_frames
 from torchsan.patches import Patches
 
 
 class Brief:
-    """Replacements that one check of the process at a time has in place."""
+    """Replacements that one check of the process at a time has in place; `kind` parts those that replace other things,
+    which may stand at the same time."""
 
-    _standing: Brief | None = None
+    _standing: ClassVar[dict[str, Brief]] = {}
 
-    def __init__(self) -> None:
+    def __init__(self, kind: str = "layers") -> None:
+        self._kind = kind
         self._patches = Patches()
         self._told: Callable[..., Any] | None = None
 
@@ -28,9 +30,9 @@ class Brief:
         """Let `replace` put functions in place. False, and nothing is done, where that cannot be now."""
         handler = _handler()
         busy = getattr(handler, "_CompilationCallbackHandler__pending_callbacks_counter", 0)  # on another thread
-        if Brief._standing is not None or busy or _compiled_code_lives():
+        if self._kind in Brief._standing or busy or _compiled_code_lives():
             return False
-        Brief._standing = self
+        Brief._standing[self._kind] = self
         if handler is not None:
             self._told = handler.register_start_callback(lambda _: self.end())
         replace(self._patches)
@@ -39,13 +41,13 @@ class Brief:
     @property
     def stands(self) -> bool:
         """Whether they are in place: `begin` was called, `end` was not, and nothing was compiled since."""
-        return Brief._standing is self
+        return Brief._standing.get(self._kind) is self
 
     def end(self) -> None:
         """Put back what was replaced. Does nothing where nothing is."""
-        if Brief._standing is not self:
+        if not self.stands:
             return
-        Brief._standing = None
+        del Brief._standing[self._kind]
         told, self._told, handler = self._told, None, _handler()
         if told is not None and handler is not None:  # a list of its own: this may be a walk through the old one
             handler.start_callbacks = [one for one in handler.start_callbacks if one is not told]

@@ -197,7 +197,7 @@ def test_two_watches_and_threads():
                 thread.join()
         train(Net())
     assert not one.off and not two.off
-    assert Brief._standing is None
+    assert not Brief._standing
 
 
 def test_a_look_that_fails_is_taken_down(monkeypatch):
