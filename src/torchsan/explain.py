@@ -58,7 +58,9 @@ PATTERNS: tuple[tuple[str, int | str], ...] = (
     (r"embed_dim must be divisible by num_heads", 511),
     (r"Expected more than 1 value per channel when training", 518),
     (r"Need attn_mask if specifying the is_causal hint", 520),
+    (r"Duplicate GPU detected", 804),
     (r"Expected to have finished reduction in the prior iteration", 809),
+    (r"does not have a deterministic implementation, but you set 'torch\.use_deterministic_algorithms\(True\)'", 934),
     (r"shapes cannot be multiplied", 508),
     (r"The size of tensor a \(\d+\) must match the size of tensor b", 508),
     (r"Sizes of tensors must match except in dimension", 508),
@@ -86,6 +88,7 @@ PATTERNS: tuple[tuple[str, int | str], ...] = (
 _CLASS_LOSSES = ("cross_entropy", "nll_loss")
 _LOADERS = (607, 608, 612, 615, "collate")  # errors of a DataLoader, whose samples are in no variable of the line's
 _SAID = (107, 108, 416, 607)  # of these, torch says no more than the pitfall's own words
+_OTHER_CALL = (804, 934)  # whose page speaks of another call than the one that failed
 _ROLES = {"value", "name", "call"}  # that an error can fill
 _LONG = 160  # of torch's words, a finding repeats so much
 _COMPILED = tuple((re.compile(pattern), number) for pattern, number in PATTERNS)
@@ -356,7 +359,7 @@ def roles(told: Explanation) -> dict[str, Any]:
         if name is not None:
             filled["value"] = filled["name"] = name
     call = telling.code_at(told.where)
-    if call:
+    if call and told.number not in _OTHER_CALL:
         filled["call"] = call
     return filled
 

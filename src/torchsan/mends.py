@@ -141,10 +141,20 @@ MENDS: dict[int | str, tuple[str, str, str]] = {
         "pass a `collate_fn` that pads them (`torch.nn.utils.rnn.pad_sequence(xs, batch_first=True)`), or bring them "
         "to one size in the dataset",
     ),
+    804: (
+        "rank-as-device",
+        "two processes of the group are on the same GPU: one of them was not told which is its own",
+        "call `torch.cuda.set_device(local_rank)` first, with the `LOCAL_RANK` that torchrun sets",
+    ),
     809: (
         "unused-parameters",
         "parameters of a model under DistributedDataParallel got no gradient",
         "use all parameters in the loss, freeze or remove the others, or pass `find_unused_parameters=True`",
+    ),
+    934: (
+        "nondeterministic-op",
+        "an operation has no deterministic implementation on this device, and the program asks for determinism",
+        "use another operation, or `torch.use_deterministic_algorithms(True, warn_only=True)` where a warning will do",
     ),
     "collate": (
         "sample-of-unknown-type",

@@ -390,6 +390,29 @@ def test_cuda_in_a_worker_is_told_at_the_line_of_the_worker(run):
     assert [other.location.row for other in finding.related] == [lines + 6]
 
 
+def test_two_ranks_on_one_gpu(run):
+    """NCCL's own words; the page speaks of the line that put the model there, which the error does not know."""
+    text = (
+        "NCCL error in: ProcessGroupNCCL.cpp:94, invalid usage\\nLast error:\\n"
+        "Duplicate GPU detected : rank 1 and rank 0 both on CUDA device 1a000"
+    )
+    [finding] = run(f"raise RuntimeError('{text}')\n").findings
+    assert finding.number == 804 and finding.message.startswith(MENDS[804][1])
+    assert "torch.cuda.set_device(local_rank)" in finding.help
+
+
+def test_no_deterministic_implementation(run):
+    program = "import torch\ntorch.zeros(3).put_(torch.tensor([1]), torch.tensor([1.0]))\n"
+    torch.use_deterministic_algorithms(True)
+    try:
+        [finding] = run(program, select="TS934").findings
+        assert not run(program).findings
+    finally:
+        torch.use_deterministic_algorithms(False)
+    assert finding.number == 934 and finding.location.row == 2
+    assert finding.message.startswith(MENDS[934][1] + " (put_ does not have a deterministic implementation")
+
+
 def test_every_kind_has_words():
     assert {number for _, number in explain.PATTERNS} <= set(MENDS)
 
