@@ -46,6 +46,91 @@ PROGRAMS = {
 }
 
 
+BCE = LOOP.replace("loss = model(x).square().mean()", "loss = {}")
+LOSSES = {
+    "sigmoid, and then BCE": ("nn.functional.binary_cross_entropy(model(x).sigmoid(), torch.ones(16, 2))", {(304, 10)}),
+    "both in one": ("nn.functional.binary_cross_entropy_with_logits(model(x), torch.ones(16, 2))", set()),
+}
+WORDS = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+torch.manual_seed(0)
+model = nn.Sequential(nn.Embedding(50, 16{embedding}), nn.Linear(16, {classes}))
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(5):
+    words = torch.randint(1, 50, (8, 21))
+    words[:, {length}:] = 0
+    optimizer.zero_grad()
+    scores, target = model(words[:, :-1]), words[:, 1:]
+    loss = {loss}
+    loss.backward()
+    optimizer.step()
+"""
+FLAT = "F.cross_entropy(scores.flatten(0, 1), target.flatten(){})"
+PADDED = {"embedding": ", padding_idx=0", "classes": 50, "length": 6, "loss": FLAT.format("")}
+PADDING = {
+    "most is padding": ({}, {(315, 13)}),
+    "in maps": ({"loss": "nn.CrossEntropyLoss()(scores.transpose(1, 2), target)"}, {(315, 13)}),
+    "as log-probabilities": (
+        {"loss": "nn.NLLLoss()(scores.log_softmax(-1).flatten(0, 1), target.flatten())"}, {(315, 13)},
+    ),
+    "less than half": ({"length": 13}, set()),
+    "ignored": ({"loss": FLAT.format(", ignore_index=0")}, set()),
+    "ignored by position": ({"loss": FLAT.format(", None, None, 0")}, set()),
+    "weighted": ({"loss": FLAT.format(", weight=(torch.arange(50) > 0).float()")}, set()),
+    "masked": (
+        {"loss": "(F.cross_entropy(scores.flatten(0, 1), target.flatten(), reduction='none')"
+                 " * (target.flatten() > 0)).mean()"}, set(),
+    ),
+    "no padding in the model": ({"embedding": ""}, set()),
+    "other classes": ({"classes": 60}, set()),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses(run, name):
+    loss, expected = LOSSES[name]
+    ran = run(HEAD + "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n" + BCE.format(loss, ""), select="TS304")
+    assert ran.error is None
+    assert ran.lines == expected, ran.san.report()
+    assert not run(HEAD + "optimizer = torch.optim.SGD(model.parameters(), lr=0.1)\n" + BCE.format(loss, "")).findings
+
+
+@pytest.mark.parametrize("name", PADDING)
+def test_padding(run, name):
+    changed, expected = PADDING[name]
+    text = WORDS.format(**{**PADDED, **changed})
+    ran = run(text, select="TS315")
+    assert ran.error is None
+    assert ran.lines == expected, ran.san.report()
+    assert not run(text).findings
+
+
+def test_the_share_of_padding(run):
+    [finding] = run(WORDS.format(**PADDED), select="TS315").findings
+    assert finding.message == (
+        "`cross_entropy` counts the targets that are padding: the model's embedding has 0 as its `padding_idx` "
+        "(75% of 640 targets are 0)"
+    )
+    assert finding.help == "give the loss `ignore_index=0`"
+
+
+SPREAD = HEAD + """
+spread = nn.DataParallel(model)
+spread.device_ids = list(range({}))
+spread.forward = lambda x: model(x)
+spread(x)
+"""
+
+
+@pytest.mark.parametrize("devices, expected", [(0, set()), (1, set()), (2, {(810, 8)})])
+def test_data_parallel(run, devices, expected):
+    ran = run(SPREAD.format(devices), select="TS810")
+    assert ran.error is None
+    assert ran.lines == expected, ran.san.report()
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_what_is_asked_for_is_found(run, name):
     text, expected = PROGRAMS[name]
