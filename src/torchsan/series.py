@@ -11,6 +11,7 @@ Names are paths; what stands before the first slash says what a number is, and a
 | `gradient norm/<optimizer>` | L2, over all its parameters, as the optimizer uses them |
 | `gradients/<layer>`, `updates/<layer>`, `dead/<layer>`, `saturated/<layer>` | L2 norm of a layer's gradients; size \
 of an update against that of the weights; share of units |
+| `samples/<optimizer>` | samples that a step is made of: all its batches, on all ranks; the most of any step last |
 | `time/<what>` | seconds lost: to a loader, to a synchronisation |
 | `transfers/<what>` | bytes moved to the device |
 """

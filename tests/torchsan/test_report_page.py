@@ -188,6 +188,25 @@ def test_every_step_is_kept_at_the_thorough_level(tmp_path):
     assert trained(tmp_path / "report.html", level="thorough").series["gradient norm/optimizer"].count == 12
 
 
+def test_how_many_samples_a_step_is_made_of(tmp_path):
+    """Three batches of 8 for a step of one optimizer, one for a step of the other; the page says so."""
+    def accumulated(loader, every):
+        model = nn.Linear(4, 1)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for at, (x,) in enumerate(loader, 1):
+            (model(x).square().mean() / every).backward()
+            if at % every == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.randn(100, 4)), 8)
+    for every, said in (3, "24 samples"), (1, "8 samples"):
+        with torchsan.watch(on_finding="collect", ignore=["TS105"]) as san:
+            accumulated(loader, every)
+        san.report(tmp_path / "report.html")
+        assert f"A step was made of {said}, all its" in (tmp_path / "report.html").read_text(encoding="utf-8")
+
+
 def test_gradient_norms_are_those_that_torch_computes():
     torch.manual_seed(0)
     model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3))

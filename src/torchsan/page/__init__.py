@@ -30,6 +30,7 @@ _CHARTS = (
      "steps and then of one in 16 or fewer, and of all with level=\"thorough\"."),
     ("learning rate", "Learning rate", ""),
 )
+_ALL = ", all its batches and ranks together"
 _MAPS = (
     ("gradients", "Gradients by layer", "L2 norm of the gradients of each layer; brighter is larger."),
     ("updates", "Updates by layer", "Size of a step's update against the size of the weights; about 0.001 is usual."),
@@ -77,7 +78,7 @@ def render(run: Run) -> str:
         for number, f in enumerate(short_ones, 1) if f.step is not None
     ]
     charts = [
-        {"title": title, "text": text, "svg": svg, "legend": legend(lines), "more": len(lines) - len(legend(lines))}
+        {"title": title, "text": text or _samples(run.kept), "svg": svg, "legend": legend(lines), "more": len(lines) - len(legend(lines))}
         for kind, title, text in _CHARTS
         if (lines := _of(run.kept, kind)) and (svg := _chart(kind, lines, marks, title))
     ]
@@ -98,6 +99,14 @@ def render(run: Run) -> str:
 def _chart(kind: str, lines: Mapping[str, Line], marks: Sequence[Mark], title: str) -> str:
     """A schedule that ends near zero is a curve that people know, and findings have little to do with it."""
     return plot(lines, (), title, linear=True) if kind == "learning rate" else plot(lines, marks, title)
+
+
+def _samples(kept: Mapping[str, Any]) -> str:
+    """How many samples a step was made of, by optimizer where they differ."""
+    sizes = {name: int(line.last) for name, line in _of(kept, "samples").items()}
+    if len(set(sizes.values())) < 2:
+        return f"A step was made of {telling.counted(min(sizes.values()), 'sample')}{_ALL}." if sizes else ""
+    return "Samples of a step" + _ALL + ": " + ", ".join(f"{name} {size}" for name, size in sizes.items()) + "."
 
 
 def _told(finding: Finding, base: str) -> dict[str, Any]:
