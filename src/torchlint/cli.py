@@ -24,6 +24,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         The exit status: 0 clean, 1 findings, 2 could not run or some file could not be judged, 130 interrupted.
     """
     args = list(sys.argv[1:] if argv is None else argv)
+    sys.stdout, sys.stderr = sys.stdout or open(os.devnull, "w"), sys.stderr or open(os.devnull, "w")
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter must not end the run
@@ -46,6 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # Whoever read our output has heard enough; keep Python from complaining of it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FINDINGS
+    except OSError as error:
+        return _system(error)
     except ValueError as error:
         from torchlint.baseline import BaselineError
         from torchlint.catalogue import PageError
@@ -65,8 +68,23 @@ def _prog_name(command: click.Command) -> str:
 
 
 def _fail(message: str) -> int:
-    print(f"torchlint: error: {message}", file=sys.stderr)
+    from torchlint.report import clean
+
+    print(f"torchlint: error: {clean(message)}", file=sys.stderr)
     return FAILED
+
+
+def _system(error: OSError) -> int:
+    """What the system refused: a full disk behind standard output, a working folder that is gone."""
+    if os.environ.get("TORCHLINT_DEBUG"):
+        raise error
+    try:
+        sys.stdout.flush()
+    except OSError:
+        # Python tries again at exit, and would complain of it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    what = (error.strerror or str(error) or type(error).__name__).lower()
+    return _fail(f"{error.filename}: {what}" if error.filename else f"cannot write: {what}")
 
 
 def _internal(error: Exception) -> int:

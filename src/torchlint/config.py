@@ -159,6 +159,8 @@ def _checked(config: Config, data: Mapping[str, Any]) -> Config:
     if "select" in data:
         values["select"] = _strings(config, "select", data["select"])
     exclude = _strings(config, "exclude", data["exclude"]) if "exclude" in data else DEFAULT_EXCLUDES
+    _patterns(config, "exclude", exclude if "exclude" in data else ())
+    _patterns(config, "extend-exclude", values.get("extend_exclude", ()))
     values["exclude"] = exclude + values.pop("extend_exclude", ())
     if "per-file-ignores" in data:
         table = _table(config, "per-file-ignores", data["per-file-ignores"], "file pattern to list of codes")
@@ -166,6 +168,7 @@ def _checked(config: Config, data: Mapping[str, Any]) -> Config:
             pattern: _strings(config, pattern, codes, f"per-file-ignores of {pattern!r}")
             for pattern, codes in table.items()
         }
+        _patterns(config, "per-file-ignores", [pattern.removeprefix("!") for pattern in table])
     if "severity" in data:
         table = _table(config, "severity", data["severity"], "group to severity")
         values["severity"] = {group: _severity(config, group, value) for group, value in table.items()}
@@ -197,6 +200,16 @@ def _strings(config: Config, key: str, value: Any, shown: str = "") -> tuple[str
     if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
         raise config.complain(key, f"{shown or key} must be a list of strings")
     return tuple(value)
+
+
+def _patterns(config: Config, key: str, given: Sequence[str]) -> None:
+    if given:
+        from torchlint.globs import usable
+
+        for pattern in given:
+            if not usable(pattern):
+                shown = _shown(pattern)
+                raise config.complain(key, f"{key}: {shown} is no pattern, or one with too many stars", pattern)
 
 
 def _table(config: Config, key: str, value: Any, what: str) -> dict[str, Any]:

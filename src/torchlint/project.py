@@ -11,8 +11,11 @@ import msgspec
 from pathspec import GitIgnoreSpec
 
 from torchlint.config import Config
+from torchlint.globs import spec_of
+from torchlint.reading import read_bytes
 from torchlint.source import Problem, describe
 
+_MOST_BYTES = 1_000_000  # of an ignore file
 SUFFIXES = (".py", ".pyw", ".ipynb")
 
 
@@ -34,7 +37,7 @@ class Discovery:
     def __init__(self, config: Config, force_exclude: bool = False):
         self.problems: list[Problem] = []
         self._root = str(config.root)
-        self._exclude = GitIgnoreSpec.from_lines(config.exclude)
+        self._exclude = spec_of(config.exclude)
         self._plain = frozenset(name for name in config.exclude if not set(name) & set("*?[]!/"))
         self._force = force_exclude
         self._specs: dict[str, GitIgnoreSpec | None] = {}
@@ -148,8 +151,7 @@ class Discovery:
         if path not in self._specs:
             self._specs[path] = None
             try:
-                with open(path, encoding="utf-8", errors="replace") as file:
-                    self._specs[path] = GitIgnoreSpec.from_lines(file.read().splitlines())
+                self._specs[path] = spec_of(read_bytes(path, _MOST_BYTES).decode("utf-8", "replace").splitlines())
             except FileNotFoundError:
                 pass
             except (OSError, ValueError) as error:
@@ -190,10 +192,8 @@ def _info_exclude(top: str) -> str:
     git = os.path.join(top, ".git")
     if os.path.isfile(git):
         try:
-            with open(git, encoding="utf-8") as file:
-                git = os.path.join(top, file.read().removeprefix("gitdir:").strip())
-            with open(os.path.join(git, "commondir"), encoding="utf-8") as file:
-                git = os.path.join(git, file.read().strip())
+            git = os.path.join(top, read_bytes(git, 10_000).decode().removeprefix("gitdir:").strip())
+            git = os.path.join(git, read_bytes(os.path.join(git, "commondir"), 10_000).decode().strip())
         except (OSError, ValueError):
             pass
     return os.path.join(git, "info", "exclude")

@@ -7,12 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
-from pathspec import GitIgnoreSpec
 
 from torchlint.cache import Cache, Digests
 from torchlint.catalogue import Catalogue, Rule
 from torchlint.config import Config, cache_folder
 from torchlint.findings import Finding, Location
+from torchlint.globs import spec_of
 from torchlint.judge import Judge, Order, Verdict
 from torchlint.noqa import Noqa
 from torchlint.project import Discovery, File
@@ -218,7 +218,7 @@ class _PerFile:
         for pattern, selectors in config.per_file_ignores.items():
             codes = frozenset(code for selector in selectors for code in rules_of(selector, catalogue)[0])
             # "!tests/*" means: everywhere but there.
-            spec = GitIgnoreSpec.from_lines([pattern.removeprefix("!")])
+            spec = spec_of([pattern.removeprefix("!")])
             self._table.append((spec, pattern.startswith("!"), codes))
 
     def hide(self, finding: Finding) -> bool:
