@@ -42,7 +42,12 @@ class Account:
     """
 
     def __init__(self, optimizer: Optimizer, gone: Callable[[Any], None] | None = None):
-        self._optimizer = weakref.ref(optimizer, gone)
+        def let_go(reference: Any) -> None:  # checks may keep an account: the parameters are not to live for that
+            self.params, self.ids, self.grads, self.versions = [], set(), [], []
+            if gone is not None:
+                gone(reference)
+
+        self._optimizer = weakref.ref(optimizer, let_go)
         self.params: list[torch.Tensor] = []
         self.ids: set[int] = set()
         self._groups = -1

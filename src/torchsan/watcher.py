@@ -146,23 +146,12 @@ class Watch:
             self._depth += 1
             if self._depth > 1:
                 return self
-            if not events.listening():
-                from torchsan.probes import install_all
-
-                install_all(_patches)
-            self.me, self._meeting, self.handed_over = None, None, False
-            self.look_for_ranks()
-            self._leave()
-            from torchsan.probes import modules
-
-            optimizers = self._look_around()
-            modules.add(self._hookable())
-            self._make_checks()
-            events.join(self)
-            for optimizer in optimizers:
-                self.ledger.account(optimizer)
-            for check in list(self.checks):
-                self._safely(check, check.start)
+            try:
+                self._begin()
+            except BaseException:  # it was interrupted: nobody will stop it
+                self._depth = 0
+                self._end()
+                raise
         return self
 
     def add(self, *things: nn.Module | Optimizer) -> None:
@@ -200,12 +189,7 @@ class Watch:
                 except SanError as found:
                     raised = found
             finally:
-                events.leave(self)
-                try:
-                    for check in list(self._open):
-                        self._close(check)
-                finally:
-                    self._release()
+                self._end()
         # Not under the lock: other ranks may have to be waited for.
         self._meet(error)
         if raised is not None and error is None:
@@ -294,6 +278,34 @@ class Watch:
             say(f"{why}: nothing is watched from here on")
 
     # Inside.
+
+    def _begin(self) -> None:
+        from torchsan.probes import install_all, modules
+
+        if not events.listening():
+            install_all(_patches)
+        self.me, self._meeting, self.handed_over = None, None, False
+        self.look_for_ranks()
+        self._leave()
+        optimizers = self._look_around()
+        modules.add(self._hookable())
+        self._make_checks()
+        events.join(self)
+        for optimizer in optimizers:
+            self.ledger.account(optimizer)
+        for check in list(self.checks):
+            self._safely(check, check.start)
+
+    def _end(self) -> None:
+        """Hear nothing more, and take down what is in place, whatever is interrupted meanwhile."""
+        try:
+            events.leave(self)
+        finally:
+            try:
+                for check in list(self._open):
+                    self._close(check)
+            finally:
+                self._release()
 
     def _make_checks(self) -> None:
         made: list[Any] = [self.ledger]

@@ -7,6 +7,7 @@ import linecache
 import re
 import sys
 import weakref
+from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
@@ -18,6 +19,7 @@ from torchsan.naming import name_of
 from torchsan.operands import tree_of
 from torchsan.where import _USER, Where, kind_of
 
+_MANY = 64  # schedules, before those that are gone are forgotten
 _STEPS = 2  # steps of an optimizer after which its schedule is missed
 _LENGTHS = {"CosineAnnealingLR": "T_max", "OneCycleLR": "total_steps", "PolynomialLR": "total_iters"}
 _KINDS = {name for name, cls in vars(lr_scheduler).items() if isinstance(cls, type)}
@@ -53,6 +55,7 @@ class Schedules(Check):
         self.made: list[_Schedule] = []
         self.of: dict[int, _Schedule] = {}  # by id of an optimizer: the schedule that was built last for it
         self.began: dict[int, int] = {}  # by id of a loader: the steps before its pass
+        self.stepped: set[tuple[Where, Where]] = set()  # schedules that the text of the program steps, by two lines
         self.passes: dict[int, tuple[int, int]] = {}  # by id of a loader: passes that trained, and its batches
 
     def on_scheduler_create(self, event: Event) -> None:
@@ -60,7 +63,21 @@ class Schedules(Check):
             event.where()
             made = _Schedule(event)
             self.made.append(made)
+            if len(self.made) > _MANY:
+                self._forget()
             self.of[id(event.optimizer)] = made
+
+    def _forget(self) -> None:
+        """Of schedules that are gone, the first of each line is enough: a program may build one for every model."""
+        places, kept = set(), []
+        for made in self.made:
+            place = made.event.where()
+            if made.subject() is not None or place not in places:
+                kept.append(made)
+                places.add(place)
+        self.made = kept
+        ids = set(map(id, kept))
+        self.of = {key: made for key, made in self.of.items() if id(made) in ids}
 
     def on_scheduler_step(self, event: Event) -> None:
         # A schedule that is made of others steps them itself.
@@ -127,7 +144,11 @@ class Schedules(Check):
         place, step = made.event.where(), made.used.where() if made.used is not None else None
         if place is None or step is None or made.steps < _STEPS or not _by_hand(step):
             return
-        if not _stepped_in_text(place, step, self._known_targets()):
+        if (place, step) in self.stepped:
+            return
+        if _stepped_in_text(place, step, self._known_targets()):
+            self.stepped.add((place, step))
+        else:
             self.found(
                 110,
                 made.event,
@@ -166,6 +187,7 @@ def _built_at(place: Where) -> ast.Call | None:
     return None
 
 
+@lru_cache(maxsize=64)
 def _target(place: Where) -> str | None:
     """The name that the schedule that is built on a line is assigned to, if it is that and nothing else."""
     tree, call = tree_of(place.code.co_filename), _built_at(place)

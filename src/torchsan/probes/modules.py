@@ -41,7 +41,10 @@ class _State(threading.local):
 _state = _State()
 _seen = WeakIds()  # modules that were built, or called, while a watch runs
 _parents = WeakIds()  # of these, the ones that have a parent
-_hooked: dict[int, tuple[nn.Module, list[Any]]] = {}
+_hooked: dict[int, tuple[weakref.ref, list[Any]]] = {}
+# Models that were called are judged at the end of the run, though the function that trained them may be over by then.
+# They are let go of as soon as something new is built: a program that trains one model after the other has one of them.
+_kept: dict[int, nn.Module] = {}
 _copied = [False]
 _armed: list[Any] = [None]
 _TABLES = (  # where a module keeps its hooks, and what is kept of them
@@ -88,6 +91,11 @@ def install(patches: Patches) -> None:
     patches.on_undo(_take_down)
 
 
+def let_go() -> None:
+    """Keep no model alive that the program does not keep: it needs the memory."""
+    _kept.clear()
+
+
 def add(modules: Iterable[nn.Module]) -> None:
     """Hook these modules as roots."""
     for module in modules:
@@ -98,7 +106,15 @@ def add(modules: Iterable[nn.Module]) -> None:
             if isinstance(module, DistributedDataParallel):
                 # Evaluation by-passes the wrapper. While it is being built, its part is there only after it was told of.
                 add(part for part in module._modules.values() if part is not None)
-            _hooked[id(module)] = (module, _hook(module))
+            _know(module, _hook(module))
+
+
+def _know(module: nn.Module, handles: list[Any]) -> None:
+    def gone(_: Any, key: int = id(module)) -> None:
+        _hooked.pop(key, None)
+
+    _hooked[id(module)] = (weakref.ref(module, gone), handles)
+    _kept[id(module)] = module
 
 
 def _hook(module: nn.Module) -> list[Any]:
@@ -176,13 +192,14 @@ def discover() -> None:
 def remove(modules: Iterable[nn.Module]) -> None:
     """Take the hooks off these modules again."""
     for module in modules:
+        _kept.pop(id(module), None)
         for handle in _hooked.pop(id(module), (None, []))[1]:
             handle.remove()
 
 
 def roots() -> list[nn.Module]:
     """The hooked modules."""
-    return [module for module, _ in _hooked.values()]
+    return [module for known, _ in list(_hooked.values()) if (module := known()) is not None]
 
 
 def built() -> WeakIds:
@@ -233,6 +250,7 @@ def _on_parameter(module: nn.Module, name: str, parameter: Any) -> None:
     if is_compiling():
         return
     _news[0] = True
+    let_go()
     _seen.add(module)
     _arm()
     if _state.open and parameter is not None:
@@ -262,7 +280,8 @@ def _before(module: nn.Module, args: tuple, kwargs: dict, frame: Any = None) -> 
     while calls and not _is_running(calls[-1][2]):
         calls.pop()  # torch calls no hook where a forward was interrupted
     if id(module) not in _hooked:
-        _hooked[id(module)] = (module, [])  # a copy announces itself by its first call
+        _know(module, [])  # a copy announces itself by its first call
+    _kept[id(module)] = module
     event = begin(
         "forward",
         module,
@@ -300,10 +319,12 @@ _before_hook, _after_hook = _Hook(_before), _Hook(_after)
 
 def _take_down() -> None:
     _disarm()
-    for module, handles in list(_hooked.values()):
+    for known, handles in list(_hooked.values()):
         for handle in handles:
             handle.remove()
-        _strip(module)  # a copy carries hooks of which there are no handles
+        module = known()
+        if module is not None:
+            _strip(module)  # a copy carries hooks of which there are no handles
     if _copied[0]:
         for thing in gc.get_objects():
             if nn.Module in type(thing).__mro__ and "_forward_hooks" in thing.__dict__:
@@ -311,6 +332,7 @@ def _take_down() -> None:
     _copied[0] = False
     _news[0] = False
     _hooked.clear()
+    _kept.clear()
     _seen.clear()
     _parents.clear()
     _state.open.clear()
