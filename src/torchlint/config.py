@@ -276,4 +276,7 @@ def _line_of(text: str, path: Path | None, key: str, word: str) -> int:
         place = re.compile(rf"(?<![\w-]){re.escape(word)}(?![\w-])")
     else:
         place = re.compile(rf"""\s*(?:["']?{name}["']?\s*[=.]|\[.*\b{name}["']?\s*\])|.*[{{,]\s*["']?{name}["']?\s*=""")
-    return next((number for number, line in enumerate(lines[first:], first + 1) if place.search(line)), first + 1)
+    found = next((number for number, line in enumerate(lines[first:], first + 1) if place.search(line)), None)
+    if found is None:  # a word may be written with escapes: then the key's own line has to do
+        return _line_of(text, path, key, "") if word else first + 1
+    return found

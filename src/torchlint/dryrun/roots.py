@@ -16,7 +16,8 @@ SHARED = ("classes", "watched_calls", "budget")
 GROWING = ("children", "unsure_children", "holds", "registered", "escaped", "keep", "made_in", "entered", "replaced")
 
 MOST_STEPS_OF_FILE = 250_000  # expressions evaluated in all runs of a file; those of one are bounded besides
-STEPS_OF_RUN = 50  # what a run costs besides: rules have to look at it
+OF_INIT = frozenset({"!init", "!idle"})  # marks of which only the run of __init__ can say anything
+STEPS_OF_RUN = 100  # what a run costs besides: rules have to look at it
 
 
 class Budget:
@@ -111,12 +112,12 @@ class Relevance:
         """The methods of a class that can matter. What __init__ sets is seen together with each of them."""
         init = cf.methods.get("__init__")
         start = self.words(init) if init is not None else set()
-        marks = {word for word in start if word[0] == "!"} | {"!class"}
+        marks = {word for word in start if word[0] == "!" and word not in OF_INIT} | {"!class"}
         found = []
         for name, unit in cf.methods.items():
-            words = start | marks if name == "__init__" else self.words(unit) | marks
+            words = start | {"!class"} if name == "__init__" else self.words(unit) | marks
             if name == "forward":
-                words |= start | {"!forward"}
+                words |= (start - OF_INIT) | {"!forward"}
             words |= IMPLIED.get(name, frozenset())
             if self.met(words):
                 found.append(unit)
