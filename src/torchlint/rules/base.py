@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -208,14 +209,32 @@ class View:
             return True
         if len(backward.flows) >= MOST:
             return None  # what the loss came out of is cut at this size: the model may be among the rest
+        # Of what is only called a model it is not known which calls are its own.
+        complete = complete and not any(type(module) is Opaque and module.source != "param" for module in modules)
         if modules and complete and not sources and _of_tensors_only(backward):
             return False
         known = [s for s in sources if isinstance(s, Instance) and s.kind in ("module", "wrapper")]
+        if known and not any(self._may_learn(source) for source in known):
+            return None  # only layers of a loss: which model gave it its input is not known
         if modules and complete and known and len(known) == len([s for s in sources if s is not None]):
             return False
         if self.only_optimizer(optimizer) and not (modules and complete and known):
             return True if not modules or not known else None
         return None
+
+    def _may_learn(self, module: Value, depth: int = 0) -> bool:
+        """Whether a module may have parameters."""
+        if not isinstance(module, Instance) or depth > 6:
+            return True
+        if not isinstance(module.cls, Class) and module.type.startswith("torch.nn."):
+            if _LEARNS.search(module.type):
+                return True
+        elif not isinstance(module.cls, Class) or set(module.cls.externals()) != {"torch.nn.Module"}:
+            return True
+        if any(self._may_learn(child, depth + 1) for child in self.run.children.get(id(module), ())):
+            return True
+        given = [alt for event in self.of("setattr") if event.subject is module for alt in real(event.value)]
+        return any(isinstance(alt, Tensor) and alt.traits.get("param") for alt in given)
 
     def may_clear(self, event: Event, optimizer: Value) -> bool:
         """Whether an event may clear the gradients of an optimizer's parameters. In doubt, it may."""
@@ -264,7 +283,9 @@ class View:
                     return True
                 if isinstance(alt, Instance) and alt.kind == "instance" and alt.cls is not optimizer:
                     return True
-        return any(word in name for word in _STEPPING) and event.kind == "unknown"
+        if event.kind != "unknown" or not any(word in name for word in _STEPPING):
+            return False
+        return not _ELSEWHERE.search(self.owner_text(event, ""))
 
     def depends(self, value: Value | None) -> set[int]:
         """The ids of a value and of what it was computed from."""
@@ -274,6 +295,12 @@ class View:
 
 
 _STEPPING = ("zero", "grad", "reset", "clear", "step", "train", "optim", "backward", "closure", "fit", "learn", "update_param")
+_LEARNS = re.compile("Linear|Conv|Norm|Embedding|RNN|LSTM|GRU|Cell|Attention|Transformer|PReLU|Parameter(?:List|Dict)")
+# Objects that have a step() or reset() of their own, and no optimizer.
+_ELSEWHERE = re.compile(
+    r"(?:^|[._])(?:env|environment|game|gym|p?bar|progress|log|logger|writer|timer|meter|memory|replay|buffer|metric)s?"
+    r"(?:_\w+)?\d*$"
+)
 _NEVER = frozenset({"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "item", "format", "append", "add_scalar", "add_scalars",
                     "update_meter", "watch", "get_lr", "get_last_lr", "param_groups", "log_gradient", "is_grad_enabled",
                     "grad_norm", "get_grad_norm", "log_step", "global_step", "set_grad_enabled", "step_info"})

@@ -163,6 +163,44 @@ for noise, real in zip(torch.randn(5, 16, 4), torch.randn(5, 16, 8)):
     loss.backward()
     g_opt.step()
 """,
+    "only-the-loss-is-seen": """
+from torchkge.models import Model
+
+class Near(Model):
+    def __init__(self):
+        super().__init__(3, 4)
+        self.table = nn.Embedding(3, 4)
+
+    def scoring_function(self, x):
+        return self.table(x).sum(1)
+
+class Soft(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.soft = nn.Softplus()
+
+    def forward(self, x, y):
+        return torch.mean(self.soft(x) + self.soft(-y))
+
+net, criterion = Near(), Soft()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for x, y in zip(torch.randn(5, 16, 4), torch.randn(5, 16, 8)):
+    first, second = net(x, y)
+    optimizer.zero_grad()
+    loss = criterion(first, second)
+    loss.backward()
+    optimizer.step()
+""",
+    "updates-by-hand": """
+net = nn.Linear(4, 2)
+for x, y in zip(torch.randn(5, 16, 4), torch.randn(5, 16, 2)):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    optimizer.zero_grad()
+    loss = F.mse_loss(net(x), y)
+    loss.backward()
+    for p in net.parameters():
+        p.data.add_(p.grad.data, alpha=-0.1)
+""",
     "gan-whose-generator-steps-less-often": """
 G, D = nn.Linear(4, 8), nn.Linear(8, 1)
 g_opt, d_opt = torch.optim.SGD(G.parameters(), lr=0.1), torch.optim.SGD(D.parameters(), lr=0.1)

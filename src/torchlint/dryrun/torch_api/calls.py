@@ -318,7 +318,10 @@ class TorchCalls(Shaped, Frameworks, Methods):
         cut = last in effects.CUTS_GRAPH
         if cut and first is not None and first.flows:
             self.emit("readout", first, node, name=last)
-        return reduced(self.result_tensor(node, flows, parts, tensors, cut=cut), last)
+        result = self.result_tensor(node, flows, parts, tensors, cut=cut)
+        if cut and not tensors and isinstance(first, Opaque):
+            result.traits["cut_of"] = first
+        return reduced(result, last)
 
     def result_tensor(self, node, flows, parts, tensors, cut: bool = False, all_known: bool = False) -> Tensor:
         """A new tensor computed from others; `all_known` tells that there are no others."""
@@ -552,9 +555,25 @@ class TorchCalls(Shaped, Frameworks, Methods):
                 traits["graph"] = True
             self.emit_mix(node, tuple(args), module)
             return Tensor("", "op", self.site(node), flows, parts, module, traits, {"graph": self.site(node)})
-        if name.startswith("torchvision.models."):
-            return Opaque("output", "call", self.site(node), flows, parts, module, frozenset({"logits"}))
+        last = self.last_of_head(module) if name.startswith("torchvision.models.") else None
+        if last is not None:
+            traits = {"act": effects.LAYER_ACTIVATIONS[last.type]} | ({"graph": True} if grad else {})
+            sites = {"act": last.site, "graph": self.site(node)}
+            return Tensor("", "op", self.site(node), flows, parts, module, traits, sites)
         return Opaque("output", "call", self.site(node), flows, parts, module)
+
+    def last_of_head(self, model: Instance) -> Instance | None:
+        """The activation that a model of torchvision ends with, where the program gave it a head that ends with one."""
+        if model.type.count(".") != 2 or re.search("inception|googlenet", model.type):
+            return None  # detectors and others whose output is no tensor
+        for name in ("fc", "classifier", "head", "heads"):
+            alts = real(self.store.get(model, name))
+            while len(alts) == 1 and isinstance(alts[0], Instance) and alts[0].type == "torch.nn.Sequential":
+                items = self.store.get(alts[0], "[]")
+                alts = real(items.known[-1]) if items is not None and items.known and not items.open else ()
+            if len(alts) == 1 and isinstance(alts[0], Instance) and alts[0].type in effects.LAYER_ACTIVATIONS:
+                return alts[0]
+        return None
 
     def run_forward(self, module: Instance, found, args, kwargs, node) -> Value:
         """Runs a project module's forward; a second call with the same module in the same mode on the same kind of input gives

@@ -106,6 +106,8 @@ def _with_graph(value: Value) -> list[Event]:
 
 def _cut_loss(view: View, loss: Value) -> _Cut | None:
     """The cut before a loss of torch's own function, if nothing else that it was computed from can have a graph."""
+    while isinstance(loss, Tensor) and loss.traits.get("leaf") and isinstance(loss.origin, Tensor):
+        loss = loss.origin  # loss.requires_grad = True: backward runs then, and comes to nothing
     if not isinstance(loss, Tensor) or "loss" not in loss.traits or loss.site is None:
         return None
     for event in view.of("loss"):
@@ -115,7 +117,7 @@ def _cut_loss(view: View, loss: Value) -> _Cut | None:
         if len(inputs) != 1 or not isinstance(inputs[0], Opaque) or _live(inputs[0]):
             return None
         target = real(event.target)
-        if not all(isinstance(alt, Opaque) and not _live(alt) and not _leaf(alt) for alt in target):
+        if not all(isinstance(alt, Opaque) and _data(alt) for alt in target):
             return None
         return _cut(inputs[0])
     return None
@@ -126,6 +128,15 @@ def _live(value: Opaque) -> bool:
     if isinstance(value, Tensor) and value.traits.get("graph") is False:
         return False
     return bool(value.flows) or bool(value.parts) or _leaf(value)
+
+
+def _data(value: Opaque) -> bool:
+    """Whether a target was computed from a batch alone."""
+    if isinstance(value, Tensor) and value.traits.get("graph") is False:
+        return True
+    return not value.flows and not _leaf(value) and not any(
+        isinstance(part, Opaque) and (part.flows or _leaf(part)) for part in value.parts
+    )
 
 
 def _leaf(value: Opaque) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import Event
+from torchlint.dryrun.torch_api.effects import KEEPS
 from torchlint.dryrun.values import Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.dtypes import from_data
@@ -22,7 +23,7 @@ def check(view: View) -> Iterator[Report]:
     for event in view.of("loss"):
         if event.loss not in ORDERED or event.kwargs.keys() & {"input", "target"}:
             continue
-        if _of_model(event.target) and from_data(event.input):
+        if _of_model(event.target) and (from_data(event.input) or _of_one_batch(event)):
             forward = next(iter(_forwards(event)), None)
             related = [(forward.site, "the second argument comes out of this call")] if forward is not None else []
             yield Report(CODE, event.site, {"call": view.call_text(event.site)}, related)
@@ -34,6 +35,26 @@ def _of_model(value: Value | None) -> bool:
     return bool(alts) and all(
         isinstance(alt, Opaque) and alt.flows and alt.source in ("op", "output", "call") and _kept(alt) for alt in alts
     )
+
+
+def _of_one_batch(event: Event) -> bool:
+    """Whether what comes first was unpacked beside what the model was given: `for x, y in batches`."""
+    alts = [_unmoved(alt) for alt in real(event.input)]
+    given = [_unmoved(alt) for flow in _forwards(event) for value in flow.get("args", ()) for alt in real(value)]
+    return bool(alts) and all(
+        _item(alt) and any(_item(other) and other is not alt and other.origin is alt.origin for other in given)
+        for alt in alts
+    )
+
+
+def _item(value: Value | None) -> bool:
+    return type(value) is Opaque and value.source == "item" and value.origin is not None and not value.flows
+
+
+def _unmoved(value: Value | None) -> Value | None:
+    while type(value) is Opaque and value.source == "call" and value.name in KEEPS and value.origin is not None:
+        value = value.origin
+    return value
 
 
 def _kept(value: Opaque) -> bool:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import TRUE, Instance, Tensor, real
+from torchlint.dryrun.values import TRUE, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mend import Mend
 from torchlint.rules.rows import enclosed, statement_at
@@ -74,11 +74,33 @@ def read_out(view: View, event: Event) -> bool:
         return False
     if any(event.loops[-1] in other.loops for other in view.of("backward", "optimizer.step")):
         return False
-    if any(event in other.subject.flows for other in view.of("return") if other.subject is not None):
+    adds_up = _adds_up(view, event)
+    returned = any(event in other.subject.flows for other in view.of("return") if other.subject is not None)
+    if returned and not (adds_up and EVALUATION.search(event.site.parsed.unit.name)):
         return False
-    return any(
+    return adds_up or any(
         event in alt.flows for other in view.of("readout") if event.loops[-1] in other.loops for alt in real(other.subject)
     )
+
+
+def _adds_up(view: View, event: Event) -> bool:
+    """Whether an evaluation in evaluation mode adds up the loss with its graph: `val_loss += criterion(...)`."""
+    if event.mode is not False or event.mode_site is None or event.mode_site.parsed is not event.site.parsed:
+        return False
+    return any(
+        other.operator == "Add" and other.loops and other.loops[-1] is event.loops[-1]
+        and all(_is_loss(alt) and event in alt.flows for alt in real(other.value))
+        for other in view.of("augment")
+    )
+
+
+def _is_loss(value: Value) -> bool:
+    if isinstance(value, Tensor):
+        return "loss" in value.traits and value.traits.get("graph") is not False
+    return type(value) is Opaque and value.source == "call" and bool(_LOSS.search(value.name or ""))
+
+
+_LOSS = re.compile(r"loss|crit", re.I)
 
 
 def _gradient_wanted(view: View, event: Event) -> bool:

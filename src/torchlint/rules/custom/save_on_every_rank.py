@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import Event
@@ -58,10 +59,21 @@ def _own_file(event: Event) -> bool:
         todo.extend(value.parts)
     unit, facts = event.site.parsed.unit, event.site.parsed.facts
     lines = facts.lines[unit.start - 1 : unit.end]
-    names = set(_words(event.site.parsed.text(event.site.node.args[1].value)))
+    names = _names(event.site.parsed.text(event.site.node.args[1].value))
     return any("=" in line and RANK.search(line) and names & set(_words(line.split("=", 1)[0])) for line in lines) or bool(
         RANK.search(event.site.parsed.text(event.site.node.args[1].value))
     )
+
+
+def _names(text: str) -> set[str]:
+    """The names in an expression; what stands in its strings is none of them."""
+    try:
+        nodes = list(ast.walk(ast.parse(text.strip(), mode="eval")))
+    except (SyntaxError, ValueError):
+        return set(_words(text))
+    return {node.id for node in nodes if isinstance(node, ast.Name)} | {
+        node.attr for node in nodes if isinstance(node, ast.Attribute)
+    }
 
 
 def _words(text: str) -> list[str]:

@@ -54,10 +54,20 @@ def _backward_alone(view: View, created) -> Iterator[Report]:
         return
     for backward in view.of("backward"):
         if backward.loops and view.reaches(backward, optimizer) and backward.get("framework") is None:
+            if _by_hand(view, backward):
+                return
             loss = view.owner_text(backward, "loss")
             roles = {"call": view.call_text(backward.site), "loss": loss, "model": view.model_text(optimizer)}
             yield Report(CODE, backward.site, roles, [(created.site, "this optimizer never steps")])
             return
+
+
+def _by_hand(view: View, backward) -> bool:
+    """Whether the same loop writes to parameters itself: `p.data.add_(p.grad, alpha=-lr)`."""
+    return any(
+        event.loops[: len(backward.loops)] == backward.loops and event.site.parsed.unit.words & {"grad"}
+        for event in view.of("inplace", "augment") if event.site is not None
+    )
 
 
 def _handed_out(view: View, optimizer: Instance) -> bool:
