@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+import builtins
 
 from torchlint.apis import everywhere
 from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
-from torchlint.dryrun.torch_api.effects import INPLACE, LAYERS, MISSPELT, PURE_IF_TENSOR, PURE_TENSOR_ONLY, SIZED
+from torchlint.dryrun.torch_api.effects import CREATES, INPLACE, LAYERS, MISSPELT, PURE_IF_TENSOR, PURE_TENSOR_ONLY, SIZED
 from torchlint.vocabulary import OF_EVERY_MODULE
 
 # A file that has none of these words cannot make a torch event.
@@ -160,12 +161,14 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
     binds: set[str] = set()
     gives: dict[str, frozenset[str]] = {}
     rearranged: list[ast.Call] = []
+    assigns: list[ast.Assign | ast.AnnAssign] = []
     todo = list(nodes)
     while todo:
         node = todo.pop()
         kind = type(node)
         if kind is ast.Attribute:
-            words.add(node.attr)
+            if node.attr != "Tensor":
+                words.add(node.attr)
             if type(node.ctx) is not ast.Load:
                 words.add("!setattr")
                 if node.attr in OF_EVERY_MODULE:
@@ -179,7 +182,8 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
             todo.append(node.value)
             continue
         if kind is ast.Name:
-            words.add(node.id)
+            if node.id not in _TYPES:
+                words.add(node.id)
             if type(node.ctx) is not ast.Load:
                 binds.add(node.id)
                 if "best" in node.id.lower():
@@ -196,9 +200,18 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
             mark(node, words)
         if kind is ast.Call and len(node.args) > 1 and getattr(node.func, "attr", "") in ("view", "reshape"):
             rearranged.append(node)
-        if kind is ast.Assign and type(node.value) is not ast.Name and type(node.value) is not ast.Constant:
-            _worth(node, gives, name[0] == "<")
+        if kind is ast.For:
+            assigns.append(node)
+        elif kind is ast.Assign or kind is ast.AnnAssign:
+            value = node.value
+            if type(value) is ast.Call and getattr(value.func, "attr", "") == "load_state_dict":
+                words.add("!loaded")
+            assigns.append(node)
+            if kind is ast.Assign and type(value) is not ast.Name and type(value) is not ast.Constant:
+                _worth(node, gives, name[0] == "<")
         for field in node._fields:
+            if field == "annotation" or field == "returns":
+                continue  # says what is meant, and does nothing
             value = getattr(node, field, None)
             if type(value) is list:
                 todo.extend(item for item in value if isinstance(item, ast.AST))
@@ -206,6 +219,8 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
                 todo.append(value)
     if rearranged and not words.isdisjoint(_SOURCES) and _arranges(nodes, rearranged):
         words.add("!arranged")
+    _containers(assigns, words)
+    _tensors(assigns, words, name == "forward")
     return Unit(
         name, _start(first), last.end_lineno, indent, (), frozenset(words), frozenset(sets), frozenset(binds), gives
     )
@@ -300,14 +315,48 @@ def _mark_list(node: ast.ListComp, words: set[str]) -> None:
 
 
 def _mark_augmented(node: ast.AugAssign, words: set[str]) -> None:
+    if type(node.value) is ast.Constant and type(node.value.value) is int:
+        return  # counts
+    target = node.target.value if type(node.target) is ast.Subscript else node.target
+    _written(target, words)
+    if type(target) is ast.Attribute and getattr(target.value, "id", "") == "self":
+        words.add(f"!grows {target.attr}")
+
+
+def _written(target: ast.expr, words: set[str]) -> None:
+    """Marks what something is written to in place: a name, an attribute, what a call gave."""
     words.add("!inplace")
+    while type(target) is ast.Subscript:
+        target = target.value
+    if type(target) is ast.Name:
+        words.add(f"!into {target.id}")
+    elif type(target) is ast.Call:
+        words.add(f"!onto {_last(target.func)}")
+    elif type(target) is not ast.Attribute or target.attr not in ("data", "grad"):
+        words.add("!leafwrite")
+
+
+def _last(func: ast.expr) -> str:
+    """The last part of the name of what is called."""
+    return getattr(func, "attr", None) or getattr(func, "id", "")
 
 
 def _mark_call(node: ast.Call, words: set[str]) -> None:
-    if type(node.func) is ast.Attribute and node.func.attr in INPLACE:
-        words.add("!inplace")
-    elif type(node.func) is ast.Name and node.func.id == "setattr":
-        words.add("!setattr")
+    if type(node.func) is ast.Attribute:
+        name, owner = node.func.attr, node.func.value
+        if name in INPLACE:
+            _written(owner, words)
+        elif name == "Tensor":
+            words.add(name)
+        elif name in _GROWING and type(owner) is ast.Attribute and getattr(owner.value, "id", "") == "self":
+            words.add(f"!grows {owner.attr}")
+    elif type(node.func) is ast.Name:
+        if node.func.id == "setattr":
+            words.add("!setattr")
+        elif node.func.id == "Tensor":
+            words.add("Tensor")
+    if _last(node.func) == "tensor" and node.args and type(node.args[0]) in _COPIED:
+        words.add("!copied")
     if _sized(node):
         words.add("!sized")
     for argument in node.args[:2]:
@@ -352,27 +401,176 @@ def _mark_compare(node: ast.Compare, words: set[str]) -> None:
 def _mark_subscript(node: ast.Subscript, words: set[str]) -> None:
     if type(node.slice) is ast.Tuple and [type(key) for key in node.slice.elts[:2]] == [ast.Slice, ast.UnaryOp]:
         words.add("!sequence")  # x[:, -1]
-    if type(node.ctx) is ast.Store:
-        words.add("!inplace")
+    if type(node.ctx) is ast.Store and not (type(node.slice) is ast.Constant and type(node.slice.value) is str):
+        _written(node.value, words)
+    if type(node.ctx) is ast.Store and type(node.value) is ast.Attribute and getattr(node.value.value, "id", "") == "self":
+        words.add(f"!grows {node.value.attr}")
 
 
-def _mark_assign(node, words: set[str]) -> None:
-    targets = node.targets if type(node) is ast.Assign else [node.target]
-    if any(type(target) is ast.Attribute for target in targets):
-        value = node.value
-        if type(value) in _CONTAINERS or type(value) is ast.Call and getattr(value.func, "id", "") in ("list", "dict", "tuple", "set"):
-            words.add("!container")
-        elif type(value) in (ast.BinOp, ast.Name, ast.IfExp):
-            words.add("!container?")
+
+def _bindings(assigns: list[ast.Assign | ast.AnnAssign | ast.For]) -> list[tuple[ast.expr, ast.expr]]:
+    """Targets and what each of them is given; of a loop, what it goes over."""
+    found: list[tuple[ast.expr, ast.expr]] = []
+    for node in assigns:
+        value = node.iter if type(node) is ast.For else node.value
+        for target in node.targets if type(node) is ast.Assign else [node.target]:
+            if value is not None:
+                found.append((target, value))
+    return found
 
 
+def _tensors(assigns: list, words: set[str], forward: bool) -> None:
+    """Marks attributes that are given a tensor made there, or a leaf, and what is written to in place that may be a leaf or
+    the result of a function."""
+    into = {word[6:] for word in words if word[:6] == "!into "}
+    made, leaves = not CREATES.isdisjoint(words), not _LEAVES.isdisjoint(words)
+    if not (into or made or leaves or "!setattr" in words):
+        return
+    pairs = _bindings(assigns)
+    tensors: set[str] = set()
+    leafs: set[str] = set()
+    bound: dict[str, list[ast.expr]] = {}
+    for target, value in pairs:
+        for name in [target] if type(target) is ast.Name else target.elts if type(target) is ast.Tuple else ():
+            if type(name) is ast.Name:
+                bound.setdefault(name.id, []).append(value)
+    if made or leaves:
+        for _ in range(2):
+            for name, values in bound.items():
+                for value in values:
+                    _made_of(value, name, tensors, leafs)
+    for target, value in pairs:
+        if type(target) is not ast.Attribute:
+            continue
+        if type(value) is ast.Call and _last(value.func)[:1].islower() and _last(value.func) not in PYTHON:
+            words.add("!kept?")
+        if made or leaves:
+            found: tuple[set[str], set[str]] = (set(), set())
+            _made_of(value, "", tensors, leafs, found)
+            if found[0]:
+                words.add("!kept")
+            if found[1]:
+                words.add("!leafkept")
+    todo, seen = list(into), set()
+    while todo:
+        name = todo.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        values = bound.get(name)
+        if values is None:
+            if not forward:
+                words.add("!leafwrite")  # an argument, or a global
+            continue
+        for value in values:
+            if type(value) is ast.Call:
+                words.add(f"!onto {_last(value.func)}")
+            elif type(value) is ast.Name:
+                todo.append(value.id)
+        if name in leafs or any(type(value) in (ast.Attribute, ast.Subscript) for value in values) or any(
+            type(part) is ast.Attribute and part.attr in ("parameters", "named_parameters") for value in values for part in ast.walk(value)
+        ):
+            words.add("!leafwrite")
+
+
+def _made_of(value: ast.expr, name: str, tensors: set[str], leafs: set[str], found: tuple[set[str], set[str]] | None = None) -> None:
+    """Adds a name to those of tensors made here, and to those of leaves, if its value is such or computed from one."""
+    mine, own = found or (tensors, leafs)
+    todo = [(value, True)]
+    while todo:
+        item, top = todo.pop()
+        kind = type(item)
+        if kind is ast.Lambda:
+            continue
+        if kind is ast.Name:
+            if item.id in tensors:
+                mine.add(name)
+            if item.id in leafs:
+                own.add(name)
+        elif kind is ast.Call:
+            last = _last(item.func)
+            if last == "Parameter":
+                if not top or found is None:
+                    own.add(name)
+                continue
+            if last in CREATES or last == "requires_grad_" or last == "Variable":
+                mine.add(name)
+            if last in ("requires_grad_", "Variable") or any(word.arg == "requires_grad" for word in item.keywords):
+                own.add(name)
+        todo.extend((child, False) for child in ast.iter_child_nodes(item))
+
+
+def _containers(assigns: list, words: set[str]) -> None:
+    """Marks what attributes are given that may be a list of layers, and the empty lists that may become one."""
+    pairs = [pair for node in assigns if type(node) is not ast.For for pair in _bindings([node])]
+    kept = [(target.attr, value) for target, value in pairs if type(target) is ast.Attribute and type(value) in _MAY_HOLD]
+    if not kept:
+        return
+    names = [(target.id, value) for target, value in pairs if type(target) is ast.Name]
+    made = {name for name, value in names if type(value) is ast.Call and getattr(value.func, "id", "") not in PYTHON}
+    lists: set[str] = set()
+    for _ in range(2):  # a list may be a part of one that stands above it
+        lists.update(name for name, value in names if _held(value, made, lists))
+    for name, value in kept:
+        held = _held(value, made, lists)
+        if held:
+            words.add("!container" if held == "layers" else f"!empty {name}")
+
+
+def _held(value: ast.expr | None, made: set[str], lists: set[str]) -> str:
+    """What a list or dict may keep out of a module's sight: "layers"; "nothing" yet; "" for what is no such thing.
+    `made` are names for what calls gave, `lists` those for such lists."""
+    kind = type(value)
+    if kind in (ast.List, ast.Tuple, ast.Set):
+        items = value.elts
+    elif kind is ast.Dict:
+        items = value.values
+    elif kind in (ast.ListComp, ast.SetComp, ast.GeneratorExp):
+        items = [value.elt]
+    elif kind is ast.DictComp:
+        items = [value.value]
+    elif kind is ast.BinOp or kind is ast.IfExp:
+        sides = (value.left, value.right) if kind is ast.BinOp else (value.body, value.orelse)
+        return max(_held(side, made, lists) for side in sides if type(side) in _MAY_HOLD) if any(
+            type(side) in _MAY_HOLD for side in sides
+        ) else ""
+    elif kind is ast.Name:
+        return "layers" if value.id in lists else ""
+    elif kind is ast.Call and getattr(value.func, "id", "") in _LISTS:
+        items = [*value.args, *(word.value for word in value.keywords)]
+    else:
+        return ""
+    if not items:
+        return "nothing"
+    return "layers" if any(_layer(item, made, lists) for item in items) else ""
+
+
+def _layer(item: ast.expr | None, made: set[str], lists: set[str]) -> bool:
+    """Whether an item of a list may be a layer, or a list of layers."""
+    kind = type(item)
+    if kind is ast.Call and getattr(item.func, "id", "") not in _LISTS:
+        return getattr(item.func, "id", "") not in PYTHON
+    if kind is ast.Name:
+        return item.id in made or item.id in lists
+    return kind is ast.Starred or kind is ast.Constant and item.value is None or _held(item, made, lists) == "layers"
+
+
+PYTHON = frozenset(dir(builtins))
+_LEAVES = frozenset({"Parameter", "Variable", "requires_grad_", "!leaf"})
+_COPIED = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp, ast.IfExp)
+_LISTS = frozenset({"list", "dict", "tuple", "set", "OrderedDict"})
+_MAY_HOLD = (
+    ast.List, ast.Tuple, ast.Set, ast.Dict, ast.ListComp, ast.SetComp, ast.GeneratorExp, ast.DictComp, ast.BinOp, ast.IfExp, ast.Name,
+    ast.Call,
+)
 _SIZE_WORDS = frozenset({"in_features", "in_channels", "input_size", "num_features", "embed_dim", "normalized_shape", "num_channels"})
 _SOURCES = frozenset({"size", "shape", "randn", "rand", "zeros", "ones"})  # of sizes that a view may be given
 _OTHERS = frozenset({"np", "numpy", "plt", "pd", "tf", "jnp"})  # nobody calls torch so
 _CONTEXTS = frozenset({"no_grad", "inference_mode", "enable_grad", "autocast"})
 _PURE = PURE_TENSOR_ONLY | PURE_IF_TENSOR
 _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-_CONTAINERS = (ast.List, ast.Dict, ast.Tuple, ast.ListComp, ast.DictComp, ast.Set)
+_GROWING = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
+_TYPES = frozenset({"int", "float", "bool", "str", "Tensor"})  # of what they are called with, `_mark_call` tells
 _MARKS = {
     ast.Import: _mark_import,
     ast.ImportFrom: _mark_import,
@@ -384,24 +582,18 @@ _MARKS = {
     ast.Call: _mark_call,
     ast.Compare: _mark_compare,
     ast.Subscript: _mark_subscript,
-    ast.Assign: _mark_assign,
-    ast.AnnAssign: _mark_assign,
 }
 
 
-def _starts_with_super(node: ast.FunctionDef) -> bool:
-    """Whether the first thing a method does is to call the __init__ of its base."""
+def _late(node: ast.FunctionDef) -> bool:
+    """Whether an __init__ does something with self before it calls the __init__ of its base, or never calls that."""
     for statement in node.body:
-        if type(statement) is ast.Expr and type(statement.value) is ast.Constant:
-            continue
-        value = getattr(statement, "value", None)
-        return (
-            type(statement) is ast.Expr
-            and type(value) is ast.Call
-            and type(value.func) is ast.Attribute
-            and value.func.attr == "__init__"
-        )
-    return False
+        parts = list(ast.walk(statement))
+        if any(type(part) is ast.Attribute and part.attr == "__init__" for part in parts):
+            return False
+        if any(type(part) is ast.Name and part.id == "self" for part in parts):
+            return True
+    return True
 
 
 def _class(node: ast.ClassDef, everything: set[str]) -> ClassFacts:
@@ -421,7 +613,7 @@ def _class(node: ast.ClassDef, everything: set[str]) -> ClassFacts:
             unit = _function(item, indent=True)
             if any(d.endswith((".setter", ".deleter")) for d in unit.decorators):
                 continue
-            if item.name == "__init__" and not _starts_with_super(item):
+            if item.name == "__init__" and node.bases and _late(item):
                 unit.words |= {"!init"}
             elif item.name == "__getitem__":
                 unit.words |= {"!item"}
@@ -437,6 +629,11 @@ def _class(node: ast.ClassDef, everything: set[str]) -> ClassFacts:
             unit = _unit("<class>", item, item, [item], indent=True)
             facts.body.append(unit)
         everything.update(unit.words)
+    units = [*facts.methods.values(), *facts.body]
+    grown = {f"!empty {word[7:]}" for unit in units for word in unit.words if word[:7] == "!grows "}
+    for unit in units if grown else ():
+        if not grown.isdisjoint(unit.words):
+            unit.words |= {"!container"}
     init = facts.methods.get("__init__")
     if init is not None and init.gives:
         used = frozenset().union(*(unit.words for unit in facts.methods.values() if unit is not init))

@@ -8,6 +8,7 @@ import re
 import libcst as cst
 
 from torchlint.dryrun.store import Items
+from torchlint.dryrun.tree import children
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.values import (
     FALSE,
@@ -70,7 +71,7 @@ class Expressions:
 
     def eval_parts(self, node: cst.CSTNode) -> Value:
         """An expression of no special meaning: its parts are run, its value is not known."""
-        for child in node.children:
+        for child in children(node):
             if isinstance(child, cst.BaseExpression):
                 self.eval(child)
         return Opaque("", "op")

@@ -14,6 +14,7 @@ from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
 from torchlint.dryrun.flow import Event, Graph, Loop
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.store import Store
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.torch_api.methods import SCHEDULER_NAME
 from torchlint.dryrun.values import (
     NONE,
@@ -569,14 +570,11 @@ def _mention(words: frozenset[str], facts: FileFacts, mentioned: set[str]) -> No
 
 
 def _captured_names(pattern):
-    todo = [pattern]
-    while todo:
-        node = todo.pop()
+    for node in walk(pattern):
         if isinstance(node, cst.MatchAs) and node.name is not None:
             yield node.name
         elif isinstance(node, cst.MatchStar) and isinstance(node.name, cst.Name):
             yield node.name
-        todo.extend(child for child in node.children if isinstance(child, cst.CSTNode))
 
 
 def _is_flag(value: Value | None) -> bool:

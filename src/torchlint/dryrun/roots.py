@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
 from torchlint.dryrun.interpreter import Run, TooMuch
 from torchlint.dryrun.store import Store
+from torchlint.dryrun.torch_api.effects import KEEP_RESULT
 from torchlint.dryrun.torch_api.frameworks import IMPLIED, inherited_hooks
 from torchlint.dryrun.values import Func, Instance
 from torchlint.dryrun.world import World, units_of
@@ -16,7 +17,8 @@ SHARED = ("classes", "watched_calls", "budget")
 GROWING = ("children", "unsure_children", "holds", "registered", "escaped", "keep", "made_in", "entered", "replaced")
 
 MOST_STEPS_OF_FILE = 250_000  # expressions evaluated in all runs of a file; those of one are bounded besides
-OF_INIT = frozenset({"!init", "!idle"})  # marks of which only the run of __init__ can say anything
+# Marks of __init__ that matter to what other methods do.
+PASSED_ON = frozenset({"!sized", "!container", "!leaf", "!kept", "!kept?", "!repeat", "!sequence", "!setattr"})
 STEPS_OF_RUN = 100  # what a run costs besides: rules have to look at it
 
 
@@ -34,8 +36,9 @@ class Relevance:
         met: tells of a set of words whether some rule has anything to say of it.
     """
 
-    def __init__(self, world: World, facts: FileFacts, met: Callable[[set[str]], bool]):
-        self.world, self.facts, self.met = world, facts, met
+    def __init__(self, world: World, facts: FileFacts, met: Callable[[set[str]], bool] | None):
+        self.world, self.facts, self.met = world, facts, met or (lambda words: True)
+        self.all = met is None
         self.named: dict[str, list[Unit]] = {}
         for unit in units_of(facts):
             if unit.name[0] != "<" and unit.name not in ("__init__", "forward"):
@@ -108,16 +111,24 @@ class Relevance:
         """Whether a function, or statements outside any, can matter."""
         return self.met(self.words(unit))
 
+    def kind(self, unit: Unit) -> frozenset[str] | None:
+        """What of the project a function mentions, where only that can matter and not what it does itself: such functions
+        differ in what they pass, as the 50 that build one model in 50 sizes. None for all others."""
+        if self.all or self.met(set(unit.words)):
+            return None
+        known = (self.facts.functions, self.facts.classes, self.facts.imports, self.named)
+        return frozenset(word for word in unit.words if any(word in names for names in known))
+
     def cls(self, cf: ClassFacts) -> list[Unit]:
         """The methods of a class that can matter. What __init__ sets is seen together with each of them."""
         init = cf.methods.get("__init__")
         start = self.words(init) if init is not None else set()
-        marks = {word for word in start if word[0] == "!" and word not in OF_INIT} | {"!class"}
+        marks = (start & PASSED_ON) | {"!class"}
         found = []
         for name, unit in cf.methods.items():
             words = start | {"!class"} if name == "__init__" else self.words(unit) | marks
             if name == "forward":
-                words |= (start - OF_INIT) | {"!forward"}
+                words |= {word for word in start if word[0] != "!"} | {"!forward"}
             words |= IMPLIED.get(name, frozenset())
             if self.met(words):
                 found.append(unit)
@@ -148,6 +159,9 @@ def _given(facts: FileFacts) -> dict[str, frozenset[str]]:
     for unit in units_of(facts):
         for name, words in unit.gives.items():
             found[name] = found.get(name, frozenset()) | words
+            kept = words & KEEP_RESULT
+            if kept:  # what is written onto what it gave is written onto what they gave
+                found[f"!onto {name}"] = found.get(f"!onto {name}", frozenset()) | {f"!onto {word}" for word in kept}
     return found
 
 
@@ -158,7 +172,7 @@ def runs_of(world: World, facts: FileFacts, watched: frozenset[str], met: Callab
         watched: qualified names whose calls become events.
         met: tells of a set of words whether some rule has anything to say of it; None lets everything through.
     """
-    relevance = Relevance(world, facts, met if met is not None else lambda words: True)
+    relevance = Relevance(world, facts, met)
     body = Run(world)
     body.watched_calls, body.budget = watched, Budget()
     try:
@@ -168,8 +182,13 @@ def runs_of(world: World, facts: FileFacts, watched: frozenset[str], met: Callab
         body = Run(world)
         body.watched_calls, body.budget = watched, Budget()
     called = _called_names(facts)
+    alike: set[frozenset[str] | None] = set()
     for unit in sorted(facts.functions.values(), key=lambda unit: unit.name in called):
         if id(unit) not in body.entered and relevance.unit(unit):
+            kind = relevance.kind(unit)
+            if kind is not None and kind in alike:
+                continue
+            alike.add(kind)
             run = _follow(body)
             func = Func(unit.name, facts, unit)
             if _finish(run, lambda run=run, func=func: run.run_root_function(func), func, facts):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import libcst as cst
 from libcst.metadata import MetadataWrapper, PositionProvider
 
 from torchlint.dryrun.facts import FileFacts, Unit
+from torchlint.dryrun.tree import children, walk
 from torchlint.findings import Location
 
 
@@ -24,7 +27,7 @@ class Parsed:
         TooLong: it is longer than that.
     """
 
-    __slots__ = ("_positions", "body", "facts", "module", "shift", "unit")
+    __slots__ = ("_parents", "_positions", "body", "facts", "module", "shift", "unit")
 
     def __init__(self, facts: FileFacts, unit: Unit):
         text = "".join(facts.lines[unit.start - 1 : unit.end])
@@ -35,7 +38,7 @@ class Parsed:
         self.module = cst.parse_module("if 1:\n" + text if unit.indent else text)
         self.shift = unit.start - (2 if unit.indent else 1)
         self.body = self.module.body[0].body.body if unit.indent else self.module.body
-        self._positions = None
+        self._positions = self._parents = None
 
     def location(self, node: cst.CSTNode) -> Location:
         """Where a node of this tree stands in the file."""
@@ -49,6 +52,15 @@ class Parsed:
             at.end.line + self.shift,
             at.end.column + 1,
         )
+
+    def around(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The nodes of this tree that a node of it stands in, innermost first."""
+        if self._parents is None:
+            self._parents = {id(child): item for item in walk(self.module) for child in children(item)}
+        parent = self._parents.get(id(node))
+        while parent is not None:
+            yield parent
+            parent = self._parents.get(id(parent))
 
     def text(self, node: cst.CSTNode) -> str:
         """The source of a node on one line."""

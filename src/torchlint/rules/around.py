@@ -6,34 +6,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Site
-
-
-def parents(site: Site) -> tuple[cst.CSTNode, ...]:
-    """The nodes around a place, innermost first."""
-    todo: list[tuple[cst.CSTNode, tuple]] = [(site.parsed.module, ())]
-    while todo:
-        item, above = todo.pop()
-        if item is site.node:
-            return above
-        above = (item, *above)
-        todo.extend((child, above) for child in item.children)
-    return ()
-
-
-def nodes(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """A node and all that is in it."""
-    todo = [node]
-    while todo:
-        item = todo.pop()
-        yield item
-        todo.extend(item.children)
+from torchlint.dryrun.tree import walk
 
 
 def bound(node: cst.CSTNode) -> set[str]:
     """The names that a stretch of source binds, in whatever way: assignments, loops, `with ... as`, imports."""
     found: set[str] = set()
-    for item in nodes(node):
+    for item in walk(node):
         target = None
         if isinstance(item, (cst.AssignTarget, cst.AnnAssign, cst.AugAssign, cst.For, cst.CompFor, cst.NamedExpr)):
             target = item.target
@@ -59,4 +38,4 @@ def _names(target: cst.CSTNode) -> Iterator[str]:
 
 def read(node: cst.CSTNode) -> set[str]:
     """The names that occur in a stretch of source."""
-    return {item.value for item in nodes(node) if isinstance(item, cst.Name)}
+    return {item.value for item in walk(node) if isinstance(item, cst.Name)}

@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.dryrun.facts import Unit
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Parsed
+from torchlint.dryrun.tree import children
 from torchlint.dryrun.values import Class, Const, Func, Instance, Value, alternatives, number, real
 from torchlint.rules.base import View
 
@@ -108,4 +109,4 @@ def calls_always_made(body: cst.BaseSuite) -> Iterator[cst.Call]:
             continue
         if isinstance(node, cst.Call):
             yield node
-        todo.extend(node.children)
+        todo.extend(children(node))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
+from torchlint.dryrun.tree import children
 from torchlint.findings import Edit, Fix, Location
 
 
@@ -128,7 +129,7 @@ def binds(parsed: Parsed, node: cst.CSTNode, name: str) -> bool:
         target = item.target if isinstance(item, (cst.AssignTarget, cst.AnnAssign, cst.For, cst.NamedExpr)) else None
         target = item.name if isinstance(item, cst.AsName) else target
         found = found or target is not None and name in _names(target)
-        todo.extend(item.children)
+        todo.extend(children(item))
     return found
 
 
@@ -142,11 +143,4 @@ def _names(target: cst.CSTNode) -> set[str]:
 
 
 def _function_around(parsed: Parsed, node: cst.CSTNode) -> cst.FunctionDef | None:
-    todo: list[tuple[cst.CSTNode, cst.FunctionDef | None]] = [(parsed.module, None)]
-    while todo:
-        item, function = todo.pop()
-        if item is node:
-            return function
-        inner = item if isinstance(item, cst.FunctionDef) else function
-        todo.extend((child, inner) for child in item.children)
-    return None
+    return next((item for item in parsed.around(node) if isinstance(item, cst.FunctionDef)), None)

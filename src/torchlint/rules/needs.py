@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from torchlint.apis import table, words
 from torchlint.catalogue import Rule
-from torchlint.dryrun.torch_api.effects import CREATES
+from torchlint.dryrun.torch_api.effects import CREATES, KEEP_RESULT
 
 Need = tuple[frozenset[str], ...]
 
@@ -77,9 +77,13 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     110: ((_SCHEDULERS,),),
     111: ((_SCHEDULERS, _any("step")),),
     113: ((_any("item tolist numpy"),),),
-    114: ((_LEAVES | _any("weight bias parameters named_parameters"), _any("!inplace")),),
-    115: ((_any("!inplace"), _any("exp expm1 sqrt rsqrt reciprocal sigmoid tanh softmax log_softmax relu Sigmoid Tanh Softmax LogSoftmax ReLU")),),
-    116: ((_LEAVES, _any("to cuda cpu half float double detach clone randn rand zeros ones tensor empty full FloatTensor Tensor")),),
+    114: ((_LEAVES | _any("weight bias parameters named_parameters"), _any("!leafwrite")),),
+    115: ((frozenset(f"!onto {name}" for name in KEEP_RESULT),),),
+    116: (
+        (_any("!leafkept"),),
+        (_any("!kept?"), _LEAVES),
+        (_LEAVES, _any("to cuda cpu half float double detach clone data"), _OPTIMIZERS | {"optim"}),
+    ),
     117: ((_any("backward"),), (_any("numpy item tolist"), CREATES, _any("!forward"))),
     118: ((_any("parameters"), _any("!setattr")),),
     122: ((_any("step"), _OPTIMIZERS | _SCHEDULERS),),
@@ -121,7 +125,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     410: ((_any("from_numpy as_tensor tensor double float64 DoubleTensor"), _SIZED | _TARGETS | _VALUES),),
     411: ((_any("Embedding EmbeddingBag embedding gather scatter scatter_ scatter_add scatter_add_ index_select index_add index_add_ one_hot"
                 " index_fill index_fill_ index_copy_ take_along_dim"),),),
-    412: ((_any("tensor"),),),
+    412: ((_any("!copied"),),),
     414: ((_any("expand expand_as"), _any("!inplace")),),
     415: ((_any("!forward"),),),
     416: ((_any("numpy np asarray"),),),
@@ -136,8 +140,8 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     408: ((_any("!arranged"),),),
     417: ((_any("Linear"), _any("mean sum abs item")), (_any("backward"), _any("mean sum"))),
     428: ((_any("einsum !pattern"),),),
-    501: ((_any("!container !container?"), _any("!class")),),
-    502: ((CREATES, _any("!setattr"), _any("!class")),),
+    501: ((_any("!container"), _any("!class")),),
+    502: ((_any("!kept"), _any("!class")), (_any("!kept?"), CREATES, _any("!class"))),
     503: ((_any("!init"), _any("!class")),),
     504: ((_any("forward"),),),
     505: ((_LAYERS, _any("!forward")),),
@@ -216,15 +220,22 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
                                                    " ReflectionPad2d ReflectionPad3d"),)),
     943: ((_any("!keyword"),),),
     944: ((_any("generate input_ids"), _any("tokenizer AutoTokenizer")),),
-    904: ((_any("state_dict !best"), _any("step backward train fit")), (_any("load_state_dict save"),)),
-    906: ((_any("load_state_dict"),),),
+    904: ((_any("state_dict !best"), _any("step backward train fit load_state_dict save")),),
+    906: ((_any("!loaded"),),),
 }
+
+
+def _gone(name: str) -> Need:
+    """`functional` alone is said of many things: with what it is in, unless that is torch itself."""
+    around, _, last = name.rpartition(".")
+    inner = around.rpartition(".")[2]
+    return (frozenset({last}),) if inner == "torch" else (frozenset({last}), frozenset({inner, f"!from {around}"}))
 
 
 # By name: 941 also sees what is imported from a module that is gone. `init` tells nn.init.normal from other normals.
 _CUSTOM |= {
     708: ((_any("autocast GradScaler custom_fwd custom_bwd"),),),
-    941: ((frozenset().union(words(table().removed), (f"!from {name}" for name in table().removed), table().removed),),),
+    941: (*(_gone(name) for name in table().removed), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),)),
     942: (
         (words({name: entry for name, entry in table().deprecated.items() if "nn.init." not in name}) - {"range"},),
         (words({name: entry for name, entry in table().deprecated.items() if "nn.init." in name}), _any("init")),
@@ -238,14 +249,14 @@ def needs_of(rules: Iterable[Rule]) -> tuple[Need, ...]:
     for rule in rules:
         if rule.code in _CUSTOM:
             found.extend(_CUSTOM[rule.code])
-        for table in rule.forms.get("order", ()):
-            words = [_EVENTS.get(table[key]) for key in ("after", "before")]
+        for form in rule.forms.get("order", ()):
+            words = [_EVENTS.get(form[key]) for key in ("after", "before")]
             found.append(tuple(item for item in words if item is not None))
-        for table in rule.forms.get("trait", ()):
-            found.append((_names(table["call"]),))
-        for table in rule.forms.get("call", ()):
-            names = _names([table["name"]] if isinstance(table["name"], str) else table["name"])
-            found.append((names, _any("!class")) if table.get("inside") == "module" else (names,))
+        for form in rule.forms.get("trait", ()):
+            found.append((_names(form["call"]),))
+        for form in rule.forms.get("call", ()):
+            names = _names([form["name"]] if isinstance(form["name"], str) else form["name"])
+            found.append((names, _any("!class")) if form.get("inside") == "module" else (names,))
     return tuple(dict.fromkeys(found))
 
 

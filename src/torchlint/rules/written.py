@@ -41,7 +41,7 @@ def imports(view: View) -> Iterator[tuple[Site, str]]:
     stands around: such code asks first."""
     for event in view.of("import"):
         node, parsed = event.site.node, event.site.parsed
-        if isinstance(node.names, cst.ImportStar) or _guarded(parsed.module, node):
+        if isinstance(node.names, cst.ImportStar) or _guarded(event.site):
             continue
         module = f"{parsed.text(node.module)}." if isinstance(node, cst.ImportFrom) else ""
         for alias in node.names:
@@ -61,7 +61,7 @@ _ASKING = (
 
 def second_choice(site: Site) -> bool:
     """Whether only a torch that lacks the new name comes here: in an `except`, or where the file asks."""
-    return asks_first(site) or _guarded(site.parsed.module, site.node, lambda item: isinstance(item, cst.ExceptHandler))
+    return asks_first(site) or _guarded(site, lambda item: isinstance(item, cst.ExceptHandler))
 
 
 def asks_for_gpu(site: Site) -> bool:
@@ -69,7 +69,7 @@ def asks_for_gpu(site: Site) -> bool:
     def asks(item: cst.CSTNode) -> bool:
         return isinstance(item, cst.If) and bool(_DEVICE.search(site.parsed.text(item.test)))
 
-    return _guarded(site.parsed.module, site.node, asks)
+    return _guarded(site, asks)
 
 
 _DEVICE = re.compile("cuda|gpu|device", re.IGNORECASE)
@@ -77,7 +77,7 @@ _DEVICE = re.compile("cuda|gpu|device", re.IGNORECASE)
 
 def expected(site: Site) -> bool:
     """Whether a `try` around a place is ready for a TypeError there."""
-    return _guarded(site.parsed.module, site.node, _catches)
+    return _guarded(site, _catches)
 
 
 def _catches(item: cst.CSTNode) -> bool:
@@ -95,12 +95,5 @@ def _asks(item: cst.CSTNode) -> bool:
     return isinstance(item, cst.Try) or isinstance(item, cst.If) and not isinstance(item.test, cst.Integer)
 
 
-def _guarded(module: cst.Module, node: cst.CSTNode, guards: Callable[[cst.CSTNode], bool] = _asks) -> bool:
-    todo: list[tuple[cst.CSTNode, bool]] = [(module, False)]
-    while todo:
-        item, inside = todo.pop()
-        if item is node:
-            return inside
-        inside = inside or guards(item)
-        todo.extend((child, inside) for child in item.children)
-    return False
+def _guarded(site: Site, guards: Callable[[cst.CSTNode], bool] = _asks) -> bool:
+    return any(guards(item) for item in site.parsed.around(site.node))

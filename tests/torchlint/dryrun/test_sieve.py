@@ -81,7 +81,8 @@ class A(np.B, metaclass=M):
     @p.setter
     def p(self, value): pass
     class C: pass
-    def __init__(self): self.r = [1]
+    def __init__(self): self.r, self.s = [1], []; self.s = []
+    def add(self, one): self.s.append(one)
 class D: pass
 async def g(): ...
 """)  # fmt: skip
@@ -94,7 +95,7 @@ async def g(): ...
     assert facts.functions["g"].is_async and not facts.functions["f"].is_async
     cls = facts.classes["A"]
     assert cls.bases == ("np.B",) and cls.keywords == ("metaclass",) and set(cls.classes) == {"C"}
-    assert set(cls.methods) == {"p", "__init__"} and cls.methods["p"].sets == {"q"}
+    assert set(cls.methods) == {"p", "__init__", "add"} and cls.methods["p"].sets == {"q"}
     assert "!init" in cls.methods["__init__"].words and "!container" in cls.methods["__init__"].words
     assert [unit.gives for unit in cls.body] == [{"k": frozenset({"Linear"})}]
     assert [item if isinstance(item, str) else item.binds for item in facts.body] == [

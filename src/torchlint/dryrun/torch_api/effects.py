@@ -45,6 +45,10 @@ CUTS_GRAPH = frozenset({"detach", "detach_", "argmax", "argmin", "argsort", "dat
 REDUCES = frozenset({"sum", "mean", "prod", "norm", "std", "var", "all", "any", "argmax", "argmin", "amax", "amin", "max", "min",
                      "median", "logsumexp", "count_nonzero", "numel", "dot", "select", "trace", "nansum", "nanmean"})
 # Tensors made from nothing: on the default device unless `device=` says otherwise.
+# Functions, and the layers that call them, whose derivative is written in terms of their result: that is what they keep.
+KEEP_RESULT = frozenset(
+    """exp expm1 sqrt rsqrt reciprocal sigmoid tanh softmax log_softmax relu Sigmoid Tanh Softmax LogSoftmax ReLU""".split()
+)
 CREATES = frozenset(
     """tensor zeros ones empty full rand randn randint randperm arange linspace logspace eye as_tensor from_numpy normal
     tril_indices triu_indices Tensor FloatTensor LongTensor DoubleTensor IntTensor ByteTensor BoolTensor HalfTensor

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
-from torchlint.rules.around import bound, parents
+from torchlint.rules.around import bound
 from torchlint.rules.base import Report, View
 
 CODE = 415
@@ -32,7 +32,7 @@ def check(view: View) -> Iterator[Report]:
 
 def _is_own(site: Site, name: str) -> bool:
     """Whether the name may stand for something of forward's own: it was bound before, or in the same statement."""
-    around = parents(site)
+    around = tuple(site.parsed.around(site.node))
     function = next((n for n, item in enumerate(around) if isinstance(item, cst.FunctionDef)), None)
     if function is None or function < 2:
         return True

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.rules.around import parents, read
+from torchlint.dryrun.tree import children
+from torchlint.rules.around import read
 from torchlint.rules.base import Report, View
 
 CODE = 421
@@ -19,7 +20,7 @@ def check(view: View) -> Iterator[Report]:
         node = event.site.node
         if event.name not in CALLS or not event.loops or not isinstance(node, cst.Call) or not node.args:
             continue
-        around = parents(event.site)
+        around = tuple(event.site.parsed.around(event.site.node))
         statement = around[0] if around else None
         if not isinstance(statement, cst.Assign) or not isinstance(node.args[0].value, (cst.List, cst.Tuple)):
             continue
@@ -45,5 +46,5 @@ def _slides(loop: cst.For | cst.While, name: str, written) -> bool:
         if isinstance(item, (cst.Name, cst.Attribute)) and written(item) == name:
             uses += 1
             continue
-        todo.extend(item.children)
+        todo.extend(children(item))
     return uses > 2 or name.split(".")[0] in read(loop.test if isinstance(loop, cst.While) else loop.iter)

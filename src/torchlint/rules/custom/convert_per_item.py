@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Func
 from torchlint.rules.base import Report, View
 
@@ -24,17 +25,11 @@ def check(view: View) -> Iterator[Report]:
     if definition is None or len(definition.params.params) != 2:
         return
     index = definition.params.params[1].name.value
-    for node in _all(definition.body):
+    for node in walk(definition.body):
         if isinstance(node, cst.Subscript) and _copies_attribute(node.value, parsed) and _uses(node, index, parsed):
             site = Site(parsed, node)
             name = parsed.text(node.value.args[0].value)
             yield Report(CODE, site, {"call": view.call_text(Site(parsed, node.value)), "name": name})
-
-
-def _all(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    for child in node.children:
-        yield child
-        yield from _all(child)
 
 
 def _copies_attribute(node: cst.BaseExpression, parsed: Parsed) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Func
+from torchlint.dryrun.tree import children, walk
 from torchlint.rules.base import Report, View
 
 CODE = 514
@@ -16,11 +16,10 @@ CODE = 514
 def check(view: View) -> Iterator[Report]:
     """A forward whose last statement computes something that nothing can read any more."""
     root = view.run.root
-    cls = root.home if root is not None else None
-    if cls is None or "forward" not in cls.cf.methods or view.run.kind_of_class(cls) != "module":
+    cls = root.home if root is not None and root.name == "forward" else None
+    if cls is None or view.run.kind_of_class(cls) != "module":
         return
-    unit = cls.cf.methods["forward"]
-    definition, parsed = view.run.definition(Func("forward", cls.facts, unit, cls))
+    definition, parsed = view.run.definition(root)
     if definition is None or not isinstance(definition.body, cst.IndentedBlock) or _gives_otherwise(definition):
         return
     returns = [node for node in _statements(definition.body) if isinstance(node, cst.Return) and node.value is not None]
@@ -34,7 +33,7 @@ def check(view: View) -> Iterator[Report]:
 
 def _statements(body: cst.CSTNode) -> Iterator[cst.CSTNode]:
     """All small and compound statements, those of inner functions left out."""
-    for child in body.children:
+    for child in children(body):
         if isinstance(child, (cst.FunctionDef, cst.ClassDef, cst.Lambda)):
             continue
         yield child
@@ -45,13 +44,7 @@ def _gives_otherwise(definition: cst.FunctionDef) -> bool:
     """Whether the function yields, or binds names that live on outside of it."""
     if any(isinstance(node, (cst.Global, cst.Nonlocal, cst.Yield)) for node in _statements(definition.body)):
         return True
-    return any(isinstance(node, (cst.FunctionDef, cst.Lambda)) for node in _inner(definition.body))
-
-
-def _inner(node: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    for child in node.children:
-        yield child
-        yield from _inner(child)
+    return any(isinstance(node, (cst.FunctionDef, cst.Lambda)) for node in walk(definition.body))
 
 
 def _ends(body: cst.BaseSuite) -> Iterator[cst.CSTNode]:

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.torch_api.effects import CREATES
-from torchlint.rules.around import parents
 from torchlint.rules.base import Report, View
 
 CODE = 403
@@ -26,7 +25,7 @@ def check(view: View) -> Iterator[Report]:
         node = event.site.node
         if not isinstance(node, cst.Call) or any(ASKED.search(site.text()) for site, _ in event.guards):
             continue
-        choices = [item.test for item in parents(event.site) if isinstance(item, cst.IfExp)]
+        choices = [item.test for item in event.site.parsed.around(event.site.node) if isinstance(item, cst.IfExp)]
         if any(ASKED.search(event.site.parsed.text(test)) for test in choices):
             continue
         if event.kind == "method" and event.name == "cuda":

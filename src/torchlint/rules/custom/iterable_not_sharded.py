@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Instance
 from torchlint.rules.base import Report, View
 from torchlint.rules.loaders import body_of, created, dataset_of, option, style, workers
@@ -53,9 +54,7 @@ def _plain(view: View, cls: Class) -> bool:
 
 def _gone_through(definition: cst.FunctionDef, parsed: Parsed) -> Iterator[str]:
     """What the loops of an `__iter__` go over, and what it gives on with `yield from` or `return iter(...)`."""
-    todo: list[cst.CSTNode] = [definition.body]
-    while todo:
-        node = todo.pop()
+    for node in walk(definition.body):
         if isinstance(node, cst.For):
             yield parsed.text(node.iter)
         elif isinstance(node, cst.From):
@@ -64,4 +63,3 @@ def _gone_through(definition: cst.FunctionDef, parsed: Parsed) -> Iterator[str]:
             isinstance(node, cst.Return) and isinstance(node.value, cst.Call) and parsed.text(node.value.func) == "iter"
         ):
             yield " ".join(parsed.text(arg.value) for arg in node.value.args)
-        todo.extend(node.children)

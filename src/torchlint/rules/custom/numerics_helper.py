@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.flow import Event
-from torchlint.rules.around import parents
 from torchlint.rules.base import Report, View
 
 CODE = 317
@@ -20,7 +19,7 @@ def check(view: View) -> Iterator[Report]:
     for event in view.of("call", "method"):
         if event.name.rsplit(".", 1)[-1] not in ("log", "exp") or not isinstance(event.site.node, cst.Call):
             continue
-        above = parents(event.site)
+        above = tuple(event.site.parsed.around(event.site.node))
         if above and isinstance(above[0], cst.Attribute) and above[0].attr.value in ROUNDED:
             continue
         found = _logarithm(event) if event.name.endswith("log") else _minus_one(event, above)

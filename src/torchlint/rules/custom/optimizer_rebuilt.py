@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.flow import Event, Loop
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Const, Instance, Opaque, Ref, Value, number, real
 from torchlint.rules.base import Report, View
 
@@ -138,9 +139,7 @@ def _by_hand(loop: Loop, created: Event) -> bool:
 
 def _assigned(node: cst.CSTNode) -> Iterator[str]:
     """The names and attributes that statements below a node assign."""
-    todo = [node]
-    while todo:
-        node = todo.pop()
+    for node in walk(node):
         targets = (
             [item.target for item in node.targets]
             if isinstance(node, cst.Assign)
@@ -149,7 +148,6 @@ def _assigned(node: cst.CSTNode) -> Iterator[str]:
         for target in targets:
             if isinstance(target, (cst.Name, cst.Attribute)):
                 yield target.value if isinstance(target, cst.Name) else target.attr.value
-        todo.extend(node.children)
 
 
 def _counts(scheduler: Instance) -> bool:

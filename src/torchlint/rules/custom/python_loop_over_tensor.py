@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.values import Tensor, real
-from torchlint.rules.around import bound, nodes, read
+from torchlint.dryrun.tree import walk
+from torchlint.rules.around import bound, read
 from torchlint.rules.base import Report, View
 
 CODE = 418
@@ -37,12 +38,12 @@ def _counts_rows(written, loop: cst.For) -> bool:
     if not name:
         return False
     taken = (f"{name}[{loop.target.value}]", f"{name}[{loop.target.value},")
-    return any(isinstance(item, cst.Subscript) and written(item).startswith(taken) for item in nodes(loop.body))
+    return any(isinstance(item, cst.Subscript) and written(item).startswith(taken) for item in walk(loop.body))
 
 
 def _carries(loop: cst.For) -> bool:
     """Whether an iteration needs what the one before gave: such a loop cannot become one operation."""
-    for item in nodes(loop.body):
+    for item in walk(loop.body):
         if isinstance(item, cst.AugAssign):
             continue
         if isinstance(item, cst.Assign) and bound(item) & read(item.value):

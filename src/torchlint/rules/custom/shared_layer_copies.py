@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.flow import Event
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Const, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.custom.modules_in_plain_container import _trains
@@ -60,7 +61,7 @@ def _kept(view: View, event: Event) -> bool:
 
 
 def _within(node: cst.CSTNode, around: cst.CSTNode) -> bool:
-    return node is around or any(_within(node, child) for child in around.children)
+    return any(item is node for item in walk(around))
 
 
 def _norms(view: View) -> Iterator[Report]:

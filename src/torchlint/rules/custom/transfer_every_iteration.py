@@ -8,7 +8,8 @@ import libcst as cst
 
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.values import Instance, real
-from torchlint.rules.around import bound, nodes
+from torchlint.dryrun.tree import walk
+from torchlint.rules.around import bound
 from torchlint.rules.base import Report, View
 from torchlint.rules.dtypes import moves
 
@@ -40,11 +41,11 @@ def _stays(event: Event, owner: cst.BaseExpression, loop: cst.For | cst.While) -
             return False
     elif not module or not isinstance(owner, cst.Attribute):
         return False
-    if all(item is not event.site.node for item in nodes(loop.body)):
+    if all(item is not event.site.node for item in walk(loop.body)):
         return False
     written = event.site.parsed.text
     name, moves = written(owner), 0
-    for item in nodes(loop):
+    for item in walk(loop):
         if isinstance(item, cst.AssignTarget):
             target = written(item.target)
             if target == name or target.startswith((f"{name}[", f"{name}.data")):
