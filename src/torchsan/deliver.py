@@ -12,6 +12,7 @@ import msgspec
 from torchlint.findings import Finding
 
 MODES = ("warn", "raise", "collect")
+MOST = 1000  # different findings of a run that are kept: who has as many will not read more
 
 
 class SanError(RuntimeError):
@@ -50,7 +51,7 @@ class Findings:
         self.on_finding = on_finding
         self._first: dict[Any, Finding] = {}
         self._counts: dict[Any, int] = {}
-        self._callable_failed = False
+        self._callable_failed = self._full = False
         self._others: list[Finding] = []  # found by other processes
         self._unsaid: list[Finding] = []
         self.ranks: tuple[int, ...] = ()
@@ -64,6 +65,11 @@ class Findings:
             SanError: with `on_finding="raise"`.
         """
         if self.seen(key):
+            return
+        if len(self._first) >= MOST:
+            if not self._full:
+                self._full = True
+                say(f"there are more than {MOST} different findings: the others are not told")
             return
         finding = self._first[key] = msgspec.structs.replace(finding, ranks=self.ranks)
         self._counts[key] = 1

@@ -84,7 +84,7 @@ def _put(path: str, text: str) -> None:
         with open(part, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
         os.replace(part, path)
-    except OSError:
+    except BaseException:  # a key pressed meanwhile, too
         try:
             os.unlink(part)
         except OSError:

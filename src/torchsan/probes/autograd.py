@@ -18,8 +18,7 @@ from torchsan.steps import local
 
 def install(patches: Patches) -> None:
     # torch has no hook that tells of a whole backward; Tensor.backward goes through this function too.
-    patches.function(torch.autograd, "backward", _backward)
-    patches.function(torch.autograd, "grad", _grad)
+    patches.functions(torch.autograd, {"backward": _backward, "grad": _grad})
 
 
 def inside_backward() -> bool:

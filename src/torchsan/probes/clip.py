@@ -18,8 +18,8 @@ from torchsan.patches import Patches
 
 
 def install(patches: Patches) -> None:
-    patches.function(clip_grad, "clip_grad_norm_", _wrapper("clip_grad_norm_", "max_norm"))
-    patches.function(clip_grad, "clip_grad_value_", _wrapper("clip_grad_value_", "clip_value"))
+    limits = {"clip_grad_norm_": "max_norm", "clip_grad_value_": "clip_value"}
+    patches.functions(clip_grad, {name: _wrapper(name, limit) for name, limit in limits.items()})
 
 
 def _wrapper(name: str, limit_name: str) -> Callable[[Callable], Callable]:

@@ -33,8 +33,7 @@ NAMES = (
 
 def install(patches: Patches) -> None:
     # There is no hook on functions, and a mode would cost on every call of every operation.
-    for name in NAMES:
-        patches.function(F, name, _wrapper(name))
+    patches.functions(F, {name: _wrapper(name) for name in NAMES})
 
 
 def _wrapper(name: str) -> Callable[[Callable], Callable]:
