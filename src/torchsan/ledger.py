@@ -50,7 +50,7 @@ class Account:
         self._optimizer = weakref.ref(optimizer, let_go)
         self.params: list[torch.Tensor] = []
         self.ids: set[int] = set()
-        self._groups = -1
+        self._groups: list[tuple[int, int]] = []
         self.steps = 0
         self.last: dict[str, Event] = {}
         self.reached = False
@@ -70,9 +70,10 @@ class Account:
         optimizer = self.optimizer
         if optimizer is None:
             return
-        total = sum([len(group["params"]) for group in optimizer.param_groups])
-        if total != self._groups:
-            self._groups = total
+        # How many there are, and the last one, tell of a parameter that came, went, or took another's place.
+        groups = [(len(own), id(own[-1]) if own else 0) for own in [group["params"] for group in optimizer.param_groups]]
+        if groups != self._groups:
+            self._groups = groups
             self.params = [p for group in optimizer.param_groups for p in group["params"]]
             self.ids = {id(p) for p in self.params}
             self.grads, self.versions = [], []

@@ -201,6 +201,16 @@ def test_a_model_or_optimizer_that_changes_in_the_middle(action, given):
     assert not san.findings, san.report()
 
 
+def test_the_ledger_knows_parameters_that_take_the_place_of_others():
+    model = small()
+    optimizer = made(model)
+    with torchsan.watch(model, on_finding="collect") as san:
+        steps(model, optimizer)
+        swap(model, optimizer)
+        steps(model, optimizer)
+        assert san.ledger.account(optimizer).ids == {id(p) for p in model.parameters()}
+
+
 def test_the_model_is_deleted_in_the_middle():
     with torchsan.watch(on_finding="collect") as san:
         for _ in range(3):
