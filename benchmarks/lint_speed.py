@@ -17,7 +17,6 @@ import argparse
 import os
 import platform
 import random
-import re
 import shutil
 import statistics
 import subprocess
@@ -31,10 +30,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 from linters import TOOLS, Tool, parse_torchlint  # noqa: E402
+from results import RESULTS, put  # noqa: E402
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "RESULTS.md"
-MARKS = ("<!-- lint_speed -->", "<!-- /lint_speed -->")
 
 PARSE = """
 import gc, sys
@@ -210,8 +207,7 @@ def single(path: Path) -> list[list[str]]:
 
 def write(table: list[list[str]], lines: int, names: str) -> None:
     """Puts the table between its marks in RESULTS.md."""
-    head = f"""{MARKS[0]}
-## How fast torchlint reads
+    head = f"""## How fast torchlint reads
 
 `python benchmarks/lint_speed.py`, {date.today()}: {lines:,} lines of {names}; lines per CPU-second, and how many times
 as many torchlint reads, cold, on one process. {platform.processor() or platform.machine()}, {os.cpu_count()} cores,
@@ -220,11 +216,7 @@ Python {platform.python_version()}.
 | | lines per CPU-second | torchlint, cold, against it |
 | --- | --- | --- |
 """
-    text = head + "".join(f"| {' | '.join(row)} |\n" for row in table) + f"{MARKS[1]}\n"
-    old = RESULTS.read_text(encoding="utf-8") if RESULTS.exists() else "# Results\n\n"
-    pattern = re.compile(f"{re.escape(MARKS[0])}.*?{re.escape(MARKS[1])}\n", re.DOTALL)
-    new = pattern.sub(lambda _: text, old) if pattern.search(old) else f"{old}{text}"
-    RESULTS.write_text(new, encoding="utf-8")
+    put("lint_speed", head + "".join(f"| {' | '.join(row)} |\n" for row in table), RESULTS)
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
     python benchmarks/overhead.py                  the whole table, written to benchmarks/OVERHEAD.md (12 minutes)
     python benchmarks/overhead.py mlp --only watch --seconds 20      one figure, printed only
+    python benchmarks/overhead.py --growth         how it grows with the number of layers, into benchmarks/RESULTS.md
 
 Paired and alternating in one process: a block of bare steps, a block of watched steps, bare again ...; each watched
 block is compared with the mean of the bare blocks before and after it, and the median of these ratios is told, with its
@@ -145,12 +146,18 @@ def main() -> int:
     parser.add_argument("models", nargs="*", metavar="MODEL", help=f"which of {', '.join(MODELS)} (all)")
     parser.add_argument("--only", choices=VARIANTS, action="append", help="these columns alone")
     parser.add_argument("--seconds", type=float, default=60.0, help="for each figure")
+    parser.add_argument("--growth", action="store_true", help="models of ever more small layers (15 minutes)")
     args = parser.parse_args()
     chosen = args.models or list(MODELS)
     if any(name not in MODELS for name in chosen):
         parser.error(f"models are {', '.join(MODELS)}")
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
+    if args.growth:
+        from growth import measure
+
+        measure(args.seconds)
+        return 0
     variants = args.only or list(VARIANTS)
     peer = version("transformers")
     if peer is None:
