@@ -13,15 +13,17 @@ import torch
 from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from torchsan.weak import WeakIds
+
 # Methods of Tensor, and functions of torch where there is one of that name.
 _PAIRED = frozenset("__eq__ __ne__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ eq ne sub mul div".split())
 _KEEPS = frozenset(
     "__gt__ __ge__ __lt__ __le__ gt ge lt le sigmoid round float double long int bool to cuda cpu type clone detach abs "
-    "exp tanh sign clamp logical_not".split()
+    "exp tanh sign clamp logical_not softmax log_softmax".split()
 )
 _PICKS = frozenset("argmax argmin max min topk".split())
-_VIEWS = frozenset("__getitem__ unsqueeze view view_as reshape expand t permute transpose".split())
-NAMES = tuple(sorted(_PAIRED | _KEEPS | _PICKS | _VIEWS))
+# Not __getitem__: a class that has one of Python's is a sequence, and `torch.tensor([value])` would ask for its length.
+NAMES = tuple(sorted(_PAIRED | _KEEPS | _PICKS))
 _PLAIN = (torch.Tensor, nn.Parameter)
 _KEPT = 1024  # tensors that are remembered
 
@@ -30,7 +32,7 @@ class Pairs:
     """Hears calls between models; knows which tensors are columns that a model gave, and which came in a batch."""
 
     def __init__(self) -> None:
-        self._columns: dict[int, StorageWeakRef] = {}
+        self._columns = WeakIds()  # these very objects: `column.squeeze(1)[:, None]` is another, and the program's own
         self._batch: dict[int, StorageWeakRef] = {}
 
     def batch(self, values: Iterable[torch.Tensor]) -> None:
@@ -57,26 +59,22 @@ class Pairs:
         for out in result if isinstance(result, tuple) else (result,):
             if type(out) not in _PLAIN:
                 continue
-            if name in _VIEWS:
-                # The program makes a column of its own.
-                if _is_column(out) and value.shape != out.shape:
-                    self._columns.pop(out.untyped_storage()._cdata, None)
-            elif name in _KEEPS and out.shape == value.shape:
-                if self.is_column(value):
-                    _add(self._columns, out)
+            if name in _KEEPS and out.shape == value.shape:
+                if value in self._columns:
+                    self._columns.add(out)
                 elif _holds(self._batch, value):
                     _add(self._batch, out)
-            elif name in _PICKS and not out.is_floating_point() and value.dim() == 2 and _holds(self._columns, value):
+            elif name in _PICKS and not out.is_floating_point() and value in self._columns:
                 self._of_model(out)
         return None
 
     def _of_model(self, value: torch.Tensor) -> None:
         """What a model gave, or an index into it: a column, or scores of which one may be picked."""
         if value.dim() == 2:
-            _add(self._columns, value)
+            self._columns.add(value)
 
     def is_column(self, value: torch.Tensor) -> bool:
-        return _is_column(value) and _holds(self._columns, value)
+        return value.shape[1:] == (1,) and len(value) > 1 and value in self._columns
 
     def is_row(self, value: torch.Tensor) -> bool:
         return value.dim() == 1 and _holds(self._batch, value)
@@ -87,10 +85,6 @@ def _pairs(pairs: Pairs, given: list[torch.Tensor]) -> int | None:
     if pairs.is_column(column) and pairs.is_row(row) and len(column) == len(row):
         return len(row)
     return None
-
-
-def _is_column(value: torch.Tensor) -> bool:
-    return value.dim() == 2 and value.shape[1] == 1 and value.shape[0] > 1
 
 
 def _add(table: dict[int, StorageWeakRef], value: torch.Tensor) -> None:

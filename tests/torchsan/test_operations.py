@@ -54,11 +54,13 @@ def trains(loss=LOSS, steps=4):
 
 COPIES = {
     "noise made on the CPU": net("x = x + torch.randn(8, 8).to(x.device)  # <- 402") + trains(),
-    "made a line before": net("steps = torch.arange(8.0)  # <- 402", "x = x + steps.unsqueeze(0).to(x.device)") + trains(),
+    "made a line before": net("steps = torch.arange(8.0)  # <- 402", "x = x + steps.unsqueeze(0).to(x.device)")
+    + trains(),
     "a mask, stacked": net("rows = [torch.ones(8), torch.zeros(8)] * 4", "x = x * torch.stack(rows).to(x)  # <- 404")
     + trains(),
     "filled from the CPU": net("x[:, :4].copy_(torch.zeros(8, 4))  # <- 402") + trains(),
-    "made on the device": net("x = x + torch.randn(8, 8, device=x.device) + torch.ones_like(x) + self.scale") + trains(),
+    "made on the device": net("x = x + torch.randn(8, 8, device=x.device) + torch.ones_like(x) + self.scale")
+    + trains(),
     "a number": net("x = x * torch.tensor(0.5).to(x.device) + torch.ones(1).to(x.device)") + trains(),
     "drawn with a generator": net("x = x + torch.randn(8, 8, generator=torch.Generator()).to(x.device)") + trains(),
     "input moved in forward": net("pass", init="self.first.register_forward_pre_hook(lambda m, a: (a[0].to(DEVICE),))")
@@ -102,8 +104,9 @@ def test_nothing_is_looked_at_by_default(run):
 
 def test_pinned_memory_that_is_waited_for(run, monkeypatch):
     monkeypatch.setattr(torch.Tensor, "is_pinned", lambda self: True)
-    blocking = "given = x.to(DEVICE)  # <- 425\n    loss = F.cross_entropy(model(given), y.to(DEVICE, non_blocking=True))"
-    ran = found(run, net() + trains(blocking), select="TS425")
+    blocking = "given = x.to(DEVICE)  # <- 425\n    "
+    ran = found(run, net() + trains(blocking + LOSS.replace("x.to(DEVICE)", "given").replace(
+        "y.to(DEVICE)", "y.to(DEVICE, non_blocking=True)")), select="TS425")
     assert ran.lines == ran.marked, ran.san.report()
     [finding] = ran.findings
     assert "pinned memory" in finding.message and "128 bytes from cpu to meta" in finding.message
@@ -170,6 +173,34 @@ def test_pairs(run, name):
     assert ran.lines == ran.marked, ran.san.report()
 
 
+def test_tensors_stay_what_they_are_to_python(run):
+    """`torch.tensor` of a tensor without dimensions: what is no sequence must not become one."""
+    line = "x = x * torch.tensor([x.detach().mean() * 0 + 1]) + torch.tensor([[torch.ones(())], [0.0]]).sum()"
+    text = net(line).replace('"meta"', '"cpu"') + trains() + "torch.stack([*model(torch.randn(2, 4))])\n"
+    assert not found(run, text, select="TS4").findings
+
+
+KEEP = """
+class Image(torch.Tensor):
+    KEEPS = {torch.Tensor.to, torch.Tensor.clone, torch.Tensor.mul, torch.Tensor.sub}
+    seen = []
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        cls.seen.append(func in cls.KEEPS)
+        with torch._C.DisableTorchFunctionSubclass():
+            out = func(*args, **(kwargs or {}))
+        return out.as_subclass(cls) if func in cls.KEEPS else out
+"""
+
+
+def test_tensors_of_other_classes_know_what_is_called(run):
+    line = "v = torch.randn(8, 8).as_subclass(Image); x = x + (v.to(torch.float64) * 1).clone().sub(0).float().sum()"
+    text = net(line).replace('"meta"', '"cpu"').replace("class Net", KEEP + "\nclass Net") + trains()
+    text += "assert Image.seen == [True, True, True, True, False] * 4, Image.seen\n"
+    assert not found(run, text, select="TS4").findings
+
+
 def test_a_difference_in_a_loss_is_told_once(run):
     ran = found(run, HEAD + """
 from torch.utils.data import DataLoader, TensorDataset
@@ -204,7 +235,8 @@ def standing():
 def test_nothing_is_left_in_place(run, text):
     before = standing()
     replaced = "assert ('cuda' in torch.Tensor.__dict__) == (step in (0, 1))\n"
-    text = text.replace("for x, y in", "for step, (x, y) in enumerate(").replace(", 8))):", ", 8)))):").replace("    optimizer.step()\n", f"    optimizer.step()\n    {replaced}")
+    text = text.replace("for x, y in", "for step, (x, y) in enumerate(").replace(", 8))):", ", 8)))):")
+    text = text.replace("    optimizer.step()\n", f"    optimizer.step()\n    {replaced}")
     ran = run(text, level="thorough", select="TS402")
     assert standing() == before
     assert type(ran.error) is (RuntimeError if "8, 5" in text else type(None)), ran.error

@@ -10,7 +10,7 @@ import functools
 import sys
 from collections.abc import Callable
 from threading import get_ident
-from types import BuiltinFunctionType
+from types import BuiltinFunctionType, MethodType
 from typing import Any
 
 import torch
@@ -34,6 +34,26 @@ _BATCHES = 2  # of evaluation
 _LAYERS = {"sigmoid", "tanh"}  # functions of torch that other checks replace
 _PINNED = "the batch lies in pinned memory, and the copy is waited for all the same: `non_blocking=True` is missing"
 _PAGEABLE = "`non_blocking=True`, but the batch lies in memory that is not pinned, and so the copy is waited for"
+
+
+class _Standing:
+    """What stands in the place of a function, and is equal to it: by the function that was called, tensors of other
+    classes look up what they do (`func in (torch.Tensor.to, ...)` in their `__torch_function__`)."""
+
+    def __init__(self, original: Callable, call: Callable):
+        self.original, self.call = original, call
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.call(*args, **kwargs)
+
+    def __get__(self, owner: Any, cls: Any = None) -> Any:
+        return self if owner is None else MethodType(self, owner)
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is self.original
+
+    def __hash__(self) -> int:
+        return hash(self.original)
 
 
 class Operations(Check):
@@ -111,12 +131,12 @@ class Operations(Check):
                 if result is not NotImplemented and not events.is_quiet() and not events.is_transformed():
                     self.busy = True  # what is done here is not to be heard
                     try:
-                        heard(name, args, kwargs, result, sys._getframe(1))
+                        heard(name, args, kwargs, result, sys._getframe(2))  # the caller of what stands there
                     finally:
                         self.busy = False
             return result
 
-        return call
+        return _Standing(original, call)
 
     def _heard(self, name: str, args: tuple, kwargs: dict, result: Any, caller: Any) -> None:
         if kind_of(caller.f_code.co_filename) != _USER:
