@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -13,7 +15,8 @@ from torchlint.findings import Location
 
 
 MOST_CHARACTERS = 400_000  # of one unit. More is a table of data, of which libcst's tree would take gigabytes
-
+MOST_LEVELS = 2_000  # libcst's own parser runs out of the process's stack, and takes the process with it, past twice that
+_NESTING = re.compile(r"\b(?:and|or|not|if|elif|else|lambda|await|for)\b|[-+*/%@&|^~.(\[{]")
 
 class TooLong(Exception):
     """A unit that is not for libcst to parse."""
@@ -24,7 +27,7 @@ class Parsed:
 
     Raises:
         ParserSyntaxError: libcst cannot parse it.
-        TooLong: it is longer than that.
+        TooLong: it is longer, or nested deeper, than that.
     """
 
     __slots__ = ("_parents", "_positions", "body", "facts", "module", "shift", "unit")
@@ -35,7 +38,10 @@ class Parsed:
             raise TooLong
         self.facts, self.unit = facts, unit
         # A method's text is indented: a block around it lets it parse as it stands, strings and all.
-        self.module = cst.parse_module("if 1:\n" + text if unit.indent else text)
+        text = "if 1:\n" + text if unit.indent else text
+        if len(text) > MOST_LEVELS and len(_NESTING.findall(text)) > MOST_LEVELS and _levels(text) > MOST_LEVELS:
+            raise TooLong
+        self.module = cst.parse_module(text)
         self.shift = unit.start - (2 if unit.indent else 1)
         self.body = self.module.body[0].body.body if unit.indent else self.module.body
         self._positions = self._parents = None
@@ -65,6 +71,21 @@ class Parsed:
     def text(self, node: cst.CSTNode) -> str:
         """The source of a node on one line."""
         return " ".join(self.module.code_for_node(node).split())
+
+
+def _levels(text: str) -> int:
+    """How deep libcst's tree of a text would be: `a and b and c` and a.b.c of an import, flat for
+    Python, are nested for libcst."""
+    deepest = 0
+    todo: list[tuple[ast.AST, int]] = [(ast.parse(text), 0)]
+    while todo:
+        node, level = todo.pop()
+        level += len(node.values) if isinstance(node, ast.BoolOp) else 1
+        if isinstance(node, (ast.alias, ast.ImportFrom)):
+            level += (getattr(node, "name", None) or getattr(node, "module", None) or "").count(".")
+        deepest = max(deepest, level)
+        todo.extend((child, level) for child in ast.iter_child_nodes(node))
+    return deepest
 
 
 class Site:
