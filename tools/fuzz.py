@@ -49,8 +49,9 @@ def main() -> int:
             stem = given.keep / f"{given.seed}-{tried.number}"
             stem.with_suffix(Path(item.name).suffix).write_bytes(item.raw)
             stem.with_suffix(".txt").write_text(f"{item.kind}, {item.name}\n" + "\n".join(tried.wrong), errors="backslashreplace")
-            print(f"{tried.number} ({item.kind}): {tried.wrong[0].strip().splitlines()[-1][:200]}", flush=True)
-        if (tried.number + 1) % 5000 == 0:
+            lines = tried.wrong[0].strip().splitlines()
+            print(f"{tried.number} ({item.kind}): {lines[0 if lines[0].startswith('died') else -1][:200]}", flush=True)
+        if (tried.number + 1) % 1000 == 0:
             print(f"{tried.number + 1} inputs, {failed} failed, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
     print("\n| kind | inputs | CPU s | slowest s |\n|---|---|---|---|")
     for kind, seconds in sorted(kinds.items()):
