@@ -178,7 +178,7 @@ LONG: dict[str, Callable[[int], str]] = {
     "calls": lambda n: _line(n, "f(x); "),
     "steps": lambda n: _line(min(n, 600_000), "loss.backward(); "),
     "dict": lambda n: _line(n, "'abc': [1, 2], ", "y = {", "}"),
-    "fstring": lambda n: _line(min(n, 1_000_000), "{x}", "y = f'", "'"),
+    "fstring": lambda n: _line(min(n, 150_000), "{x}", "y = f'", "'"),  # before 3.12, Python's own parser takes the square
     "questions": lambda n: _line(n, "?"),
     "backslashes": lambda n: _line(n, "\\"),
     "quotes": lambda n: _line(n, "'"),
