@@ -8,10 +8,15 @@ import linecache
 from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from torchsan.where import Where, kind_of
 
 _MOVES = frozenset(("to", "cuda", "cpu", "type_as", "shape", "size", "dtype", "device", "numel", "item"))
+
+
+# By class: where in its bases the first one of the user's stands. A model of many layers has them of few classes.
+_users: WeakKeyDictionary[type, int] = WeakKeyDictionary()
 
 
 @lru_cache(maxsize=256)
@@ -29,11 +34,16 @@ def _tree(cls: type) -> tuple[ast.ClassDef, int, Any] | None:
 
 def users_class(thing: Any) -> type | None:
     """The first class of an object's that the user wrote."""
-    for cls in type(thing).__mro__:
-        functions = [f for f in vars(cls).values() if inspect.isfunction(f)]
-        if functions and kind_of(functions[0].__code__.co_filename) == 0:
-            return cls
-    return None
+    kind = type(thing)
+    at = _users.get(kind)
+    if at is None:
+        at = _users[kind] = next((at for at, cls in enumerate(kind.__mro__) if _is_users(cls)), -1)
+    return kind.__mro__[at] if at >= 0 else None
+
+
+def _is_users(cls: type) -> bool:
+    first = next((f for f in vars(cls).values() if inspect.isfunction(f)), None)
+    return first is not None and kind_of(first.__code__.co_filename) == 0
 
 
 def assigned(thing: Any, name: str) -> Where | None:

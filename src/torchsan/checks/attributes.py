@@ -6,6 +6,7 @@ import difflib
 import inspect
 import re
 import weakref
+from functools import lru_cache
 from typing import Any
 
 import torch
@@ -208,6 +209,7 @@ class MisspeltFlag(Check):
             self.found(523, line.place if line else event, name=name, owner=owner, mend=mend, fact=fact)
 
 
+@lru_cache(maxsize=1024)
 def _is_misspelt(name: str) -> bool:
     if name == "requires_grad" or name.startswith("_"):
         return False

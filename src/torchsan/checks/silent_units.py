@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import sys
+from collections import Counter
 from collections.abc import Callable
 from threading import get_ident
 from typing import Any, NamedTuple
@@ -169,9 +170,9 @@ class SilentUnits(Check):
 
         def answer(values: Any) -> None:
             values = values if isinstance(values, list) else [values]
+            counts = Counter(one.name for one in seen)
             for at, (one, share) in enumerate(zip(seen, values)):
-                several = sum(other.name == one.name for other in seen) > 1
-                name = f"{one.name} {at + 1}" if several else one.name
+                name = f"{one.name} {at + 1}" if counts[one.name] > 1 else one.name
                 self.watch.series.record(f"{one.kind}/{name}", step, share)
                 if one.kind == "dead" and share == 1:
                     self._say(one, name, step)
