@@ -120,6 +120,11 @@ step((x, torch.zeros(7, dtype=torch.long)))""", 308, [
     "expanded": (
         "e = torch.ones(1).expand(4)\ne += 1", 414, ["e  float32 [4] on cpu, strides (0,)", "PROGRAM:27: e ="],
     ),
+    "in place, on a leaf": ("model.head.weight += 1", 114, ["at  PROGRAM:27: model.head.weight += 1"]),
+    "made under inference_mode": (
+        "with torch.inference_mode():\n    h = x * 2\nmodel(h)", 205,
+        ["at  PROGRAM:20: h = self.encoder(x)", "made at PROGRAM:28: h = x * 2"],
+    ),
     "einsum": ("torch.einsum('ij,jk->ik', x, torch.randn(5, 2))", 428, ["x  float32 [8, 4]"]),
     "memory": ("torch.empty(1 << 48)", None, ["torchsan: out-of-memory:", "1 PiB were asked for", "checkpointing"]),
     "embedding": ("i = torch.tensor([9])\nF.embedding(i, x)", None, [

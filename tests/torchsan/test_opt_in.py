@@ -116,6 +116,25 @@ def test_the_share_of_padding(run):
     assert finding.help == "give the loss `ignore_index=0`"
 
 
+LOADED = HEAD + "state = {{**model.state_dict(), {}}}\n{}model.load_state_dict(state, strict={})\n"
+
+
+@pytest.mark.parametrize("changed, kept, strict, expected", [
+    ("'head.weight': x", "", False, {(907, 8)}),
+    ("'head.weight': x", "result = ", False, set()),
+    ("", "", False, set()),
+    ("", "", True, set()),
+])
+def test_a_load_that_does_not_fit(run, changed, kept, strict, expected):
+    text = LOADED.format(changed, kept, strict)
+    ran = run(text, select="TS907")
+    assert ran.error is None
+    assert ran.lines == expected, ran.san.report()
+    if expected:
+        assert "1 (head.weight) of the state fit none" in ran.findings[0].message
+    assert not run(text).findings
+
+
 SPREAD = HEAD + """
 spread = nn.DataParallel(model)
 spread.device_ids = list(range({}))
