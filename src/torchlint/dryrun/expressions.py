@@ -900,9 +900,9 @@ class Expressions:
                 self.emit("setting", alt, node, name=f"{alt.name}[{key.value}]", value=value)
             if isinstance(alt, Tensor):
                 self.emit("inplace", alt, node, method="[]=", value=value)
-                cut = all(isinstance(new, Tensor) and new.traits.get("graph") is False for new in real(value))
-                if value.flows and not cut:
-                    changed = alt.with_(None, graph=True)
+                graphs = {new.traits.get("graph") if isinstance(new, Tensor) else True for new in real(value)}
+                if value.flows and graphs != {False}:
+                    changed = alt.with_(None, graph=True if graphs == {True} else None)
                     changed.flows = union_of((alt.flows, value.flows))
                     if type(target.value) is cst.Name:
                         self.set_name(target.value.value, changed)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Tensor, real
@@ -26,12 +28,12 @@ def check(view: View) -> Iterator[Report]:
             continue
         if any(context.kind == "unknown" for context in event.contexts) or event.site.parsed.unit.words & ASKS:
             continue
-        if event.guards and _in_module(view):
-            continue  # a mode of its own, for callers that may have switched gradients off
+        if _in_module(view) or _kept(event):
+            continue  # callers may have switched gradients off
         alts = real(event.subject)
         if not alts or not all(isinstance(alt, Tensor) for alt in alts):
             continue
-        if all(_needs_grad(alt) for alt in alts):
+        if all(_needs_grad(view, alt) for alt in alts):
             because = (alts[0].sites.get("graph"), "its graph begins here")
             yield _report(view, event, "it needs gradients", "detach()", because)
         elif all(on_gpu(alt.traits.get("device")) for alt in alts):
@@ -45,13 +47,24 @@ def _in_module(view: View) -> bool:
     return root is not None and root.home is not None and "torch.nn.Module" in root.home.externals()
 
 
-def _needs_grad(value: Tensor) -> bool:
+def _kept(event: Event) -> bool:
+    """Whether what is read was put on an object, by whichever forward came last: `model.layer.embedding.numpy()`."""
+    node = event.site.node
+    read = node.func.value if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else None
+    return event.name == "numpy" and isinstance(read, cst.Attribute) and read.attr.value not in ("data", "T")
+
+
+def _needs_grad(view: View, value: Tensor) -> bool:
     """Whether a tensor has a graph for certain: computed by a layer with autograd on, or a leaf that asks for one."""
     if value.traits.get("graph") is not True or value.traits.get("param"):
         return False
     if value.flows:
         forwards = [flow for flow in value.flows if flow.kind == "forward"]
-        return all(flow.get("grad") is True and flow.get("frozen") is None for flow in forwards)
+        frozen = {id(getattr(event.subject, "origin", None)) for event in view.of("inplace.flag", "flag.set")}
+        return all(
+            flow.get("grad") is True and flow.get("frozen") is None and id(flow.subject) not in frozen
+            for flow in forwards
+        )
     return bool(value.traits.get("leaf"))
 
 
