@@ -204,12 +204,18 @@ class Expressions:
     # -- constants and containers -----------------------------------------------------------------------------------
 
     def eval_integer(self, node) -> Value:
+        text = node.value
+        if text.isdecimal() and text[0] != "0":
+            return Const(int(text)) if len(text) < 1000 else Opaque("", "op")
         try:
-            return Const(python_ast.literal_eval(node.value))
+            return Const(python_ast.literal_eval(text))
         except (ValueError, SyntaxError, MemoryError):
             return Opaque("", "op")
 
     def eval_string(self, node: cst.SimpleString) -> Value:
+        text = node.value
+        if text[0] in "'\"" and "\\" not in text and text[1:3] != text[0] * 2:
+            return Const(text[1:-1])
         try:
             return Const(node.evaluated_value)
         except (ValueError, SyntaxError):

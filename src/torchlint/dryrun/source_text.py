@@ -30,7 +30,7 @@ class Parsed:
         TooLong: it is longer, or nested deeper, than that.
     """
 
-    __slots__ = ("_parents", "_positions", "body", "facts", "module", "shift", "unit")
+    __slots__ = ("_parents", "_positions", "_texts", "body", "facts", "module", "shift", "unit")
 
     def __init__(self, facts: FileFacts, unit: Unit):
         text = "".join(facts.lines[unit.start - 1 : unit.end])
@@ -45,6 +45,7 @@ class Parsed:
         self.shift = unit.start - (2 if unit.indent else 1)
         self.body = self.module.body[0].body.body if unit.indent else self.module.body
         self._positions = self._parents = None
+        self._texts: dict[cst.CSTNode, str] = {}
 
     def location(self, node: cst.CSTNode) -> Location:
         """Where a node of this tree stands in the file."""
@@ -70,7 +71,10 @@ class Parsed:
 
     def text(self, node: cst.CSTNode) -> str:
         """The source of a node on one line."""
-        return " ".join(self.module.code_for_node(node).split())
+        found = self._texts.get(node)
+        if found is None:
+            found = self._texts[node] = dotted(node) or " ".join(self.module.code_for_node(node).split())
+        return found
 
 
 def _levels(text: str) -> int:
@@ -86,6 +90,18 @@ def _levels(text: str) -> int:
         deepest = max(deepest, level)
         todo.extend((child, level) for child in ast.iter_child_nodes(node))
     return deepest
+
+
+def dotted(node: cst.CSTNode) -> str:
+    """The source of a name, or of names with dots between them; "" for what is none."""
+    parts: list[str] = []
+    while type(node) is cst.Attribute and not node.lpar and not node.attr.lpar:
+        parts.append(node.attr.value)
+        node = node.value
+    if type(node) is not cst.Name or node.lpar:
+        return ""
+    parts.append(node.value)
+    return ".".join(reversed(parts))
 
 
 class Site:

@@ -7,6 +7,7 @@ from typing import Any
 from torchlint.dryrun.values import UNSET, Value, join
 
 MISSING = object()
+_NOWHERE = 1 << 30
 
 
 class Store:
@@ -15,15 +16,21 @@ class Store:
     Keys compare by the owner's identity: owners are kept alive by being in the key.
     """
 
-    __slots__ = ("data", "parent")
+    __slots__ = ("data", "depth", "outermost", "parent")
 
     def __init__(self, parent: Store | None = None):
         self.parent = parent
         self.data: dict[tuple[Any, str], Any] = {}
+        self.depth: int = parent.depth + 1 if parent is not None else 0
+        # By key, the depth of the outermost layer that ever held it; of all layers over one ground. Most questions are
+        # about what nobody has written: those are answered by this.
+        self.outermost: dict[tuple[Any, str], int] = parent.outermost if parent is not None else {}
 
     def get(self, owner: Any, name: str, default: Any = None) -> Any:
         key = (owner, name)
         layer: Store | None = self
+        if self.outermost.get(key, _NOWHERE) > self.depth:
+            return default
         while layer is not None:
             found = layer.data.get(key, MISSING)
             if found is not MISSING:
@@ -32,7 +39,10 @@ class Store:
         return default
 
     def set(self, owner: Any, name: str, value: Any) -> None:
-        self.data[(owner, name)] = value
+        key = (owner, name)
+        self.data[key] = value
+        if self.outermost.get(key, _NOWHERE) > self.depth:
+            self.outermost[key] = self.depth
 
     def writes_since(self, base: Store) -> dict[tuple[Any, str], Any]:
         """All that was written in this layer and those below it, down to but without `base`."""
@@ -52,6 +62,7 @@ class Store:
         """Writes into this layer what is known after one of several branches was taken, each given by its writes."""
         if len(branches) == 1:
             self.data.update(branches[0])
+            self._note(branches[0])
             return
         keys: dict[tuple[Any, str], None] = {}
         for branch in branches:
@@ -67,6 +78,13 @@ class Store:
                     value = base
                 result = value if result is MISSING else _join(result, value)
             self.data[key] = result
+        self._note(keys)
+
+    def _note(self, keys: dict[tuple[Any, str], Any]) -> None:
+        outermost, depth = self.outermost, self.depth
+        for key in keys:
+            if outermost.get(key, _NOWHERE) > depth:
+                outermost[key] = depth
 
 
 def _join(a: Any, b: Any) -> Any:
