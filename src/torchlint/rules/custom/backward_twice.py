@@ -9,13 +9,14 @@ from torchlint.dryrun.values import MOST, Class, Instance, Ref, Tensor, boolean,
 from torchlint.rules.base import Report, View
 
 CODE = 107
+_MANY = 150  # of so many, all written by a machine, each is compared with those beside it alone
 
 
 def check(view: View) -> Iterator[Report]:
     """Two backwards of one loss, of two losses of one output, or of one loss in every iteration of a loop that it was
     made before."""
     backwards = [event for event in view.of("backward") if event.get("framework") is None and event.site is not None]
-    for first in backwards:
+    for at, first in enumerate(backwards):
         if _keeps(first):
             continue
         if _made_before_loop(view, first):
@@ -29,7 +30,7 @@ def check(view: View) -> Iterator[Report]:
                 ],
             )
             continue
-        for second in backwards:
+        for second in backwards if len(backwards) <= _MANY else backwards[max(0, at - 3) : at + 4]:
             shared = _shared(view, first, second) if second is not first else None
             if shared is None or first.loops != second.loops:
                 continue
