@@ -11,6 +11,8 @@ from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
+# What torch puts around a model, and the attribute that holds it there.
+WRAPPERS = {"OptimizedModule": "_orig_mod", "DistributedDataParallel": "module", "DataParallel": "module"}
 _modes: dict[int, tuple[weakref.ref, list[weakref.ref]]] = {}
 
 

@@ -13,11 +13,11 @@ import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
+from torchsan.layers import WRAPPERS
 from torchsan.where import Where
 
 _SAMPLE = 2048  # values of each weight that are compared before and after a step
 _PLAIN = (torch.Tensor, nn.Parameter)
-_WRAPPERS = {"OptimizedModule": "_orig_mod", "DistributedDataParallel": "module", "DataParallel": "module"}
 
 
 class Layer(NamedTuple):
@@ -168,7 +168,7 @@ def _layer(name: str, indices: list[int], params: Sequence[torch.Tensor]) -> Lay
 
 
 def _unwrapped(module: nn.Module) -> nn.Module:
-    while (inside := _WRAPPERS.get(type(module).__name__)) and isinstance(getattr(module, inside, None), nn.Module):
+    while (inside := WRAPPERS.get(type(module).__name__)) and isinstance(getattr(module, inside, None), nn.Module):
         module = getattr(module, inside)
     return module
 

@@ -153,7 +153,7 @@ def in_modules(tracer: Tracer, forwards: Sequence[Remembered]) -> Iterator[None]
         tracer.modules.clear()
 
 
-def _gradients(ends: list, starts: list, leaves: set[torch.Tensor], box: _Box) -> list[torch.Tensor]:
+def _gradients(ends: list, starts: list, leaves: set[torch.Tensor], box: Box) -> list[torch.Tensor]:
     if all(id(leaf) in box.leaves for leaf in leaves):
         torch.autograd.backward(ends, starts)  # what checkpoints with reentrant backward need
         return [leaf.grad for leaf in leaves if leaf.grad is not None]
@@ -178,7 +178,9 @@ def _leaves(ends: list[torch.Tensor]) -> set[torch.Tensor]:
     return found
 
 
-class _Box:
+class Box:
+    """What stands for what while a model runs apart: names and paths by address, memory of its own, leaves."""
+
     def __init__(self) -> None:
         self.names: dict[int, tuple[str, str]] = {}
         self.own: set[int] = set()
@@ -187,12 +189,21 @@ class _Box:
 
 
 @contextmanager
-def _sandbox(modules: list[nn.Module], forwards: Sequence[Remembered], in_step: bool) -> Iterator[_Box]:
-    box = _Box()
+def apart(modules: list[nn.Module], forwards: Sequence[Remembered] = ()) -> Iterator[Box]:
+    """What is run inside leaves no trace: `modules` work on stand-ins, and random states and settings are put back.
+
+    Args:
+        forwards: that have begun; buffers are as they were before the first of them.
+    """
+    box = Box()
+    with _random_states(), _settings(), _stand_ins(modules, forwards, box):
+        yield box
+
+
+@contextmanager
+def _sandbox(modules: list[nn.Module], forwards: Sequence[Remembered], in_step: bool) -> Iterator[Box]:
     with ExitStack() as stack:
-        stack.enter_context(_random_states())
-        stack.enter_context(_settings())
-        stack.enter_context(_stand_ins(modules, forwards, box))
+        box = stack.enter_context(apart(modules, forwards))
         if forwards and not in_step:
             forwards[0].restore_random()
             for context in forwards[0].autocasts():
@@ -241,7 +252,7 @@ def _settings() -> Iterator[None]:
 
 
 @contextmanager
-def _stand_ins(roots: list[nn.Module], forwards: Sequence[Remembered], box: _Box) -> Iterator[None]:
+def _stand_ins(roots: list[nn.Module], forwards: Sequence[Remembered], box: Box) -> Iterator[None]:
     parts: dict[int, nn.Module] = {}
     for root in roots:
         for path, module in root.named_modules():

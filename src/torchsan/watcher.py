@@ -41,6 +41,7 @@ from torchsan import events, telling, wording
 from torchsan.check import Check, known
 from torchsan.deliver import Findings, SanError, say
 from torchsan.late import Late
+from torchsan.layers import WRAPPERS
 from torchsan.ledger import Ledger, innermost
 from torchsan.options import Options, gather
 from torchsan.patches import Patches
@@ -51,7 +52,6 @@ from torchsan.where import of_traceback
 
 _patches = Patches()
 _guard = threading.RLock()
-_WRAPPERS = ("OptimizedModule", "DistributedDataParallel", "DataParallel")
 
 
 class Watch:
@@ -345,7 +345,7 @@ class Watch:
                     found.append(innermost(thing))
             elif nn.Module in parents and id(thing) not in known:
                 inner = thing.__dict__.get("_modules", {})
-                if type(thing).__name__ in _WRAPPERS and any(id(child) in known for child in inner.values()):
+                if type(thing).__name__ in WRAPPERS and any(id(child) in known for child in inner.values()):
                     known.add(id(thing))
                     self.models += (thing,)
         return found

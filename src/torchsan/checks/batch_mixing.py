@@ -20,7 +20,7 @@ from torchsan.layers import tensors
 from torchsan.naming import name_of
 from torchsan.probes.modules import is_compiled
 from torchsan.purity import pure
-from torchsan.replay import _Box, _random_states, _settings, _stand_ins
+from torchsan.replay import apart
 from torchsan.source import users_class
 from torchsan.weak import WeakIds
 
@@ -99,7 +99,7 @@ def _only_computes(model: nn.Module) -> bool:
 def _changes(model: nn.Module, args: tuple, kwargs: dict, size: int) -> dict[int, list[int]] | None:
     """By number of the sample that was replaced: the rows of the output that changed. None where the output has no row
     for each sample, or is not the same twice."""
-    with _random_states(), _settings(), _stand_ins([model], (), _Box()), torch.no_grad():
+    with apart([model]), torch.no_grad():
         state = torch.get_rng_state()
         for part in model.modules():
             part.__dict__["training"] = False  # the stand-ins' end puts it back
