@@ -18,8 +18,8 @@ from torchsan.weak import WeakIds
 # Methods of Tensor, and functions of torch where there is one of that name.
 _PAIRED = frozenset("__eq__ __ne__ __sub__ __rsub__ __mul__ __rmul__ __truediv__ eq ne sub mul div".split())
 _KEEPS = frozenset(
-    "__gt__ __ge__ __lt__ __le__ gt ge lt le sigmoid round float double long int bool to cuda cpu type clone detach abs "
-    "exp tanh sign clamp logical_not softmax log_softmax".split()
+    "__gt__ __ge__ __lt__ __le__ gt ge lt le sigmoid round float double long int bool to cuda cpu type clone detach "
+    "abs exp tanh sign clamp logical_not softmax log_softmax".split()
 )
 _PICKS = frozenset("argmax argmin max min topk".split())
 # Not __getitem__: a class that has one of Python's is a sequence, and `torch.tensor([value])` would ask for its length.

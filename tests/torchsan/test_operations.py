@@ -3,10 +3,13 @@ against every target. The device is torch's "meta", which has no values: copies 
 
 from __future__ import annotations
 
+import pickle
+
 import pytest
 import torch
 
 import torchsan
+from torchsan.checks.operations import _Standing
 from torchsan.operand_pairs import NAMES
 from torchsan.transfers import FACTORIES, METHODS
 
@@ -178,6 +181,11 @@ def test_tensors_stay_what_they_are_to_python(run):
     line = "x = x * torch.tensor([x.detach().mean() * 0 + 1]) + torch.tensor([[torch.ones(())], [0.0]]).sum()"
     text = net(line).replace('"meta"', '"cpu"') + trains() + "torch.stack([*model(torch.randn(2, 4))])\n"
     assert not found(run, text, select="TS4").findings
+
+
+def test_another_process_gets_the_function_itself():
+    for original in torch.Tensor.to, torch.rand:
+        assert pickle.loads(pickle.dumps(_Standing(original, lambda: None))) is original
 
 
 KEEP = """

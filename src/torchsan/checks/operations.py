@@ -55,6 +55,13 @@ class _Standing:
     def __hash__(self) -> int:
         return hash(self.original)
 
+    def __reduce__(self) -> tuple:
+        return _as_it_is, (self.original,)  # for another process
+
+
+def _as_it_is(function: Callable) -> Callable:
+    return function
+
 
 class Operations(Check):
     """Data is copied between devices again and again, or each prediction meets every target."""

@@ -16,6 +16,7 @@ from torchsan.checks.targets import _classes
 from torchsan.events import Event
 from torchsan.where import Where
 
+_ARGUMENTS = ("input", "target", "weight", "size_average", "ignore_index", "reduce", "reduction")
 _LOOKS = 4  # calls of a line whose targets are counted
 _MOST = 0.5  # "most positions": more than half of them all
 
@@ -38,8 +39,7 @@ class PaddingCounts(Check):
         if place is None or self.looks.get(place, 0) == _LOOKS:
             return
         given, target = pair
-        named = dict(zip(("input", "target", "weight", "size_average", "ignore_index", "reduce", "reduction"), event.args))
-        named.update(event.kwargs)
+        named = {**dict(zip(_ARGUMENTS, event.args)), **event.kwargs}
         weight, classes = named.get("weight"), given.shape[0] if given.dim() == 1 else given.shape[1]
         pad = self._padding(classes)
         if pad is None or pad == named.get("ignore_index", -100) or named.get("reduction", "mean") == "none":
