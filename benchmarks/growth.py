@@ -1,9 +1,9 @@
 """How the cost of a watch grows with the number of parameters and modules: `python benchmarks/overhead.py --growth`.
 
-Models of 100, 1,000 and 10,000 small layers, each a Linear, a LayerNorm and a ReLU. Two costs of each, per layer: a
-step of a loop that runs already, in pairs as in overhead.py; and, once, all that comes at the beginning and at the end:
-starting the watch, the looks at the first steps, stopping. Where a cost grew faster than the model, its figure per
-layer would grow from row to row.
+Models of 100, 1,000 and 10,000 small layers, each a ReLU, a Linear and a LayerNorm. Two costs of each, per layer: a
+step of a young loop, when looks are still frequent, in pairs as in overhead.py; and, once, all that comes at the
+beginning and at the end: starting the watch, the looks at the first steps, stopping. Where a cost grew faster than the
+model, its figure per layer would grow from row to row.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ WIDTH = 8
 def make(layers: int) -> tuple[nn.Module, Callable[[], None]]:
     """A model of so many small layers, and one step of its training."""
     torch.manual_seed(0)
-    parts = [part for _ in range(layers) for part in (nn.Linear(WIDTH, WIDTH), nn.LayerNorm(WIDTH), nn.ReLU())]
+    parts = [part for _ in range(layers) for part in (nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.LayerNorm(WIDTH))]
     model = nn.Sequential(*parts)
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
     inputs, targets = torch.randn(16, WIDTH), torch.randint(0, WIDTH, (16,))
@@ -90,8 +90,9 @@ def measure(seconds: float) -> None:
         print(rows[-1], f"{len(ratios)} pairs", flush=True)
     put("overhead_growth", f"""## How the cost of a watch grows with the model
 
-`python benchmarks/overhead.py --growth`, {date.today()}: models of small layers (Linear, LayerNorm, ReLU of width
-{WIDTH}); a step in a loop that runs, and what comes once: start, the looks at the first {FIRST} steps, stop.
+`python benchmarks/overhead.py --growth`, {date.today()}: models of small layers (ReLU, Linear, LayerNorm of width
+{WIDTH}). Steps {BEFORE + 1} to {BEFORE + COUNT} of a watch, when looks are still frequent (later they become rare); and
+what comes once: start, the looks at the first {FIRST} steps, stop.
 
 | layers | modules | parameter tensors | bare step | watched step | added, per layer | once | once, per layer |
 | --- | --- | --- | --- | --- | --- | --- | --- |
