@@ -39,26 +39,30 @@ def main() -> int:
     slowest: list[tuple[float, int, str]] = []
     counts: Counter = Counter()
     failed, start = 0, time.monotonic()
-    for tried in try_all(plan, seeds, counts):
-        kinds.setdefault(tried.kind, []).append(tried.seconds)
-        slowest = sorted([*slowest, (tried.seconds, tried.number, tried.kind)], reverse=True)[:10]
-        if tried.wrong:
-            failed += 1
-            item = make(given.seed, tried.number, seeds)
-            given.keep.mkdir(parents=True, exist_ok=True)
-            stem = given.keep / f"{given.seed}-{tried.number}"
-            stem.with_suffix(Path(item.name).suffix).write_bytes(item.raw)
-            stem.with_suffix(".txt").write_text(f"{item.kind}, {item.name}\n" + "\n".join(tried.wrong), errors="backslashreplace")
-            lines = tried.wrong[0].strip().splitlines()
-            print(f"{tried.number} ({item.kind}): {lines[0 if lines[0].startswith('died') else -1][:200]}", flush=True)
-        if (tried.number + 1) % 1000 == 0:
-            print(f"{tried.number + 1} inputs, {failed} failed, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+    try:
+        for tried in try_all(plan, seeds, counts):
+            kinds.setdefault(tried.kind, []).append(tried.seconds)
+            slowest = sorted([*slowest, (tried.seconds, tried.number, tried.kind)], reverse=True)[:10]
+            if tried.wrong:
+                failed += 1
+                item = make(given.seed, tried.number, seeds)
+                given.keep.mkdir(parents=True, exist_ok=True)
+                stem = given.keep / f"{given.seed}-{tried.number}"
+                stem.with_suffix(Path(item.name).suffix).write_bytes(item.raw)
+                stem.with_suffix(".txt").write_text(f"{item.kind}, {item.name}\n" + "\n".join(tried.wrong), errors="backslashreplace")
+                lines = tried.wrong[0].strip().splitlines()
+                print(f"{tried.number} ({item.kind}): {lines[0 if lines[0].startswith('died') else -1][:200]}", flush=True)
+            if (tried.number + 1) % 1000 == 0:
+                print(f"{tried.number + 1} inputs, {failed} failed, {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+    except KeyboardInterrupt:
+        print("interrupted")
     print("\n| kind | inputs | CPU s | slowest s |\n|---|---|---|---|")
     for kind, seconds in sorted(kinds.items()):
         print(f"| {kind} | {len(seconds)} | {sum(seconds):.1f} | {max(seconds):.2f} |")
     print("\n" + ", ".join(f"{name}: {count}" for name, count in sorted(counts.items())))
     print("slowest: " + ", ".join(f"{number} ({kind}) {seconds:.1f} s" for seconds, number, kind in slowest))
-    print(f"{given.inputs} inputs of seed {given.seed}, {failed} failed, in {time.monotonic() - start:.0f} s")
+    tried_so_far = sum(map(len, kinds.values()))
+    print(f"{tried_so_far} inputs of seed {given.seed}, {failed} failed, in {time.monotonic() - start:.0f} s")
     return 1 if failed else 0
 
 

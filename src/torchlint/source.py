@@ -138,7 +138,7 @@ def _decode(filename: str, raw: bytes) -> str:
         try:
             encoding, _ = tokenize.detect_encoding(io.BytesIO(raw).readline)
         except SyntaxError as error:
-            raise SourceError(Problem(filename, f"cannot be decoded: {error.msg}", 1)) from None
+            raise SourceError(Problem(filename, f"cannot be decoded: {error.msg[:200]}", 1)) from None
     try:
         text = raw.decode(encoding)
     except UnicodeDecodeError as error:
@@ -148,7 +148,7 @@ def _decode(filename: str, raw: bytes) -> str:
         what = f"byte 0x{raw[error.start]:02x} is not {encoding} (declare the encoding, or save it as UTF-8)"
         raise SourceError(Problem(filename, what, row)) from None
     except (LookupError, ValueError) as error:
-        raise SourceError(Problem(filename, f"cannot be decoded: {error}", 1)) from None
+        raise SourceError(Problem(filename, f"cannot be decoded: {' '.join(str(error).split())[:200]}", 1)) from None
     if "\0" in text:
         row = text.count("\n", 0, text.index("\0")) + 1
         raise SourceError(Problem(filename, "holds a NUL byte; this is not Python source", row))

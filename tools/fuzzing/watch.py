@@ -93,6 +93,7 @@ def _serve(pipe: Connection, plan: Plan, seeds: Seeds, folder: Path) -> None:
 
     trace = open(folder / "trace", "w")
     faulthandler.enable(trace)
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
     faulthandler.register(signal.SIGPROF, trace, chain=True)  # says where it is, and then dies of it
     resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
