@@ -32,7 +32,13 @@ def check(view: View) -> Iterator[Report]:
 
 def _evaluates(view: View, event: Event) -> bool:
     """Whether a forward only evaluates: gradients are off, or its output is only read out in a loop without a training step."""
-    return event.grad is False or event.grad is True and view.mode_dependent(event.subject) is True and read_out(view, event)
+    if event.grad is False:
+        return True
+    if event.grad is not True or view.mode_dependent(event.subject) is not True or not read_out(view, event):
+        return False
+    return any(  # what is only printed may be a look at the untrained model
+        other.name != "print" and any(event in alt.flows for alt in real(other.subject)) for other in view.of("readout")
+    )
 
 
 def _matters(view: View, model: Value) -> bool:
@@ -73,6 +79,9 @@ def _inner(view: View, event: Event) -> bool:
     loss of the same iteration."""
     if any(backward.loops and backward.loops[-1] is event.loops[-1] for backward in view.of("backward")):
         return True
+    in_step = any(backward.loops and backward.loops[-1] in event.loops for backward in view.of("backward"))
+    if in_step and not any("%" in site.text() for site, _ in event.guards):
+        return True  # a loop inside of each step: rewards of a rollout, samples for the discriminator
     return bool(event.get("inside")) or not isinstance(event.subject, (Instance, Opaque)) or any(
         event in backward.flows for backward in view.of("backward", "autograd.grad")
     )
