@@ -8,7 +8,7 @@ from typing import Any
 from torchsan.check import Check
 from torchsan.checks._passes import Pass
 from torchsan.checks.recorder import _called, _OPTIMIZER
-from torchsan.events import Event
+from torchsan.ledger import Account
 
 
 class BatchSizes(Check):
@@ -16,22 +16,26 @@ class BatchSizes(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.since: dict[int, int] = {}  # by account: samples since its last step, on this rank
+        self.since: dict[int, tuple[int, int]] = {}  # by account: its steps so far, samples since the last one
         self.most: dict[int, int] = {}
         watch.passes.at_trained.append(self._trained)
 
     def _trained(self, one: Pass) -> None:
+        # Not at the step itself: a tiny model's step has no time for one more listener.
         size = getattr(one.loader, "batch_size", None) or getattr(one.loader.batch_sampler, "batch_size", None)
         for account in self.ledger if isinstance(size, int) else ():
-            self.since[id(account)] = self.since.get(id(account), 0) + size
+            steps, samples = self.since.get(id(account), (0, 0))
+            if steps != account.steps:
+                self._keep(account, samples)
+                samples = 0
+            self.since[id(account)] = account.steps, samples + size
 
-    def on_optimizer_step(self, event: Event) -> None:
-        account = self.ledger.account(event.subject)
-        samples = self.since.pop(id(account), 0)
+    def _keep(self, account: Account, samples: int) -> None:
         if samples > self.most.get(id(account), 0):
             self.most[id(account)] = samples
             world = 1 if self.watch.me is None else self.watch.me.world
-            place = event.where()
+            step = account.last.get("step")
+            place = None if step is None else step._where  # where somebody asked for it at the time
             name = place and _called(place, _OPTIMIZER) or "optimizer"
             self.watch.series.record(f"samples/{name}", account.steps - 1, samples * world)
 
