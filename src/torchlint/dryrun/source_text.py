@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 import libcst as cst
-from libcst.metadata import MetadataWrapper, PositionProvider
+from libcst.metadata import PositionProvider
 
 from torchlint.dryrun.facts import FileFacts, Unit
 from torchlint.dryrun.tree import children, walk
@@ -50,8 +50,10 @@ class Parsed:
     def location(self, node: cst.CSTNode) -> Location:
         """Where a node of this tree stands in the file."""
         if self._positions is None:
-            self._positions = MetadataWrapper(self.module, unsafe_skip_copy=True).resolve(PositionProvider)
-        at = self._positions[node]
+            # Without a MetadataWrapper, which goes through the whole tree once more for visitors that there are not.
+            self._positions = PositionProvider()
+            self._positions._gen_impl(self.module)
+        at = self._positions.get_metadata(PositionProvider, node)
         return Location(
             self.facts.path,
             at.start.line + self.shift,

@@ -54,7 +54,7 @@ def by_rank(event: Event) -> bool:
     the process."""
     if any(RANK.search(site.text()) or _of_rank(site) for site, _ in event.guards):
         return True
-    return any(_LEAVES.search(before_in_unit(site)) for site in (event.site, *event.calls))
+    return _left_before(event)
 
 
 def once_per_machine(event: Event) -> Site | None:
@@ -64,8 +64,7 @@ def once_per_machine(event: Event) -> Site | None:
     if len(asked) != 1 or not asked[0][1] or not _FIRST_HERE.search(asked[0][0].text()):
         return None
     lines = asked[0][0].parsed.facts.lines
-    left = any(_LEAVES.search(before_in_unit(site)) for site in (event.site, *event.calls))
-    return asked[0][0] if not left and any(_IN_THE_RUN.search(line) for line in lines) else None
+    return asked[0][0] if not _left_before(event) and any(_IN_THE_RUN.search(line) for line in lines) else None
 
 
 def _of_rank(site: Site) -> bool:
@@ -76,6 +75,12 @@ def _of_rank(site: Site) -> bool:
         for name in set(re.findall(r"[A-Za-z_]\w*", site.text()))
         for line in lines
     )
+
+
+def _left_before(event: Event) -> bool:
+    """Whether a process may have left before it comes to an event. Where is asked only of functions in which any may."""
+    places = (site for site in (event.site, *event.calls) if _LEAVES.search(unit_text(site)))
+    return any(_LEAVES.search(before_in_unit(site)) for site in places)
 
 
 def before_in_unit(site: Site) -> str:

@@ -19,11 +19,13 @@ def check(view: View) -> Iterator[Report]:
     for event in view.of("save"):
         if len(event.args) < 2 or not _is_state(view, event.args[0]) or _own_file(event):
             continue
+        start = one_of_several(view, event)
+        if start is None:
+            continue
         guard = once_per_machine(event)
         if guard is None and by_rank(event):
             continue
-        start = one_of_several(view, event)
-        if start is not None and on_one_machine(event.site, start.site, *event.calls):
+        if on_one_machine(event.site, start.site, *event.calls):
             path = event.site.parsed.text(event.site.node.args[1].value)
             roles = {"path": path if len(path) <= 40 else "the file", "who": "every process of the run"}
             related = [(start.site, "the run becomes one of several processes here")]
