@@ -17,8 +17,10 @@ SHARED = ("classes", "watched_calls", "budget")
 GROWING = ("children", "unsure_children", "holds", "registered", "escaped", "keep", "made_in", "entered", "replaced")
 
 MOST_STEPS_OF_FILE = 250_000  # expressions evaluated in all runs of a file; those of one are bounded besides
-# Marks of __init__ that matter to what other methods do.
-PASSED_ON = frozenset({"!sized", "!container", "!leaf", "!kept", "!kept?", "!repeat", "!sequence", "!setattr"})
+# What of __init__ matters to what other methods do.
+PASSED_ON = frozenset(
+    {"!sized", "!container", "!leaf", "!kept", "!kept?", "!repeat", "!sequence", "!setattr", "DistributedSampler", "parameters"}
+)
 STEPS_OF_RUN = 100  # what a run costs besides: rules have to look at it
 
 
@@ -77,6 +79,7 @@ class Relevance:
                 if name in self.named:
                     todo.extend(self.named[name])
                 elif name in self.facts.imports:
+                    found.add(self.facts.imports[name].partition(".")[0])
                     found |= self.imported(name)
                     inner = self.module(name)
                     if inner is not None:
@@ -107,9 +110,9 @@ class Relevance:
         path = self.world.resolve(self.facts.imports[name], self.facts.path)
         return self.world.facts(path) if path is not None and path != self.facts.path else None
 
-    def unit(self, unit: Unit) -> bool:
-        """Whether a function, or statements outside any, can matter."""
-        return self.met(self.words(unit))
+    def unit(self, unit: Unit, *setters: Unit) -> bool:
+        """Whether a function, or statements outside any, can matter; these together with those that set what they mention."""
+        return self.met(self.words(unit, *setters))
 
     def kind(self, unit: Unit) -> frozenset[str] | None:
         """What of the project a function mentions, where only that can matter and not what it does itself: such functions

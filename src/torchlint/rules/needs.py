@@ -115,7 +115,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     316: ((_any("item"), _any("len"), _any("!inplace")),),
     317: ((_any("log exp"),),),
     318: ((_any("masked_fill masked_fill_"),),),
-    401: ((_any("to cuda"), CREATES | {"DataLoader", "torch_geometric"}),),
+    401: ((_any("to cuda"), CREATES | {"DataLoader", "torch_geometric", "!kept"}),),
     402: ((CREATES, _any("!forward")),),
     403: ((_any("cuda to device") | CREATES,),),
     404: ((_any("to cuda cpu"), _any("!forward")),),

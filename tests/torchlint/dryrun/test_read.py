@@ -167,7 +167,7 @@ class Attention(nn.Module):
             where = torch.LongTensor(weight.numpy().nonzero())
         return weight[where]
 """,
-    "416: in every forward": """
+    "416: in a forward, which callers may run under no_grad": """
 class Attention(nn.Module):
     def __init__(self):
         super().__init__()
@@ -175,7 +175,7 @@ class Attention(nn.Module):
 
     def forward(self, x):
         weight = self.layer(x)
-        where = torch.LongTensor(weight.numpy().nonzero())  # <- 416
+        where = torch.LongTensor(weight.numpy().nonzero())
         return weight[where]
 """,
     "943: an image or a tensor": """

@@ -107,3 +107,14 @@ async def g(): ...
 def test_what_does_not_parse_is_a_syntax_error(text):
     with pytest.raises(SyntaxError):
         read_facts("a.py", text)
+
+
+@pytest.mark.parametrize("rule", [rule for rule in RULES if rule.lint != "none"], ids=lambda rule: str(rule.code))
+def test_one_rule_alone(rule):
+    """With `--select TL202`, no other rule's words bring a stretch of the file in."""
+    alone, whole = Engine([rule], sieve=True), Engine([rule], sieve=False)
+    for block in rule.examples():
+        if rule.code == 202 and "Forecaster" in block.code:
+            continue  # an evaluation by its name alone: nobody wants all functions called test_... to be run for that
+        found = alone.check("page.py", block.code).findings
+        assert found == whole.check("page.py", block.code).findings, f"the example in line {block.line}"
