@@ -21,7 +21,8 @@ from torchlint import __version__
 from torchlint.judge import ENGINE_VARIABLE, Order, Verdict
 from torchlint.reading import read_bytes
 
-_FORMAT = "1"
+_FORMAT = "2"
+SUM = 16  # bytes at the start of a file: what the rest adds up to
 _SHARDS = 64
 _VERSION = re.compile(r"[0-9a-f]{20}")
 _SHARD = re.compile(r"[0-9a-f]{2}\.msgpack")
@@ -171,7 +172,8 @@ class Cache:
 
     def _read(self, name: str) -> _Shard:
         try:
-            return _decode(read_bytes(self._folder / f"{name}.msgpack"))
+            data = memoryview(read_bytes(self._folder / f"{name}.msgpack"))
+            return _decode(data[SUM:]) if data[:SUM] == _sum(data[SUM:]) else _Shard([], {})
         except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
             return _Shard([], {})
 
@@ -182,7 +184,7 @@ class Cache:
                 self._replace(self._top / name, text.encode())
 
     def _write(self, name: str, shard: _Shard) -> None:
-        self._replace(self._folder / f"{name}.msgpack", msgspec.msgpack.encode(shard))
+        self._replace(self._folder / f"{name}.msgpack", summed(msgspec.msgpack.encode(shard)))
 
     def _replace(self, path: Path, data: bytes) -> None:
         """Write a file so that a reader sees all of it or none."""
@@ -213,6 +215,15 @@ class Cache:
                     os.rmdir(entry.path)
             except OSError:
                 pass  # another run is at it, or there is something else in it
+
+
+def _sum(data: bytes | memoryview) -> bytes:
+    return hashlib.sha256(data).digest()[:SUM]
+
+
+def summed(data: bytes) -> bytes:
+    """What is written for `data`: a disk that loses a byte must not change what a finding says."""
+    return _sum(data) + data
 
 
 def _shard_name(path: str) -> str:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.torchlint.support import ENGINE, ROOT, fake_engine, run_python, write  # noqa: F401
 from tests.torchlint.test_config import KNOWN
-from torchlint.cache import Cache, Digests, _merged, _own_source, _Shard, version_key
+from torchlint.cache import SUM, Cache, Digests, _merged, _own_source, _Shard, summed, version_key
 from torchlint.config import CACHE_FOLDER, Config
 from torchlint.judge import Order, Verdict
 from torchlint.runner import Runner
@@ -128,8 +128,8 @@ def test_shard_whose_numbers_lead_nowhere(tmp_path, fake_engine):  # noqa: F811
     write(tmp_path, {"a.py": "reads('x')\nbad()\n", "b.py": "x = 1\n"})
     run(tmp_path)
     (shard,) = shards(tmp_path)
-    paths, entries = msgspec.msgpack.decode(shard.read_bytes())
-    shard.write_bytes(msgspec.msgpack.encode([[], entries]))
+    paths, entries = msgspec.msgpack.decode(shard.read_bytes()[SUM:])
+    shard.write_bytes(summed(msgspec.msgpack.encode([[], entries])))
     fake_engine()
     assert run(tmp_path)[0] == [("a.py", 2)]
     assert fake_engine() == ["a.py"]
@@ -174,7 +174,7 @@ def test_verdicts_on_files_that_are_gone_are_dropped(tmp_path, fake_engine):  # 
     write(tmp_path, {"b.py": "x = 2\n"})
     run(tmp_path)
     (shard,) = shards(tmp_path)
-    _, entries = msgspec.msgpack.decode(shard.read_bytes())
+    _, entries = msgspec.msgpack.decode(shard.read_bytes()[SUM:])
     assert [os.path.basename(path) for path in entries] == ["b.py"]
 
 

@@ -10,7 +10,6 @@ import stat
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import msgspec
 import pytest
@@ -20,7 +19,7 @@ from tests.torchlint.test_cache import run, shards
 from tests.torchlint.test_config import KNOWN, PAGE
 from torchlint import baseline, live
 from torchlint.baseline import BaselineError
-from torchlint.cache import Cache, Digests, version_key
+from torchlint.cache import Cache, Digests, summed, version_key
 from torchlint.catalogue import PageError, read_page
 from torchlint.cli import main
 from torchlint.config import CACHE_FOLDER, Config, ConfigError, load, read_config
@@ -317,10 +316,10 @@ def corruptions(raw):
     yield from (b"", raw[:1], raw[: len(raw) // 2], raw[:-1], raw + raw, raw + b"x", b"\0" * len(raw), b"\xff" * 100)
     for wrong in (None, 3, "x", [], {}, [[], {}, 3], [1, {}], [[], []], [{}, {}], [["/x"], {"/x": 1}], [["/x"], {"/x": [[], []]}],
                   [[], {"/x": [{"digest": 3}, []]}], [[], {"/x": [{"digest": "", "findings": [1]}, [[-1, b"x"], [2**62, None]]]}]):
-        yield msgspec.msgpack.encode(wrong)
-    yield b"\x92" * 100_000
-    yield b"\x92\x90\xdf\xff\xff\xff\xff"  # a map of four billion
-    yield b"\x92\xdd\xff\xff\xff\xff"
+        yield summed(msgspec.msgpack.encode(wrong))
+    yield summed(b"\x92" * 100_000)
+    yield summed(b"\x92\x90\xdf\xff\xff\xff\xff")  # a map of four billion
+    yield summed(b"\x92\xdd\xff\xff\xff\xff")
     for _ in range(60):
         broken = bytearray(raw)
         for _ in range(rng.choice((1, 3, 20))):
@@ -412,7 +411,9 @@ def full_disk():
 
 
 @pytest.mark.parametrize("option", ["--fix", "--add-noqa", "--baseline=b.json", "--output-file=out"])
-def test_a_full_disk_costs_no_file(project, option):
+def test_a_full_disk_costs_no_file(project, option, monkeypatch):
+    for name in [name for name in os.environ if name.startswith("COV")]:
+        monkeypatch.delenv(name)  # the new process could not write down what it covers, either
     write(project, {"a.py": MISTAKE, "deep/b.ipynb": json.dumps({"cells": [{"cell_type": "code", "source": MISTAKE}]})})
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
     done = run_python("-m", "torchlint", "-j", "1", "-q", option, "a.py", "deep", preexec_fn=full_disk)
