@@ -79,7 +79,7 @@ class Relevance:
                 if name in self.named:
                     todo.extend(self.named[name])
                 elif name in self.facts.imports:
-                    found.add(self.facts.imports[name].partition(".")[0])
+                    found.add(self.facts.imports[name].partition(".")[0] or ".")
                     found |= self.imported(name)
                     inner = self.module(name)
                     if inner is not None:
