@@ -45,7 +45,7 @@ def order(after, before, **more):
         (order("backward", "optimizer.step", forbidden="clip", subject="optimizer"), "pass", set()),
         (order("scheduler.create", "scheduler.step", expect="clip", subject="scheduler"), "pass", {13}),
         (order("scheduler.step", "scheduler.step", expect="optimizer.step", subject="scheduler"), "pass", set()),
-        (order("optimizer.step", "optimizer.zero_grad", expect="clip"), "pass", {8}),
+        (order("optimizer.step", "optimizer.zero_grad", expect="clip", subject="optimizer"), "pass", {8}),
         (
             '[[trait]]\ncall = ["torch.nn.functional.mse_loss"]\nargument = "input"\nposition = 0\n'
             'trait = "sigmoid"\nmust = "not have"',
