@@ -224,7 +224,7 @@ class TestBadInput:
         (["--selct", "TS1", "a.py"], "--selct"),
         (["--select", "corectness", "a.py"], "did you mean 'correctness'?"),
         (["--level", "deep", "a.py"], "'deep'"),
-        (["--report", "out.txt", "a.py"], "must end in .json, .sarif, .xml"),
+        (["--report", "out.txt", "a.py"], "must end in .html, .json, .sarif, .xml"),
         (["--report", "no/folder/out.json", "a.py"], "cannot be written there"),
     ])
     def test_one_line_and_status_2(self, args, said, capsys, monkeypatch, tmp_path):
