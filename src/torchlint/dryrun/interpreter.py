@@ -477,7 +477,8 @@ class Run(Expressions, Calls):
 
     def run_class(self, node: cst.ClassDef) -> None:
         found = None
-        for cls in self.frame.facts.all_classes():
+        # A class in a function is none of the file's, whatever it is called.
+        for cls in self.frame.facts.all_classes() if self.frame.func is None else ():
             if cls.name == node.name.value:
                 found = cls
         value = self.class_of(self.frame.facts, found) if found else Opaque(node.name.value, "global")

@@ -190,6 +190,53 @@ def build(image):
     nn.Conv2d(1, 2, 3, biases=False)  # <- 943
     return shrink(torch.zeros(1, 3, 8, 8), (4, 4)), shrink(image, (4, 4))
 """,
+    "508: a class in a function has the name of one of the file": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1 = nn.Linear(2, 10)
+
+    def forward(self, x):
+        return self.fc1(x)
+
+def check():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lin = nn.Linear(10, 10)
+
+        def forward(self, x):
+            return self.lin(x)
+
+    return Net()(torch.ones(2, 10))
+""",
+    "805: a temporary file": """
+import tempfile
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+def check(rank):
+    dist.init_process_group("nccl")
+    torch.cuda.set_device(rank)
+    model = DistributedDataParallel(nn.Linear(16, 4).cuda(), device_ids=[rank])
+    with tempfile.NamedTemporaryFile() as tmp:
+        torch.save(model.module.state_dict(), tmp.name)
+    torch.save(model.module.state_dict(), "model.pt")  # <- 805
+""",
+    "943: a function in a variable, and a condition that asks for it": """
+def run(op, x, weight):
+    if op is F.embedding_bag:
+        return op(x, weight, mode="sum")
+    return op(x, weight)
+
+def both(x, weight):
+    return run(F.embedding, x, weight), run(F.embedding_bag, x, weight)
+""",
+    "412: a storage, a size": """
+def cast(x, shape):
+    shape = torch.Size(shape)
+    return torch.tensor(x.untyped_storage()), torch.tensor(shape)
+""",
 })
 def test_read(code):
     holds(code)

@@ -305,7 +305,8 @@ class TorchCalls(Shaped, Frameworks, Methods):
         if name == "torch.is_tensor" and isinstance(first, Tensor):
             return TRUE
         if name in ("torch.is_grad_enabled", "torch.is_tensor", "torch.typename", "torch.get_default_dtype", "torch.manual_seed",
-                    "torch.set_default_dtype", "torch.set_default_device", "torch.set_num_threads", "torch.set_printoptions"):
+                    "torch.set_default_dtype", "torch.set_default_device", "torch.set_num_threads", "torch.set_printoptions",
+                    "torch.Size"):
             return Opaque(last, "call")
         if not name.startswith(FUNCTIONAL) and name.count(".") > 1 and not name.startswith(("torch.special", "torch.linalg", "torch.fft")):
             return self.unknown_call(name, args, kwargs, node)

@@ -33,9 +33,10 @@ KEEPS = frozenset(
     requires_grad_ pin_memory squeeze_ unsqueeze_ masked_select gather clamp clamp_ clip clamp_min expand expand_as
     nan_to_num data detach detach_ variable""".split()
 )
-# A Python number, list or ndarray: no tensor any more, and nothing of its graph.
+# A Python number, list, ndarray or storage: no tensor any more, and nothing of its graph.
 LEAVES_TORCH = frozenset({"item", "tolist", "numpy", "size", "dim", "numel", "ndimension", "get_device", "element_size",
-                          "is_contiguous", "stride", "nelement", "data_ptr", "backward", "register_hook", "retain_grad"})
+                          "is_contiguous", "stride", "nelement", "data_ptr", "backward", "register_hook", "retain_grad",
+                          "storage", "typed_storage", "untyped_storage"})
 # Results that carry no autograd graph whatever they were computed from.
 CUTS_GRAPH = frozenset({"detach", "detach_", "argmax", "argmin", "argsort", "data", "eq", "ne", "gt", "lt", "ge", "le", "bool",
                         "long", "int", "short", "byte", "isnan", "isinf", "isfinite", "sign", "round_", "nonzero", "bincount",

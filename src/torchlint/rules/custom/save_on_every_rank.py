@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import Event
@@ -47,6 +48,10 @@ def _is_state(view: View, value: Value, depth: int = 0) -> bool:
     return False
 
 
+# Each process has its own of these.
+_TEMPORARY = re.compile(r"\b(?:TemporaryFile|NamedTemporaryFile|SpooledTemporaryFile|TemporaryDirectory|mkstemp|mkdtemp|BytesIO)\b|tmp_path|tmpdir")
+
+
 def _own_file(event: Event) -> bool:
     """Whether the name of the file may have the rank in it. What it is made of is seen in the source around it."""
     path = event.args[1]
@@ -62,6 +67,8 @@ def _own_file(event: Event) -> bool:
     unit, facts = event.site.parsed.unit, event.site.parsed.facts
     lines = facts.lines[unit.start - 1 : unit.end]
     names = _names(event.site.parsed.text(event.site.node.args[1].value))
+    if any(_TEMPORARY.search(line) and names & set(_words(line)) for line in lines):
+        return True
     return any("=" in line and RANK.search(line) and names & set(_words(line.split("=", 1)[0])) for line in lines) or bool(
         RANK.search(event.site.parsed.text(event.site.node.args[1].value))
     )

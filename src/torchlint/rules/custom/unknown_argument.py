@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.apis import arguments, keywords, release
 from torchlint.dryrun.flow import Event
-from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.source_text import Site, dotted
 from torchlint.rules.base import Report, View
 from torchlint.rules.mend import Mend, replace
 from torchlint.rules.written import asks_first, expected
@@ -33,6 +33,9 @@ def check(view: View) -> Iterator[Report]:
 
 def _report(view: View, event: Event, arg: cst.Arg, word: str) -> Report | None:
     site = Site(event.site.parsed, arg)
+    callee = dotted(event.site.node.func).partition(".")[0]
+    if event.guards and callee not in event.site.parsed.facts.imports:
+        return None  # a variable, and conditions that may ask which function it is
     name = event.name.removeprefix("torch.nn.functional.").removeprefix("torch.nn.")
     gone = arguments().gone.get(event.name, {}).get(word)
     if gone is not None:
