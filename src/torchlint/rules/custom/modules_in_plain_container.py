@@ -82,7 +82,7 @@ def _trains(view: View, layer: Instance, depth: int = 0) -> bool:
             event.subject is layer and any(isinstance(alt, Tensor) and alt.traits.get("param") for alt in real(event.value))
             for event in view.of("setattr")
         )
-    return not layer.type.startswith("torch.nn.") or name.startswith(
+    return not layer.type.startswith(("torch.nn.", "torch.ao.")) or name.startswith(
         ("Linear", "Conv", "Embedding", "LSTM", "GRU", "RNN", "Batch", "Layer", "Group", "Instance", "Dropout", "Multihead", "Transformer",
          "Bilinear", "PReLU", "LazyLinear", "LazyConv")
     )

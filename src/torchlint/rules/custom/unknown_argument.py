@@ -34,8 +34,9 @@ def check(view: View) -> Iterator[Report]:
 def _report(view: View, event: Event, arg: cst.Arg, word: str) -> Report | None:
     site = Site(event.site.parsed, arg)
     callee = dotted(event.site.node.func).partition(".")[0]
-    if event.guards and callee not in event.site.parsed.facts.imports:
-        return None  # a variable, and conditions that may ask which function it is
+    function = event.name.rpartition(".")[2][:1].islower()
+    if function and event.guards and callee not in event.site.parsed.facts.imports:
+        return None  # a variable, and conditions that may ask which function it is; classes are told apart before
     name = event.name.removeprefix("torch.nn.functional.").removeprefix("torch.nn.")
     gone = arguments().gone.get(event.name, {}).get(word)
     if gone is not None:
