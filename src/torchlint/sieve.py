@@ -292,7 +292,7 @@ def _mark_expr(node: ast.Expr, words: set[str]) -> None:
     if type(value) is ast.Attribute:
         words.add("!bare")
     elif type(value) is ast.Call:
-        name = getattr(value.func, "attr", None) or getattr(value.func, "id", "")
+        name = _last(value.func)
         if name in _CONTEXTS:
             words.add("!dropped")
         elif type(value.func) is ast.Attribute and name in _PURE:
@@ -319,7 +319,7 @@ def _mark_augmented(node: ast.AugAssign, words: set[str]) -> None:
         return  # counts
     target = node.target.value if type(node.target) is ast.Subscript else node.target
     _written(target, words)
-    if type(target) is ast.Attribute and getattr(target.value, "id", "") == "self":
+    if _of_self(target):
         words.add(f"!grows {target.attr}")
 
 
@@ -336,6 +336,11 @@ def _written(target: ast.expr, words: set[str]) -> None:
         words.add("!leafwrite")
 
 
+def _of_self(node: ast.expr) -> bool:
+    """Whether a node is `self.x`."""
+    return type(node) is ast.Attribute and getattr(node.value, "id", "") == "self"
+
+
 def _last(func: ast.expr) -> str:
     """The last part of the name of what is called."""
     return getattr(func, "attr", None) or getattr(func, "id", "")
@@ -348,7 +353,7 @@ def _mark_call(node: ast.Call, words: set[str]) -> None:
             _written(owner, words)
         elif name == "Tensor":
             words.add(name)
-        elif name in _GROWING and type(owner) is ast.Attribute and getattr(owner.value, "id", "") == "self":
+        elif name in _GROWING and _of_self(owner):
             words.add(f"!grows {owner.attr}")
     elif type(node.func) is ast.Name:
         if node.func.id == "setattr":
@@ -374,7 +379,7 @@ def _mark_call(node: ast.Call, words: set[str]) -> None:
 
 def _unknown_keyword(func: ast.expr, given: list[str | None]) -> bool:
     """Whether something of torch that is called so does not take one of the keywords."""
-    name = getattr(func, "attr", None) or getattr(func, "id", "")
+    name = _last(func)
     takes = everywhere().get(name)
     if takes is None or getattr(getattr(func, "value", None), "id", "") in _OTHERS:
         return False
@@ -383,8 +388,7 @@ def _unknown_keyword(func: ast.expr, given: list[str | None]) -> bool:
 
 def _sized(node: ast.Call) -> bool:
     """Whether a layer is made for an input of a size that is written there: a number, arithmetic, or a CONSTANT."""
-    name = getattr(node.func, "attr", None) or getattr(node.func, "id", "")
-    if name not in SIZED:
+    if _last(node.func) not in SIZED:
         return False
     given = node.args[0] if node.args else next((word.value for word in node.keywords if word.arg in _SIZE_WORDS), None)
     return type(given) in (ast.Constant, ast.BinOp, ast.Tuple, ast.List) or type(given) is ast.Name and given.id.isupper()
@@ -401,11 +405,11 @@ def _mark_compare(node: ast.Compare, words: set[str]) -> None:
 def _mark_subscript(node: ast.Subscript, words: set[str]) -> None:
     if type(node.slice) is ast.Tuple and [type(key) for key in node.slice.elts[:2]] == [ast.Slice, ast.UnaryOp]:
         words.add("!sequence")  # x[:, -1]
-    if type(node.ctx) is ast.Store and not (type(node.slice) is ast.Constant and type(node.slice.value) is str):
-        _written(node.value, words)
-    if type(node.ctx) is ast.Store and type(node.value) is ast.Attribute and getattr(node.value.value, "id", "") == "self":
-        words.add(f"!grows {node.value.attr}")
-
+    if type(node.ctx) is ast.Store:
+        if not (type(node.slice) is ast.Constant and type(node.slice.value) is str):
+            _written(node.value, words)
+        if _of_self(node.value):
+            words.add(f"!grows {node.value.attr}")
 
 
 def _bindings(assigns: list[ast.Assign | ast.AnnAssign | ast.For]) -> list[tuple[ast.expr, ast.expr]]:
@@ -531,9 +535,8 @@ def _held(value: ast.expr | None, made: set[str], lists: set[str]) -> str:
         items = [value.value]
     elif kind is ast.BinOp or kind is ast.IfExp:
         sides = (value.left, value.right) if kind is ast.BinOp else (value.body, value.orelse)
-        return max(_held(side, made, lists) for side in sides if type(side) in _MAY_HOLD) if any(
-            type(side) in _MAY_HOLD for side in sides
-        ) else ""
+        held = {_held(side, made, lists) for side in sides}
+        return "layers" if "layers" in held else "nothing" if "nothing" in held else ""
     elif kind is ast.Name:
         return "layers" if value.id in lists else ""
     elif kind is ast.Call and getattr(value.func, "id", "") in _LISTS:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import functools
 import re
 from contextlib import contextmanager
@@ -38,8 +37,8 @@ from torchlint.dryrun.values import (
     real,
     union_of,
 )
+from torchlint.sieve import PYTHON
 
-PYTHON = frozenset(dir(builtins))
 DECLARED = {"Module": "module", "Optimizer": "optimizer", "DataLoader": "loader", "GradScaler": "scaler"}
 HARMLESS_DECORATORS = frozenset(
     """staticmethod classmethod property cached_property abstractmethod wraps lru_cache cache dataclass overload override

@@ -7,14 +7,12 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.flow import Event, after
+from torchlint.dryrun.torch_api.effects import KEEP_RESULT
 from torchlint.dryrun.values import Tensor, real
 from torchlint.rules.base import Report, View
 
 CODE = 115
-# Their derivative is written in terms of their result, so the result is what they keep.
-_KEEP_RESULT = frozenset(
-    {"exp", "expm1", "sqrt", "rsqrt", "reciprocal", "sigmoid", "tanh", "softmax", "log_softmax", "relu"}
-)
+_KEEP_RESULT = frozenset(name for name in KEEP_RESULT if name.islower())  # the functions; not the layers that call them
 
 
 def check(view: View) -> Iterator[Report]:
