@@ -65,6 +65,12 @@ class Account:
     def optimizer(self) -> Optimizer | None:
         return self._optimizer()
 
+    @property
+    def first(self) -> torch.Tensor | None:
+        """The first parameter. Read once: the optimizer may die, and `params` empty, at any moment in any thread."""
+        params = self.params
+        return params[0] if params else None
+
     def refresh(self) -> None:
         """Look again at the optimizer's groups: parameters may have been added."""
         optimizer = self.optimizer

@@ -12,6 +12,7 @@ import os
 import resource
 import subprocess
 import sys
+import weakref
 from contextlib import suppress
 
 import pytest
@@ -219,6 +220,33 @@ def test_the_model_is_deleted_in_the_middle():
             steps(model, optimizer)
             del model, optimizer
             gc.collect()
+    assert not san.off and not san.findings, san.report()
+
+
+def test_the_optimizer_dies_during_a_backward():
+    """As it may at any moment, by the garbage collector or in another thread: its account is empty from then on."""
+    model = small()
+    optimizers = [made(model)]
+    with torchsan.watch(model, on_finding="collect") as san:
+        steps(model, optimizers[0])
+        loss = model.train()(torch.randn(8, 4)).square().mean()
+        loss.register_hook(lambda grad: optimizers.clear())
+        loss.backward()
+        steps(model, made(model))
+    assert not optimizers and not san.off and not san.findings, (san.off, san.report())
+
+
+def test_gradients_of_an_optimizer_that_is_gone_are_not_held():
+    with torchsan.watch(on_finding="collect") as san:
+        model = small()
+        optimizer = made(model)
+        steps(model, optimizer)
+        gone = [weakref.ref(p.grad) for p in model.parameters()]
+        del model, optimizer
+        gc.collect()
+        other = small()
+        steps(other, made(other))
+        assert not any(ref() is not None for ref in gone)
     assert not san.off and not san.findings, san.report()
 
 

@@ -68,12 +68,12 @@ class Astray(Check):
 
     def on_optimizer_step(self, event: Event) -> None:
         account = self.ledger.account(event.subject)
-        first = account.params[0].grad if account.params else None
+        first = getattr(account.first, "grad", None)
         self.used[id(account)] = (0, 0) if first is None else (id(first), first._version)
 
     def _nothing_new(self, account: Account) -> bool:
         """Whether an optimizer's gradients are missing, or are those of its last step."""
-        first = account.params[0].grad if account.params else None
+        first = getattr(account.first, "grad", None)
         if first is not None:
             return self.used.get(id(account)) == (id(first), first._version)
         return all(p.grad is None for p in account.params)

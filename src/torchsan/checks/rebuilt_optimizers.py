@@ -28,7 +28,7 @@ class _Life:
         optimizer = event.subject
         self.event = event
         self.ids = tuple(map(id, account.params))
-        self.first = weakref.ref(account.params[0]) if account.params else None
+        self.first = None if account.first is None else weakref.ref(account.first)
         self.how = type(optimizer), repr({k: v for k, v in optimizer.defaults.items() if type(v) in _PLAIN})
         self.count = 1
         self.steps = 0

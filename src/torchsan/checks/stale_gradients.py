@@ -74,8 +74,9 @@ class StaleGradients(Check):
 
     def on_backward(self, event: Event) -> None:
         for account, state in self.candidates:
+            params = account.params  # none where the optimizer died meanwhile, in this thread or another
             for index, (grad, version, _, first) in list(state.grads.items()):
-                now = account.params[index].grad
+                now = params[index].grad if index < len(params) else None
                 if now is grad and grad._version != version:
                     state.grads[index] = (grad, grad._version, _MIXED, first or event)
                 elif now is not grad:
@@ -86,6 +87,10 @@ class StaleGradients(Check):
         # Gradients that the program has let go of must not be held by us while the next forward needs the memory.
         if not event.depth:
             self._check_point()
+
+    def on_optimizer_create(self, event: Event) -> None:
+        self.states.pop(id(self.ledger.account(event.subject)), None)  # of an account that was gone before
+        self._let_go()
 
     def before_clip(self, event: Event) -> None:
         self._check_point()
@@ -144,10 +149,16 @@ class StaleGradients(Check):
             state.grads = {index: entry for index, entry in state.grads.items() if entry[2] is not _MIXED}
 
     def _check_point(self) -> None:
+        if len(self.states) > len(self.ledger.accounts):
+            self._let_go()
         for account in self.ledger:
             state = self.states.get(id(account))
             if state is not None:
                 state.keep_unchanged(account.params)
+
+    def _let_go(self) -> None:
+        """Gradients of optimizers that are gone are not to be held."""
+        self.states = {id(a): self.states[id(a)] for a in self.ledger if id(a) in self.states}
 
     def _restamp(self) -> None:
         """Clipping and unscaling write to gradients and clear nothing."""
