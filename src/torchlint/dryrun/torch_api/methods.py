@@ -310,7 +310,7 @@ class Methods:
             return NONE
         if name == "load_state_dict":
             self.emit("load", owner, node, args=args, state=args[0] if args else None)
-            return NONE
+            return Opaque(name, "call", self.site(node), NOTHING, NOTHING, owner, frozenset({"load_result"}))
         if name == "state_dict":
             return Opaque("state_dict", "call", self.site(node), NOTHING, NOTHING, owner, frozenset({"optimizer_state"}))
         return self.unknown_call(name, args, kwargs, node, owner)
@@ -319,7 +319,8 @@ class Methods:
         if name == "step":
             self.emit("scheduler.step", owner, node, args=[*args, *kwargs.values()])
             return NONE
-        return Opaque(name, "call", None, NOTHING, NOTHING, owner, frozenset({"scheduler_state"}) if name == "state_dict" else NOTHING)
+        tag = {"state_dict": "scheduler_state", "load_state_dict": "load_result"}.get(name)
+        return Opaque(name, "call", self.site(node), NOTHING, NOTHING, owner, frozenset({tag}) if tag else NOTHING)
 
     def scaler_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
         first = args[0] if args else None

@@ -1,4 +1,4 @@
-"""906: the report of load_state_dict is taken for the model."""
+"""906: what load_state_dict returns is taken for what it loads into."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Opaque, real
+from torchlint.dryrun.torch_api.methods import OPTIMIZER_NAME, SCALER_NAME, SCHEDULER_NAME
+from torchlint.dryrun.values import Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mend import Mend, between, insert_after
 
@@ -17,17 +18,44 @@ CODE = 906
 def check(view: View) -> Iterator[Report]:
     """`model = model.load_state_dict(...)`, or a name for the result that is then used as a model."""
     for event in view.of("assign"):
-        alts = real(event.subject)
-        if len(alts) != 1 or not isinstance(alts[0], Opaque) or "load_result" not in alts[0].tags:
-            continue
         node = getattr(event.site.node, "value", None)
-        if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or node.func.attr.value != "load_state_dict":
+        method = node.func if isinstance(node, cst.Call) else None
+        if not isinstance(method, cst.Attribute) or method.attr.value != "load_state_dict":
             continue  # the value only passes through here
         target = event.site.parsed.text(event.target)
-        owner = event.site.parsed.text(node.func.value)
-        if target == owner or _used_as_model(view, alts[0]):
-            roles = {"call": view.call_text(alts[0].site), "name": target}
+        owner = event.site.parsed.text(method.value)
+        words = _words(view, event.subject, target == owner)
+        if words is not None:
+            roles = {"call": view.call_text(Site(event.site.parsed, node)), "name": target, **words}
             yield Report(CODE, event.site, roles, mend=_mend(event.site, target, owner))
+
+
+_REPORT = {"gives": "a report on keys", "left": "no longer a model", "kept": "the model"}
+_NOTHING = {"gives": "None", "left": "None", "kept": "the object"}
+_EITHER = {"gives": "a report on keys, or None", "left": "no longer what it was", "kept": "the object"}
+
+
+def _words(view: View, result: Value, same: bool) -> dict[str, str] | None:
+    """What the message says of a result: a module gives a report, optimizers, schedulers and scalers give None. None
+    where the result may be what is wanted; `same` tells that it is bound to the name of what it loads into."""
+    alts = real(result)
+    if len(alts) != 1 or not isinstance(alts[0], Opaque) or "load_result" not in alts[0].tags:
+        return None
+    if _used_as_model(view, alts[0]):
+        return _REPORT
+    if not same:
+        return None
+    receiver = alts[0].origin
+    kinds = {receiver.kind} if isinstance(receiver, Instance) else getattr(receiver, "tags", frozenset())
+    if kinds & {"module", "wrapper", "loss"}:
+        return _REPORT
+    name = receiver.name if isinstance(receiver, Opaque) else ""
+    if kinds & {"optimizer", "scheduler", "scaler"} or any(words.search(name) for words in _STEPPED):
+        return _NOTHING
+    return _EITHER
+
+
+_STEPPED = (OPTIMIZER_NAME, SCHEDULER_NAME, SCALER_NAME)
 
 
 def _mend(site: Site, target: str, owner: str) -> Mend | None:
