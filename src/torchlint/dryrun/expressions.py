@@ -839,7 +839,7 @@ class Expressions:
             if isinstance(alt, Ref):
                 self.emit("setting", alt, node, name=f"{alt.name}.{name}", value=value)
             if isinstance(alt, Instance):
-                self.emit("setattr", alt, node, name=name, value=value)
+                self.emit("setattr", alt, node, name=name, value=value, old=self.store.get(alt, name))
                 if alt.kind in ("module", "wrapper", "loss"):
                     self.keep_on(alt, name, value)
             if len(alts) == 1:

@@ -124,6 +124,7 @@ class NotInOptimizer(Check):
                     event if whole else place or event,
                     optimizer=name_of(optimizer or holders[0].optimizer),
                     name=model if whole else _expression(model, names[0].rpartition(".")[0] or names[0]),
+                    change="replaced" if whole or orphans else "added",
                     model=model,
                     fact=f"{len(late)} parameters in no optimizer: {_listed(names)}",
                     related=((event, "the step that does not know them"),),

@@ -24,7 +24,7 @@ def check(view: View) -> Iterator[Report]:
             continue  # the value only passes through here
         target = event.site.parsed.text(event.target)
         owner = event.site.parsed.text(method.value)
-        words = _words(view, event.subject, target == owner)
+        words = _words(view, event.subject, target if target == owner else "")
         if words is not None:
             roles = {"call": view.call_text(Site(event.site.parsed, node)), "name": target, **words}
             yield Report(CODE, event.site, roles, mend=_mend(event.site, target, owner))
@@ -35,9 +35,10 @@ _NOTHING = {"gives": "None", "left": "None", "kept": "the object"}
 _EITHER = {"gives": "a report on keys, or None", "left": "no longer what it was", "kept": "the object"}
 
 
-def _words(view: View, result: Value, same: bool) -> dict[str, str] | None:
+def _words(view: View, result: Value, same: str) -> dict[str, str] | None:
     """What the message says of a result: a module gives a report, optimizers, schedulers and scalers give None. None
-    where the result may be what is wanted; `same` tells that it is bound to the name of what it loads into."""
+    where the result may be what is wanted. `same` is the name that it is bound to, if that is the name of what it loads
+    into."""
     alts = real(result)
     if len(alts) != 1 or not isinstance(alts[0], Opaque) or "load_result" not in alts[0].tags:
         return None
@@ -49,7 +50,7 @@ def _words(view: View, result: Value, same: bool) -> dict[str, str] | None:
     kinds = {receiver.kind} if isinstance(receiver, Instance) else getattr(receiver, "tags", frozenset())
     if kinds & {"module", "wrapper", "loss"}:
         return _REPORT
-    name = receiver.name if isinstance(receiver, Opaque) else ""
+    name = same.rpartition(".")[2]
     if kinds & {"optimizer", "scheduler", "scaler"} or any(words.search(name) for words in _STEPPED):
         return _NOTHING
     return _EITHER

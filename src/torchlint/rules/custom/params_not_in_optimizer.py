@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.flow import Event, after
-from torchlint.dryrun.values import Instance, Tensor, Value, real
+from torchlint.dryrun.values import Class, Instance, Tensor, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 118
@@ -23,6 +23,8 @@ def check(view: View) -> Iterator[Report]:
             continue  # an attribute that is set somewhere else was read here
         if not _brings_parameters(change.value) or "param_groups" in change.site.parsed.unit.words:
             continue  # the second: the optimizer is told by hand
+        if change.site.parsed.unit.name == "forward" and not _used(view, change):
+            continue
         for event in created:
             owner = change.subject
             if not any(module is owner or id(owner) in view.closure(module) for module in event.modules):
@@ -30,8 +32,8 @@ def check(view: View) -> Iterator[Report]:
             if _later(event, change) and not _seen_again(view, event, change) and _trains(view, event.subject, change):
                 name = _target(change)
                 optimizer = getattr(event.subject, "name", "") or "optimizer"
-                yield Report(CODE, change.site, {"name": name, "optimizer": _named(view, event) or optimizer},
-                             [(event.site, "the optimizer took the parameters here")])
+                roles = {"name": name, "optimizer": _named(view, event) or optimizer, "change": _kind(change)}
+                yield Report(CODE, change.site, roles, [(event.site, "the optimizer took the parameters here")])
 
 
 def _brings_parameters(value: Value) -> bool:
@@ -44,6 +46,22 @@ def _brings_parameters(value: Value) -> bool:
     return isinstance(alt, Instance) and alt.kind == "module" and not alt.type.startswith(
         ("torch.nn.Dropout", "torch.nn.ReLU", "torch.nn.Identity", "torch.nn.Softmax", "torch.nn.Sigmoid", "torch.nn.Tanh", "torch.nn.Flatten")
     )
+
+
+def _used(view: View, change: Event) -> bool:
+    """Whether a layer is called at all: forward may build one that nothing uses."""
+    made = real(change.value)
+    return any(event.subject in made for event in view.of("forward"))
+
+
+def _kind(change: Event) -> str:
+    """Whether the model had that attribute before: certain where its class and all that it derives from are seen."""
+    cls = change.subject.cls
+    seen = isinstance(cls, Class) and set(cls.externals()) <= {"torch.nn.Module"}
+    known = isinstance(cls, Class) and any(
+        change.name in unit.sets | unit.binds for item in cls.mro() if isinstance(item, Class) for unit in item.cf.body
+    )
+    return "added" if seen and change.old is None and not known else "replaced"
 
 
 def _later(first: Event, second: Event) -> bool:

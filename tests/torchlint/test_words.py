@@ -1,0 +1,54 @@
+"""What a message says where one rule has several things to say: each is true of its case alone."""
+
+import pytest
+
+from torchlint.catalogue import catalogue
+from torchlint.engine import Engine
+
+ENGINE = Engine(tuple(catalogue()))
+IMPORTS = "import torch\nfrom torch import nn\n"
+
+
+def messages(code, text):
+    return [finding.message for finding in ENGINE.check("snippet.py", IMPORTS + text).findings if finding.number == code]
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("x = nn.Linear(2, 2)\nx = x.load_state_dict(s)", "returns a report on keys, so `x` is no longer a model"),
+        ("p = nn.Linear(2, 2).parameters()\nx = torch.optim.SGD(p)\nx = x.load_state_dict(s)", "returns None, so `x` is None"),
+        ("scheduler = given()\nscheduler = scheduler.load_state_dict(s)", "returns None, so `scheduler` is None"),
+        ("x = given()\nx = x.load_state_dict(s)", "returns a report on keys, or None, so `x` is no longer what it was"),
+    ],
+)
+def test_what_load_state_dict_returns(lines, words):
+    found = messages(906, f"s = torch.load('s', weights_only=True)\n{lines}\n")
+    assert len(found) == 1
+    assert words in found[0]
+
+
+TRAINED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.body(x)
+
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+net.{name} = nn.Linear(4, 2)
+for x, y in zip(torch.randn(8, 3, 4), torch.randn(8, 3, 2)):
+    optimizer.zero_grad()
+    nn.functional.mse_loss(net(x), y).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("name", "change"), [("body", "replaced"), ("head", "added")])
+def test_a_layer_is_added_or_replaced(name, change):
+    found = messages(118, TRAINED.format(name=name))
+    assert len(found) == 1
+    assert f"`net.{name}` was {change}, so" in found[0]
