@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,6 +11,7 @@ import msgspec
 
 from torchlint.findings import Finding, Location
 from torchlint.reading import read_bytes
+from torchlint.writing import replace
 
 Lines = Callable[[Location], "str | None"]
 
@@ -41,15 +41,7 @@ def write(path: Path, findings: Sequence[Finding], lines: Lines) -> None:
     if path.is_symlink():
         raise BaselineError(f"{path}: cannot be written: it is a link to {os.readlink(path)}")
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".torchlint-")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(text)
-            os.chmod(temporary, 0o666 & ~_umask())
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        replace(path, text, lambda temporary: os.chmod(temporary, 0o666 & ~_umask()))
     except OSError as error:
         raise BaselineError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
 

@@ -10,7 +10,6 @@ import hashlib
 import os
 import re
 import sys
-import tempfile
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -19,14 +18,14 @@ import msgspec
 
 from torchlint import __version__
 from torchlint.judge import ENGINE_VARIABLE, Order, Verdict
-from torchlint.reading import read_bytes
+from torchlint.reading import listing_digest, read_bytes
+from torchlint.writing import TEMPORARY, replace
 
 _FORMAT = "2"
 SUM = 16  # bytes at the start of a file: what the rest adds up to
 _SHARDS = 64
 _VERSION = re.compile(r"[0-9a-f]{20}")
 _SHARD = re.compile(r"[0-9a-f]{2}\.msgpack")
-_TEMPORARY = ".new-"  # files begin with it until they are written
 _WRITE_SECONDS = 3600  # one that is older was left behind by a process that was killed
 _KEEP_SECONDS = 30 * 24 * 3600
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# A cache folder of torchlint, see https://bford.info/cachedir/\n"
@@ -71,7 +70,8 @@ def _own_source() -> str:
 
 
 class Digests:
-    """The sha256 of files, read once a run; None for what is no file."""
+    """The sha256 of files, read once a run; None for what is no file. A path with a separator at its end stands for what a
+    folder holds."""
 
     def __init__(self) -> None:
         self._known: dict[str, str | None] = {}
@@ -82,7 +82,8 @@ class Digests:
             return self._known[path]
         except KeyError:
             try:
-                digest = hashlib.sha256(read_bytes(path)).hexdigest()
+                is_folder = path.endswith(os.sep)
+                digest = listing_digest(path) if is_folder else hashlib.sha256(read_bytes(path)).hexdigest()
             except (OSError, ValueError):
                 digest = None
             self._known[path] = digest
@@ -181,21 +182,10 @@ class Cache:
         self._folder.mkdir(parents=True, exist_ok=True)
         for name, text in ((".gitignore", "# Made by torchlint\n*\n"), ("CACHEDIR.TAG", _TAG)):
             if not os.path.lexists(self._top / name):
-                self._replace(self._top / name, text.encode())
+                replace(self._top / name, text.encode())
 
     def _write(self, name: str, shard: _Shard) -> None:
-        self._replace(self._folder / f"{name}.msgpack", summed(msgspec.msgpack.encode(shard)))
-
-    def _replace(self, path: Path, data: bytes) -> None:
-        """Write a file so that a reader sees all of it or none."""
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=_TEMPORARY)
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(data)
-            os.replace(temporary, path)
-        except BaseException:
-            os.unlink(temporary)
-            raise
+        replace(self._folder / f"{name}.msgpack", summed(msgspec.msgpack.encode(shard)))
 
     def _drop_old_versions(self) -> None:
         """Versions that nobody wrote to for a month are of old releases and settings. Only what is ours goes: the folder of the
@@ -208,7 +198,7 @@ class Cache:
             is_old = entry.stat().st_mtime < now - _KEEP_SECONDS
             try:
                 for item in os.scandir(entry.path):
-                    left_behind = item.name.startswith(_TEMPORARY) and item.stat().st_mtime < now - _WRITE_SECONDS
+                    left_behind = item.name.startswith(TEMPORARY) and item.stat().st_mtime < now - _WRITE_SECONDS
                     if left_behind or is_old and _SHARD.fullmatch(item.name):
                         os.unlink(item.path)
                 if is_old:

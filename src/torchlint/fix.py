@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import os
 import stat
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from torchlint.judge import Judge
 from torchlint.reading import read_bytes
 from torchlint.runner import Runner
 from torchlint.source import Problem, Source, SourceError, describe, is_notebook, parse_source
+from torchlint.writing import replace
 
 # A fix can make room for another one; more rounds than this would be two fixes undoing each other.
 MOST_ROUNDS = 20
@@ -208,17 +208,13 @@ def write(mended: Mended, root: Path) -> None:
     # A new file may be put in the place of one that nobody may write to.
     if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(path, os.W_OK):
         raise OSError("it is read-only")
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".torchlint-")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(mended.after)
+
+    def like_the_old_one(temporary: str) -> None:
         os.chmod(temporary, mode)
         if hasattr(os, "chown"):
             _keep_owner(temporary, info)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+
+    replace(path, mended.after, like_the_old_one)
 
 
 def _leads_out(path: str, real: str, root: Path) -> bool:

@@ -144,7 +144,7 @@ def test_folder_explains_itself_to_git_and_backups(tmp_path, fake_engine):  # no
     assert (
         (tmp_path / CACHE_FOLDER / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
     )
-    assert not list((tmp_path / CACHE_FOLDER).rglob(".new-*"))
+    assert not list((tmp_path / CACHE_FOLDER).rglob(".torchlint-*"))
 
 
 def test_nothing_is_written_where_it_cannot_be(tmp_path, fake_engine):  # noqa: F811
@@ -181,8 +181,8 @@ def test_verdicts_on_files_that_are_gone_are_dropped(tmp_path, fake_engine):  # 
 def test_versions_of_long_ago_are_dropped(tmp_path, fake_engine):  # noqa: F811
     old, odd = tmp_path / CACHE_FOLDER / ("0" * 20), tmp_path / CACHE_FOLDER / "mine"
     for folder in (old, odd):
-        write(folder, {"0a.msgpack": "", ".new-abc": ""})
-        os.utime(folder / ".new-abc", (0, 0))
+        write(folder, {"0a.msgpack": "", ".torchlint-abc": ""})
+        os.utime(folder / ".torchlint-abc", (0, 0))
         os.utime(folder, (time.time() - 40 * 24 * 3600,) * 2)
     write(tmp_path, {"a.py": "bad()\n"})
     run(tmp_path)

@@ -394,11 +394,11 @@ def test_killed_runs_leave_a_cache_that_serves(project):
     for _ in range(2):
         done = subprocess.run(command, capture_output=True, env=environment)
         assert (done.stdout, done.stderr, done.returncode) == (whole, b"", 1)
-    for old in (project / CACHE_FOLDER).glob("*/.new-*"):
+    for old in (project / CACHE_FOLDER).glob("*/.torchlint-*"):
         os.utime(old, (0, 0))
     write(project, {"p0/x.py": MISTAKE})
     subprocess.run(command, capture_output=True, env=environment)
-    assert not list((project / CACHE_FOLDER).glob("*/.new-*")), "what killed runs left behind goes with time"
+    assert not list((project / CACHE_FOLDER).glob("*/.torchlint-*")), "what killed runs left behind goes with time"
 
 
 # -- what is written --------------------------------------------------------------------------------------------------

@@ -23,6 +23,7 @@ _GROWN, _LOSS_GROWN, _IN_A_ROW = 100.0, 10.0, 3
 _HISTORY = 64  # norms that are remembered
 _USUAL = 1e-3  # of an update against the weights
 _FAR = 1e3  # times too large or too small
+_WRITES = 16  # to a parameter before its first step, at most
 
 _VANISH = (
     "the gradients of `{layer}` are too small to change its weights, while those of `{other}` are not",
@@ -156,11 +157,14 @@ class GradientHistory(Check):
                 )
 
     def _too_small(self, look: Look, history: _History) -> None:
-        """Only what has been so from the start, at one rate: a schedule may begin and end near zero, and who has
-        converged need not move."""
+        """Only what has been so from the first step of the weights on, at one rate: a schedule may begin and end near zero,
+        and who has converged need not move."""
         ratios = [ratio for ratio in look.ratios if ratio is not None]
         rate = next((rate for rate in look.rates if rate is not None), None)
         if not ratios or not history.always_small or rate is None:
+            return
+        if history.rate is None and _was_trained(look):
+            history.always_small = False
             return
         steady = history.rate in (None, rate)
         history.rate = rate
@@ -171,6 +175,13 @@ class GradientHistory(Check):
                 129, look.at, key=(id(look.account), "small"), step=look.step, words=_TOO_SMALL, fact=fact,
                 optimizer=look.optimizer,
             )
+
+
+def _was_trained(look: Look) -> bool:
+    """Whether the weights have seen more steps than the watch has: each writes to them in place, most often once or twice,
+    and so does whoever initialises or loads them."""
+    first = look.account.first
+    return first is not None and first._version > _WRITES + 8 * look.account.steps
 
 
 def _steps_by_gradient(look: Look) -> list[float | None]:
