@@ -52,3 +52,18 @@ def test_a_layer_is_added_or_replaced(name, change):
     found = messages(118, TRAINED.format(name=name))
     assert len(found) == 1
     assert f"`net.{name}` was {change}, so" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("lines", "cost"),
+    [
+        ("model = nn.Linear(2, 2)\ny = torch.tensor(model(torch.randn(3, 2)))", " and cuts it off its graph"),
+        ("y = torch.tensor(torch.randn(3, 2) * 2)", ", and PyTorch warns of it"),
+        ("model = nn.Linear(2, 2)\ny = torch.tensor(model(torch.randn(3, 2)).argmax(1))", ", and PyTorch warns of it"),
+        ("model = nn.Linear(2, 2)\nwith torch.no_grad():\n    y = torch.tensor(model(torch.randn(3, 2)))", ", and PyTorch warns of it"),
+    ],
+)
+def test_only_what_has_a_graph_is_cut_off_it(lines, cost):
+    found = messages(412, lines + "\n")
+    assert len(found) == 1
+    assert found[0].endswith(f"copies a tensor{cost}")

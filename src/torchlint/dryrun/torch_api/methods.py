@@ -430,6 +430,8 @@ class Methods:
         parts = union_of([frozenset({owner}), owner.parts, *(frozenset({v}) | v.parts for v in given if isinstance(v, Opaque))])
         if name == "backward":
             return self.backward(owner, args, kwargs, node)
+        if name in ("items", "keys"):  # of what is called `data` of an output, say: a dict, and no tensor after all
+            return Opaque(name, "call", site, flows, NOTHING)
         if name in effects.INDEXED and (args or kwargs):
             self.emit("index", owner, node, name=name, index=args[1] if len(args) > 1 else kwargs.get("index"))
         if name in effects.LEAVES_TORCH:
