@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
 import stat
 
 # More than any source or notebook, outputs and all, that can be judged.
 MOST_BYTES = 300_000_000
+# Folders of what was installed or made, not written.
+_NO_SOURCE = frozenset({"__pycache__", "node_modules", "site-packages", "venv", "env", "build", "dist"})
 
 
 def read_bytes(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
@@ -30,3 +33,27 @@ def read_bytes(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
 def _open(path: str, flags: int) -> int:
     # Without O_NONBLOCK, opening a pipe waits for somebody to write into it.
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
+
+
+def listed(folder: str) -> tuple[list[str], list[str]]:
+    """The names of the Python files and notebooks in a folder, and of the folders in it that may hold such; links to
+    folders are left out, for they may lead back."""
+    files, folders = [], []
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if entry.name[0] != "." and entry.name not in _NO_SOURCE:
+                        folders.append(entry.name)
+                elif entry.name.endswith((".py", ".ipynb")):
+                    files.append(entry.name)
+    except OSError:
+        pass
+    return sorted(files), sorted(folders)
+
+
+def listing_digest(folder: str) -> str | None:
+    """A hash of what `listed` says of a folder; None where there is none."""
+    if not os.path.isdir(folder):
+        return None
+    return hashlib.sha256(repr(listed(folder)).encode("utf-8", "surrogateescape")).hexdigest()

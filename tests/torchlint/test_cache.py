@@ -69,6 +69,17 @@ def test_file_is_judged_again_when_what_it_depends_on_changes(tmp_path, fake_eng
     assert fake_engine() == []
 
 
+def test_a_folder_is_what_it_lists(tmp_path):
+    write(tmp_path, {"a.py": "x = 1\n", "b/c.ipynb": "{}"})
+    folder = str(tmp_path) + os.sep
+    before = Digests().of(folder)
+    write(tmp_path, {"a.py": "x = 2\n", "notes.txt": "", ".hidden/x.py": "", "__pycache__/x.py": ""})
+    assert Digests().of(folder) == before is not None
+    write(tmp_path, {"d.py": ""})
+    assert Digests().of(folder) != before
+    assert Digests().of(str(tmp_path / "gone") + os.sep) is None
+
+
 def test_noqa_and_settings_that_hide_are_not_frozen_in(tmp_path, fake_engine):  # noqa: F811
     write(tmp_path, {"a.py": "elsewhere('helper.txt')\n", "helper.txt": "x\n"})
     assert run(tmp_path)[0] == [("helper.txt", 1)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -12,6 +13,9 @@ from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
 from torchlint.dryrun.source_text import Parsed, TooLong
 from torchlint.reading import read_bytes
 from torchlint.sieve import read_facts
+
+if TYPE_CHECKING:
+    from torchlint.dryrun.neighbours import Project
 
 # Imports that are never a file of the project: looking for them on disk would only cost time.
 OUTSIDE = frozenset(
@@ -43,6 +47,7 @@ class World:
         self._found: dict[tuple[str, str], str | None] = {}
         self.hashes: dict[str, str | None] = {}
         self.asked: set[str] = set()
+        self.project: Project | None = None  # the last one that was read: see neighbours.py
 
     def add(self, path: str, text: str) -> FileFacts:
         """Takes in a file whose text is at hand.
@@ -102,14 +107,18 @@ class World:
     def resolve(self, name: str, importer: str) -> str | None:
         """The file of the module `name` (with leading dots if relative) as `importer` would import it; None if it is not
         a file of the project."""
+        found = self.find(name, importer)
+        if found is not None:
+            self.asked.add(found)
+        return found
+
+    def find(self, name: str, importer: str) -> str | None:
+        """The same for those who do not go on to read it."""
         folder = os.path.dirname(importer)
         key = (folder, name)
         if key not in self._found:
             self._found[key] = self._search(name, folder)
-        found = self._found[key]
-        if found is not None:
-            self.asked.add(found)
-        return found
+        return self._found[key]
 
     def _search(self, name: str, folder: str) -> str | None:
         if name.startswith("."):

@@ -6,6 +6,7 @@ import ast
 import re
 import textwrap
 
+from torchlint.dryrun.neighbours import without_comments
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Instance, Opaque, Tensor, Value
 from torchlint.dryrun.world import units_of
@@ -47,6 +48,30 @@ def moved_elsewhere(tensor: Tensor) -> bool:
         and any(moved.search(line) for line in lines[unit.start - 1 : unit.end])
         for unit in units_of(site.parsed.facts)
     )
+
+
+def moved_on_a_path(tensor: Tensor) -> bool:
+    """Whether the function that makes a tensor moves it on some path, itself or by a helper of the file: `if use_gpu:`
+    may be folded, and yet be the same question that the model is moved by."""
+    site = tensor.sites.get("made")
+    if site is None:
+        return False
+    facts, unit = site.parsed.facts, site.parsed.unit
+    text = without_comments(facts.lines[unit.start - 1 : unit.end])
+    row = site.location().row
+    target = re.match(r"\s*(\w+)\s*=[^=]", facts.lines[row - 1]) if row <= len(facts.lines) else None
+    given = [rf"\b{target[1]}\b"] if target is not None else []
+    if target is not None and re.search(rf"\b{target[1]}\s*=\s*{target[1]}\.(?:to|cuda)\(", text):
+        return True
+    calls = re.compile(rf"\b(\w+)\(\s*(?:{'|'.join([*given, re.escape(site.text())])})")
+    helpers = set(calls.findall(text))
+    return any(
+        item.name in helpers and _MOVES_IT.search(without_comments(facts.lines[item.start - 1 : item.end]))
+        for item in units_of(facts)
+    )
+
+
+_MOVES_IT = re.compile(r"\.(?:to|cuda)\(")
 
 
 def graph_data(value: Value, site: Site) -> str:

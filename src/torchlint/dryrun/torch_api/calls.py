@@ -273,6 +273,9 @@ class TorchCalls(Shaped, Frameworks, Methods):
             if name.startswith("torch.cuda."):
                 made.traits["device"] = "cuda"
                 del made.traits["made"]
+            elif name.startswith("torch.sparse.") or self.made_beside(last, [*args, *kwargs.values()]):
+                made.traits.pop("device", None)
+                del made.traits["made"]
             return made
         if name.startswith("torch.distributed."):
             result = Opaque(last, "call", self.site(node), tags=frozenset({"work"}))
@@ -376,6 +379,14 @@ class TorchCalls(Shaped, Frameworks, Methods):
             traits = {"act": acts.pop()} if len(acts) == 1 and None not in acts else {}
             return Tensor("", "op", self.site(node), flows, parts, first, traits, dict(alts[0].sites) if traits else {})
         return Tensor("", "op", self.site(node), flows, parts, first)
+
+    def made_beside(self, last: str, given) -> bool:
+        """Whether a tensor is made where those are that it is made of, as by torch.normal(mean, std)."""
+        if last in ("normal", "complex"):
+            return any(not isinstance(alt, (Const, Seq)) for value in given[:2] for alt in real(value))
+        if last != "tensor" or not given:
+            return False
+        return any(isinstance(alt, Tensor) or isinstance(alt, Opaque) and bool(alt.flows) for alt in real(given[0]))
 
     def created_tensor(self, last: str, args, kwargs, node) -> Tensor:
         """A tensor made from nothing: torch.zeros(...), torch.tensor(...)."""

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.facts import FileFacts, Unit
 from torchlint.dryrun.flow import Event
+from torchlint.dryrun.neighbours import project_of, without_comments
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Func, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.written import asks_for_gpu
 from torchlint.rules.mend import Mend, with_argument
+from torchlint.rules.placing import moved_on_a_path
+from torchlint.rules.written import asks_for_gpu
 
 CODE = 402
 
@@ -24,7 +29,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         if not _of_module(root) or not _made_in_method(made) or _made_once(root, made):
             continue
-        if _stays_on_cpu(root) or asks_for_gpu(made.sites["made"]):
+        if asks_for_gpu(made.sites["made"]) or moved_on_a_path(made) or _stays_on_cpu(view, root):
             continue
         site = made.sites["made"]
         related = [(event.site, "it meets the input here")] if event.site.node is not site.node else []
@@ -105,13 +110,59 @@ def _of_module(root: Func) -> bool:
     return not isinstance(root.home, Class) or bool(root.home.externals())
 
 
-def _stays_on_cpu(root: Func) -> bool:
-    """Whether the file is a training program of its own that never speaks of a device."""
-    return "backward" in root.facts.words and not root.facts.words & _DEVICES
+def _stays_on_cpu(view: View, root: Func) -> bool:
+    """Whether nobody moves the model: the program that uses it never speaks of a device. Of a class that nobody uses
+    that is not known: whoever imports the library may move it."""
+    facts = root.facts
+    if "backward" in facts.words and not facts.words & _DEVICES:
+        return True
+    if _moves(without_comments(facts.lines)):
+        return False
+    project = project_of(view.run.world, facts.path)
+    users = project.users(facts.path) if project is not None else []
+    if not users:
+        return runs_itself(facts)
+    # What they import may move things for them: a config's device, a helper's `to_gpu`.
+    files = {path for user in users for path in user.imports if path in project.files} | {user.path for user in users}
+    moved = any(_moves(project.files[path].code) for path in files)
+    return not moved and any(_is_program(user.path) for user in users)
 
 
-_DEVICES = frozenset("cuda to device gpu mps xpu npu xla xm Trainer Accelerator accelerate fit type set_default_device "
+def runs_itself(facts: FileFacts) -> bool:
+    """Whether a file is a program: what stands outside of its functions and classes uses some of them."""
+    own = facts.functions.keys() | facts.classes.keys()
+    return any(isinstance(unit, Unit) and own & unit.words for unit in facts.body)
+
+
+def _is_program(path: str) -> bool:
+    """Whether a file may be what somebody runs: no list of a package's names, and no test of a library."""
+    name = os.path.basename(path)
+    return name not in ("__init__.py", "setup.py", "conftest.py") and not name.startswith("test_")
+
+
+_DEVICES = frozenset("cuda to device gpu mps xpu npu xla xm Trainer Accelerator accelerate set_default_device "
                      "set_default_tensor_type".split())
+# What moves things, in a text; a flag `use_gpu` alone does not, nor `.to(torch.float32)`, nor does who asks whether there
+# is a GPU. The frameworks move a model without being told to.
+_MOVES = re.compile(
+    r"\w*(?i:cuda|gpu|device)\w*\s*\(|\bdevice\s*=|[\"']cuda|\bcuda\.\w*Tensor|\bDataParallel\b|set_default_tensor_type"
+    r"|\b(?:mps|xpu|npu|xla|xm)\b|lightning|[aA]ccelerat|deepspeed|fastai|skorch|catalyst|poutyne"
+    r"|transformers[^\n]*\bTrainer\b"
+    r"|\.to\((?!\s*(?:dtype\s*=\s*)?torch\.(?:b?float|double|half|u?int|long|bool|complex))"
+)
+_ELSEWHERE = re.compile(
+    r"(?i:cuda|gpu)|\b(?:mps|xpu|npu|xla|xm)\b|-device|\b(?:args|opts?|config|cfg|conf|hparams|params)\.\w*device"
+)
+_CPU = re.compile(r"torch\.device\(\s*[\"']cpu[\"']\s*\)|torch\.cuda\.is_available\(\)")
+_TO_CPU = re.compile(r"(?i:device)\s*=\s*(?:torch\.device\(\s*)?[\"']cpu[\"']")
+
+
+def _moves(code: str) -> bool:
+    """Whether a program may move something to another device: one that names the CPU as its only device does not."""
+    asked = _CPU.sub("", code)
+    if _TO_CPU.search(code) and not _ELSEWHERE.search(asked):
+        return False
+    return bool(_MOVES.search(asked))
 
 
 def _made_once(root: Func, made: Tensor) -> bool:

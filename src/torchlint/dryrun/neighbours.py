@@ -1,0 +1,153 @@
+"""The other files of a project, above all those that import a file: read only where a finding depends on them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+
+from torchlint.dryrun.world import MOST_LEVELS, ROOT_MARKS, World
+from torchlint.notebook import parse_notebook
+from torchlint.reading import listed, listing_digest, read_bytes
+from torchlint.source import SourceError
+
+MOST_FILES = 1_000
+MOST_FOLDERS = 1_000
+_MOST_BYTES = 1_000_000
+_IMPORT = re.compile(
+    r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]+)|import[ \t]+([^\n#;]+))", re.MULTILINE
+)
+_NAME = re.compile(r"[.\w]+")
+
+
+@dataclass(slots=True, eq=False)
+class Neighbour:
+    """A file of the project: its code without comments, and what it imports: files, and names that no file was found for."""
+
+    path: str
+    code: str
+    digest: str
+    imports: frozenset[str]
+    unknown: frozenset[str]
+
+
+class Project:
+    """The Python files and notebooks of one project, read once.
+
+    Args:
+        world: finds what they import.
+        root: the folder that holds them all.
+    """
+
+    def __init__(self, world: World, root: str):
+        self.root = root
+        self.files: dict[str, Neighbour] = {}
+        self.folders: dict[str, str | None] = {}
+        self.complete = self._read(world)
+
+    def _read(self, world: World) -> bool:
+        """Reads all files; False where there are too many of them."""
+        todo = [self.root]
+        while todo:
+            folder = todo.pop()
+            if len(self.folders) >= MOST_FOLDERS:
+                return False
+            self.folders[folder + os.sep] = listing_digest(folder)
+            files, folders = listed(folder)
+            todo.extend(os.path.join(folder, name) for name in folders)
+            for name in files:
+                if len(self.files) >= MOST_FILES:
+                    return False
+                path = os.path.join(folder, name)
+                found = _read(world, path)
+                if found is not None:
+                    self.files[path] = found
+        return True
+
+    def users(self, path: str) -> list[Neighbour]:
+        """The files that import a file, by way of others too."""
+        found: dict[str, Neighbour] = {}
+        todo = [path]
+        while todo:
+            wanted = todo.pop()
+            stem = _module_name(wanted)
+            for other in self.files.values():
+                if other.path == path or other.path in found:
+                    continue
+                if wanted in other.imports or stem in other.unknown:
+                    found[other.path] = other
+                    todo.append(other.path)
+        return list(found.values())
+
+
+def project_of(world: World, path: str) -> Project | None:
+    """The project of a file on disk; None where it is no file, or the project is too large to be read. Who asks for it
+    makes the verdict depend on all its files and folders."""
+    if not path or not os.path.isfile(path):
+        return None
+    root = _root(path)
+    if world.project is None or world.project.root != root:
+        world.project = Project(world, root)
+    project = world.project
+    digests = {file.path: file.digest for file in project.files.values()} | project.folders
+    for asked, digest in digests.items():
+        world.asked.add(asked)
+        world.hashes.setdefault(asked, digest)
+    return project if project.complete else None
+
+
+def _root(path: str) -> str:
+    """The folder of a file's project: the one above it with a mark, else the last one above it that holds Python files."""
+    folder = unmarked = os.path.dirname(path)
+    reaches = True
+    for _ in range(MOST_LEVELS):
+        try:
+            names = os.listdir(folder)
+        except OSError:
+            break
+        if ROOT_MARKS.intersection(names):
+            return folder
+        reaches = reaches and any(name.endswith((".py", ".ipynb")) for name in names)
+        unmarked = folder if reaches else unmarked
+        if os.path.dirname(folder) == folder:
+            break
+        folder = os.path.dirname(folder)
+    return unmarked
+
+
+def _read(world: World, path: str) -> Neighbour | None:
+    try:
+        data = read_bytes(path, _MOST_BYTES)
+        text = parse_notebook(path, data).text if path.endswith(".ipynb") else data.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError, SourceError):
+        return None
+    code = without_comments(text.splitlines())
+    files: set[str] = set()
+    unknown: set[str] = set()
+    for module, names, modules in _IMPORT.findall(code):
+        if modules:
+            asked = [name for part in modules.split(",") if (name := _NAME.match(part.strip()))]
+            wanted = [name[0] for name in asked]
+        else:
+            inside = module if module.endswith(".") else module + "."
+            wanted = [module, *(inside + name for name in _NAME.findall(names))]
+        paths = [world.find(name, path) for name in wanted]
+        files.update(found for found in paths if found is not None)
+        if not any(paths) and wanted:
+            unknown.update(name.rsplit(".", 1)[-1] for name in wanted[:1])
+    return Neighbour(path, code, hashlib.sha256(data).hexdigest(), frozenset(files), frozenset(unknown))
+
+
+def without_comments(lines: list[str]) -> str:
+    """The lines of a file up to their first #, which may stand in a string: then too little is left. Texts in three
+    quotes, docstrings above all, are left out."""
+    return _TEXT.sub('""', "\n".join(line.split("#", 1)[0] for line in lines))
+
+
+_TEXT = re.compile(r"\"{3}.*?\"{3}|'{3}.*?'{3}", re.DOTALL)
+
+
+def _module_name(path: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.basename(folder) if name == "__init__.py" else name.rsplit(".", 1)[0]
