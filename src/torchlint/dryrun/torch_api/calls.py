@@ -273,7 +273,7 @@ class TorchCalls(Shaped, Frameworks, Methods):
             if name.startswith("torch.cuda."):
                 made.traits["device"] = "cuda"
                 del made.traits["made"]
-            elif name.startswith("torch.sparse.") or self.made_beside(last, [*args, *kwargs.values()]):
+            elif "device" not in kwargs and (name.startswith("torch.sparse.") or self.made_beside(last, args)):
                 made.traits.pop("device", None)
                 del made.traits["made"]
             return made
@@ -386,7 +386,8 @@ class TorchCalls(Shaped, Frameworks, Methods):
             return any(not isinstance(alt, (Const, Seq)) for value in given[:2] for alt in real(value))
         if last != "tensor" or not given:
             return False
-        return any(isinstance(alt, Tensor) or isinstance(alt, Opaque) and bool(alt.flows) for alt in real(given[0]))
+        alts = [alt for alt in real(given[0]) if isinstance(alt, Opaque)]
+        return any(alt.flows or isinstance(alt, Tensor) and "made" not in alt.traits for alt in alts)
 
     def created_tensor(self, last: str, args, kwargs, node) -> Tensor:
         """A tensor made from nothing: torch.zeros(...), torch.tensor(...)."""

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.flow import Event
+from torchlint.dryrun.neighbours import project_of, without_comments
 from torchlint.dryrun.values import Class, Instance, Tensor, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.custom.tensor_created_in_forward import made_on_default
@@ -37,8 +38,21 @@ def check(view: View) -> Iterator[Report]:
         change = kept.get(id(origin))
         if change is None or change.site.parsed.unit.name != "__init__" or event.site.parsed.unit.name == "__init__":
             continue
+        if _given_from_outside(view, change):
+            continue
         related = [(event.site, "it meets what moves with the model here")]
         yield Report(CODE, change.site, {"name": f"self.{change.name}"}, related, _mend(change))
+
+
+def _given_from_outside(view: View, event: Event) -> bool:
+    """Whether the file, or one that imports it, assigns the attribute of an object: what is a Parameter then is
+    registered by `Module.__setattr__`, which takes the plain tensor away, and what is none may have been moved."""
+    facts = event.site.parsed.facts
+    assigned = re.compile(rf"\b(?!self\b)\w+(?:\[\w*\])?\.{event.name}[ \t]*=[^=]")
+    if assigned.search(without_comments(facts.lines)):
+        return True
+    project = project_of(view.run.world, facts.path)
+    return project is not None and any(assigned.search(user.code) for user in project.users(facts.path))
 
 
 def _mend(event: Event) -> Mend | None:
