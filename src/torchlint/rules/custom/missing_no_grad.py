@@ -6,7 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.flow import Event
+from torchlint.dryrun.source_text import Parsed
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import TRUE, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mend import Mend
@@ -28,6 +32,8 @@ def check(view: View) -> Iterator[Report]:
             continue
         if event.get("frozen") is TRUE or not read_out(view, event) or _gradient_wanted(view, event):
             continue
+        if _volatile(event):
+            continue
         evaluation = (id(event.mode_site.node) if evaluates else None, event.loops[-1])
         if evaluation in told:
             continue
@@ -44,6 +50,21 @@ def _is_evaluation(view: View, event: Event) -> bool:
         return False
     within_forward = any(site.parsed.unit.name == "forward" for site in event.calls if site is not None)
     return not within_forward and any(flow.kind == "forward" and flow.subject is model for step in view.of("backward") for flow in step.flows)
+
+
+def _volatile(event: Event) -> bool:
+    """Whether the evaluation switches gradients off in the way of torch before 0.4, for which it was written: the input is
+    a `Variable(x, volatile=True)`. That this does nothing any more is another mistake, and of another line."""
+    sites = (event.site, event.loops[-1].site)
+    return any(_says_volatile(parsed) for parsed in {site.parsed for site in sites if site is not None})
+
+
+def _says_volatile(parsed: Parsed) -> bool:
+    return any(
+        isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "volatile"
+        and not (isinstance(node.value, cst.Name) and node.value.value == "False")
+        for node in walk(parsed.module)
+    )
 
 
 def _mend(event: Event) -> Mend | None:
