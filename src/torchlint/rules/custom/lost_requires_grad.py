@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+
+import libcst as cst
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Instance, Seq, Tensor, Value, real
@@ -51,8 +54,41 @@ def _hidden_parameter(view: View, value: Tensor, site: Site) -> bool:
         isinstance(part, Tensor) and part.source == "made" and part.traits.get("param") and part.traits.get("leaf") and not part.name
         and id(part) not in view.run.registered and id(part) not in view.run.escaped
         and (_moved_from(value, part) or part.site is not None and part.site.parsed is site.parsed)
+        and not _may_be_itself(value, part)
         for part in value.parts
     )
+
+
+_MOVES = frozenset({"to", "cuda", "cpu"})
+_CASTS = frozenset({"double", "half", "bfloat16", "type"})
+
+
+def _may_be_itself(value: Value | None, parameter: Tensor) -> bool:
+    """Whether a Parameter was only moved or cast, and may have been what it is to be all along: then it gives itself
+    back. It is where the tensor is that it was made of, if that is known."""
+    devices = []
+    while isinstance(value, Tensor) and value is not parameter:
+        func = value.site.node.func if value.site is not None and isinstance(value.site.node, cst.Call) else None
+        name = func.attr.value if isinstance(func, cst.Attribute) else ""
+        if name not in _MOVES | _CASTS:
+            return False
+        devices.append(value.traits.get("device") if name in _MOVES else None)
+        value = value.origin
+    alts = real(parameter.origin)
+    data = alts[0] if len(alts) == 1 else None
+    if value is not parameter or data is None:
+        return False
+    if not isinstance(data, Tensor) or not data.traits.keys() & {"made", "device"}:
+        return True
+    place = data.traits.get("device")
+    return place is not None and all(_same(device, place) for device in devices)
+
+
+def _same(one, other) -> bool:
+    return one is other or isinstance(one, str) and _NAMED.get(one, one) == _NAMED.get(other, other)
+
+
+_NAMED = {"default": "cpu"}
 
 
 def _moved_from(value: Value | None, part: Tensor) -> bool:
@@ -63,12 +99,16 @@ def _moved_from(value: Value | None, part: Tensor) -> bool:
 
 
 def _handled_by_hand(view: View, owner: Instance, name: str, value: Value) -> bool:
-    """Whether the class reads the leaf's own gradient, or keeps a list of such leaves for an optimizer."""
+    """Whether the class reads the leaf's own gradient, keeps a list of such leaves for an optimizer, or has a method
+    that gathers them: `params()`, `named_leaves()`."""
     for event in view.of("setattr"):
         if event.subject is owner and any(isinstance(alt, Seq) and value in view.run.known_items(alt) for alt in real(event.value)):
             return True
     units = [unit for cls in owner.cls.mro() if isinstance(cls, Class) for unit in cls.cf.methods.values()]
-    return any({name, "grad"} <= unit.words for unit in units)
+    return any(name in unit.words and ("grad" in unit.words or _GATHERS.match(unit.name)) for unit in units)
+
+
+_GATHERS = re.compile(r"^(?!(?:re)?set|init|load).*(?:params|parameters|leaves|trainable)")
 
 
 def _optimized(view: View, value: Value) -> bool:
