@@ -115,3 +115,35 @@ def test_a_project_is_bounded_and_survives_what_is_no_python(tmp_path, monkeypat
     monkeypatch.setattr("torchlint.dryrun.neighbours.MOST_FILES", 1)
     assert project_of(World(), path) is None
     assert project_of(world, str(tmp_path / "gone.py")) is None
+
+
+WRAPPED = """import torch
+from torch import nn
+
+
+def train(net: nn.Module, loader, path):
+    model = nn.DataParallel(net.cuda())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for inputs, targets in loader:
+        optimizer.zero_grad()
+        nn.functional.cross_entropy(model(inputs), targets).backward()
+        optimizer.step()
+    torch.save(model.state_dict(), path)
+"""
+# What another file does with the state of a wrapper, and whether the names in it are a mistake.
+LOADERS = {
+    "wraps first": ("model = torch.nn.DataParallel(Net())\nmodel.load_state_dict(torch.load('model.pt'))\n", False),
+    "takes the name off": ("state = {key[7:]: value for key, value in torch.load('model.pt').items()}\n", False),
+    "replaces the name": ("state = {k.replace('module.', ''): v for k, v in torch.load('model.pt').items()}\n", False),
+    "loads it as it is": ("model = Net()\nmodel.load_state_dict(torch.load('model.pt'))\n", True),
+    "wraps later": ("model = Net()\nmodel.load_state_dict(torch.load('model.pt'))\n# nn.DataParallel(model)\n", True),
+    "loads nothing": ("model = torch.nn.DataParallel(Net())\n", True),
+}
+
+
+@pytest.mark.parametrize("name", LOADERS)
+def test_who_loads_the_state_of_a_wrapper(tmp_path, name):
+    text, wrong = LOADERS[name]
+    write(tmp_path, {"setup.cfg": "", "train.py": WRAPPED, "tools/test.py": "import torch\nfrom net import Net\n" + text})
+    judged = Engine(RULES).check(str(tmp_path / "train.py"), WRAPPED)
+    assert [(f.location.row, f.number) for f in judged.findings] == ([(12, 808)] if wrong else [])
