@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import textwrap
+from typing import Any
 
 from torchlint.dryrun.neighbours import without_comments
 from torchlint.dryrun.source_text import Site
@@ -30,6 +31,13 @@ def places_itself(module: Value, index: int) -> bool:
         return False
     name = re.escape(names[index])
     return bool(re.search(rf"\b{name}\.(?:to|cuda|cpu)\(|pack_padded_sequence\([^()]*,\s*{name}\b", text))
+
+
+def same_device(one: Any, other: Any) -> bool:
+    """Whether two devices, as the dry run knows them, are one for certain: new tensors are on the CPU unless it is told
+    otherwise."""
+    names = [device if device != "default" else "cpu" for device in (one, other)]
+    return one is other or isinstance(one, str) and names[0] == names[1]
 
 
 def moved_elsewhere(tensor: Tensor) -> bool:

@@ -434,7 +434,8 @@ class TorchCalls(Shaped, Frameworks, Methods):
         """What is known of a device argument: its text, or the value itself (two equal values are one device)."""
         alts = real(value)
         if len(alts) != 1:
-            return value
+            known = [self.device_of(alt) for alt in alts]
+            return known[0] if known and isinstance(known[0], str) and known.count(known[0]) == len(known) else value
         alt = alts[0]
         if isinstance(alt, Const):
             if isinstance(alt.value, str):

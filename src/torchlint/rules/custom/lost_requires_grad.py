@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Instance, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.placing import same_device
 
 CODE = 116
 
@@ -81,14 +82,7 @@ def _may_be_itself(value: Value | None, parameter: Tensor) -> bool:
     if not isinstance(data, Tensor) or not data.traits.keys() & {"made", "device"}:
         return True
     place = data.traits.get("device")
-    return place is not None and all(_same(device, place) for device in devices)
-
-
-def _same(one, other) -> bool:
-    return one is other or isinstance(one, str) and _NAMED.get(one, one) == _NAMED.get(other, other)
-
-
-_NAMED = {"default": "cpu"}
+    return place is not None and all(same_device(device, place) for device in devices)
 
 
 def _moved_from(value: Value | None, part: Tensor) -> bool:

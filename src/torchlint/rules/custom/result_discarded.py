@@ -9,9 +9,10 @@ import libcst as cst
 
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.torch_api import effects
-from torchlint.dryrun.values import Instance, Iter, Opaque, Tensor, Value, real
+from torchlint.dryrun.values import Instance, Iter, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mend import Mend, binds, code_of, insert_before
+from torchlint.rules.placing import same_device
 
 CODE = 405
 # Methods that, on a value of unknown kind, only a tensor can mean.
@@ -31,8 +32,12 @@ def check(view: View) -> Iterator[Report]:
             continue
         if isinstance(node.func.value, cst.Call) or _shown(event):
             continue  # torch.zeros(1).cuda(): nobody has a name for what should have changed
+        if any(arg.keyword is not None and arg.keyword.value == "out" for arg in node.args):
+            continue
+        if event.name == "type" and not node.args:
+            continue  # the name of its type
         alts = real(event.owner)
-        if alts and all(_new_tensor(alt, event) for alt in alts):
+        if alts and all(_new_tensor(alt, event) and not _may_be_there(view, alt, event) for alt in alts):
             call = view.call_text(event.site)
             roles = {"call": call, "value": view.owner_text(event, "the tensor")}
             yield Report(CODE, event.site, roles, mend=_mend(event))
@@ -76,14 +81,53 @@ def _new_tensor(owner: Value, event: Event) -> bool:
     if name in ONLY_TENSORS:
         return True
     if name in ("view", "reshape") and event.args:
-        return bool(owner.flows) or owner.source in ("item", "op", "param")
+        return bool(owner.flows) or owner.source in ("op", "param") or _item_of_tensor(owner)
     if name in effects.PURE_IF_TENSOR:
         return _from_loader(owner)
     return name in effects.PURE_TENSOR_ONLY and bool(owner.flows) and name not in ("detach",)
 
 
+def _may_be_there(view: View, owner: Value, event: Event) -> bool:
+    """Whether a move may have nothing to do: a tensor that is where it shall be is given back, and nothing is lost.
+    What comes out of a loader is on the CPU; of what was computed the place is not known, as a rule."""
+    if event.name not in ("to", "cuda", "cpu"):
+        return False
+    given = real(event.args[0]) if event.args else ()
+    keywords = {arg.keyword.value for arg in event.site.node.args if arg.keyword is not None}
+    if event.name == "to" and "device" not in keywords and (not given or all(isinstance(alt, Ref) for alt in given)):
+        return False  # a dtype
+    place = owner.traits.get("device") if isinstance(owner, Tensor) else "cpu"
+    if any(id(source) in view.run.registered for source in _origins(owner)):
+        return True  # a buffer is where its module is
+    if event.name == "cpu":
+        target = "cpu"
+    elif isinstance(event.subject, Tensor):
+        target = event.subject.traits.get("device")
+    else:
+        target = view.run.device_of(event.args[0]) if event.args else None
+    return place is None or same_device(place, target)
+
+
+def _origins(value: Value | None) -> Iterator[Value]:
+    """A value, and what it is a part or another form of."""
+    while isinstance(value, Tensor):
+        yield value
+        value = value.origin
+
+
 def _freed(owner: Tensor) -> bool:
     return owner.source not in ("op", "output", "made")
+
+
+def _item_of_tensor(value: Opaque) -> bool:
+    """Whether a value is an item of something that the function got or computed. What is in an attribute may be
+    anything: `net.blobs["data"]` of Caffe changes in place."""
+    if value.source != "item":
+        return False
+    origin: Value | None = value
+    while isinstance(origin, Opaque) and origin.source == "item" and not origin.tags & {"batch", "batch?"}:
+        origin = origin.origin
+    return isinstance(origin, (Opaque, Iter)) and getattr(origin, "source", "") not in ("attr", "call")
 
 
 def _from_loader(value: Opaque) -> bool:
