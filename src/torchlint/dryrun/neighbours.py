@@ -7,16 +7,16 @@ import os
 import re
 from dataclasses import dataclass
 
-from torchlint.dryrun.world import MOST_LEVELS, ROOT_MARKS, World
+from torchlint.dryrun.world import MOST_BYTES, MOST_LEVELS, ROOT_MARKS, World
 from torchlint.notebook import parse_notebook
 from torchlint.reading import listed, listing_digest, read_bytes
 from torchlint.source import SourceError
 
 MOST_FILES = 1_000
 MOST_FOLDERS = 1_000
-_MOST_BYTES = 1_000_000
+_MOST_BYTES = 100_000_000  # of all files of a project
 _IMPORT = re.compile(
-    r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]+)|import[ \t]+([^\n#;]+))", re.MULTILINE
+    r"^[ \t]*(?:from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^()]*\)|[^\n#;]+)|import[ \t]+([^\n#;]+))", re.MULTILINE
 )
 _NAME = re.compile(r"[.\w]+")
 
@@ -47,8 +47,8 @@ class Project:
         self.complete = self._read(world)
 
     def _read(self, world: World) -> bool:
-        """Reads all files; False where there are too many of them."""
-        todo = [self.root]
+        """Reads all files; False where there are too many of them, or too much is in them."""
+        todo, left = [self.root], _MOST_BYTES
         while todo:
             folder = todo.pop()
             if len(self.folders) >= MOST_FOLDERS:
@@ -57,12 +57,15 @@ class Project:
             files, folders = listed(folder)
             todo.extend(os.path.join(folder, name) for name in folders)
             for name in files:
-                if len(self.files) >= MOST_FILES:
+                if len(self.files) >= MOST_FILES or left < 0:
                     return False
                 path = os.path.join(folder, name)
-                found = _read(world, path)
-                if found is not None:
-                    self.files[path] = found
+                try:
+                    data = read_bytes(path, MOST_BYTES)
+                except OSError:
+                    continue
+                left -= len(data)
+                self.files[path] = _read(world, path, data)
         return True
 
     def users(self, path: str) -> list[Neighbour]:
@@ -116,12 +119,13 @@ def _root(path: str) -> str:
     return unmarked
 
 
-def _read(world: World, path: str) -> Neighbour | None:
+def _read(world: World, path: str, data: bytes) -> Neighbour:
+    """What is known of a file of this content: nothing, if it is no Python."""
+    digest = hashlib.sha256(data).hexdigest()
     try:
-        data = read_bytes(path, _MOST_BYTES)
         text = parse_notebook(path, data).text if path.endswith(".ipynb") else data.decode("utf-8-sig")
-    except (OSError, UnicodeDecodeError, SourceError):
-        return None
+    except (UnicodeDecodeError, SourceError):
+        return Neighbour(path, "", digest, frozenset(), frozenset())
     code = without_comments(text.splitlines())
     files: set[str] = set()
     unknown: set[str] = set()
@@ -136,7 +140,7 @@ def _read(world: World, path: str) -> Neighbour | None:
         files.update(found for found in paths if found is not None)
         if not any(paths) and wanted:
             unknown.update(name.rsplit(".", 1)[-1] for name in wanted[:1])
-    return Neighbour(path, code, hashlib.sha256(data).hexdigest(), frozenset(files), frozenset(unknown))
+    return Neighbour(path, code, digest, frozenset(files), frozenset(unknown))
 
 
 def without_comments(lines: list[str]) -> str:

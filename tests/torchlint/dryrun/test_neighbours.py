@@ -111,7 +111,8 @@ def test_a_project_is_bounded_and_survives_what_is_no_python(tmp_path, monkeypat
     os.mkfifo(tmp_path / "pipe.py")
     world = World()
     path = str(tmp_path / "model.py")
-    assert [os.path.basename(file) for file in sorted(project_of(world, path).files)] == ["c.py", "model.py"]
+    known = {os.path.basename(file.path): bool(file.code) for file in project_of(world, path).files.values()}
+    assert known == {"c.py": True, "model.py": True, "bad.py": False, "bad.ipynb": False}
     monkeypatch.setattr("torchlint.dryrun.neighbours.MOST_FILES", 1)
     assert project_of(World(), path) is None
     assert project_of(world, str(tmp_path / "gone.py")) is None

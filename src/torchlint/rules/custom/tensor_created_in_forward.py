@@ -145,9 +145,9 @@ _DEVICES = frozenset("cuda to device gpu mps xpu npu xla xm Trainer Accelerator 
 # What moves things, in a text; a flag `use_gpu` alone does not, nor `.to(torch.float32)`, nor does who asks whether there
 # is a GPU. The frameworks move a model without being told to.
 _MOVES = re.compile(
-    r"\w*(?i:cuda|gpu|device)\w*\s*\(|\bdevice\s*=|[\"']cuda|\bcuda\.\w*Tensor|\bDataParallel\b|set_default_tensor_type"
+    r"(?i:cuda|gpu|device)\w{0,40} ?\(|\bdevice\s*=|[\"']cuda|\bcuda\.\w*Tensor|\bDataParallel\b|set_default_tensor_type"
     r"|\b(?:mps|xpu|npu|xla|xm)\b|lightning|[aA]ccelerat|deepspeed|fastai|skorch|catalyst|poutyne"
-    r"|transformers[^\n]*\bTrainer\b"
+    r"|transformers[^\n]{0,300}\bTrainer\b"
     r"|\.to\((?!\s*(?:dtype\s*=\s*)?torch\.(?:b?float|double|half|u?int|long|bool|complex))"
 )
 _ELSEWHERE = re.compile(
