@@ -60,6 +60,15 @@ def test_weights_only_is_the_default_since_2_6(tmp_path):
     assert not (tmp_path / "made").exists()
 
 
+@since_2_6
+@pytest.mark.usefixtures("no_environment")
+def test_a_model_of_torchs_own_classes_is_refused_too_since_2_6():
+    model = nn.Sequential(nn.Linear(2, 2), nn.ReLU())
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load(saved(model))
+    assert isinstance(torch.load(saved(model), weights_only=False), nn.Sequential)
+
+
 @pytest.mark.skipif(VERSION >= (2, 6), reason="the default changed in torch 2.6")
 @pytest.mark.filterwarnings("ignore::FutureWarning")
 def test_weights_only_was_not_the_default_before_2_6(tmp_path):

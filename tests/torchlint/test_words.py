@@ -67,3 +67,23 @@ def test_only_what_has_a_graph_is_cut_off_it(lines, cost):
     found = messages(412, lines + "\n")
     assert len(found) == 1
     assert found[0].endswith(f"copies a tensor{cost}")
+
+
+OWN = "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.fc = nn.Linear(4, 2)\n"
+
+
+@pytest.mark.parametrize(
+    ("lines", "words"),
+    [
+        ("model = nn.Sequential(nn.Linear(4, 2), nn.ReLU())", "refuses the file since PyTorch 2.6"),
+        ("from torchvision.models import resnet18\nmodel = resnet18()", "refuses the file since PyTorch 2.6"),
+        (f"{OWN}model = Net()", "opens only beside the same source"),
+        (f"{OWN}model = nn.Sequential(Net(), nn.ReLU())", "opens only beside the same source"),
+        (f"{OWN}model = nn.DataParallel(Net())", "opens only beside the same source"),
+        ("from elsewhere import build\nmodel = build()\nmodel.eval()", "opens only where they can be imported"),
+    ],
+)
+def test_what_a_pickled_model_wants(lines, words):
+    found = messages(902, f"{lines}\ntorch.save(model, 'm.pt')\n")
+    assert len(found) == 1
+    assert words in found[0]

@@ -21,7 +21,34 @@ def check(view: View) -> Iterator[Report]:
             continue
         text = event.site.parsed.text(event.site.node.args[0].value)
         if not _NEEDED.search(event.site.text()) and not any(_NEEDED.search(word) for word in event.site.parsed.facts.words) and not _NEEDED.search(event.site.path):
-            yield Report(CODE, event.site, {"model": text if len(text) <= 40 else "model"})
+            yield Report(CODE, event.site, {"model": text if len(text) <= 40 else "model", "cost": _cost(view, given)})
+
+
+_SOURCE = ", with the paths of its classes: the file opens only beside the same source"
+_IMPORT = ", with the paths of its classes: the file opens only where they can be imported"
+_REFUSED = " and not its values: `torch.load` refuses the file since PyTorch 2.6, unless told `weights_only=False`"
+
+
+def _cost(view: View, given: tuple[Value, ...]) -> str:
+    """What is true of the file: classes of the project want their source, those of installed packages are there anyway."""
+    parts = [part for value in given for part in _parts(view, value)]
+    if any(isinstance(part, Instance) and isinstance(part.cls, Class) for part in parts):
+        return _SOURCE
+    return _REFUSED if all(isinstance(part, Instance) for part in parts) else _IMPORT
+
+
+def _parts(view: View, module: Value) -> list[Value]:
+    """A module and all that is in it, as far as known."""
+    found: dict[int, Value] = {}
+    todo = [module]
+    while todo:
+        item = todo.pop()
+        if id(item) not in found:
+            found[id(item)] = item
+            todo.extend(child for child in view.run.children.get(id(item), ()) if view.is_module(child))
+            if isinstance(item, Instance) and item.kind == "wrapper":
+                todo.extend(real(item.args[0]) if item.args else ())
+    return list(found.values())
 
 
 def _is_module(value: Value) -> bool:
