@@ -34,7 +34,9 @@ def check(view: View) -> Iterator[Report]:
         given = event.site.parsed.text(event.site.node.args[0].value) if event.site.node.args else ""
         if not _EVALUATION.search(name) or _TRAINING.search(name) or _TRAINING.search(given) or _trained_on(view, made):
             continue
-        if _left_alone(view, event) or _wants_full_batches(view, event) or _draws(view, made):
+        if _left_alone(view, event) or _only_looked_at(view, event):
+            continue
+        if _wants_full_batches(view, event) or _draws(view, made):
             continue
         shuffled = boolean(made.arg(2, "shuffle")) is True
         yield Report(
@@ -91,8 +93,25 @@ def _scope(tree: ast.Module, row: int) -> ast.AST:
     return next((node for node in functions if node.lineno <= row <= node.end_lineno), tree)
 
 
+# What a model may be made with, and the packages that bring none.
+_MODELS = frozenset({"nn", "models", "load", "hub", "jit", "no_grad", "eval", "Module"})
+_WITHOUT = frozenset(
+    """torch torchvision torchaudio tensorboardX tensorboard numpy matplotlib PIL cv2 tqdm os sys time math
+    random""".split()
+)
+
+
+def _only_looked_at(view: View, event: Event) -> bool:
+    """Whether the file that goes over a loader has no model: a look at the data, as in a lesson, evaluates nothing."""
+    facts = event.site.parsed.facts
+    loops = [each.loop.site for each in view.of("loop") if _goes_over(each.loop.over, event.subject)]
+    if not loops or any(site is None or site.parsed.facts is not facts for site in loops) or facts.words & _MODELS:
+        return False
+    return not facts.stars and all(name.partition(".")[0] in _WITHOUT for name in facts.imports.values())
+
+
 _SIZED = re.compile(
-    r"(?:^|\.)(?:view|reshape|range|arange|(?:new_)?zeros|ones|empty|full|randn?|expand|repeat|init_?(?:hidden|state))$",
+    r"(?:^|\.)(?:view|reshape|a?range|(?:new_)?zeros|ones|empty|full|randn?|expand|repeat|init_?(?:hidden|state))$",
     re.IGNORECASE,
 )
 
