@@ -94,8 +94,8 @@ def _may_be_there(view: View, owner: Value, event: Event) -> bool:
         return False
     given = real(event.args[0]) if event.args else ()
     keywords = {arg.keyword.value for arg in event.site.node.args if arg.keyword is not None}
-    if event.name == "to" and "device" not in keywords and (not given or all(isinstance(alt, Ref) for alt in given)):
-        return False  # a dtype
+    if event.name == "to" and "device" not in keywords and (not given or all(_is_dtype(alt) for alt in given)):
+        return False
     place = owner.traits.get("device") if isinstance(owner, Tensor) else "cpu"
     if any(id(source) in view.run.registered for source in _origins(owner)):
         return True  # a buffer is where its module is
@@ -106,6 +106,13 @@ def _may_be_there(view: View, owner: Value, event: Event) -> bool:
     else:
         target = view.run.device_of(event.args[0]) if event.args else None
     return place is None or same_device(place, target)
+
+
+def _is_dtype(value: Value) -> bool:
+    """Whether an argument of `to` is a dtype: torch.float32, x.dtype, or what is called one."""
+    if isinstance(value, Ref):
+        return value.name.startswith("torch.") or value.name.endswith("dtype")
+    return isinstance(value, Opaque) and value.name.endswith("dtype")
 
 
 def _origins(value: Value | None) -> Iterator[Value]:
