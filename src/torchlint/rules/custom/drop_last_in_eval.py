@@ -111,7 +111,8 @@ def _only_looked_at(view: View, event: Event) -> bool:
 
 
 _SIZED = re.compile(
-    r"(?:^|\.)(?:view|reshape|a?range|(?:new_)?zeros|ones|empty|full|randn?|expand|repeat|init_?(?:hidden|state))$",
+    r"(?:^|\.)(?:view|reshape|a?range|(?:new_)?zeros|ones|empty|full|randn?|expand|repeat"
+    r"|make_grid|init_?(?:hidden|state))$",
     re.IGNORECASE,
 )
 
