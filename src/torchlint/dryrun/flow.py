@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +11,17 @@ if TYPE_CHECKING:
     from torchlint.dryrun.values import Value
 
 
+_serial = itertools.count()
+
+
 class Event:
     """Something that happens, at a place, to a subject. `loops` are the loops it is in, outermost first; `data` is what
-    the kind of event brings along (see `vocabulary.py` for the kinds)."""
+    the kind of event brings along (see `vocabulary.py` for the kinds). `serial` tells which of two was met first."""
 
-    __slots__ = ("calls", "data", "kind", "loops", "next", "prev", "site", "subject")
+    __slots__ = ("calls", "data", "kind", "loops", "next", "prev", "serial", "site", "subject")
 
     def __init__(self, kind: str, subject: Value | None, site: Site | None, loops: tuple[Loop, ...], calls, data):
+        self.serial = next(_serial)
         self.kind, self.subject, self.site, self.loops, self.calls, self.data = kind, subject, site, loops, calls, data
         self.next: list[Event] = []
         self.prev: list[Event] = []

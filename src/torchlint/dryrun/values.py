@@ -298,14 +298,22 @@ UNSET = Const("<not set>")  # a name that one path has set and another has not
 
 
 def union_of(sets) -> frozenset:
-    """The union of provenance sets, cut to a size that stays cheap: what comes first stays."""
+    """The union of provenance sets, cut to a size that stays cheap, and the same in each run: the layers inside of models
+    go first, then what came last, and of that the oldest."""
     found = NOTHING
     for item in sets:
         if item and item is not found:
-            if len(found) + len(item) > MOST and found:
-                item = frozenset(list(item - found)[: MOST - len(found)])
-            found = found | item if found else item
+            both = found | item if found else item
+            if len(both) > MOST and found:
+                both = frozenset(sorted(both, key=lambda one, first=found: _worth(one, first))[:MOST])
+            found = both
     return found
+
+
+def _worth(item, first: frozenset) -> tuple[bool, bool, int]:
+    """What sorts first stays. A set's own order would be that of addresses, which differ from run to run."""
+    data = getattr(item, "data", None)  # of an event
+    return bool(data and data.get("inside")), item not in first, -getattr(item, "serial", 0)
 
 
 def alternatives(value: Value) -> tuple[Value, ...]:

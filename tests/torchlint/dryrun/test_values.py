@@ -4,7 +4,8 @@ the loss on every path, silence that on some path it may not."""
 import pytest
 
 from torchlint.dryrun.calls import declared_type
-from torchlint.dryrun.values import Const, Instance, Opaque, Union, real
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import MOST, Const, Instance, Opaque, Union, real, union_of
 
 from .support import events, holds, runs, table
 
@@ -461,3 +462,15 @@ def test_one_of_several_values_is_kept_until_there_are_too_many():
 )
 def test_an_annotation_is_sure_where_it_names_one_class(annotation, declared):
     assert declared_type(annotation) == declared
+
+
+def test_what_is_cut_off_a_provenance_does_not_depend_on_addresses():
+    events = [Event("forward", None, None, (), (), {}) for _ in range(3 * MOST)]
+    kept = union_of([frozenset(events[:2]), frozenset(events[2:])])
+    assert kept == frozenset(events[:2] + events[2 - MOST :])
+
+
+def test_the_layers_inside_of_a_model_are_cut_off_first():
+    model = Event("forward", None, None, (), (), {"inside": None})
+    layers = frozenset(Event("forward", None, None, (), (), {"inside": model}) for _ in range(MOST))
+    assert model in union_of([layers, frozenset({model})])
