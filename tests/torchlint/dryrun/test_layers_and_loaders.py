@@ -145,6 +145,14 @@ def build(deep):
     model.requires_grad = False  # <- 522
     return model
 """,
+    "one_of_several_targets": """
+def build(param, given):
+    model = nn.Linear(2, 2)
+    frozen = model.requires_grad = False  # <- 522
+    frozen = param.require_grad = False  # <- 523
+    frozen = given.require_grad = given.requires_grad = False
+    return model
+""",
     "module_or_something_else": """
 def build(given):
     model = given if given is not None else nn.Linear(2, 2)

@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Instance, Opaque, Value
 from torchlint.rules.base import Report, View
 from torchlint.rules.mend import Mend, code_of, replace
@@ -68,12 +69,12 @@ _VIEWS = frozenset({"modules", "children", "named_modules", "named_children"})
 
 
 def owner_text(event: Event) -> str:
-    """What stands before the last dot of an assignment's target."""
+    """What stands before the flag's name where it is set."""
     node = event.site.node
-    targets = getattr(node, "targets", None)
-    target = targets[0].target if targets else getattr(node, "target", node)
-    inner = getattr(target, "value", target)
-    text = event.site.parsed.text(inner)
+    # Of several targets it is the one of that name: `frozen = layer.requires_grad = False`.
+    flags = (item for item in walk(node) if isinstance(item, cst.Attribute) and item.attr.value == event.name)
+    flag = next(flags, None)
+    text = event.site.parsed.text(node if flag is None else flag.value)
     return text if len(text) <= 40 else "the module"
 
 
