@@ -37,9 +37,13 @@ def apply(filename: str, raw: bytes, edits: Sequence[Edit]) -> bytes:
     mark = "\ufeff" if text.startswith("\ufeff") else ""
     changed = mark + _in_text(text[len(mark):], edits)
     try:
-        return changed.encode(encoding)
-    except UnicodeError:
-        raise EditError(f"the change cannot be written as {encoding}") from None
+        done = changed.encode(encoding)
+        # UTF-7 has several forms of one text: written anew, the declaration of it may be none any more.
+        if _encoding(done) == encoding and done.decode(encoding) == changed:
+            return done
+    except (UnicodeError, SyntaxError):
+        pass
+    raise EditError(f"the change cannot be written as {encoding}")
 
 
 def _encoding(raw: bytes) -> str:

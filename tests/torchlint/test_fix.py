@@ -118,6 +118,8 @@ def test_edits():
         apply("f.py", b"ab\ncd", [edit("1", 1, 4)])
     with pytest.raises(EditError, match="ascii"):
         apply("f.py", b"# coding: ascii\nx", [edit("é", 2, 1)])
+    with pytest.raises(EditError, match="utf-7"):  # the form feed would be written "+AAw", before the "#"
+        apply("f.py", b"\x0c# coding: utf-7\nx", [edit("y", 2, 1)])
     book = json.dumps({"cells": [{"source": ["ab\n", "cd\n", "ef"]}]}).encode()
     assert json.loads(apply("n.ipynb", book, [edit("-", 1, 2, 2, end_row=3, cell=1)]))["cells"][0]["source"] == ["a-", "", "f"]
 
