@@ -74,7 +74,7 @@ def parse_notebook(filename: str, raw: bytes) -> Source:
         if cell.cell_type != "code" or cell.language not in ("", "python"):
             continue
         given = cell.source if cell.source is not None else cell.input or ""
-        lines = unify_line_ends(given if isinstance(given, str) else "".join(given)).replace("\0", "").split("\n")
+        lines = unify_line_ends(given if isinstance(given, str) else "".join(given)).split("\n")
         code, error = _python(lines)
         if error is not None:
             problems.append(Problem(filename, f"this cell does not parse: {error.msg}", error.lineno, number))

@@ -152,7 +152,7 @@ def _decode(filename: str, raw: bytes) -> str:
     if "\0" in text:
         row = text.count("\n", 0, text.index("\0")) + 1
         raise SourceError(Problem(filename, "holds a NUL byte; this is not Python source", row))
-    return unify_line_ends(text.removeprefix("\ufeff"))
+    return unify_line_ends(text)  # a second mark is an error, as for Python
 
 
 def unify_line_ends(text: str) -> str:

@@ -26,6 +26,7 @@ def test_encodings():
     assert text_of("# -*- coding: latin-1 -*-\nx = 'é'\n".encode("latin-1")).endswith("'é'\n")
     assert text_of("#!/usr/bin/python\n# vim: set fileencoding=cp1252 :\nx = '€'\n".encode("cp1252")).endswith("'€'\n")
     assert text_of(b"") == ""
+    assert text_of(b"\xef\xbb\xbf\xef\xbb\xbfx = 1\n") == "\ufeffx = 1\n"  # no Python, and columns as they are
 
 
 def test_declaration_counts_only_in_the_first_two_rows():
@@ -132,6 +133,13 @@ def test_cell_that_does_not_parse_costs_only_itself():
     (problem,) = source.problems
     assert (problem.cell, problem.row) == (2, 1)
     assert "this cell does not parse" in problem.message
+
+
+def test_cell_with_a_nul_is_no_python():
+    """Nor for IPython. Judged without it, columns would not be those of the file."""
+    source = book("x = 1", "y = 2\n\0model.eval", "%%bash\n\0")
+    assert source.text == "x = 1\n\n\n\n\n"
+    assert [problem.cell for problem in source.problems] == [2]
 
 
 def test_other_notebooks():
