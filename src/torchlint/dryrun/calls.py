@@ -36,6 +36,7 @@ from torchlint.dryrun.values import (
     join,
     real,
     union_of,
+    with_parts,
 )
 from torchlint.sieve import PYTHON
 
@@ -179,7 +180,7 @@ class Calls(TorchCalls):
                     self.keep.append(alt)
         self.emit("unknown", owner, node, name=name, args=given)
         flows = union_of(value.flows for value in ([owner, *given] if owner is not None else given))
-        parts = union_of(frozenset({value}) | value.parts for value in given if not isinstance(value, Const))
+        parts = union_of(with_parts(value) for value in given if not isinstance(value, Const))
         return Opaque(name, "call", self.site(node), flows, parts, owner)
 
     # -- functions of the project -------------------------------------------------------------------------------------
@@ -625,7 +626,7 @@ class Calls(TorchCalls):
         element = self.element(args[0])
         if isinstance(element, Tensor):
             return element.with_(self.site(node), act=None)
-        return Opaque("", "op", self.site(node), element.flows | args[0].flows, union_of((frozenset({element}), element.parts)))
+        return Opaque("", "op", self.site(node), element.flows | args[0].flows, with_parts(element))
 
     def builtin_max(self, args, kwargs, node) -> Value:
         return self._result(args)

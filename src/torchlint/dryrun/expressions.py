@@ -38,6 +38,7 @@ from torchlint.dryrun.values import (
     real,
     same_class,
     union_of,
+    with_parts,
 )
 
 GRAD_FLAG = re.compile(r"^requi[a-z]*_?grad[a-z]*_?$", re.IGNORECASE)  # requires_grad, and what is meant to be it
@@ -358,7 +359,7 @@ class Expressions:
             return self.sequence(left.kind, list(self.known_items(left)), node, True)
         sides = (left, right)
         flows, parts = union_of(s.flows for s in sides), union_of(
-            frozenset({s, *alternatives(s)}) | s.parts for s in sides if isinstance(s, (Opaque, Union))
+            with_parts(s).union(alternatives(s)) for s in sides if isinstance(s, (Opaque, Union))
         )
         tensors = [alt for side in sides for alt in alternatives(side) if isinstance(alt, Tensor)]
         if tensors:

@@ -8,6 +8,7 @@ from torchlint.dryrun.values import UNSET, Value, join
 
 MISSING = object()
 _NOWHERE = 1 << 30
+MOST_ITEMS = 2_000
 
 
 class Store:
@@ -101,12 +102,14 @@ def _join(a: Any, b: Any) -> Any:
 
 
 class Items:
-    """The items of a list or dict. `open`: there may be others, or some may be missing."""
+    """The items of a list or dict. `open`: there may be others, or some may be missing. Of a list that doubles with every
+    line the first ones are enough."""
 
     __slots__ = ("known", "open")
 
     def __init__(self, known: Any, open: bool = False):
-        self.known, self.open = known, open
+        too_many = type(known) is tuple and len(known) > MOST_ITEMS
+        self.known, self.open = (known[:MOST_ITEMS], True) if too_many else (known, open)
 
     def join(self, other: Items) -> Items:
         if isinstance(self.known, dict) and isinstance(other.known, dict):

@@ -19,6 +19,7 @@ NOTHING: frozenset = frozenset()
 _serial = itertools.count()
 MOST_BASES = 60  # steps from class to base that are followed: diamonds on diamonds are many
 MOST = 24  # provenance sets are cut at this size: past it nothing certain can be said anyway
+MOST_IN_CHAIN = 200  # those of values that were computed from one value after the other
 
 
 class Value:
@@ -88,7 +89,7 @@ class Tensor(Opaque):
 
     def with_(self, site: Site | None = None, **traits: Any) -> Tensor:
         """A tensor computed from this one with some traits set (None takes one away); it has no name yet."""
-        new = Tensor("", "op", site or self.site, self.flows, self.parts | {self}, self, dict(self.traits),
+        new = Tensor("", "op", site or self.site, self.flows, with_parts(self), self, dict(self.traits),
                      dict(self.sites))
         new.traits.pop("param", None)  # whatever is computed from a Parameter is none
         new.traits.pop("rank", None)
@@ -308,6 +309,14 @@ def union_of(sets) -> frozenset:
                 both = frozenset(sorted(both, key=lambda one, first=found: _worth(one, first))[:MOST])
             found = both
     return found
+
+
+def with_parts(value: Value) -> frozenset[Value]:
+    """A value and what it was computed from; at the end of a chain of hundreds, the newest of it."""
+    parts = value.parts | {value}
+    if len(parts) > MOST_IN_CHAIN:
+        parts = frozenset(sorted(parts, key=lambda item: getattr(item, "serial", 0))[-MOST_IN_CHAIN // 2 :])
+    return parts
 
 
 def _worth(item, first: frozenset) -> tuple[bool, bool, int]:

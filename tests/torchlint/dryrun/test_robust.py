@@ -6,6 +6,8 @@ import pytest
 
 from tests.torchlint.support import write
 from torchlint.dryrun import interpreter
+from torchlint.dryrun.store import MOST_ITEMS
+from torchlint.dryrun.values import MOST_IN_CHAIN
 from torchlint.engine import Engine
 from torchlint.source import read_source
 
@@ -418,6 +420,23 @@ ENCODINGS = {
     "cp1252": b"#!/usr/bin/python\n# vim: set fileencoding=cp1252 :\n# \x93quoted\x94",
     "euc-jp": "# coding: euc-jp\n# 日本".encode("euc-jp"),
 }
+
+
+@pytest.mark.parametrize("line", ["x = x + x", "x += x", "x = [*x, *x]", "x = x.copy() + list(x)"])
+def test_lists_that_double_are_known_in_part(line):
+    """Sixty lines: more items than there is memory for."""
+    text = "x = [1, 2]\n" + f"{line}\n" * 60 + "torch.save(x, 'x')\n"
+    [run] = [run for run in runs(text) if run.root is None]
+    [saved] = [event.args[0] for event in run.graph.events if event.kind == "save"]
+    items = run.store.get(saved, "[]")
+    assert items.open and len(items.known) <= MOST_ITEMS
+
+
+def test_what_a_long_chain_was_computed_from_is_known_in_part():
+    text = "x = torch.zeros(1)\n" + "x = net(x)\n" * 1_000
+    [run] = [run for run in runs(text) if run.root is None]
+    chain = [len(alt.parts) for event in run.graph.events if event.kind == "forward" for alt in event.args]
+    assert 1 < max(chain) <= MOST_IN_CHAIN
 
 
 @pytest.mark.parametrize("head", list(ENCODINGS.values()), ids=list(ENCODINGS))

@@ -36,6 +36,7 @@ from torchlint.dryrun.values import (
     boolean,
     real,
     union_of,
+    with_parts,
 )
 
 FUNCTIONAL = "torch.nn.functional."
@@ -262,7 +263,7 @@ class TorchCalls(Shaped, Frameworks, Methods):
         """A function of torch that gives a tensor."""
         first = args[0] if args else kwargs.get("input", kwargs.get("tensor"))
         flows, parts = union_of(a.flows for a in [*args, *kwargs.values()]), union_of(
-            frozenset({a}) | a.parts for a in [*args, *kwargs.values()] if isinstance(a, Opaque)
+            with_parts(a) for a in [*args, *kwargs.values()] if isinstance(a, Opaque)
         )
         if last in effects.LOSS_FUNCTIONS and name.startswith((FUNCTIONAL, "torch." + last)):
             return self.loss_call(last, None, args, kwargs, node)
@@ -482,7 +483,7 @@ class TorchCalls(Shaped, Frameworks, Methods):
         self.emit("loss", instance, node, loss=loss, input=given, target=target, args=args, kwargs=kwargs, weight=weight, source=source,
                   shapes=(self.noted_shape(given), self.noted_shape(target)))
         flows = union_of(value.flows for value in values)
-        parts = union_of(frozenset({value}) | value.parts for value in values if isinstance(value, Opaque))
+        parts = union_of(with_parts(value) for value in values if isinstance(value, Opaque))
         traits: dict = {"loss": loss}
         tensors = [alt for alt in real(given) if isinstance(alt, Tensor)]
         if flows or any(t.traits.get("graph") for t in tensors):
@@ -511,7 +512,7 @@ class TorchCalls(Shaped, Frameworks, Methods):
                           device_site=self.store.get(module, " device site"), frozen=self.store.get(module, " frozen"))
         values = [*args, *kwargs.values()]
         flows = union_of([frozenset({event}), *(value.flows for value in values)])
-        parts = union_of(frozenset({value}) | value.parts for value in values if isinstance(value, Opaque))
+        parts = union_of(with_parts(value) for value in values if isinstance(value, Opaque))
         if isinstance(module.cls, Class):
             found = module.cls.method("forward")
             if found is not None:
@@ -643,7 +644,7 @@ class TorchCalls(Shaped, Frameworks, Methods):
                               grad_site=grad_site, args=args, direct=direct, inside=self.inside_module(callee),
                               frozen=self.store.get(callee, " frozen"))
             flows = union_of([*(value.flows for value in values), frozenset({event})])
-            parts = union_of(frozenset({value}) | value.parts for value in values if not isinstance(value, Const))
+            parts = union_of(with_parts(value) for value in values if not isinstance(value, Const))
             if re.search(r"zero|grad|reset|clear|step|train|optim|backward|closure", callee.name or ""):
                 self.emit("unknown", callee, node, name=callee.name, args=values)
             else:
@@ -754,7 +755,7 @@ def _backward(run, name, args, kwargs, node):
     values = [alt for alt in real(given)]
     items = [item for value in values if isinstance(value, Seq) for item in run.known_items(value)] or values
     flows = union_of(item.flows for item in items)
-    parts = union_of(frozenset({item}) | item.parts for item in items)
+    parts = union_of(with_parts(item) for item in items)
     run.emit("backward", given, node, flows=flows, parts=parts, framework=None, kwargs=kwargs)
     return NONE
 

@@ -35,6 +35,7 @@ from torchlint.dryrun.values import (
     number,
     real,
     union_of,
+    with_parts,
 )
 
 OPTIMIZER_NAME = re.compile(r"optim|(?:^|_)opt(?:_|$|\d|[A-Z])|^opt|(?:^|_)(?:adam|sgd)(?:_|$)", re.IGNORECASE)
@@ -427,7 +428,7 @@ class Methods:
         site = self.site(node)
         given = [*args, *kwargs.values()]
         flows = union_of([owner.flows, *(value.flows for value in given)])
-        parts = union_of([frozenset({owner}), owner.parts, *(frozenset({v}) | v.parts for v in given if isinstance(v, Opaque))])
+        parts = union_of([frozenset({owner}), owner.parts, *(with_parts(v) for v in given if isinstance(v, Opaque))])
         if name == "backward":
             return self.backward(owner, args, kwargs, node)
         if name in ("items", "keys"):  # of what is called `data` of an output, say: a dict, and no tensor after all
