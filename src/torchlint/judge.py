@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import traceback
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -87,7 +88,8 @@ class Judge:
         except Exception as error:  # whatever it is, it costs this file only
             if os.environ.get("TORCHLINT_DEBUG"):
                 raise
-            what = f"{type(error).__name__}: {error}".split("\n")[0][:200].rstrip(": ")
+            # Not str(error), which may fail, too: a KeyError shows its key, whatever that is.
+            what = traceback.format_exception_only(error)[0].split("\n")[0][:200].rstrip(": ")
             message = f"internal error, please report it ({what}); TORCHLINT_DEBUG=1 shows where"
             return Verdict(digest, problems=(*source.problems, Problem(source.filename, message, internal=True)))
         findings = tuple(source.place_finding(finding) for finding in judged.findings)

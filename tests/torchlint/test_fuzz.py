@@ -15,9 +15,11 @@ import pytest
 from tests.torchlint.support import ROOT
 from torchlint.catalogue import catalogue
 from torchlint.config import Config
+from torchlint.dryrun.source_text import Parsed
 from torchlint.edits import EditError, apply
 from torchlint.findings import Edit, Location
 from torchlint.judge import Judge, Order
+from torchlint.sieve import read_facts
 from torchlint.source import MAX_CHARACTERS, SourceError, parse_source
 
 sys.path.insert(0, str(ROOT / "tools"))
@@ -229,9 +231,32 @@ def test_blanks_in_notebooks_are_gone_through_once(trial):
 
 def test_findings_in_code_too_deep_to_be_shown(trial):
     """libcst's positions take Python's stack: what is said of other functions stays."""
-    text = deep.HEAD + "def f(model, x):\n    y = " + "(" * 95 + "x" + ",)" * 95 + "\n    model.eval\n\n\ndef g(model):\n    model.eval\n"
-    verdict = trial._judge.content(str(Path("/x/a.py")), text.encode())
-    assert not verdict.problems and [(one.code, one.location.row) for one in verdict.findings][-1] == ("TL132", text.count("\n"))
+    for body in ("y = " + "(" * 95 + "x" + ",)" * 95, "for y in x:\n        y = " + "lambda: " * 600 + "0"):
+        text = deep.HEAD + f"def f(model, x):\n    {body}\n    model.eval\n\n\ndef g(model):\n    model.eval\n"
+        verdict = trial._judge.content(str(Path("/x/a.py")), text.encode())
+        assert not verdict.problems
+        assert [(one.code, one.location.row) for one in verdict.findings][-1] == ("TL132", text.count("\n"))
+
+
+def test_code_too_deep_to_be_shown_has_no_places():
+    """Not even those that libcst had found when it ran out of the stack: they end too early."""
+    facts = read_facts("a.py", "for y in x:\n    y = " + "lambda: " * 600 + "0\n")
+    parsed = Parsed(facts, facts.body[0])
+    for _ in range(2):
+        with pytest.raises(RecursionError):
+            parsed.location(parsed.body[0])
+
+
+def test_an_error_that_cannot_be_told_is_one_line():
+    class Untold(Exception):
+        def __str__(self):
+            raise RecursionError
+
+    def make(order):
+        raise Untold
+
+    (problem,) = Judge(Order(()), make).content("/x/a.py", b"import torch\n").problems
+    assert problem.internal and "Untold" in problem.message and "\n" not in problem.message
 
 
 def test_config_is_made_for_no_place(tmp_path):

@@ -48,11 +48,21 @@ class Parsed:
         self._texts: dict[cst.CSTNode, str] = {}
 
     def location(self, node: cst.CSTNode) -> Location:
-        """Where a node of this tree stands in the file."""
+        """Where a node of this tree stands in the file.
+
+        Raises:
+            RecursionError: the tree is too deep for libcst to walk.
+        """
         if self._positions is None:
             # Without a MetadataWrapper, which goes through the whole tree once more for visitors that there are not.
-            self._positions = PositionProvider()
-            self._positions._gen_impl(self.module)
+            positions = PositionProvider()
+            try:
+                positions._gen_impl(self.module)
+            except (KeyError, RecursionError):
+                # Out of the stack, libcst still asks for the ends of the statements around, which it has not come to. What
+                # it holds by then are ends that are none.
+                raise RecursionError("nested too deeply for libcst") from None
+            self._positions = positions
         at = self._positions.get_metadata(PositionProvider, node)
         return Location(
             self.facts.path,
