@@ -303,7 +303,7 @@ def union_of(sets) -> frozenset:
     go first, then what came last, and of that the oldest."""
     found = NOTHING
     for item in sets:
-        if item and item is not found:
+        if item and not item <= found:
             both = found | item if found else item
             if len(both) > MOST and found:
                 both = frozenset(sorted(both, key=lambda one, first=found: _worth(one, first))[:MOST])
