@@ -59,8 +59,8 @@ class Parsed:
             try:
                 positions._gen_impl(self.module)
             except (KeyError, RecursionError):
-                # Out of the stack, libcst still asks for the ends of the statements around, which it has not come to. What
-                # it holds by then are ends that are none.
+                # Out of the stack, libcst still asks for the ends of the statements around, which it has not come to.
+                # What it holds by then are ends that are none.
                 raise RecursionError("nested too deeply for libcst") from None
             self._positions = positions
         at = self._positions.get_metadata(PositionProvider, node)
