@@ -140,21 +140,17 @@ class Run(Expressions, Calls):
 
     # -- bodies ---------------------------------------------------------------------------------------------------
 
-    def run_file(self, facts: FileFacts, matters: Callable[..., bool] = lambda *units: True) -> None:
-        """Runs the body of a file: those statements that matter, by themselves or by what they mention that others set,
-        and those that set what these mention; the others when something asks for what they set."""
+    def run_file(self, facts: FileFacts, matters: Callable[[Unit], bool] = lambda unit: True) -> None:
+        """Runs the body of a file: those statements that matter, and those that set what these mention; the others when
+        something asks for what they set."""
         self.frame = Frame(facts)
         self.frame.base = self.store
         wanted: list[Unit | str] = []
         mentioned: set[str] = set()
-        setters: dict[str, list[Unit]] = {}
-        for item in facts.body:
-            for name in item.binds if isinstance(item, Unit) else ():
-                setters.setdefault(name, []).append(item)
         for item in reversed(facts.body):
             if isinstance(item, str):
                 wanted[:0] = [item] if item in facts.again else []
-            elif item.binds & mentioned or matters(item, *(unit for name in item.words & setters.keys() for unit in setters[name])):
+            elif item.binds & mentioned or matters(item):
                 wanted.insert(0, item)
                 _mention(item.words, facts, mentioned)
         self.ran.update(map(id, wanted))

@@ -48,6 +48,11 @@ class Relevance:
         self.given = _given(facts)
         self._inherit(facts, 3)
         self._imported: dict[str, frozenset[str]] = {}
+        self._setters: dict[str, list[Unit]] = {}
+        for item in facts.body:
+            for name in item.binds if isinstance(item, Unit) else ():
+                self._setters.setdefault(name, []).append(item)
+        self._of_setters: dict[str, set[str]] = {}
 
     def _inherit(self, facts: FileFacts, depth: int) -> None:
         """Adds what attributes are given in the other files of the project that base classes come from."""
@@ -110,9 +115,18 @@ class Relevance:
         path = self.world.resolve(self.facts.imports[name], self.facts.path)
         return self.world.facts(path) if path is not None and path != self.facts.path else None
 
-    def unit(self, unit: Unit, *setters: Unit) -> bool:
-        """Whether a function, or statements outside any, can matter; these together with those that set what they mention."""
-        return self.met(self.words(unit, *setters))
+    def unit(self, unit: Unit) -> bool:
+        """Whether a function can matter."""
+        return self.met(self.words(unit))
+
+    def statements(self, unit: Unit) -> bool:
+        """Whether statements outside functions can matter, together with those that set what they mention."""
+        words = self.words(unit)
+        for name in unit.words & self._setters.keys():
+            if name not in self._of_setters:  # a name may be set by thousands, which all mention it
+                self._of_setters[name] = self.words(*self._setters[name])
+            words |= self._of_setters[name]
+        return self.met(words)
 
     def kind(self, unit: Unit) -> frozenset[str] | None:
         """What of the project a function mentions, where only that can matter and not what it does itself: such functions
@@ -179,7 +193,7 @@ def runs_of(world: World, facts: FileFacts, watched: frozenset[str], met: Callab
     body = Run(world)
     body.watched_calls, body.budget = watched, Budget()
     try:
-        body.run_file(facts, relevance.unit)
+        body.run_file(facts, relevance.statements)
         yield body
     except (TooMuch, RecursionError):
         body = Run(world)

@@ -3,6 +3,7 @@
 import pytest
 
 from torchlint.catalogue import catalogue
+from torchlint.dryrun.roots import Relevance
 from torchlint.engine import Engine
 from torchlint.sieve import may_matter, read_facts, split_lines
 
@@ -118,3 +119,13 @@ def test_one_rule_alone(rule):
             continue  # an evaluation by its name alone: nobody wants all functions called test_... to be run for that
         found = alone.check("page.py", block.code).findings
         assert found == whole.check("page.py", block.code).findings, f"the example in line {block.line}"
+
+
+def test_what_sets_a_name_is_looked_at_once(monkeypatch):
+    """Not once for each statement that mentions the name."""
+    seen = []
+    words = Relevance.words
+    monkeypatch.setattr(Relevance, "words", lambda self, *units: seen.extend(units) or words(self, *units))
+    text = IMPORTS + "try:\n    import a\nexcept ImportError:\n    a = None\n" * 50
+    assert not Engine(RULES).check("a.py", text).findings
+    assert 50 <= len(seen) < 150
