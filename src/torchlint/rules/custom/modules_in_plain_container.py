@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.values import Class, Dict, Instance, Seq, Tensor, Value, real
+from torchlint.dryrun.world import units_of
 from torchlint.rules.base import Report, View
 from torchlint.rules.mend import Mend, insert_after, insert_before, replace
 from torchlint.rules.rows import statement_at, text_of
@@ -29,7 +30,9 @@ def check(view: View) -> Iterator[Report]:
         if container not in real(view.run.store.get(owner, event.name)):
             continue  # replaced later, as in self.blocks = nn.ModuleList(self.blocks)
         layers = list(_layers(view, container))
-        if layers and _plain(view, container, layers) and _used(owner, event.name) and not _hidden_on_purpose(view, event, container):
+        if not layers or not _plain(view, container, layers) or _hidden_on_purpose(view, event, container):
+            continue
+        if _used(owner, event.name) and not _trained_from_outside(owner, event.name):
             site = next((layer.site for layer in layers if layer.site is not None), None)
             related = [(site, "a layer in it is built here")] if site is not None and site.node is not event.site.node else []
             yield Report(CODE, event.site, {"name": f"self.{event.name}"}, related, _mend(view, event, container))
@@ -101,6 +104,19 @@ def _used(owner: Instance, name: str) -> bool:
             if any(name in unit.words for key, unit in cls.cf.methods.items() if key != "__init__"):
                 return True
     return False
+
+
+def _trained_from_outside(owner: Instance, name: str) -> bool:
+    """Whether somebody in the file takes the layers out of the container for their parameters: `net.layers` in a function
+    that speaks of `parameters`."""
+    own = {id(unit) for cls in owner.cls.mro() if isinstance(cls, Class) for unit in cls.cf.methods.values()}
+    facts = owner.cls.facts
+    taken = re.compile(rf"(?<!\bself)\.{re.escape(name)}\b")
+    return any(
+        id(unit) not in own and {name, "parameters"} <= unit.words
+        and taken.search("".join(facts.lines[unit.start - 1 : unit.end]))
+        for unit in units_of(facts)
+    )
 
 
 def _hidden_on_purpose(view: View, event: Event, container: Value) -> bool:
