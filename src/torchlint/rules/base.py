@@ -39,13 +39,25 @@ class View:
         for event in run.graph.events:
             self.by_kind.setdefault(event.kind, []).append(event)
         self._places: dict[str, dict[Event, int]] = {}
+        self._about: dict[str, dict[int, list[Event]]] = {}
         self._modes: dict[int, bool | None] = {}
         self._closures: dict[int, frozenset[int]] = {}
+        self._optimizers: dict[int, Value] | None = None
         self._called = {id(event.subject) for event in self.by_kind.get("forward", ())}
 
     def of(self, *kinds: str) -> list[Event]:
         """The events of some kinds, in the order they were met."""
         return [event for kind in kinds for event in self.by_kind.get(kind, ())]
+
+    def about(self, kind: str, subject: Value) -> list[Event]:
+        """The events of a kind whose subject may be that value, in the order they were met."""
+        if kind not in self._about:
+            found: dict[int, list[Event]] = {}
+            for event in self.by_kind.get(kind, ()):
+                for alt in {id(alt) for alt in real(event.subject)}:
+                    found.setdefault(alt, []).append(event)
+            self._about[kind] = found
+        return self._about[kind].get(id(subject), [])
 
     def among(self, kind: str, events: Iterable[Event]) -> list[Event]:
         """Those of some events that are of a kind, in the order they were met."""
@@ -185,18 +197,16 @@ class View:
 
     def optimizers(self) -> list[Value]:
         """The optimizers that step in this run."""
-        seen: dict[int, Value] = {}
-        for event in self.steps():
-            for alt in real(event.subject):
-                seen.setdefault(id(alt), alt)
-        return list(seen.values())
+        if self._optimizers is None:
+            self._optimizers = {id(alt): alt for event in self.steps() for alt in real(event.subject)}
+        return list(self._optimizers.values())
 
     def held_by(self, optimizer: Value) -> tuple[tuple[Value, ...], tuple[Value, ...], bool]:
         """The modules and tensors that an optimizer updates, and whether that is all."""
         return self.run.holds.get(id(optimizer), ((), (), False))
 
     def only_optimizer(self, optimizer: Value) -> bool:
-        return len(self.optimizers()) == 1
+        return len(self._optimizers or self.optimizers()) == 1
 
     def reaches(self, backward: Event, optimizer: Value) -> bool | None:
         """Whether a backward fills gradients of an optimizer's parameters; None where that cannot be told."""

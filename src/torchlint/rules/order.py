@@ -33,6 +33,7 @@ class OptimizerLinks:
     """Which events belong to one optimizer."""
 
     role = "optimizer"
+    loose = frozenset({"backward", "clip", "optimizer.zero_grad"})  # kinds whose subject need not be the optimizer
 
     def __init__(self, view: View):
         self.view = view
@@ -60,6 +61,11 @@ class OptimizerLinks:
             )
         return len(subjects) == 1 and subjects[0] is key
 
+    def belonging(self, kind: str, key: Value) -> list[Event]:
+        """The events of a kind that belong to the optimizer for certain."""
+        found = self.view.of(kind) if kind in self.loose else self.view.about(kind, key)
+        return [event for event in found if self.certain(event, kind, key)]
+
     def possible(self, event: Event, kind: str, key: Value) -> bool:
         """Whether the event may do what an event of that kind would do to the optimizer."""
         if kind == "optimizer.zero_grad":
@@ -77,6 +83,7 @@ class SchedulerLinks(OptimizerLinks):
     """Which events belong to one scheduler and the optimizer it drives."""
 
     role = "scheduler"
+    loose = frozenset({"optimizer.step"})
 
     def keys(self) -> list[Value]:
         seen = {}
@@ -113,6 +120,7 @@ class ScalerLinks(OptimizerLinks):
     """Which events belong to one GradScaler."""
 
     role = "scaler"
+    loose = frozenset({"clip"})
 
     def keys(self) -> list[Value]:
         seen = {}
@@ -142,6 +150,7 @@ class ModuleLinks(OptimizerLinks):
     """Which events belong to one module: the modes it is put in and the training steps it takes part in."""
 
     role = "model"
+    loose = frozenset({"backward"})
 
     def keys(self) -> list[Value]:
         seen = {}
@@ -190,10 +199,10 @@ _SUBJECTS = {
 def _expected(view: View, code: int, order: Order, links: OptimizerLinks) -> Iterator[Report]:
     first, second, wanted = order["after"], order["before"], order["expect"]
     for key in links.keys():
-        seconds = [event for event in view.of(second) if links.certain(event, second, key)]
+        seconds = links.belonging(second, key)
         if not seconds:
             continue
-        firsts = [event for event in view.of(first) if links.certain(event, first, key)]
+        firsts = links.belonging(first, key)
         if first == "scheduler.create" and not firsts:
             firsts = [view.run.graph.start]
         for event in firsts:
@@ -208,6 +217,8 @@ def _expected(view: View, code: int, order: Order, links: OptimizerLinks) -> Ite
 
 def _unmet(view, event, seconds, links, wanted, key) -> Iterator[tuple[Event, Loop | None]]:
     """The second events that are reached from the first with the wanted one on no path between."""
+    if not event.loops and all(second.serial < event.serial for second in seconds):
+        return  # only loops lead back
     shared = [common_loop(event, second) for second in seconds]
     innermost = max((loop for loop in shared if loop is not None), key=lambda loop: _depth(event, loop), default=None)
     for loop in dict.fromkeys((innermost, None) if innermost is None or not event.loops else (innermost,)):
@@ -279,7 +290,7 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
             return False
         return not _has_closure(event) and not _differentiable(found)
     if second == "scheduler.step":
-        steps = [step for step in view.of("optimizer.step") if links.certain(step, "optimizer.step", key)]
+        steps = links.belonging("optimizer.step", key)
         return any(common_loop(found, step) is not None for step in steps) and bool(found.loops)
     if second == "clip" and first == "optimizer.step":
         # After the clip, the gradients must be thrown away or added to before they are used.
@@ -320,13 +331,10 @@ def _mode_matters(view: View, key: Value, fresh: bool) -> bool:
 def _forbidden(view: View, code: int, order: Order, links: OptimizerLinks) -> Iterator[Report]:
     first, second, bad = order["after"], order["before"], order["forbidden"]
     for key in links.keys():
-        seconds = [event for event in view.of(second) if links.certain(event, second, key)]
+        seconds = links.belonging(second, key)
         if not seconds or any(_has_closure(event) for event in seconds):
             continue
-        for event in view.of(bad):
-            if not links.certain(event, bad, key):
-                continue
-
+        for event in links.belonging(bad, key):
             def used(other: Event) -> bool:
                 return other.kind == second and any(alt is key for alt in real(other.subject)) or links.possible(other, first, key)
 

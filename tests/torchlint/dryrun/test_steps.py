@@ -1,9 +1,14 @@
 """Training steps as people write them, sound ones above all: what the rules on graphs, optimizers and schedules must
 not say."""
 
-from torchlint.dryrun.values import Instance
+from collections import Counter
 
-from .support import IMPORTS, engine, events, holds, runs, table
+from torchlint.dryrun.values import Instance
+from torchlint.rules import order
+from torchlint.rules.base import View
+from torchlint.rules.custom import exhausted_parameters, optimizer_before_shard
+
+from .support import IMPORTS, engine, events, found, holds, runs, table
 
 SOUND = {
     "gan-without-detach": """
@@ -313,3 +318,26 @@ for x, y in torch.randn(5, 2, 8, 4):
     ((row, message),) = [(place.location.row, place.message) for place in finding.related]
     assert row == code[: code.index("loss.backward")].count("\n") + 1
     assert message == "this computes no gradient for what the optimizer steps"
+
+
+def test_each_of_many_optimizers_is_asked_for_its_own_events(monkeypatch):
+    """Not for those of all others, which takes the square of them."""
+    asked = Counter()
+
+    def count(owner, name):
+        old = getattr(owner, name)
+
+        def counted(*args):
+            asked[name] += 1
+            return old(*args)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    count(order.OptimizerLinks, "certain")
+    count(View, "steps")
+    for module in (order, exhausted_parameters, optimizer_before_shard):
+        count(module, "after")
+    makes = "".join(f"o{at} = torch.optim.SGD(model.parameters())\n" for at in range(40))
+    steps = "".join(f"o{at}.step()\n" for at in range(40))
+    assert not found(IMPORTS + f"model = nn.Linear(2, 2)\n{makes}model(x).backward()\n{steps}")
+    assert 0 < asked["certain"] < 20 * 40 and 0 < asked["steps"] < 3 * 40 and not asked["after"]

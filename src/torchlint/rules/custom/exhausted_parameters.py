@@ -13,9 +13,12 @@ CODE = 131
 
 def check(view: View) -> Iterator[Report]:
     """`params = model.parameters()` given to two takers."""
+    takers: dict[int, set[int]] = {}  # with a single one, nothing need be followed through the run
+    for event in view.of("consume"):
+        takers.setdefault(id(event.subject), set()).add(id(event.site.node))
     for event in view.of("consume"):
         made = event.subject
-        if not _of_parameters(made):
+        if len(takers[id(made)]) == 1 or not _of_parameters(made):
             continue
         found, _ = after(event, lambda other, made=made: other.kind in ("consume", "iter.create") and other.subject is made)
         for second in found:

@@ -15,6 +15,8 @@ CALLS = frozenset(_SHARDS)
 
 def check(view: View) -> Iterator[Report]:
     """`optimizer = AdamW(model.parameters())`, then `fully_shard(model)` or `FullyShardedDataParallel(model)`."""
+    if not any(_sharded(event) is not None for event in view.of("wrap", "call")):
+        return
     for created in view.of("optimizer.create"):
         optimizer = created.subject
         modules, _, _ = view.held_by(optimizer)
