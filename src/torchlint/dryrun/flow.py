@@ -102,6 +102,18 @@ def before(start: Event, stop: Callable[[Event], bool], within: Loop | None = No
     return _walk(start, stop, within, forward=False)
 
 
+def leading_to(targets: Iterable[Event], stop: Callable[[Event], bool]) -> set[Event]:
+    """The events after which, on some path, one of the targets is the first event for which `stop` is true."""
+    found: set[Event] = set()
+    todo = [event for target in targets for event in target.prev]
+    while todo:
+        event = todo.pop()
+        if event not in found:
+            found.add(event)
+            todo.extend(() if stop(event) else event.prev)
+    return found
+
+
 def _walk(start, stop, within, forward):
     found: list[Event] = []
     seen: set[Event] = set()

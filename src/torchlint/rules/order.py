@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from torchlint.dryrun.flow import Event, Loop, after, before, common_loop
+from torchlint.dryrun.flow import Event, Loop, after, before, common_loop, leading_to
 from torchlint.dryrun.torch_api.methods import SCHEDULER_NAME
 from torchlint.dryrun.values import Const, Instance, Opaque, Ref, Value, number, real
 from torchlint.rules.base import Report, View
@@ -334,11 +334,18 @@ def _forbidden(view: View, code: int, order: Order, links: OptimizerLinks) -> It
         seconds = links.belonging(second, key)
         if not seconds or any(_has_closure(event) for event in seconds):
             continue
-        for event in links.belonging(bad, key):
-            def used(other: Event) -> bool:
-                return other.kind == second and any(alt is key for alt in real(other.subject)) or links.possible(other, first, key)
+        bads = links.belonging(bad, key)
 
-            onward, _ = after(event, used, None)
+        def used(other: Event) -> bool:
+            own = other.kind == second and any(alt is key for alt in real(other.subject))
+            return own or links.possible(other, first, key)
+
+        spoiled: set[Event] = set()
+        if len(bads) > 1:  # one way through the run for all of them
+            others = [event for event in view.run.graph.events if used(event) and not links.certain(event, second, key)]
+            spoiled = leading_to(others, used)
+        for event in bads:
+            onward = [] if event in spoiled else after(event, used)[0]
             if not onward or not all(links.certain(other, second, key) for other in onward):
                 continue
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from torchlint.dryrun.flow import Event, Graph, Loop, after, before, common_loop
+from torchlint.dryrun.flow import Event, Graph, Loop, after, before, common_loop, leading_to
 
 from .support import events, runs
 
@@ -28,6 +28,8 @@ def test_events_follow_one_another():
     assert after(c, is_kind("a")) == ([], True)
     assert before(c, is_kind("a")) == ([a], False)
     assert before(c, is_kind("x")) == ([], True)
+    assert leading_to([c], is_kind("x")) == {graph.start, a, b}
+    assert leading_to([c], is_kind("b")) == {b} and leading_to([b], is_kind("b")) == {graph.start, a}
     assert before(a, is_kind("c")) == ([], True)
 
 

@@ -3,6 +3,7 @@ not say."""
 
 from collections import Counter
 
+from torchlint.dryrun.flow import after
 from torchlint.dryrun.values import Instance
 from torchlint.rules import order
 from torchlint.rules.base import View
@@ -341,3 +342,13 @@ def test_each_of_many_optimizers_is_asked_for_its_own_events(monkeypatch):
     steps = "".join(f"o{at}.step()\n" for at in range(40))
     assert not found(IMPORTS + f"model = nn.Linear(2, 2)\n{makes}model(x).backward()\n{steps}")
     assert 0 < asked["certain"] < 20 * 40 and 0 < asked["steps"] < 3 * 40 and not asked["after"]
+
+
+def test_what_many_events_lead_to_is_asked_once(monkeypatch):
+    """Not by a way through the whole loop from each of them."""
+    asked = []
+    monkeypatch.setattr(order, "after", lambda *given: asked.append(given) or after(*given))
+    text = "optimizer = torch.optim.SGD(model.parameters())\nfor x in y:\n"
+    text += "    if x: optimizer.zero_grad()\n    else: loss = model(x)\n" * 30 + "    loss.backward()\n    optimizer.step()\n"
+    assert not found(IMPORTS + text)
+    assert len(asked) < 10
