@@ -349,6 +349,7 @@ def test_what_many_events_lead_to_is_asked_once(monkeypatch):
     asked = []
     monkeypatch.setattr(order, "after", lambda *given: asked.append(given) or after(*given))
     text = "optimizer = torch.optim.SGD(model.parameters())\nfor x in y:\n"
-    text += "    if x: optimizer.zero_grad()\n    else: loss = model(x)\n" * 30 + "    loss.backward()\n    optimizer.step()\n"
+    text += "    if x: optimizer.zero_grad()\n    else: loss = model(x)\n" * 30
+    text += "    loss.backward()\n    optimizer.step()\n"
     assert not found(IMPORTS + text)
     assert len(asked) < 10
