@@ -2,6 +2,7 @@
 
     python benchmarks/overhead.py                  the whole table, written to benchmarks/OVERHEAD.md (12 minutes)
     python benchmarks/overhead.py mlp --only watch --seconds 20      one figure, printed only
+    python benchmarks/overhead.py cnn --only watch --seconds 240 --update     one figure, longer, put into the table
     python benchmarks/overhead.py --growth         how it grows with the number of layers, into benchmarks/RESULTS.md
 
 Paired and alternating in one process: a block of bare steps, a block of watched steps, bare again ...; each watched
@@ -141,11 +142,26 @@ def table(rows: dict[str, dict[str, str]], variants: list[str]) -> str:
     return "\n".join(f"| {line} |" for line in lines)
 
 
+def update(text: str, rows: dict[str, dict[str, str]]) -> str:
+    """The table of an earlier run with the figures of this one in their places; the time of a bare step stays."""
+    lines = text.split("\n")
+    head = next(line for line in lines if line.startswith("| model |")).split(" | ")
+    for number, line in enumerate(lines):
+        for name, row in rows.items():
+            if line.startswith(f"| {MODELS[name][2]} |"):
+                cells = line.split(" | ")
+                for key in row.keys() & VARIANTS.keys():
+                    cells[head.index(VARIANTS[key][0])] = row[key]
+                lines[number] = " | ".join(cells)
+    return "\n".join(lines)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="*", metavar="MODEL", help=f"which of {', '.join(MODELS)} (all)")
     parser.add_argument("--only", choices=VARIANTS, action="append", help="these columns alone")
     parser.add_argument("--seconds", type=float, default=60.0, help="for each figure")
+    parser.add_argument("--update", action="store_true", help="put the figures into OVERHEAD.md, leaving the others")
     parser.add_argument("--growth", action="store_true", help="models of ever more small layers (15 minutes)")
     args = parser.parse_args()
     chosen = args.models or list(MODELS)
@@ -174,7 +190,10 @@ def main() -> int:
             row[key] = f"{middle:.3f} ({low:.3f}-{high:.3f})"
             print(f"{name:4} {key:13} {row[key]}  {len(ratios)} pairs, bare {bare * 1e3:.3g} ms", flush=True)
             missed |= key == "watch" and middle > MODELS[name][3]
-    if not args.models and not args.only:
+    page = Path(__file__).with_name("OVERHEAD.md")
+    if args.update:
+        page.write_text(update(page.read_text(encoding="utf-8"), rows), encoding="utf-8")
+    elif not args.models and not args.only:
         others = f", transformers {peer}" if peer else "; transformers could not be imported, so its column is left out"
         text = (
             "# What a watch costs\n\n"
@@ -182,7 +201,7 @@ def main() -> int:
             f"Made by `python benchmarks/overhead.py` on {date.today()}, whose docstring says how.\n\n"
             f"{table(rows, variants)}\n\n{machine()}{others}.\n"
         )
-        Path(__file__).with_name("OVERHEAD.md").write_text(text, encoding="utf-8")
+        page.write_text(text, encoding="utf-8")
     return int(missed)
 
 
