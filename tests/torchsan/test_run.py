@@ -123,7 +123,9 @@ class TestAsPython:
         assert done.stderr.count("torchsan") == 1
 
     def test_interrupt_leaves_a_summary(self, write, tmp_path):
-        write("a.py", BROKEN + "import os, signal\nos.kill(os.getpid(), signal.SIGINT)\nimport time\ntime.sleep(60)")
+        # Jobs that a shell starts in the background ignore interrupts, and so do their children, these tests among them.
+        heed = "import os, signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        write("a.py", BROKEN + heed + "os.kill(os.getpid(), signal.SIGINT)\nimport time\ntime.sleep(60)")
         done = run("a.py", cwd=tmp_path)
         assert done.returncode == -signal.SIGINT
         assert "KeyboardInterrupt" in done.stderr
