@@ -42,7 +42,7 @@ class View:
         self._about: dict[str, dict[int, list[Event]]] = {}
         self._modes: dict[int, bool | None] = {}
         self._closures: dict[int, frozenset[int]] = {}
-        self._optimizers: dict[int, Value] | None = None
+        self._optimizers: list[Value] | None = None
         self._called = {id(event.subject) for event in self.by_kind.get("forward", ())}
 
     def of(self, *kinds: str) -> list[Event]:
@@ -198,15 +198,15 @@ class View:
     def optimizers(self) -> list[Value]:
         """The optimizers that step in this run."""
         if self._optimizers is None:
-            self._optimizers = {id(alt): alt for event in self.steps() for alt in real(event.subject)}
-        return list(self._optimizers.values())
+            self._optimizers = list({id(alt): alt for event in self.steps() for alt in real(event.subject)}.values())
+        return self._optimizers
 
     def held_by(self, optimizer: Value) -> tuple[tuple[Value, ...], tuple[Value, ...], bool]:
         """The modules and tensors that an optimizer updates, and whether that is all."""
         return self.run.holds.get(id(optimizer), ((), (), False))
 
     def only_optimizer(self, optimizer: Value) -> bool:
-        return len(self._optimizers or self.optimizers()) == 1
+        return len(self.optimizers()) == 1
 
     def reaches(self, backward: Event, optimizer: Value) -> bool | None:
         """Whether a backward fills gradients of an optimizer's parameters; None where that cannot be told."""

@@ -73,7 +73,7 @@ def _left_alone(view: View, event: Event) -> bool:
     target = statement.targets[0].target if isinstance(statement, cst.Assign) and len(statement.targets) == 1 else None
     if not isinstance(target, cst.Name):
         return False  # an attribute may be read in any file
-    if any(_goes_over(each.loop.over, loader) for each in view.of("loop")):
+    if _loops_over(view, loader):
         return False
     if any(loader in real(each.subject) for each in view.of("loader.iterate", "loader.first")):
         return False
@@ -85,6 +85,11 @@ def _left_alone(view: View, event: Event) -> bool:
     }
     names = (node for node in ast.walk(scope) if isinstance(node, ast.Name) and node.id == target.value)
     return not any(isinstance(node.ctx, ast.Load) and id(node) not in lengths for node in names)
+
+
+def _loops_over(view: View, loader: Instance) -> list[Site | None]:
+    """Where the loops stand that go over a loader."""
+    return [each.loop.site for each in view.of("loop") if _goes_over(each.loop.over, loader)]
 
 
 def _scope(tree: ast.Module, row: int) -> ast.AST:
@@ -104,7 +109,7 @@ _WITHOUT = frozenset(
 def _only_looked_at(view: View, event: Event) -> bool:
     """Whether the file that goes over a loader has no model: a look at the data, as in a lesson, evaluates nothing."""
     facts = event.site.parsed.facts
-    loops = [each.loop.site for each in view.of("loop") if _goes_over(each.loop.over, event.subject)]
+    loops = _loops_over(view, event.subject)
     if not loops or any(site is None or site.parsed.facts is not facts for site in loops) or facts.words & _MODELS:
         return False
     return not facts.stars and all(name.partition(".")[0] in _WITHOUT for name in facts.imports.values())
@@ -129,8 +134,7 @@ def _wants_full_batches(view: View, event: Event) -> bool:
     size = parsed.text(given[0]).rpartition(".")[2] if given else ""
     if not size or size.isdigit() and int(size) < 8:  # a small number may be anything
         return False
-    loops = [each.loop.site for each in view.of("loop") if _goes_over(each.loop.over, event.subject)]
-    return any(_uses_size(site, size) for site in loops if site is not None)
+    return any(_uses_size(site, size) for site in _loops_over(view, event.subject) if site is not None)
 
 
 def _is_told_size(model: Value, loader: Instance) -> bool:

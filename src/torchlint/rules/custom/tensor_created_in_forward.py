@@ -121,14 +121,14 @@ def _stays_on_cpu(view: View, root: Func) -> bool:
     project = project_of(view.run.world, facts.path)
     users = project.users(facts.path) if project is not None else []
     if not users:
-        return runs_itself(facts)
+        return _runs_itself(facts)
     # What they import may move things for them: a config's device, a helper's `to_gpu`.
     files = {path for user in users for path in user.imports if path in project.files} | {user.path for user in users}
     moved = any(_moves(project.files[path].code) for path in files)
     return not moved and any(_is_program(user.path) for user in users)
 
 
-def runs_itself(facts: FileFacts) -> bool:
+def _runs_itself(facts: FileFacts) -> bool:
     """Whether a file is a program: what stands outside of its functions and classes uses some of them."""
     own = facts.functions.keys() | facts.classes.keys()
     return any(isinstance(unit, Unit) and own & unit.words for unit in facts.body)
