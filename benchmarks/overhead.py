@@ -1,6 +1,6 @@
 """What a watch costs: a watched training step against the same step bare.
 
-    python benchmarks/overhead.py                  the whole table, written to benchmarks/OVERHEAD.md (12 minutes)
+    python benchmarks/overhead.py                  the whole table, written to benchmarks/OVERHEAD.md (15 minutes)
     python benchmarks/overhead.py mlp --only watch --seconds 20      one figure, printed only
     python benchmarks/overhead.py cnn --only watch --seconds 240 --update     one figure, longer, put into the table
     python benchmarks/overhead.py --growth         how it grows with the number of layers, into benchmarks/RESULTS.md
@@ -8,7 +8,8 @@
 Paired and alternating in one process: a block of bare steps, a block of watched steps, bare again ...; each watched
 block is compared with the mean of the bare blocks before and after it, and the median of these ratios is told, with its
 quartiles. Blocks count the CPU time of the process on one thread: other work on the machine disturbs that least.
-Every block begins with steps that are not counted, so the looks at the first steps of a run are not in the figures.
+Every watched block begins with steps that are not counted, so the looks at the first steps of a run are not in the
+figures; it counts as many as lie between two looks of a long run's, so one of these is.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ sys.path.insert(0, str(Path(__file__).parent))
 from models import make  # noqa: E402
 
 MODELS = {  # counted steps of a block, steps before them, what it is, the bar
-    "cnn": (3, 4, "ResNet-18-like CNN, 32×3×64×64", 1.03),
-    "gpt": (2, 4, "GPT-like, 10 M parameters, 8×128", 1.03),
+    "cnn": (8, 9, "ResNet-18-like CNN, 32×3×64×64", 1.03),
+    "gpt": (8, 9, "GPT-like, 10 M parameters, 8×128", 1.03),
     "mlp": (500, 100, "tiny MLP", 1.5),
 }
 BEST = 3  # pairs at the least
@@ -98,14 +99,14 @@ def ratio(name: str, variant: Callable, seconds: float) -> tuple[list[float], fl
     """The ratios of all pairs, and the median of the bare steps in seconds."""
     count, before, _, _ = MODELS[name]
     model, _, step = make(name)
-    block(step, count, before + 2)
-    ratios, bare = [], [block(step, count, before)]
+    block(step, 1, before)
+    ratios, bare = [], [block(step, count, 1)]
     started = time.monotonic()
     while len(ratios) < BEST or time.monotonic() - started < seconds:
         with variant(model):
             other = block(step, count, before)
         gc.collect()  # what the variant left behind is not the bare step's to sweep
-        bare.append(block(step, count, before))
+        bare.append(block(step, count, 1))
         ratios.append(other / ((bare[-1] + bare[-2]) / 2))
     return ratios, statistics.median(bare)
 

@@ -28,7 +28,8 @@ from torchsan.patches import Patches
 from torchsan.where import _OURS, Where, here, kind_of
 
 _LOOKS, _STEPS = 8, 64  # a unit is called dead after so many looks and so many steps
-_FIRST, _SHARE, _THOROUGH = 8, 8, 4  # looks: the first ones; then after a share of the steps so far; or every so many
+# The gap between looks doubles with the steps so far, up to `_GAP`; from there on it is a share of them, or `_THOROUGH`.
+_GAP, _SHARE, _THOROUGH = 8, 8, 4
 _MOST = 256  # activations of a model that are followed
 _FLAT = 0.97  # of tanh, and of 2 * sigmoid - 1: from there on less than a sixteenth of the slope is left
 _NAMES = {"relu": "dead", "sigmoid": "saturated", "tanh": "saturated"}
@@ -67,7 +68,7 @@ class SilentUnits(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.looks: dict[int, list[int]] = {}  # by root: looks so far, step of the next one
+        self.next: dict[int, int] = {}  # by root: the step of the next look
         self.units: dict[tuple, _Units] = {}
         self.seen: list[_Seen] | None = None
         self.replaced = Brief()
@@ -86,15 +87,14 @@ class SilentUnits(Check):
         if not (event.training and event.grad):
             return
         step = self.ledger.step
-        looks = self.looks.setdefault(id(event.subject), [0, 0])
-        if step < looks[1]:
+        root = id(event.subject)
+        if step < self.next.get(root, 0):
             return
-        looks[0] += 1
         share = 1 if rest.rests else _SHARE
-        gap = 1 if looks[0] < _FIRST else _THOROUGH if self.thorough else max(1, step // share)
-        looks[1] = step + gap
+        gap = min(step, _GAP) if step < _GAP else _THOROUGH if self.thorough else max(_GAP, step // share)
+        self.next[root] = step + max(1, gap)
         if is_compiled(event.subject):
-            looks[1] = 1 << 62
+            self.next[root] = 1 << 62
         elif self.replaced.begin(self._replace):
             self.seen, self.root, self.thread = [], id(event.subject), get_ident()
             self.names = {id(module): name for name, module in event.subject.named_modules()}
