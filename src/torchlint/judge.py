@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import traceback
 import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -89,6 +88,8 @@ class Judge:
             if os.environ.get("TORCHLINT_DEBUG"):
                 raise
             # Not str(error), which may fail, too: a KeyError shows its key, whatever that is.
+            import traceback
+
             what = traceback.format_exception_only(error)[0].split("\n")[0][:200].rstrip(": ")
             message = f"internal error, please report it ({what}); TORCHLINT_DEBUG=1 shows where"
             return Verdict(digest, problems=(*source.problems, Problem(source.filename, message, internal=True)))

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from torchlint.garbage import no_gc
 from torchlint.source import Problem, Source, SourceError, unify_line_ends
 
 
@@ -112,7 +113,7 @@ def _python(lines: list[str]) -> tuple[list[str], SyntaxError | None]:
 
 def _parses(code: str) -> SyntaxError | None:
     try:
-        with warnings.catch_warnings():
+        with no_gc(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ast.parse(code)
     except SyntaxError as error:

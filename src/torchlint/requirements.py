@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import configparser
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -43,16 +42,24 @@ def _lines(root: Path) -> Iterator[str]:
     """Everything that may be a requirement, one a line."""
     yield from _of_pyproject(_read(root / "pyproject.toml"))
     yield from _of_setup(_read(root / "setup.py"))
-    parser = configparser.ConfigParser(interpolation=None)
-    try:
-        parser.read_file(line for line in _read(root / "setup.cfg").splitlines() if len(line) <= _MOST_CHARACTERS)
-        yield from parser.get("options", "install_requires", fallback="").splitlines()
-    except (configparser.Error, ValueError, AttributeError):  # the last two: bugs of configparser that odd text meets
-        pass
+    yield from _of_setup_cfg(_read(root / "setup.cfg"))
     for path in _found(root, "requirements*.txt", "requirements/*.txt"):
         yield from _read(path).splitlines()
     for path in _found(root, "environment*.yml", "environment*.yaml"):
         yield from _of_conda(_read(path))
+
+
+def _of_setup_cfg(text: str) -> list[str]:
+    if "install_requires" not in text:
+        return []
+    import configparser
+
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read_file(line for line in text.splitlines() if len(line) <= _MOST_CHARACTERS)
+        return parser.get("options", "install_requires", fallback="").splitlines()
+    except (configparser.Error, ValueError, AttributeError):  # the last two: bugs of configparser that odd text meets
+        return []
 
 
 def _found(root: Path, *patterns: str) -> list[Path]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
 from torchlint.catalogue import Catalogue, PageError, Rule, catalogue, read_page
 from torchlint.config import Config, ConfigError
+from torchlint.reading import read_bytes
 from torchlint.selection import check_all
 
 ENTRY_POINTS = "torchlint.rules"
+_MOST_BYTES = 10_000_000  # of a list of entry points
 _MOST_ENTRIES = 20_000  # in a folder of extend-rules: `extend-rules = ["/"]` would go through the disk
 
 
@@ -78,7 +81,31 @@ def _from_packages() -> tuple[Rule, ...]:
     return tuple(rule for folder in _package_folders() for rule in map(_page, sorted(folder.rglob("*.md"))))
 
 
+def _may_announce(place: str) -> bool:
+    """Whether a package in a place of `sys.path` may have rules of ours. importlib.metadata, which knows, reads all that
+    is installed, longer than a run over one file takes; where it finds its entry points in text files, we look for our
+    name first."""
+    try:
+        if not os.path.isdir(place or "."):
+            return os.path.isfile(place)  # a zip file, for one
+        for name in os.listdir(place or "."):
+            if name.endswith(".egg"):
+                return True
+            if name.endswith((".dist-info", ".egg-info")):
+                try:
+                    text = read_bytes(os.path.join(place, name, "entry_points.txt"), _MOST_BYTES)
+                except OSError:
+                    continue
+                if ENTRY_POINTS.encode() in text:
+                    return True
+    except OSError:
+        pass
+    return False
+
+
 def _package_folders() -> Iterator[Path]:
+    if not any(map(_may_announce, sys.path)):
+        return
     from importlib.metadata import entry_points
     from importlib.util import find_spec
 

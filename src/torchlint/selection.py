@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Iterable, Sequence
 
@@ -45,6 +44,8 @@ def rules_of(selector: str, catalogue: Catalogue) -> tuple[frozenset[int], int]:
 
 def nearest(word: str, words: Iterable[str]) -> str:
     """A hint to be put behind an error, `` (did you mean 'x'?)``, or an empty string where nothing is near."""
+    import difflib
+
     known = {one.lower(): one for one in words}
     close = difflib.get_close_matches(word.lower(), known, 1, 0.6)
     return f" (did you mean {known[close[0]]!r}?)" if close else ""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable
 
 TEMPORARY = ".torchlint-"  # how the names of files begin that are being written
@@ -21,6 +20,8 @@ def replace(path: str | os.PathLike[str], data: bytes, prepare: Callable[[str], 
     Raises:
         OSError: it cannot be written. What was there is there still, and nothing is left behind.
     """
+    import tempfile  # a run that changes nothing needs it not
+
     handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path) or ".", prefix=TEMPORARY)
     try:
         with os.fdopen(handle, "wb") as file:

@@ -22,6 +22,7 @@ HEAVY = (
     "torchlint.rules",
     "torchlint.runner",
     "torchlint.workers",
+    "torchlint.pool",
     "torchlint.judge",
     "torchlint.flake8",
     "libcst",

@@ -19,7 +19,8 @@ from torchlint.judge import Judge, Order, Verdict
 from torchlint.project import Discovery
 from torchlint.runner import Runner
 from torchlint.source import Problem
-from torchlint.workers import _serve, default_jobs, judge_all
+from torchlint.pool import _serve
+from torchlint.workers import default_jobs, judge_all
 from tests.torchlint.test_config import KNOWN
 
 
@@ -252,7 +253,7 @@ def test_process_that_dies_costs_its_file_alone(tmp_path, fake_engine):  # noqa:
 
 
 def test_few_files_are_judged_in_this_process(tmp_path, fake_engine, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("torchlint.workers._Pool", None)
+    monkeypatch.setattr("torchlint.pool.Pool", None)
     write(tmp_path, {"a.py": "bad()\n", "b.py": "bad()\n"})
     assert len(run(tmp_path, jobs=8)[0]) == 2
     assert default_jobs() >= 1

@@ -1,5 +1,7 @@
 """Files to text, notebooks to text, and `# noqa`."""
 
+import ast
+import gc
 import json
 
 import pytest
@@ -77,6 +79,19 @@ def notebook(*cells, **more):
 
 def book(*cells, **more):
     return parse_source("x.ipynb", notebook(*cells, **more))
+
+
+def test_garbage_is_not_collected_while_cells_are_parsed(monkeypatch):
+    """800,000 assignments in a cell took 12 s with the collector on, 5 s without (found by the fuzzer)."""
+    seen, parse = [], ast.parse
+
+    def watching(code):
+        seen.append(gc.isenabled())
+        return parse(code)
+
+    monkeypatch.setattr("torchlint.notebook.ast.parse", watching)
+    book("x = 1")
+    assert seen == [False] and gc.isenabled()
 
 
 def test_notebook_rows_lead_back_to_cells():

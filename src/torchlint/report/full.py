@@ -11,43 +11,60 @@ import msgspec
 
 from torchlint.findings import Finding
 from torchlint.report import Context
-from torchlint.report.frame import ASCII, Glyphs, Line, layout
 from torchlint.report.style import COLOURS, coloured
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.text import Text
+
+    from torchlint.report.frame import Glyphs, Line
 
 _WIDEST = 120
 
 
 def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
     """Print the findings and, where the context knows the number of files, a last line that sums up."""
-    glyphs = _glyphs(out)
-    if not coloured(out):
-        for finding in findings:
-            for line in layout(finding, context.lines, None, glyphs):
-                out.write("".join(text for text, _ in line).rstrip() + "\n")
-            out.write("\n")
-        if context.files is not None:
-            out.write("".join(text for text, _ in _summary(findings, context)) + "\n")
-        return
+    console = _console(out) if coloured(out) else None
+    if findings:
+        _tell(findings, out, context, console)
+    if context.files is not None:
+        line = _summary(findings, context)
+        if console is None:
+            out.write("".join(text for text, _ in line) + "\n")
+        else:
+            console.print(_text(line))
+
+
+def _console(out: TextIO) -> Console:
     from rich.console import Console
 
     # Our texts are no markup, and what looks like a number or a path in them is none of rich's business.
     # In a notebook, too, it goes to `out`: rich would rather display it.
-    console = Console(
+    return Console(
         file=out, highlight=False, markup=False, emoji=False, soft_wrap=True, force_terminal=True, force_jupyter=False
     )
+
+
+def _tell(findings: Sequence[Finding], out: TextIO, context: Context, console: Console | None) -> None:
+    from torchlint.report.frame import layout  # most runs find nothing, and need not load it
+
+    glyphs = _glyphs(out)
+    if console is None:
+        for finding in findings:
+            for line in layout(finding, context.lines, None, glyphs):
+                out.write("".join(text for text, _ in line).rstrip() + "\n")
+            out.write("\n")
+        return
     width = max(40, min(console.width, _WIDEST))
     for finding in findings:
         for line in layout(finding, context.lines, width, glyphs):
             console.print(_text(line))
         console.print()
-    if context.files is not None:
-        console.print(_text(_summary(findings, context)))
 
 
 def _glyphs(out: TextIO) -> Glyphs:
+    from torchlint.report.frame import ASCII, Glyphs
+
     try:
         "".join(msgspec.structs.astuple(Glyphs())).encode(getattr(out, "encoding", None) or "utf-8")
     except (UnicodeEncodeError, LookupError):
