@@ -10,8 +10,13 @@ HEAD = "import torch\nmodel = torch.nn.Linear(2, 2)\noptimizer = torch.optim.SGD
 TAIL = "\nloss = model(x).sum()\nloss.backward()\noptimizer.step()\nmodel.eval\n"
 
 
+def _levels(n: int) -> range:
+    """`n` levels of indentation, or as many as make three megabytes: there is no need to make a gigabyte and cut it."""
+    return range(min(n, 2500))
+
+
 def _indented(line: str, last: str = "pass") -> Callable[[int], str]:
-    return lambda n: "".join(f"{' ' * at}{line}\n" for at in range(n)) + " " * n + last
+    return lambda n: "".join(f"{' ' * at}{line}\n" for at in _levels(n)) + " " * len(_levels(n)) + last
 
 
 def _wrapped(left: str, right: str, middle: str = "x") -> Callable[[int], str]:
@@ -69,10 +74,10 @@ NESTED: dict[str, Callable[[int], str]] = {
     "with": _indented("with torch.no_grad():"),
     "def": _indented("def f(x):"),
     "class": _indented("class A(torch.nn.Module):"),
-    "try": lambda n: "".join(" " * at + "try:\n" for at in range(n)) + " " * n + "pass\n"
-    + "".join(" " * at + "finally: pass\n" for at in reversed(range(n))),
-    "else": lambda n: "".join(f"{' ' * at}if x: pass\n{' ' * at}else:\n" for at in range(n)) + " " * n + "pass",
-    "match": lambda n: "".join(f"{' ' * at * 2}match x:\n{' ' * (at * 2 + 1)}case 1:\n" for at in range(n)) + " " * n * 2 + "pass",
+    "try": lambda n: "".join(" " * at + "try:\n" for at in _levels(n)) + " " * len(_levels(n)) + "pass\n"
+    + "".join(" " * at + "finally: pass\n" for at in reversed(_levels(n))),
+    "else": lambda n: "".join(f"{' ' * at}if x: pass\n{' ' * at}else:\n" for at in _levels(n)) + " " * len(_levels(n)) + "pass",
+    "match": lambda n: "".join(f"{' ' * at * 2}match x:\n{' ' * (at * 2 + 1)}case 1:\n" for at in _levels(n)) + " " * len(_levels(n)) * 2 + "pass",
     "case": lambda n: "match x:\n case " + "[" * n + "x" + "]" * n + ": pass",
     "case or": lambda n: "match x:\n case " + "1 | " * n + "2: pass",
     "elif": lambda n: "if x: pass\n" + "elif x: pass\n" * n,
