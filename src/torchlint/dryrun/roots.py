@@ -48,11 +48,15 @@ class Relevance:
         self.given = _given(facts)
         self._inherit(facts, 3)
         self._imported: dict[str, frozenset[str]] = {}
-        self._setters: dict[str, list[Unit]] = {}
+        setters: dict[str, list[Unit]] = {}
         for item in facts.body:
             for name in item.binds if isinstance(item, Unit) else ():
-                self._setters.setdefault(name, []).append(item)
-        self._of_setters: dict[str, set[str]] = {}
+                setters.setdefault(name, []).append(item)
+        # By name, the number of the group of statements that set it; of each group the statements, and their words.
+        numbers: dict[tuple[int, ...], int] = {}
+        self._group = {name: numbers.setdefault(tuple(map(id, units)), len(numbers)) for name, units in setters.items()}
+        self._setters = {self._group[name]: units for name, units in setters.items()}
+        self._of_setters: dict[int, set[str]] = {}
 
     def _inherit(self, facts: FileFacts, depth: int) -> None:
         """Adds what attributes are given in the other files of the project that base classes come from."""
@@ -122,10 +126,11 @@ class Relevance:
     def statements(self, unit: Unit) -> bool:
         """Whether statements outside functions can matter, together with those that set what they mention."""
         words = self.words(unit)
-        for name in unit.words & self._setters.keys():
-            if name not in self._of_setters:  # a name may be set by thousands, which all mention it
-                self._of_setters[name] = self.words(*self._setters[name])
-            words |= self._of_setters[name]
+        # A name may be set by thousands of statements, which all mention it; and one of these may set thousands of names.
+        for group in {self._group[name] for name in unit.words & self._group.keys()}:
+            if group not in self._of_setters:
+                self._of_setters[group] = self.words(*self._setters[group])
+            words |= self._of_setters[group]
         return self.met(words)
 
     def kind(self, unit: Unit) -> frozenset[str] | None:

@@ -129,3 +129,7 @@ def test_what_sets_a_name_is_looked_at_once(monkeypatch):
     text = IMPORTS + "try:\n    import a\nexcept ImportError:\n    a = None\n" * 50
     assert not Engine(RULES).check("a.py", text).findings
     assert 50 <= len(seen) < 150
+    seen.clear()
+    text = IMPORTS + "net = nn.Linear(2, 2)\n" + "".join(f"x{n} = net(x{n - 1})\n" for n in range(300))
+    assert not Engine(RULES).check("a.py", text).findings
+    assert 1 <= len(seen) < 10, "nor for each name that statements set together"
