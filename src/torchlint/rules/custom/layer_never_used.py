@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from functools import lru_cache
 
+from torchlint.dryrun.facts import FileFacts
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.values import Class, Instance, Ref, real
 from torchlint.dryrun.world import units_of
@@ -85,9 +88,18 @@ def _mentioned(event: Event, cls: Class) -> bool:
     for item in cls.mro():
         if isinstance(item, Class) and item is not cls and any(name in unit.words for unit in item.cf.methods.values()):
             return True
-    word = re.compile(rf"\b{re.escape(name)}\b")
-    own = "".join(cls.facts.lines[init.start - 1 : init.end])
-    code = re.sub(r"#[^\n]*", "", own)
-    if len(re.findall(rf"self\.{re.escape(name)}\b", code)) != 1:
-        return True
-    return any(word.search(text) for line in cls.facts.lines for text in re.findall(r"'[^'\n]*'|\"[^\"\n]*\"", line))
+    return _of_self(cls.facts, init.start, init.end)[name] != 1 or name in _quoted(cls.facts)
+
+
+@lru_cache(maxsize=2)
+def _of_self(facts: FileFacts, start: int, end: int) -> Counter[str]:
+    """How often each attribute of `self` stands in some rows of a file."""
+    code = re.sub(r"#[^\n]*", "", "".join(facts.lines[start - 1 : end]))
+    return Counter(re.findall(r"self\.(\w+)", code))
+
+
+@lru_cache(maxsize=2)
+def _quoted(facts: FileFacts) -> frozenset[str]:
+    """The words in a file's strings."""
+    texts = (text for line in facts.lines for text in re.findall(r"'[^'\n]*'|\"[^\"\n]*\"", line))
+    return frozenset(word for text in texts for word in re.findall(r"\w+", text))
