@@ -217,9 +217,9 @@ def _expected(view: View, code: int, order: Order, links: OptimizerLinks) -> Ite
 
 def _unmet(view, event, seconds, links, wanted, key) -> Iterator[tuple[Event, Loop | None]]:
     """The second events that are reached from the first with the wanted one on no path between."""
-    if not event.loops and all(second.serial < event.serial for second in seconds):
+    if not event.loops and all(second.serial < event.serial for second in reversed(seconds)):
         return  # only loops lead back
-    shared = [common_loop(event, second) for second in seconds]
+    shared = [common_loop(event, second) for second in seconds] if event.loops else []
     innermost = max((loop for loop in shared if loop is not None), key=lambda loop: _depth(event, loop), default=None)
     for loop in dict.fromkeys((innermost, None) if innermost is None or not event.loops else (innermost,)):
         targets = set(seconds)

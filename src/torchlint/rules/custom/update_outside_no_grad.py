@@ -24,7 +24,9 @@ def check(view: View) -> Iterator[Report]:
             continue
         for part in value.parts:
             leaf = part.traits.get("grad_of") if isinstance(part, Tensor) else None
+            if leaf is None or not is_leaf(leaf) or leaf not in value.parts:
+                continue
             target = event.site.parsed.text(event.target)
-            if leaf is not None and is_leaf(leaf) and leaf in value.parts and leaf.name == target:
+            if leaf.name == target:
                 yield Report(CODE, event.site, {"name": target})
                 break
