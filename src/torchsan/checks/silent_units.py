@@ -91,8 +91,8 @@ class SilentUnits(Check):
         if step < self.next.get(root, 0):
             return
         share = 1 if rest.rests else _SHARE
-        gap = min(step, _GAP) if step < _GAP else _THOROUGH if self.thorough else max(_GAP, step // share)
-        self.next[root] = step + max(1, gap)
+        gap = step or 1 if step < _GAP else _THOROUGH if self.thorough else max(_GAP, step // share)
+        self.next[root] = step + gap
         if is_compiled(event.subject):
             self.next[root] = 1 << 62
         elif self.replaced.begin(self._replace):
