@@ -102,15 +102,16 @@ def run_check(
     else:
         from torchlint.progress import Bar
 
-        def run() -> tuple[Runner, Outcome]:
-            runner = Runner(config, rules, catalogue)
+        runner = Runner(config, rules, catalogue)
+
+        def run() -> Outcome:
             with Bar(quiet) as bar:
-                return runner, runner.run(
+                return runner.run(
                     wanted, jobs=jobs, cache_dir=Path(cache_dir) if cache_dir else None, use_cache=not no_cache,
                     force_exclude=force_exclude, progress=bar,
                 )
 
-        runner, outcome = run()
+        outcome = run()
         if diff:
             from torchlint.mending import show_changes
 
@@ -122,7 +123,7 @@ def run_check(
         if fix:
             from torchlint.mending import mend_files
 
-            runner, outcome = mend_files(run, runner, outcome, unsafe_fixes, quiet)
+            outcome = mend_files(run, runner, outcome, unsafe_fixes, quiet)
         if add_noqa:
             from torchlint.silence import add_noqa as write_comments
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import hashlib
 import os
 import stat
 from collections import Counter
@@ -115,8 +116,12 @@ class Fixer:
         except SourceError:
             return None
         self._runner.sources.add(source)
-        with no_gc():
-            verdict = self._judge.source(source)
+        fresh = self._runner.fresh
+        verdict = fresh.of(path, raw)
+        if verdict is None:
+            with no_gc():
+                verdict = self._judge.source(source, hashlib.sha256(raw).hexdigest())
+            fresh.put(path, verdict)
         if any(problem.internal or not is_notebook(path) for problem in verdict.problems):
             return None
         return [item for item in self._runner.visible(verdict.findings)]

@@ -21,9 +21,9 @@ MOST_RUNS = 5
 
 
 def mend_files(
-    run: Callable[[], tuple[Runner, Outcome]], runner: Runner, outcome: Outcome, unsafe: bool, quiet: bool
-) -> tuple[Runner, Outcome]:
-    """Writes what can be mended, and gives the run over what is left. `run` judges everything again."""
+    run: Callable[[], Outcome], runner: Runner, outcome: Outcome, unsafe: bool, quiet: bool
+) -> Outcome:
+    """Writes what can be mended, and gives what is left. `run` lets the runner judge everything again."""
     fixed, files = Counter(), set()
     trouble: list[Problem] = []
     for _ in range(MOST_RUNS):
@@ -40,14 +40,14 @@ def mend_files(
             fixed.update(mended.fixed)
         if not written:
             break
-        runner, outcome = run()
+        outcome = run()
     if fixed and not quiet:
         what = ", ".join(f"{code} {count}" for code, count in sorted(fixed.items()))
         count, many = sum(fixed.values()), len(files)
         print(f"torchlint: mended {count} finding{'s' * (count > 1)} in {many} file{'s' * (many > 1)} ({what})", file=sys.stderr)
     for one in dict.fromkeys(trouble):
         outcome.problems.append(msgspec.structs.replace(one, filename=os.path.relpath(one.filename)))
-    return runner, outcome
+    return outcome
 
 
 def show_changes(runner: Runner, outcome: Outcome, unsafe: bool, out: TextIO) -> bool:

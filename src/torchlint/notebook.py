@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from torchlint.garbage import no_gc
+from torchlint.limits import too_much
 from torchlint.source import Problem, Source, SourceError, unify_line_ends
 
 
@@ -50,7 +51,7 @@ def parse_notebook(filename: str, raw: bytes) -> Source:
     a notebook in another language is empty.
 
     Raises:
-        SourceError: this is no notebook.
+        SourceError: this is no notebook, or it is too large to judge.
     """
     try:
         book = msgspec.json.decode(raw.removeprefix(b"\xef\xbb\xbf"), type=_Notebook)
@@ -69,13 +70,20 @@ def parse_notebook(filename: str, raw: bytes) -> Source:
     shown: list[str] = []
     rows: list[tuple[int, int]] = []
     problems: list[Problem] = []
+    size = 0
     if _language(book.metadata) not in ("", "python", "ipython"):
         cells = []
     for number, cell in enumerate(cells, 1):
         if cell.cell_type != "code" or cell.language not in ("", "python"):
             continue
         given = cell.source if cell.source is not None else cell.input or ""
-        lines = unify_line_ends(given if isinstance(given, str) else "".join(given)).split("\n")
+        content = unify_line_ends(given if isinstance(given, str) else "".join(given))
+        if not content.lstrip().startswith("%%"):
+            size += len(content)
+            why = too_much(content, size)
+            if why is not None:
+                raise SourceError(Problem(filename, why, cell=number))
+        lines = content.split("\n")
         code, error = _python(lines)
         if error is not None:
             problems.append(Problem(filename, f"this cell does not parse: {error.msg}", error.lineno, number))

@@ -6,14 +6,16 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
-from pathspec import GitIgnoreSpec
 
 from torchlint.config import Config
-from torchlint.globs import spec_of
 from torchlint.reading import read_bytes
 from torchlint.source import Problem, describe
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 _MOST_BYTES = 1_000_000  # of an ignore file
 SUFFIXES = (".py", ".pyw", ".ipynb")
@@ -37,8 +39,11 @@ class Discovery:
     def __init__(self, config: Config, force_exclude: bool = False):
         self.problems: list[Problem] = []
         self._root = str(config.root)
-        self._exclude = spec_of(config.exclude)
-        self._plain = frozenset(name for name in config.exclude if not set(name) & set("*?[]!/"))
+        # Most excludes are the names of folders: those need no patterns, nor the library for them.
+        self._plain = frozenset(name for name in config.exclude if not set(name) & set("*?[]!/#\\ "))
+        patterns = [name for name in config.exclude if name not in self._plain]
+        takes_back = any(name.startswith("!") for name in patterns)
+        self._patterns = _spec_of(config.exclude if takes_back else patterns) if patterns else None
         self._force = force_exclude
         self._specs: dict[str, GitIgnoreSpec | None] = {}
 
@@ -98,7 +103,7 @@ class Discovery:
                 try:
                     is_folder = entry.is_dir(follow_symlinks=False)
                     wanted = is_folder or entry.name.endswith(SUFFIXES)
-                    if not wanted or self._left_out(entry.path, entry.name, is_folder, base, ignores):
+                    if not wanted or self._left_out(entry.path, is_folder, base, ignores):
                         continue
                     if is_folder:
                         stack.append((entry.path, ignores))
@@ -111,12 +116,14 @@ class Discovery:
                     self._problem(entry.path, f"cannot be read: {describe(error)}")
 
     def _left_out(
-        self, path: str, name: str, is_folder: bool, base: str, ignores: Sequence[tuple[str, GitIgnoreSpec]]
+        self, path: str, is_folder: bool, base: str, ignores: Sequence[tuple[str, GitIgnoreSpec]]
     ) -> bool:
-        return name in self._plain or self._excluded(path, is_folder, base) or _ignored(path, is_folder, ignores)
+        return self._excluded(path, is_folder, base) or _ignored(path, is_folder, ignores)
 
     def _excluded(self, path: str, is_folder: bool, base: str) -> bool:
-        return self._exclude.check_file(_below(path, base, is_folder) or os.path.basename(path)).include is True
+        below = _below(path, base, is_folder) or os.path.basename(path)
+        verdict = self._patterns.check_file(below).include if self._patterns is not None else None
+        return not self._plain.isdisjoint(below.split("/")) if verdict is None else verdict
 
     def _excluded_above(self, path: str, is_folder: bool) -> bool:
         """Whether a path that was named would have been left out by a walk from the project's root."""
@@ -151,7 +158,7 @@ class Discovery:
         if path not in self._specs:
             self._specs[path] = None
             try:
-                self._specs[path] = spec_of(read_bytes(path, _MOST_BYTES).decode("utf-8", "replace").splitlines())
+                self._specs[path] = _spec_of(read_bytes(path, _MOST_BYTES).decode("utf-8", "replace").splitlines())
             except FileNotFoundError:
                 pass
             except (OSError, ValueError) as error:
@@ -159,6 +166,12 @@ class Discovery:
                 if not isinstance(error, (NotADirectoryError, PermissionError)):
                     self._problem(path, f"cannot be used: {why}")
         return self._specs[path]
+
+
+def _spec_of(patterns: Iterable[str]) -> GitIgnoreSpec:
+    from torchlint.globs import spec_of
+
+    return spec_of(patterns)
 
 
 def _is_text(path: str) -> bool:

@@ -12,7 +12,7 @@ from torchlint.cache import Cache, Digests
 from torchlint.catalogue import Catalogue, Rule
 from torchlint.config import Config, cache_folder
 from torchlint.findings import Finding, Location
-from torchlint.globs import spec_of
+from torchlint.fresh import Fresh
 from torchlint.judge import Judge, Order, Verdict
 from torchlint.noqa import Noqa
 from torchlint.project import Discovery, File
@@ -100,6 +100,7 @@ class Runner:
         self.config = config
         self.order = Order(tuple(rules), config.torch_version, _roots(config.root))
         self.sources = Sources()
+        self.fresh = Fresh()
         self._judged: list[str] = []
         self._ignores = _PerFile(config, catalogue)
 
@@ -114,6 +115,7 @@ class Runner:
         progress: Callable[[Tick], None] = lambda tick: None,
     ) -> Outcome:
         """The outcome of judging everything under `paths`. Bad files become problems; nothing is raised for them."""
+        self.sources = Sources()
         discovery = Discovery(self.config, force_exclude)
         files = discovery.find(paths)
         self._judged = [file.path for file in files]
@@ -124,7 +126,11 @@ class Runner:
         verdicts: dict[str, Verdict] = {}
         todo: list[File] = []
         for file in files:
-            known = cache.get(file.path) if cache else None
+            known = self.fresh.get(file.path, digests)
+            if known is not None and cache:
+                cache.put(file.path, known)
+            elif cache:
+                known = cache.get(file.path)
             if known is None:
                 todo.append(file)
             else:
@@ -134,6 +140,8 @@ class Runner:
         try:
             for file, verdict in judge_all(todo, self.order, jobs or default_jobs()):
                 verdicts[file.path] = verdict
+                if any(finding.fix for finding in verdict.findings):
+                    self.fresh.put(file.path, verdict)
                 if cache:
                     cache.put(file.path, verdict)
                 done += file.size
@@ -153,7 +161,7 @@ class Runner:
             self.sources.add(parse_source(path, raw))
         except SourceError:
             pass  # the judge says why
-        verdict = Judge(self.order).content(path, raw)
+        verdict = self.fresh.of(path, raw) or Judge(self.order).content(path, raw)
         return self._outcome(verdict.findings, verdict.problems, 1, [])
 
     def visible(self, findings: Iterable[Finding], noqa: bool = True) -> list[Finding]:
@@ -215,6 +223,8 @@ class _PerFile:
         self._root = str(config.root)
         self._known: dict[str, frozenset[int]] = {}
         self._table = []
+        if config.per_file_ignores:
+            from torchlint.globs import spec_of
         for pattern, selectors in config.per_file_ignores.items():
             codes = frozenset(code for selector in selectors for code in rules_of(selector, catalogue)[0])
             # "!tests/*" means: everywhere but there.

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 
 from torchlint.apis import everywhere
-from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
+from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit, units_of
 from torchlint.dryrun.torch_api.effects import CREATES, INPLACE, LAYERS, MISSPELT, PURE_IF_TENSOR, PURE_TENSOR_ONLY, SIZED
 from torchlint.vocabulary import OF_EVERY_MODULE
 
 # A file that has none of these words cannot make a torch event.
 MARKS = (b"torch", b"lightning", b"accelerate", b"transformers", b"timm", b"ignite", b"fastai", b"deepspeed")
+
+
+PYTHON = frozenset(dir(builtins))
+# What is called by such a name gives something, or is given something to do, and is no model.
+_NO_MODELS = ("fn", "func", "function", "cls", "class", "type", "factory", "callback", "hook")
+_MODELS = re.compile(
+    "model|net|module|coder|generator|discriminator|critic|actor|policy|bone|head|classifier|student|teacher|ema|forward", re.I
+)
 
 
 def may_matter(text: str) -> bool:
@@ -64,7 +73,17 @@ def read_facts(path: str, text: str) -> FileFacts:
         _imports(node, facts)
         _conditional_classes(node, facts)
     facts.words = frozenset(everything)
+    _mark_models(facts)
     return facts
+
+
+def _mark_models(facts: FileFacts) -> None:
+    """Marks the units that call what may be a model: something that is neither defined nor imported here."""
+    known = facts.functions.keys() | facts.classes.keys() | facts.imports.keys() | PYTHON
+    again = (unit for units in facts.again.values() for unit in units if isinstance(unit, Unit))
+    for unit in (*units_of(facts), *again):
+        if not unit.calls <= known:
+            unit.words |= {"!calls"}
 
 
 def _note_again(facts: FileFacts, name: str, new: Unit | ClassFacts) -> None:
@@ -159,6 +178,7 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
     words: set[str] = set()
     sets: set[str] = set()
     binds: set[str] = set()
+    calls: set[str] = set()
     gives: dict[str, frozenset[str]] = {}
     rearranged: list[ast.Call] = []
     assigns: list[ast.Assign | ast.AnnAssign] = []
@@ -179,6 +199,8 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
                     sets.add(node.attr)
                 if "best" in node.attr:
                     words.add("!best")
+            elif node.attr == "state_dict":
+                words.add("!state")
             todo.append(node.value)
             continue
         if kind is ast.Name:
@@ -198,14 +220,18 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
         mark = _MARKS.get(kind)
         if mark is not None:
             mark(node, words)
-        if kind is ast.Call and len(node.args) > 1 and getattr(node.func, "attr", "") in ("view", "reshape"):
-            rearranged.append(node)
+        if kind is ast.Call and node.args:
+            called = _model(node.func)
+            if called is not None:
+                calls.add(called)
+            if len(node.args) > 1 and getattr(node.func, "attr", "") in ("view", "reshape"):
+                rearranged.append(node)
         if kind is ast.For:
             assigns.append(node)
         elif kind is ast.Assign or kind is ast.AnnAssign:
             value = node.value
             if type(value) is ast.Call and getattr(value.func, "attr", "") == "load_state_dict":
-                words.add("!loaded")
+                words |= {"!loaded", "!loading"}
             assigns.append(node)
             if kind is ast.Assign and type(value) is not ast.Name and type(value) is not ast.Constant:
                 _worth(node, gives, name[0] == "<")
@@ -222,8 +248,21 @@ def _unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool)
     _containers(assigns, words)
     _tensors(assigns, words, name == "forward")
     return Unit(
-        name, _start(first), last.end_lineno, indent, (), frozenset(words), frozenset(sets), frozenset(binds), gives
+        name, _start(first), last.end_lineno, indent, (), frozenset(words), frozenset(sets), frozenset(binds),
+        frozenset(calls), gives
     )
+
+
+def _model(func: ast.expr) -> str | None:
+    """The name of what is called, where that may be a model; "" where it is one of no name or of another object."""
+    kind = type(func)
+    if kind is ast.Name:
+        name = func.id
+        return None if name[0].isupper() or name.endswith(_NO_MODELS) else name
+    if kind is ast.Attribute:
+        of_self = type(func.value) is ast.Name and func.value.id == "self"
+        return "" if of_self or _MODELS.search(func.attr) else None
+    return ""
 
 
 def _arranges(nodes: list[ast.stmt], calls: list[ast.Call]) -> bool:
@@ -297,6 +336,13 @@ def _mark_expr(node: ast.Expr, words: set[str]) -> None:
             words.add("!dropped")
         elif type(value.func) is ast.Attribute and name in _PURE:
             words.add("!discarded")
+        elif name == "load_state_dict" and any(type(item) is ast.Constant and item.value is False for item in _given(value)):
+            words.add("!loose")
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    """All that a call is given, by place or by name."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
 
 
 def _mark_with(node: ast.With, words: set[str]) -> None:
@@ -558,7 +604,6 @@ def _layer(item: ast.expr | None, made: set[str], lists: set[str]) -> bool:
     return kind is ast.Starred or kind is ast.Constant and item.value is None or _held(item, made, lists) == "layers"
 
 
-PYTHON = frozenset(dir(builtins))
 _LEAVES = frozenset({"Parameter", "Variable", "requires_grad_", "!leaf"})
 _COPIED = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp, ast.IfExp)
 _LISTS = frozenset({"list", "dict", "tuple", "set", "OrderedDict"})

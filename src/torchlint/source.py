@@ -10,10 +10,9 @@ from collections.abc import Callable
 import msgspec
 
 from torchlint.findings import Edit, Finding, Location, Related
+from torchlint.limits import too_much
 from torchlint.reading import read_bytes
 
-# More than any file that a person wrote or will read. Such files are data: Python's tree of one takes 500 bytes a character.
-MAX_CHARACTERS = 2_000_000
 NOTEBOOK_SUFFIX = ".ipynb"
 
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=]")
@@ -121,9 +120,9 @@ def parse_source(filename: str, raw: bytes) -> Source:
         source = parse_notebook(filename, raw)
     else:
         source = Source(filename, _decode(filename, raw))
-    if len(source.text) > MAX_CHARACTERS:
-        size = len(source.text) / 1e6
-        raise SourceError(Problem(filename, f"too large to judge: {size:.0f} million characters of code"))
+    why = too_much(source.text)
+    if why is not None:
+        raise SourceError(Problem(filename, why))
     return source
 
 

@@ -18,6 +18,7 @@ from torchlint.edits import EditError, apply
 from torchlint.engine import Engine
 from torchlint.findings import Edit, Location
 from torchlint.fix import Fixer, write
+from torchlint.judge import Judge
 from torchlint.runner import Runner
 
 ROOT = Path(__file__).parents[2]
@@ -306,3 +307,49 @@ def mendable():
                 found.append((page, block.code, done.after.decode()))
     assert len(found) > 30
     return found
+
+
+@pytest.fixture
+def judged(monkeypatch):
+    """The names of the files that were judged, in order."""
+    names = []
+
+    def source(judge, given, digest=""):
+        names.append(Path(given.filename).name)
+        return real(judge, given, digest)
+
+    real = Judge.source
+    monkeypatch.setattr(Judge, "source", source)
+    return names
+
+
+@pytest.mark.parametrize("options", [[], ["--no-cache"]])
+def test_a_file_is_judged_once_before_it_is_mended_and_once_after(tmp_path, monkeypatch, judged, options):
+    monkeypatch.chdir(tmp_path)
+    Path("a.py").write_text(MISTAKES, "utf-8")
+    Path("b.py").write_text("import torch\n")
+    assert main(["--fix", "--isolated", *options, "."]) == 0
+    assert Path("a.py").read_text("utf-8") == MENDED
+    assert judged.count("a.py") == 2
+    if not options:
+        assert judged.count("b.py") == 1
+        assert main(["--isolated", "."]) == 0 and len(judged) == 3  # what came of it is in the cache
+
+
+def test_what_depends_on_a_mended_file_is_judged_again(tmp_path, monkeypatch, judged):
+    monkeypatch.chdir(tmp_path)
+    Path("helper.py").write_text(MISTAKES, "utf-8")
+    Path("train.py").write_text("import torch\nfrom helper import predict\n\nmodel = torch.nn.Linear(2, 2)\n"
+                                "print(predict(model, torch.ones(1, 2)))\nmodel.eval\n")
+    main(["--fix", "--isolated", "-j", "1", "."])
+    assert Path("helper.py").read_text("utf-8") == MENDED and "model.eval()" in Path("train.py").read_text()
+    assert judged.count("helper.py") == 2 and judged.count("train.py") == 3
+
+
+def test_what_a_cache_says_is_not_written(tmp_path, monkeypatch, judged):
+    """A cache may come with the tree."""
+    monkeypatch.chdir(tmp_path)
+    Path("a.py").write_text(MISTAKES, "utf-8")
+    main(["--isolated", "."])
+    assert main(["--fix", "--isolated", "."]) == 0
+    assert judged == ["a.py"] * 3 and Path("a.py").read_text("utf-8") == MENDED

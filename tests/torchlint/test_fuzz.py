@@ -10,6 +10,7 @@ import warnings
 from collections import Counter
 from pathlib import Path
 
+import libcst as cst
 import pytest
 
 from tests.torchlint.support import ROOT
@@ -19,8 +20,9 @@ from torchlint.dryrun.source_text import Parsed
 from torchlint.edits import EditError, apply
 from torchlint.findings import Edit, Location
 from torchlint.judge import Judge, Order
+from torchlint.limits import MAX_CHARACTERS
 from torchlint.sieve import read_facts
-from torchlint.source import MAX_CHARACTERS, SourceError, parse_source
+from torchlint.source import SourceError, parse_source
 
 sys.path.insert(0, str(ROOT / "tools"))
 from fuzzing import books, deep, grammar, mutate, watch  # noqa: E402
@@ -89,6 +91,17 @@ def test_nesting(trial, kind):
 def test_nesting_past_the_stack_of_the_process(trial, kind):
     """What is flat for Python's parser and nested for libcst's would take the process with it."""
     assert not whole(trial, deep.HEAD + deep.NESTED[kind](10_000)[:200_000] + deep.TAIL)
+
+
+def test_a_chain_that_libcst_takes_the_cube_of_is_not_for_it(monkeypatch):
+    """900 calls in a chain: 12 KB, and 10 s in libcst's parser."""
+    judge, parsed = Judge(Order(tuple(catalogue()))), []
+    parse = cst.parse_module
+    monkeypatch.setattr("torchlint.dryrun.source_text.cst.parse_module", lambda text: parsed.append(text) or parse(text))
+    verdict = judge.content("/x/a.py", (deep.HEAD + deep.NESTED["method chain"](900) + deep.TAIL).encode())
+    assert not verdict.problems and not any("view" in text for text in parsed)
+    judge.content("/x/b.py", (deep.HEAD + deep.NESTED["method chain"](100) + deep.TAIL).encode())
+    assert any("view" in text for text in parsed)
 
 
 @pytest.mark.parametrize("kind", deep.MANY)

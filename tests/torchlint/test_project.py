@@ -81,6 +81,17 @@ def test_default_excludes_and_own_ones(tmp_path):
     ]
 
 
+def test_an_exclude_can_be_taken_back(tmp_path):
+    """The last pattern that says anything of a path counts, as in a .gitignore; a name among them is a pattern, too."""
+    write(tmp_path, {"build/x.py": "", "src/build/x.py": "", "a_pb2.py": "", "keep_pb2.py": "", "x y.py": "", "#z/x.py": ""})
+    everywhere = ["#z/x.py", "a_pb2.py", "build/x.py", "keep_pb2.py", "src/build/x.py", "x y.py"]
+    assert found(tmp_path, exclude=("none",)) == everywhere
+    assert found(tmp_path, exclude=("build", "*_pb2.py")) == ["#z/x.py", "x y.py"]
+    kept = ["#z/x.py", "keep_pb2.py", "src/build/x.py", "x y.py"]
+    assert found(tmp_path, exclude=("build", "*_pb2.py", "!/src/build", "!keep_pb2.py")) == kept
+    assert found(tmp_path, exclude=("#z", "x y.py", "!nothing")) == everywhere[:-1]
+
+
 def test_named_paths_are_taken_even_if_excluded_unless_told_otherwise(tmp_path):
     write(tmp_path, {"venv/lib/site/x.py": "", "venv/y.py": "", "script": "x = 1", "a.py": ""})
     assert found(tmp_path, "venv") == ["venv/lib/site/x.py", "venv/y.py"]

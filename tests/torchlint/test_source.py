@@ -2,14 +2,16 @@
 
 import gc
 import json
+import sys
 from types import SimpleNamespace
 
 import pytest
 
 from tests.torchlint.fake_engine import finding
 from torchlint.findings import Location
+from torchlint.limits import MAX_CHARACTERS
 from torchlint.noqa import Noqa
-from torchlint.source import MAX_CHARACTERS, Source, SourceError, parse_source, read_source
+from torchlint.source import Source, SourceError, parse_source, read_source
 
 
 def text_of(raw):
@@ -59,6 +61,30 @@ def test_what_cannot_be_decoded(raw, row, words):
 
 def test_files_that_are_data():
     assert "too large" in trouble(b"x = 1\n" * (MAX_CHARACTERS // 6 + 1)).message
+
+
+@pytest.mark.parametrize("cells", [["x = 1\n" * (MAX_CHARACTERS // 6 + 1)], ["x = 1\n" * (MAX_CHARACTERS // 12 + 1)] * 2])
+def test_notebooks_that_are_data_are_not_parsed(cells, monkeypatch):
+    parsed = []
+    monkeypatch.setattr("torchlint.notebook.ast.parse", lambda text: parsed.append(len(text)))
+    with pytest.raises(SourceError, match="too large to judge: 2 million characters"):
+        parse_source("x.ipynb", json.dumps({"cells": [{"cell_type": "code", "source": text} for text in cells]}).encode())
+    assert len(parsed) == len(cells) - 1
+
+
+def test_a_cell_of_another_language_may_be_large():
+    page = "%%html\n" + "<p>" * MAX_CHARACTERS
+    cells = [{"cell_type": "code", "source": text} for text in (page, "x = 1")]
+    assert parse_source("x.ipynb", json.dumps({"cells": cells}).encode()).text.split() == ["x", "=", "1"]
+
+
+@pytest.mark.skipif(sys.version_info >= (3, 12), reason="Python 3.12 parses f-strings in proportion to their size")
+def test_fstrings_that_python_needs_minutes_for():
+    """Before 3.12, Python's parser takes the square of an f-string's parts."""
+    assert "an f-string of so many parts" in trouble(b"y = f'" + b"{x}" * 100_000 + b"'\n").message
+    assert "an f-string of so many parts" in trouble(b"y = rf" + b'"' * 3 + b"{x}'\n" * 100_000 + b'"' * 3).message
+    fine = "y = f'{x}{x}'\n" * 50_000 + "z = {'a': '{}', f'': f'{x}" + "{x}" * 1000 + "'}\n" + "{}\n" * 50_000
+    assert parse_source("x.py", fine.encode()).text == fine
 
 
 def test_file_that_cannot_be_read(tmp_path):

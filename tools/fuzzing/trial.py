@@ -21,6 +21,7 @@ from torchlint.config import Config
 from torchlint.edits import EditError
 from torchlint.findings import Finding
 from torchlint.fix import Fixer, diff
+from torchlint.fresh import Fresh
 from torchlint.garbage import collect_if_much, no_gc
 from torchlint.judge import Judge, Verdict
 from torchlint.report import FORMATS, Context, write
@@ -66,6 +67,7 @@ class Trial:
     def _steps(self, item: Input, path: str) -> Iterator[str]:
         self._limit("judge")
         verdict = self._judge.content(path, item.raw)
+        self._runner.fresh.put(path, verdict)
         self.counts["findings"] += len(verdict.findings)
         self.counts["inputs with findings"] += bool(verdict.findings)
         self.counts["inputs that do not parse"] += bool(verdict.problems) and not is_notebook(path)
@@ -107,6 +109,7 @@ class Trial:
         elif len(after.problems) > len(parse_source(path, item.raw).problems):
             yield "mended: a cell does not parse any more"
         self._limit("mend again")
+        self._runner.fresh = Fresh()
         again = self._fixer.mend(path, mended.after)
         if again is not None:
             yield f"mended: a second run mends {dict(again.fixed)}"

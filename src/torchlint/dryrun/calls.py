@@ -224,20 +224,22 @@ class Calls(TorchCalls):
 
     def returned(self, frame, func: Func, args, kwargs, node, tails) -> Value:
         """Goes on after a call: the paths that returned meet."""
-        if not frame.returns:
+        returns = frame.returns
+        frame.returns, frame.base = [], None  # the stores hold the frame: a circle
+        if not returns:
             if _left_to_others(func):
                 self.graph.tails = tails
                 return self.unknown_call(func.name, args, kwargs, node) if node is not None else Opaque(func.name, "call")
             self.graph.tails = []
             return Opaque(func.name, "call")
         if not frame.captured:
-            frame.returns = [
+            returns = [
                 ({key: value for key, value in writes.items() if key[0] is not frame}, value, tails)
-                for writes, value, tails in frame.returns
+                for writes, value, tails in returns
             ]
-        self.meet([(writes, tails) for writes, _, tails in frame.returns])
-        result = frame.returns[0][1]
-        for _, value, _ in frame.returns[1:]:
+        self.meet([(writes, tails) for writes, _, tails in returns])
+        result = returns[0][1]
+        for _, value, _ in returns[1:]:
             result = join(result, value)
         if frame.yields:
             items = self.sequence("list", frame.yields[-1:], None, True)
@@ -348,6 +350,7 @@ class Calls(TorchCalls):
                 if isinstance(value, Opaque) and value.name == "object":
                     continue
                 found.bases.append(value)
+            found.complete = True
         return found
 
     def nested_class(self, facts: FileFacts, name: str) -> Class | None:
@@ -480,11 +483,13 @@ class Calls(TorchCalls):
         """Runs something for the values it leaves; its events are no part of this run."""
         names = ("entered", "graph", "store", "loops", "contexts", "guards", "call_sites", "jumps", "frame", "parsed")
         saved = {name: getattr(self, name) for name in names}
-        self.graph, self.store, self.entered = type(self.graph)(), self.base_store, set(self.entered)
+        self.graph, self.store, self.entered = type(self.graph)(self.world.events), self.base_store, set(self.entered)
         self.loops, self.contexts, self.guards, self.call_sites, self.jumps = (), [], (), (), []
         try:
             yield
         finally:
+            if self.frame is not None and self.frame is not saved["frame"]:
+                self.frame.base = None  # the store holds the frame: a circle
             for name, value in saved.items():
                 setattr(self, name, value)
 

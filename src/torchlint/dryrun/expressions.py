@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast as python_ast
 import re
+from functools import lru_cache
 
 import libcst as cst
 
@@ -43,6 +44,28 @@ from torchlint.dryrun.values import (
 
 GRAD_FLAG = re.compile(r"^requi[a-z]*_?grad[a-z]*_?$", re.IGNORECASE)  # requires_grad, and what is meant to be it
 MODE = " mode"  # store keys that no program can write: (module, MODE) is True in training, False in evaluation
+
+
+@lru_cache(maxsize=1024)
+def _number(text: str) -> complex | None:
+    """The number that a literal stands for; None for what Python takes for none. By `int` and `float` where they know it:
+    `literal_eval` leaves a circle of closures behind with each call, for the garbage collector to find."""
+    for read in (lambda: int(text, 0), lambda: float(text), lambda: python_ast.literal_eval(text)):
+        try:
+            return read()
+        except (ValueError, SyntaxError, MemoryError):
+            pass
+    return None
+
+
+@lru_cache(maxsize=256)
+def _string(text: str) -> str | bytes:
+    """The string that a literal stands for.
+
+    Raises:
+        SyntaxError, ValueError: Python takes it for none.
+    """
+    return python_ast.literal_eval(text)
 
 
 _NANS = frozenset({"torch.nan", "numpy.nan", "numpy.NaN", "numpy.NAN", "math.nan"})
@@ -206,19 +229,15 @@ class Expressions:
 
     def eval_integer(self, node) -> Value:
         text = node.value
-        if text.isdecimal() and text[0] != "0":
-            return Const(int(text)) if len(text) < 1000 else Opaque("", "op")
-        try:
-            return Const(python_ast.literal_eval(text))
-        except (ValueError, SyntaxError, MemoryError):
-            return Opaque("", "op")
+        number = _number(text) if len(text) < 1000 else None
+        return Opaque("", "op") if number is None else Const(number)
 
     def eval_string(self, node: cst.SimpleString) -> Value:
         text = node.value
         if text[0] in "'\"" and "\\" not in text and text[1:3] != text[0] * 2:
             return Const(text[1:-1])
         try:
-            return Const(node.evaluated_value)
+            return Const(_string(text))
         except (ValueError, SyntaxError):
             return Opaque("", "op", tags=frozenset({"str"}))
 
@@ -302,26 +321,7 @@ class Expressions:
 
     def eval_comprehension(self, node) -> Value:
         results: list[Value] = []
-
-        def inner(part):
-            over = self.eval(part.iter)
-            element_of = self.start_iteration(over, part)
-
-            def step():
-                self.assign(part.target, element_of(), quiet=True)
-                for condition in part.ifs:
-                    self.eval(condition.test)
-                if part.inner_for_in is not None:
-                    inner(part.inner_for_in)
-                elif isinstance(node, cst.DictComp):
-                    self.eval(node.key)
-                    results.append(self.eval(node.value))
-                else:
-                    results.append(self.eval(node.elt))
-
-            self.run_loop("comprehension", part, over, step)
-
-        inner(node.for_in)
+        self.run_for_in(node, node.for_in, results)
         results = results[-1:]
         if isinstance(node, cst.ListComp) and isinstance(node.elt, cst.Name) and isinstance(results[0] if results else None, Instance):
             self.emit("repeat", results[0], node)
@@ -330,6 +330,25 @@ class Expressions:
         kind = {cst.ListComp: "list", cst.SetComp: "set"}.get(type(node), "generator")
         made = self.sequence("list" if kind == "generator" else kind, results, node, True)
         return Iter("generator", made, made.site, once=True) if kind == "generator" else made
+
+    def run_for_in(self, node, part: cst.CompFor, results: list[Value]) -> None:
+        """A `for` of a comprehension, with those behind it: what it gives is added to the results."""
+        over = self.eval(part.iter)
+        element_of = self.start_iteration(over, part)
+
+        def step():
+            self.assign(part.target, element_of(), quiet=True)
+            for condition in part.ifs:
+                self.eval(condition.test)
+            if part.inner_for_in is not None:
+                self.run_for_in(node, part.inner_for_in, results)
+            elif isinstance(node, cst.DictComp):
+                self.eval(node.key)
+                results.append(self.eval(node.value))
+            else:
+                results.append(self.eval(node.elt))
+
+        self.run_loop("comprehension", part, over, step)
 
     def eval_lambda(self, node: cst.Lambda) -> Value:
         func = Func("<lambda>", self.frame.facts)

@@ -5,6 +5,7 @@ Built by `sieve.py` from the C parser's tree; small, and enough to decide which 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 
@@ -23,6 +24,7 @@ class Unit:
     words: frozenset[str] = frozenset()  # names that the text calls, reads as attributes or imports
     sets: frozenset[str] = frozenset()  # x of every `self.x = ...`
     binds: frozenset[str] = frozenset()  # names that the text assigns
+    calls: frozenset[str] = frozenset()  # names that the text calls with something; "" for what has no name
     gives: dict[str, frozenset[str]] = field(default_factory=dict)  # of x and self.x: words of what is assigned to them
     is_async: bool = False
     decorators: tuple[str, ...] = ()
@@ -70,3 +72,17 @@ class FileFacts:
             found = todo.pop()
             yield found
             todo.extend(found.classes.values())
+
+
+def units_of(facts: FileFacts) -> Iterator[Unit]:
+    """Every unit of a file."""
+    yield from (item for item in facts.body if isinstance(item, Unit))
+    yield from facts.functions.values()
+    for cls in facts.all_classes():
+        yield from class_units(cls)
+
+
+def class_units(cls: ClassFacts) -> Iterator[Unit]:
+    """Every unit directly in a class."""
+    yield from cls.methods.values()
+    yield from cls.body

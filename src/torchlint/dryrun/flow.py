@@ -51,11 +51,14 @@ class Loop:
 
 
 class Graph:
-    """Events and the order they may happen in. `tails` are the events after which the next one comes."""
+    """Events and the order they may happen in. `tails` are the events after which the next one comes; `made` gets every event
+    that ever was in it."""
 
-    def __init__(self):
+    def __init__(self, made: list[Event] | None = None):
+        self.made = [] if made is None else made
         self.events: list[Event] = []
         self.start = Event("start", None, None, (), (), {})
+        self.made.append(self.start)
         self.tails: list[Event] = [self.start]
 
     @property
@@ -65,6 +68,7 @@ class Graph:
 
     def add(self, event: Event) -> Event:
         self.events.append(event)
+        self.made.append(event)
         self.link(event)
         self.tails = [event]
         return event
@@ -87,6 +91,15 @@ class Graph:
         self.tails = list(tails)
         for tail, size in zip(tails, sizes):
             del tail.next[size:]
+
+
+def take_apart(events: list[Event]) -> None:
+    """Empties events that nobody asks about any more. They know each other and what they are about, in circles: left to the
+    garbage collector, that takes a fifth of the time of a run over many files."""
+    for event in events:
+        event.next = event.prev = event.loops = event.calls = ()
+        event.subject = event.data = None
+    events.clear()
 
 
 def after(

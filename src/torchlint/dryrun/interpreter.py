@@ -89,7 +89,7 @@ class Run(Expressions, Calls):
 
     def __init__(self, world: World, store: Store | None = None):
         self.world = world
-        self.graph = Graph()
+        self.graph = Graph(world.events)
         self.base_store = store or Store()
         self.store = self.base_store
         self.loops: tuple[Loop, ...] = ()
@@ -166,7 +166,7 @@ class Run(Expressions, Calls):
             self.run_block(parsed.body)
             if self.graph.dead:
                 break
-        self.frame = None
+        self.frame.base = self.frame = None
 
     def defined(self, name: str, facts: FileFacts, definition: Unit | ClassFacts) -> Value:
         """The function or class that a definition makes."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
+from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit, units_of
 from torchlint.dryrun.interpreter import Run, TooMuch
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.torch_api.effects import KEEP_RESULT
 from torchlint.dryrun.torch_api.frameworks import IMPLIED, inherited_hooks
 from torchlint.dryrun.values import Func, Instance
-from torchlint.dryrun.world import World, units_of
+from torchlint.dryrun.world import World
 
 SHARED = ("classes", "watched_calls", "budget")
 GROWING = ("children", "unsure_children", "holds", "registered", "escaped", "keep", "made_in", "entered", "replaced")
@@ -21,6 +21,8 @@ MOST_STEPS_OF_FILE = 250_000  # expressions evaluated in all runs of a file; tho
 PASSED_ON = frozenset(
     {"!sized", "!container", "!leaf", "!kept", "!kept?", "!repeat", "!sequence", "!setattr", "DistributedSampler", "parameters"}
 )
+# Marks of statements that a rule shows: a run of the file that they stand in comes to them, too.
+_OF_ITS_FILE = frozenset({"!state", "!best", "!loading", "!loose"})
 STEPS_OF_RUN = 100  # what a run costs besides: rules have to look at it
 
 
@@ -111,7 +113,7 @@ class Relevance:
                 self._imported[name] = _given(inner).get(last, frozenset())
             elif inner is not None:
                 methods = inner.classes[last].methods.items()
-                self._imported[name] = frozenset().union(*(u.words for key, u in methods if key not in ("__init__", "forward")))
+                self._imported[name] = frozenset().union(*(u.words for key, u in methods if key not in ("__init__", "forward"))) - _OF_ITS_FILE
         return self._imported[name]
 
     def module(self, name: str) -> FileFacts | None:
@@ -171,7 +173,7 @@ def _reach(facts: FileFacts, name: str) -> frozenset[str]:
             new = given.get(one, frozenset()) | (unit.words if unit is not None else frozenset())
             words |= new
             todo |= {word for word in new if (word in facts.functions or word in given) and word not in seen}
-        facts.reach[name] = frozenset(words)
+        facts.reach[name] = frozenset(words - _OF_ITS_FILE)
     return facts.reach[name]
 
 
@@ -279,8 +281,8 @@ def _follow(body: Run, store: Store | None = None, grow: bool = False) -> Run:
 
 def _finish(run: Run, work, func: Func, facts: FileFacts) -> bool:
     run.root = func
-    run.frame = run.Frame(facts)
-    run.frame.base = run.store
+    frame = run.frame = run.Frame(facts)
+    frame.base = run.store
     if run.budget.left <= 0:
         return False
     run.most_steps = min(run.most_steps, run.budget.left)
@@ -289,6 +291,7 @@ def _finish(run: Run, work, func: Func, facts: FileFacts) -> bool:
     except (TooMuch, RecursionError):
         return False
     finally:
+        frame.base = None
         run.budget.left -= run.steps + STEPS_OF_RUN
     return True
 

@@ -153,16 +153,20 @@ class Partial(Value):
 
 
 class Class(Value):
-    """A class of the project. `bases` are Class, Ref or Opaque values, resolved once."""
+    """A class of the project. `bases` are Class, Ref or Opaque values, resolved once; `complete` when all of them are there."""
 
-    __slots__ = ("bases", "cf", "facts", "name")
+    __slots__ = ("_order", "bases", "cf", "complete", "facts", "name")
 
     def __init__(self, cf: ClassFacts, facts: FileFacts):
         self.cf, self.facts, self.name = cf, facts, cf.name
         self.bases: list[Value] = []
+        self.complete = False
+        self._order: tuple[Value, ...] | None = None
 
-    def mro(self) -> Iterator[Value]:
+    def mro(self) -> tuple[Value, ...]:
         """This class and its bases, each behind all that derive from it: Python's order wherever Python allows one."""
+        if self._order is not None:
+            return self._order
         order: dict[int, Value] = {}
         todo: list[tuple[Value, tuple[int, ...]]] = [(self, ())]
         for _ in range(MOST_BASES):
@@ -174,7 +178,10 @@ class Class(Value):
             if isinstance(item, Class):
                 below = (*below, id(item))
                 todo[:0] = [(base, below) for base in item.bases if id(base) not in below]
-        yield from order.values()
+        found = tuple(order.values())
+        if all(item.complete for item in found if isinstance(item, Class)):
+            self._order = found
+        return found
 
     def method(self, name: str, after: Class | None = None) -> tuple[Class, Unit] | None:
         """The class that defines a method and the method's text; `after` starts behind that class, as super() does."""
@@ -334,6 +341,8 @@ def real(value: Value | None) -> tuple[Value, ...]:
     """What a value may be when it is used as an object: a use of None or of an unset name raises, so those are out."""
     if value is None:
         return ()
+    if not isinstance(value, Union):
+        return () if value is UNSET or isinstance(value, Const) and value.value is None else (value,)
     return tuple(alt for alt in alternatives(value) if not (isinstance(alt, Const) and alt.value is None) and alt is not UNSET)
 
 

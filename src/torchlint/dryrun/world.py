@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
+from torchlint.dryrun.facts import FileFacts, Unit
+from torchlint.dryrun.flow import Event, take_apart
 from torchlint.dryrun.source_text import Parsed, TooLong
 from torchlint.reading import read_bytes
 from torchlint.sieve import read_facts
@@ -47,6 +48,7 @@ class World:
         self._found: dict[tuple[str, str], str | None] = {}
         self.hashes: dict[str, str | None] = {}
         self.asked: set[str] = set()
+        self.events: list[Event] = []  # of all runs since the last `forget`
         self.project: Project | None = None  # the last one that was read: see neighbours.py
 
     def add(self, path: str, text: str) -> FileFacts:
@@ -64,8 +66,9 @@ class World:
         return known
 
     def forget(self, most_trees: int = 400, most_files: int = 300) -> None:
-        """Drops what takes memory once there is much of it: libcst trees first, then what is known of files. Whoever imports
-        a dropped file reads it again."""
+        """Drops the events of finished runs, and what takes memory once there is much of it: libcst trees first, then what is
+        known of files. Whoever imports a dropped file reads it again."""
+        take_apart(self.events)
         if len(self._trees) > most_trees:
             for unit in self._trees:
                 unit.parsed = None
@@ -179,17 +182,3 @@ class World:
                 break
             folder = os.path.dirname(folder)
         return None
-
-
-def units_of(facts: FileFacts):
-    """Every unit of a file."""
-    yield from (item for item in facts.body if isinstance(item, Unit))
-    yield from facts.functions.values()
-    for cls in facts.all_classes():
-        yield from class_units(cls)
-
-
-def class_units(cls: ClassFacts):
-    """Every unit directly in a class."""
-    yield from cls.methods.values()
-    yield from cls.body

@@ -106,6 +106,7 @@ def _in_every_mode(event: Event) -> bool:
 
 def _left_before(event: Event) -> bool:
     """Whether evaluation has left the function before it comes to the call: `if not self.training: return x`."""
-    unit, row = event.site.parsed.unit, event.site.location().row
-    before = "".join(event.site.parsed.facts.lines[unit.start - 1 : row - 1])
-    return bool(LEAVES.search(before))
+    unit, lines = event.site.parsed.unit, event.site.parsed.facts.lines
+    if not LEAVES.search("".join(lines[unit.start - 1 : unit.end])):
+        return False  # most do not: where the call stands takes a walk over the tree
+    return bool(LEAVES.search("".join(lines[unit.start - 1 : event.site.location().row - 1])))

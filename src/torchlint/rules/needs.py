@@ -102,7 +102,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     202: ((_any("eval"),),),
     205: ((_any("inference_mode"),),),
     206: ((_any("trace export"),),),
-    207: ((_any("load_state_dict"),),),
+    207: ((_any("load_state_dict"), _any("!calls")),),
     208: ((_any("DataLoader"),),),
     305: ((_any("log log_"), _any("softmax Softmax softmin Softmin gumbel_softmax")),),
     306: ((_any("int short char bool float half double long LongTensor FloatTensor IntTensor dtype type to randint tensor arange argmax"), _TARGETS),),
@@ -208,7 +208,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     820: ((_any("isend irecv async_op"),), (_COLLECTIVES,)),
     902: ((_any("save"),),),
     905: ((_any("save"), _any("step"), _any("state_dict")),),
-    907: ((_any("load_state_dict"),),),
+    907: ((_any("!loose"),),),
     908: ((_any("compile"), _any("save")),),
     922: ((_any("compile"), _any("!forward")), (_any("compile"), _any("step backward"))),
     921: ((_any("compile"),),),
@@ -221,8 +221,8 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
                                                    " ReflectionPad2d ReflectionPad3d"),)),
     943: ((_any("!keyword"),),),
     944: ((_any("generate input_ids"), _any("tokenizer AutoTokenizer")),),
-    904: ((_any("state_dict !best"), _any("step backward train fit load_state_dict save")),),
-    906: ((_any("!loaded"),),),
+    904: ((_any("!state !best"), _any("step backward train fit load_state_dict save")),),
+    906: ((_any("!loading"),), (_any("!loaded"), _any("!calls eval train"))),
 }
 
 

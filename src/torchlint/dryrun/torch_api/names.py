@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 # One thing, several public names: the left side is rewritten to the right one.
 _ALIASES = (
@@ -46,6 +47,7 @@ _SAMPLERS = re.compile(r"^torch\.utils\.data\.\w*Sampler$")
 _ACCELERATORS = re.compile(r"^accelerate\.(?:\w+\.)*Accelerator$|^(?:lightning|lightning_fabric|lightning\.fabric)\.(?:\w+\.)*Fabric$")
 
 
+@lru_cache(maxsize=4096)  # a program asks for the same names again and again
 def canonical(name: str) -> str:
     """The one name used here for something that torch offers under several."""
     if name.startswith(("torch.", "pytorch_lightning", "lightning")):
@@ -54,6 +56,7 @@ def canonical(name: str) -> str:
     return name
 
 
+@lru_cache(maxsize=4096)
 def kind_of(name: str) -> str:
     """What calling the class or factory of that (canonical) name gives: module, loss, optimizer, scheduler, scaler, loader,
     sampler, wrapper (a module around a module), dataset, device, or "" where nothing is known."""

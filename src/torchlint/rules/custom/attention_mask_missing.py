@@ -35,9 +35,12 @@ def _asks(event, node: cst.Call) -> bool:
     """Whether a call is one of a language model: transformers' own, or its generate."""
     if isinstance(node.func, cst.Attribute) and node.func.attr.value == "generate":
         return True
-    if "diffusers" in event.site.parsed.facts.imports or any("diffusers" in name for name in event.site.parsed.facts.imports.values()):
-        return False  # image models were trained on text with its padding, and have to be given it
-    return event.kind == "forward" and _READERS.match(getattr(event.subject, "type", "") or "") is not None
+    if event.kind != "forward" or not _READERS.match(getattr(event.subject, "type", "") or ""):
+        return False
+    # image models were trained on text with its padding, and have to be given it
+    return "diffusers" not in event.site.parsed.facts.imports and not any(
+        "diffusers" in name for name in event.site.parsed.facts.imports.values()
+    )
 
 
 def _spread(node: cst.Call) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchlint.dryrun.facts import units_of
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.world import units_of
 from torchlint.rules.base import Report, View
 from torchlint.rules.ranks import ONE, OTHERS
 

@@ -17,8 +17,9 @@ CALLS = frozenset({"torch.compile"})
 
 def check(view: View) -> Iterator[Report]:
     """`model = torch.compile(model)`, then `torch.save(model.state_dict(), path)`."""
-    compiled = [event for event in view.of("assign") if _compiles(event)]
-    for save in view.of("save") if compiled else ():
+    saves = view.of("save")
+    compiled = [event for event in view.of("assign") if _compiles(event)] if saves else ()
+    for save in saves if compiled else ():
         for state in _states(view, save.args[0] if save.args else None):
             owner = state.site.text().rsplit(".state_dict", 1)[0]
             for event in compiled:

@@ -10,6 +10,7 @@ from torchlint.rules.custom.integer_features import FLOAT_LAYERS
 from torchlint.rules.dtypes import dtype_of
 
 CODE = 410
+_DEFAULTS = frozenset({"set_default_dtype", "set_default_tensor_type"})
 
 
 def check(view: View) -> Iterator[Report]:
@@ -40,9 +41,11 @@ def _in_double(view: View) -> bool:
     moves = view.of("module.move")
     if any(event.name not in ("cuda", "cpu") for event in moves if event.name != "to" or _typed(event)):
         return True
-    paths = {event.site.parsed.facts for event in view.of("forward", "loss") if event.site is not None}
-    return any("set_default_dtype" in line or ".double()" in line or "set_default_tensor_type" in line
-               for facts in paths for line in facts.lines)
+    files = {event.site.parsed.facts for event in view.of("forward", "loss") if event.site is not None}
+    return any(
+        not _DEFAULTS.isdisjoint(facts.words) or "double" in facts.words and any(".double()" in line for line in facts.lines)
+        for facts in files
+    )
 
 
 def _typed(event) -> bool:

@@ -7,10 +7,9 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
-from torchlint.dryrun.facts import FileFacts
+from torchlint.dryrun.facts import FileFacts, units_of
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.values import Class, Instance, Ref, real
-from torchlint.dryrun.world import units_of
 from torchlint.rules.base import Report, View
 from torchlint.rules.custom.modules_in_plain_container import _trains
 

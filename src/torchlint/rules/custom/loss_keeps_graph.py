@@ -17,7 +17,7 @@ CODE = 106
 
 def check(view: View) -> Iterator[Report]:
     """`total += loss`, `total = total + loss` or `losses.append(loss)` beside the backward of that loss."""
-    for event in view.of("augment", "append", "assign"):
+    for event in view.of("augment", "append", "assign") if view.of("backward") else ():
         if not event.loops or event.grad_on is False:
             continue
         found = _added(view, event)

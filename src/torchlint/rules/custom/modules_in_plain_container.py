@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.facts import units_of
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.values import Class, Dict, Instance, Seq, Tensor, Value, real
-from torchlint.dryrun.world import units_of
 from torchlint.rules.base import Report, View
 from torchlint.rules.mend import Mend, insert_after, insert_before, replace
 from torchlint.rules.rows import statement_at, text_of

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchlint.dryrun.facts import units_of
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.torch_api.methods import SCHEDULER_NAME
 from torchlint.dryrun.values import Dict, Instance, Iter, Method, Ref, Seq, Value, real
-from torchlint.dryrun.world import units_of
 from torchlint.rules.base import Report, View
 
 CODE = 110
