@@ -90,7 +90,9 @@ def write(path: Path, text: bytes) -> None:
             part.write_bytes(text)
             part.replace(path)
             return
-        except FileNotFoundError:  # another rank, done with an earlier watch, has just removed the folder
+        except (FileNotFoundError, FileExistsError):
+            # Another rank, done with an earlier watch, has just removed the folder: before the file was written, or
+            # between two questions of `mkdir`, which found it there and then found that it is none.
             if not left:
                 raise
 

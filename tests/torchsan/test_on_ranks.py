@@ -39,6 +39,7 @@ def launch(folder, world, paths):
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
         raise
+    print(said)  # shown where a test fails: what a rank could not do is said there
     assert process.returncode == 0, said
     assert not [path.name for path in folder.iterdir() if path.name.startswith("torchsan-")], "left behind"
     return json.loads(out.read_text(encoding="utf-8"))

@@ -555,6 +555,25 @@ class TestMeeting:
         assert one.take() == []
         assert "cannot be brought together" in capsys.readouterr().err
 
+    @pytest.mark.parametrize("after", ["mkdir", "is_dir"])
+    def test_another_rank_removes_the_folder_meanwhile(self, meeting, monkeypatch, after):
+        """Done with an earlier watch: after this one has made the folder, or has found that it is there."""
+        first, second = meeting(0), meeting(1)
+        real, removed = getattr(ranks.Path, after), []
+
+        def removing(path, *args, **options):
+            if after == "is_dir" and not removed:
+                removed.append(path.rmdir())
+            answer = real(path, *args, **options)
+            if after == "mkdir" and not removed:
+                removed.append(path.rmdir())
+            return answer
+
+        monkeypatch.setattr(ranks.Path, after, removing)
+        second.leave(left(finding(), over=True))
+        assert removed
+        assert [one.findings for one in first.take()] == [[finding()]]
+
     def test_values_that_json_does_not_know(self, meeting):
         first, second = meeting(0), meeting(1)
         second.leave(left(finding(details={"shape": torch.Size([2, 3]), "dtype": torch.float32}), over=True))
