@@ -24,11 +24,13 @@ import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from threading import get_ident
 from typing import Any
 
 import torch
 
 from torchlint import vocabulary
+from torchsan import turns
 from torchsan.deliver import SanError
 from torchsan.rest import Rest
 from torchsan.where import Where, here
@@ -181,6 +183,9 @@ def begin(name: str, subject: Any, /, **info: Any) -> Event | None:
     heard = _heard.get(name)
     if heard is None or _local.quiet or _transforms() is not None or _tracing() is not None:
         return None
+    if name in turns.TRAINING and get_ident() != turns.holder[0] and turns.is_out_of_turn(name, info):
+        _see_no_more()
+        heard = _heard.get(name, ((), ()))
     rested = rest.possible and not rest.hears(name, subject, info)
     if rested:
         heard = _always.get(name)
@@ -245,8 +250,17 @@ def _tell(heard: _Handlers, event: Event) -> None:
             _local.quiet = 0
 
 
+def _see_no_more() -> None:
+    """Two trainings are mixed up: every watch ends its checks."""
+    with _lock, quiet():  # no check may be at it
+        for watch in running():
+            watch.go_blind("two threads train at the same time")
+
+
 def join(watch: Any) -> None:
     """A watch starts to listen."""
+    if not _listeners:
+        turns.holder[0] = None
     _listeners.append(watch)
     refresh()
 

@@ -137,6 +137,7 @@ class Ledger:
         self.at_missed_step: list[Callable[[Account], None]] = []  # for checks that must not miss what they look for
         self.last_forward: Event | None = None
         self._steps_before = 0
+        self.is_blind = False  # steps are counted, and no gradient is looked at
         self.ill = False  # a NaN was told of, and no step since was finite
 
     def start(self) -> None: ...
@@ -158,6 +159,8 @@ class Ledger:
 
     def __iter__(self) -> Iterator[Account]:
         """Accounts of living optimizers."""
+        if self.is_blind:
+            return iter(())
         if self._some_gone:
             self._some_gone = False
             self.accounts = {key: a for key, a in self.accounts.items() if a.optimizer is not None}
@@ -190,7 +193,7 @@ class Ledger:
         if event.depth == 0 and event.grad:
             self.last_forward = event
             event.where()
-            for account in self._living:
+            for account in self:
                 if account.grads:
                     account.forget()
 

@@ -37,7 +37,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from torchlint.findings import Finding
-from torchsan import events, telling, wording
+from torchsan import events, telling, turns, wording
 from torchsan.check import Check, known
 from torchsan.deliver import Findings, SanError, say
 from torchsan.late import Late
@@ -268,14 +268,15 @@ class Watch:
         numbers = ", ".join(f"TS{number}" for number in getattr(check, "numbers", ()))
         say(f"the check {name} {f'({numbers}) ' if numbers else ''}failed and is off: {self.off[name]}")
 
-    def go_blind(self, why: str) -> None:
+    def go_blind(self, why: str, what: str = "nothing is watched from here on") -> None:
         """From here on too little can be seen to judge anything: every check ends, and that is said once."""
-        if self.checks != [self.ledger]:
+        if not self.ledger.is_blind:
             self.checks = [self.ledger]
+            self.ledger.is_blind = True
             events.refresh()
             for check in list(self._open):
                 self._close(check)
-            say(f"{why}: nothing is watched from here on")
+            say(f"{why}: {what}")
 
     # Inside.
 
@@ -322,6 +323,7 @@ class Watch:
                 self.off[cls.__name__] = f"{type(error).__name__}: {error}"
                 say(f"the check {cls.__name__} cannot start and is off: {self.off[cls.__name__]}")
         self._open = made[1:]
+        self.ledger.is_blind = False
         made.append(self.late)
         self.late.watch = self
         self.checks = made
@@ -352,6 +354,8 @@ class Watch:
 
     def _last_words(self, error: BaseException | None) -> None:
         raised = None
+        if turns.is_taken():
+            self.go_blind("a thread trains on while the watch ends", "what the end of a run shows is not looked for")
         if isinstance(error, Exception) and not isinstance(error, SanError):
             place = of_traceback(error.__traceback__)
             events.happened("error", error, error=error, _where=place)

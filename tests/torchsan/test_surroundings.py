@@ -3,10 +3,14 @@ threads."""
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
+import sys
 import threading
+import time
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -295,21 +299,123 @@ class TestThreads:
         assert codes(san) == ["TS101"], san.report()
         assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
 
-    def test_a_watch_in_each_of_two_threads(self):
-        started = threading.Barrier(2, timeout=300)
-        found = {}
+    @pytest.mark.parametrize("where", ["forward", "backward"])
+    def test_two_at_the_same_time_are_not_watched(self, where, capsys):
+        """Their steps are mixed, and to read one's gradients while the other makes them may crash the process."""
+        inside, over = threading.Event(), threading.Event()
 
-        def job(name, softmax):
-            model = Net(softmax=softmax)
-            with torchsan.watch(model, on_finding="collect") as san:
-                started.wait()
-                train(model, [*model.parameters()], steps=30)
-                started.wait()
-            found[name] = (codes(san), dict(san.off))
+        class Slow(Net):
+            def forward(self, x):
+                if where == "forward":
+                    pause()
+                x = super().forward(x)
+                if where == "backward":
+                    x.register_hook(lambda grad: pause())
+                return x
 
-        in_threads(lambda: job("sound", False), lambda: job("wrong", True))
-        # Either hears both: nothing of torch's tells whose thread a loss function is called for.
-        assert found == {"sound": (["TS301"], {}), "wrong": (["TS301"], {})}
+        def pause():
+            inside.set()
+            while not over.is_set():
+                time.sleep(0.001)
+
+        def other():
+            assert inside.wait(300)
+            try:
+                train(models[1], [*models[1].parameters()], zero=False)
+            finally:
+                over.set()
+
+        models = [Slow(), Net()]
+        with torchsan.watch(on_finding="collect") as one, torchsan.watch(models[0], on_finding="collect") as two:
+            in_threads(lambda: train(models[0], [*models[0].parameters()], zero=False), other)
+        assert (one.off, two.off, one.findings, two.findings) == ({}, {}, [], [])
+        told = capsys.readouterr().err
+        assert told.count("two threads train at the same time: nothing is watched from here on") == 2, told
+        assert one.steps == 4, "they are counted all the same"
+
+    def test_many_at_the_same_time(self):
+        interval = sys.getswitchinterval()
+        sys.setswitchinterval(1e-5)
+
+        def job():
+            for _ in range(5):
+                model = Net()
+                train(model, [*model.parameters()], steps=10)
+
+        try:
+            with torchsan.watch(on_finding="collect") as san:
+                in_threads(*[job] * 3)
+        finally:
+            sys.setswitchinterval(interval)
+        assert not san.findings and not san.off, (san.report(), san.off)
+
+    @pytest.mark.parametrize("zero", [True, False])
+    def test_one_after_the_other(self, zero, capsys):
+        """A pool has a thread for each part of a step."""
+        model = Net()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+        pools = [ThreadPoolExecutor(1) for _ in range(3)]
+        turns = itertools.cycle(pools)
+        do = lambda function, *args: next(turns).submit(function, *args).result()  # noqa: E731
+        with torchsan.watch(model, on_finding="collect") as san:
+            for _ in range(5):
+                if zero:
+                    do(optimizer.zero_grad)
+                loss = F.cross_entropy(do(model, torch.randn(8, 4)), torch.randint(0, 3, (8,)))
+                do(loss.backward)
+                do(optimizer.step)
+        for pool in pools:
+            pool.shutdown()
+        assert codes(san) == ([] if zero else ["TS101"]), san.report()
+        assert not san.off and not capsys.readouterr().err
+
+    def test_replicas_are_one_training(self, capsys):
+        """DataParallel calls the copies of a model in threads, all at the same time."""
+        called = threading.Barrier(2, timeout=300)
+
+        class Model(nn.Linear):
+            def forward(self, x):
+                if threading.current_thread() is not threading.main_thread():
+                    called.wait()
+                return super().forward(x)
+
+        model = Model(4, 3)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+
+        def replica():
+            copied = model._replicate_for_data_parallel()
+            copied.weight, copied.bias = model.weight.clone(), model.bias.clone()
+            return copied
+
+        with torchsan.watch(model, on_finding="collect") as san:
+            for _ in range(5):
+                optimizer.zero_grad()
+                losses = []
+                in_threads(*[lambda copied=replica(): losses.append(copied(torch.randn(8, 4)).sum()) for _ in range(2)])
+                sum(losses).backward()
+                optimizer.step()
+        assert not san.findings and not san.off, san.report()
+        assert not capsys.readouterr().err
+
+    def test_the_watch_ends_while_another_thread_trains(self, capsys):
+        inside, over = threading.Event(), threading.Event()
+
+        class Slow(Net):
+            def forward(self, x):
+                inside.set()
+                while not over.is_set():
+                    time.sleep(0.001)
+                return super().forward(x)
+
+        model = Slow()
+        thread = threading.Thread(target=lambda: train(model, [*model.parameters()]))
+        with torchsan.watch(on_finding="collect") as san:
+            thread.start()
+            assert inside.wait(300)
+        over.set()
+        thread.join(300)
+        assert not san.findings and not san.off
+        assert "a thread trains on while the watch ends" in capsys.readouterr().err
 
     def test_forwards_that_overlap_leave_torch_as_it_was(self):
         """What one watch puts in the place of torch's functions for a forward, the other must not take for torch's."""

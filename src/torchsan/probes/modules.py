@@ -276,6 +276,8 @@ def _on_module(module: nn.Module, name: str, child: Any) -> None:
 
 
 def _before(module: nn.Module, args: tuple, kwargs: dict, frame: Any = None) -> None:
+    if "_is_replica" in module.__dict__:
+        return  # DataParallel makes these anew for each call of the model, and calls them in threads of their own
     calls = _state.open
     while calls and not _is_running(calls[-1][2]):
         calls.pop()  # torch calls no hook where a forward was interrupted
