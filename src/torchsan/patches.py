@@ -6,13 +6,24 @@ import functools
 import gc
 import sys
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from types import CellType, FunctionType, ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 from torchsan.where import _USER, kind_of
 
 _MISSING = object()
+
+
+class _Swap(NamedTuple):
+    """A function that stands in the place of another one, under its name."""
+
+    name: str
+    old: Any
+    new: Any
+
+
 _originals: weakref.WeakKeyDictionary[Callable, Callable] = weakref.WeakKeyDictionary()  # by what stands in their place
 
 
@@ -25,6 +36,8 @@ class Patches:
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], Any]] = []
+        self._swaps: list[_Swap] = []
+        self._placed, self._gathers = 0, False  # how many of them are in place, and whether more are to come at once
         self._made: list[weakref.ref] = []
 
     def _make(self, original: Callable, make: Callable[[Callable], Callable]) -> Callable:
@@ -56,19 +69,38 @@ class Patches:
 
         Nothing happens where `home` has no such function.
         """
-        original = getattr(home, name, None)
-        if original is None:
-            return
-        made = self._make(original, make)
-        _swap(name, original, made)
-        self._undo.append(lambda: _swap(name, made, original))
+        self.functions(home, {name: make})
 
     def functions(self, home: ModuleType, makers: Mapping[str, Callable[[Callable], Callable]]) -> None:
         """Replace several functions of one module as `function` does, in one walk through all modules."""
-        originals = {name: original for name in makers if (original := getattr(home, name, None)) is not None}
-        made = {name: self._make(original, makers[name]) for name, original in originals.items()}
-        _swap_all({name: (original, made[name]) for name, original in originals.items()})
-        self._undo.append(lambda: _swap_all({name: (made[name], original) for name, original in originals.items()}))
+        for name, make in makers.items():
+            original = getattr(home, name, None)
+            if original is not None:
+                self._swaps.append(_Swap(name, original, self._make(original, make)))
+        if not self._gathers:
+            self._place()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Functions that are replaced inside are all put in place at its end: a walk through all modules takes longer than
+        all the rest. No function twice."""
+        self._gathers = True
+        try:
+            yield
+        finally:
+            self._gathers = False
+            self._place()
+
+    def _place(self) -> None:
+        _walk(self._swaps[self._placed:])
+        self._placed = len(self._swaps)
+
+    def _put_back(self) -> None:
+        back: dict[int, _Swap] = {}  # one that was put in the place of another one of ours: both go
+        for name, old, new in self._swaps:
+            back[id(new)] = _Swap(name, new, back[id(old)].new if id(old) in back else old)
+        self._swaps, self._placed = [], 0
+        _walk(back.values())
 
     def handle(self, removable: Any) -> None:
         """Keep a torch hook's handle and remove the hook in the end."""
@@ -86,6 +118,7 @@ class Patches:
                 self._undo.pop()()
             except Exception as error:
                 failure = failure or error
+        self._put_back()
         _hand_back([made for ref in self._made if (made := ref()) is not None])
         self._made.clear()
         if failure is not None:
@@ -117,25 +150,19 @@ def _hand_back(made: list[Callable]) -> None:
             places[key] = original_of(places[key])
 
 
-def _swap(name: str, old: Any, new: Any) -> None:
-    """`_swap_all` for one function."""
-    _swap_all({name: (old, new)})
-
-
-def _swap_all(changes: Mapping[str, tuple[Any, Any]]) -> None:
+def _walk(swaps: Iterable[_Swap]) -> None:
     """Put the new where the old stands as a module's global: under its own name anywhere, under any name in user's
     modules (`from torch.nn.functional import cross_entropy as ce`)."""
-    by_id = {id(old): (old, new) for old, new in changes.values()}
-    for module in list(sys.modules.values()):
+    by_id = {id(swap.old): swap for swap in swaps}
+    names = {swap.name for swap in by_id.values()}
+    for module in list(sys.modules.values()) if names else ():
         space = getattr(module, "__dict__", None) if isinstance(module, ModuleType) else None
         if not isinstance(space, dict):
             continue
-        for name, (old, new) in changes.items():
-            if space.get(name) is old:
-                space[name] = new
         file = space.get("__file__")
-        if space.get("__name__") == "__main__" or (isinstance(file, str) and kind_of(file) == _USER):
-            for key, value in list(space.items()):
-                change = by_id.get(id(value))
-                if change is not None and change[0] is value:
-                    space[key] = change[1]
+        is_users = space.get("__name__") == "__main__" or (isinstance(file, str) and kind_of(file) == _USER)
+        for key in list(space) if is_users else names & space.keys():
+            value = space.get(key)
+            swap = by_id.get(id(value))
+            if swap is not None and swap.old is value and (is_users or swap.name == key):
+                space[key] = swap.new

@@ -81,6 +81,14 @@ def whole(trial, text, name="x.py"):
     return trial.look(Input(0, "test", name, text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")))
 
 
+def test_what_breaks_a_notebook_stays_as_it_is():
+    """It is put into other notebooks, too, and what breaks these must not get into it."""
+    before = repr(books.WRONG)
+    for number in range(300):
+        books.broken(random.Random(number), {"cells": []})
+    assert repr(books.WRONG) == before
+
+
 @pytest.mark.parametrize("kind", deep.NESTED)
 def test_nesting(trial, kind):
     """Deeper than people write, and than Python's stack."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
+from copy import deepcopy
 from random import Random
 from typing import Any
 
@@ -58,7 +59,7 @@ def broken(rng: Random, book: Any) -> Any:
     for _ in range(rng.choice((1, 1, 2, 4))):
         places = list(_places(book))
         if not places:
-            return rng.choice(WRONG)
+            return deepcopy(rng.choice(WRONG))
         holder, key = rng.choice(places)
         kind = rng.randrange(4)
         if kind == 0:
@@ -68,7 +69,7 @@ def broken(rng: Random, book: Any) -> Any:
         elif kind == 1:
             holder[rng.choice(("source", "cells", "cell_type", "input", "metadata", "language", "x"))] = holder[key]
         else:
-            holder[key] = rng.choice(WRONG)
+            holder[key] = deepcopy(rng.choice(WRONG))  # what is broken next may be in it
     return book
 
 

@@ -97,9 +97,10 @@ class DropoutInEval(Check):
         self.replaced.end()
 
     def _replace(self, patches: Patches) -> None:
-        patches.functions(F, {name: functools.partial(self._reporting, f"F.{name}") for name in _NAMES})
-        patches.functions(torch, {name: functools.partial(self._reporting, f"torch.{name}") for name in _OF_TORCH})
-        patches.function(F, "scaled_dot_product_attention", self._attention)
+        with patches.together():
+            patches.functions(F, {name: functools.partial(self._reporting, f"F.{name}") for name in _NAMES})
+            patches.functions(torch, {name: functools.partial(self._reporting, f"torch.{name}") for name in _OF_TORCH})
+            patches.function(F, "scaled_dot_product_attention", self._attention)
 
     def _reporting(self, name: str, original: Any) -> Any:
         note = self.safely(self._note)

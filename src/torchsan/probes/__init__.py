@@ -15,8 +15,9 @@ from torchsan.patches import Patches
 
 def install_all(patches: Patches) -> None:
     """Install every probe of this folder. One that cannot work with this torch says so and is left out."""
-    for module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
-        try:
-            importlib.import_module(f"{__name__}.{module}").install(patches)
-        except Exception as error:
-            say(f"the {module} probe does not work with this torch and is off: {type(error).__name__}: {error}")
+    with patches.together():
+        for module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
+            try:
+                importlib.import_module(f"{__name__}.{module}").install(patches)
+            except Exception as error:
+                say(f"the {module} probe does not work with this torch and is off: {type(error).__name__}: {error}")
