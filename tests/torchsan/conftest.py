@@ -47,6 +47,13 @@ def load(path: Path) -> ModuleType:
     return module
 
 
+@pytest.fixture(autouse=True)
+def nothing_compiled() -> None:
+    """While what other tests compiled lives, there are looks that a watch does not take."""
+    if "torch._dynamo" in sys.modules:
+        torch._dynamo.reset()
+
+
 @pytest.fixture
 def run(tmp_path: Path) -> Callable[..., Ran]:
     """Runs source text (or a fixture's path) as a script under a watch. A fixture's `main()` is called."""
@@ -57,8 +64,6 @@ def run(tmp_path: Path) -> Callable[..., Ran]:
         else:
             path = tmp_path / f"program_{len(list(tmp_path.iterdir()))}.py"
             path.write_text(program, encoding="utf-8")
-        if "torch._dynamo" in sys.modules:
-            torch._dynamo.reset()  # while what other tests compiled lives, there are looks that a watch does not take
         san = torchsan.watch(on_finding="collect", **options)
         value = error = None
         torch.manual_seed(0)
