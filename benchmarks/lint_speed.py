@@ -6,7 +6,8 @@ Counts lines per CPU-second (user and system, child processes too) of whole runs
 Rounds alternate: every tool runs once in each round, in the same order, and the median of the rounds is told with the
 ratio to torchlint's own median. The slow tools are given a random part of the files (`--part` lines, the same for all of
 them): lines per second are what is compared.
-Each tool is installed from PyPI into an environment of its own in the work folder.
+Each tool is installed from PyPI into an environment of its own in the work folder; torchlint, as its users have it, is
+built from this tree. Compiled modules are kept, as Python does by itself.
 
 `--single` gives start to exit on one file of 500 lines. Writes its part of RESULTS.md, between its marks.
 """
@@ -96,8 +97,9 @@ class Cost:
 
 def run(command: Sequence[str]) -> Cost:
     """One run, start to exit, its output thrown away. `wait4` tells of this child and of its own children alone."""
+    env = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     began = time.perf_counter()
-    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=env)
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode not in (0, 1, 2):
@@ -105,12 +107,23 @@ def run(command: Sequence[str]) -> Cost:
     return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - began, usage.ru_maxrss / 1024)
 
 
+def build(work: Path) -> Path:
+    """The `bin` folder of an environment that has the torchlint of this tree."""
+    folder = work / "speed_envs" / "torchlint"
+    subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+    python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
+    subprocess.run([str(python), "-m", "pip", "install", "--quiet", str(Path(__file__).parents[1])], check=True)
+    return python.parent
+
+
 def home(name: str, work: Path) -> Path | None:
     """The `bin` folder where a tool lives, installed if it is not."""
+    if not name:
+        return build(work)
     tool = TOOLS.get(name) or Tool(name, name, lambda bin_, folders: [], parse_torchlint)
     if name == "TorchFix":
         tool = Tool("TorchFix", "TorchFix", tool.command, tool.parse, ("flake8",))
-    return tool.install(work / "speed_envs") if name else Path(sys.executable).parent
+    return tool.install(work / "speed_envs")
 
 
 def lay_out(folders: Sequence[Path], to: Path, lines: int | None = None, seed: int = 0) -> int:
@@ -140,9 +153,8 @@ def half_of_the_rules() -> str:
     return ",".join(f"TL{code}" for code in codes[::2])
 
 
-def rows(folders: Sequence[Path], work: Path, part: int, rounds: int) -> tuple[list[list[str]], int]:
+def rows(folders: Sequence[Path], homes: dict[str, Path | None], work: Path, part: int, rounds: int) -> tuple[list[list[str]], int]:
     """The table's rows, and how many lines there are in all."""
-    homes = {row.home: home(row.home, work) for row in ROWS}
     half = half_of_the_rules()
     with tempfile.TemporaryDirectory(dir=work) as folder:
         whole, some = Path(folder) / "whole", Path(folder) / "part"
@@ -166,13 +178,13 @@ def rows(folders: Sequence[Path], work: Path, part: int, rounds: int) -> tuple[l
                 [row.title, "not to be had", ""] if middle is None else
                 [row.title, f"{middle:,.0f}", f"{own / middle:.2f}"]
             )
-        table += cached(whole, lines[whole])
+        table += cached(homes[""], whole, lines[whole])
         return table, lines[whole]
 
 
-def cached(files: Path, lines: int) -> list[list[str]]:
+def cached(bin_: Path, files: Path, lines: int) -> list[list[str]]:
     """Rows for two processes against one, and for the second run with a cache: wall time is what counts there."""
-    base = [sys.executable, "-m", "torchlint", "--output-format", "concise"]
+    base = [str(bin_ / "python"), "-m", "torchlint", "--output-format", "concise"]
     one = min(run([*base, "--no-cache", "-j", "1", str(files)]).wall for _ in range(2))
     two = min(run([*base, "--no-cache", "-j", "2", str(files)]).wall for _ in range(2))
     with tempfile.TemporaryDirectory() as cache:
@@ -185,13 +197,13 @@ def cached(files: Path, lines: int) -> list[list[str]]:
     ]
 
 
-def single(path: Path) -> list[list[str]]:
+def single(bin_: Path, path: Path) -> list[list[str]]:
     """Start to exit on one file: unchanged (with a cache) and changed."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "one.py"
         text = path.read_text()
         file.write_text(text)
-        command = [sys.executable, "-m", "torchlint", "--cache-dir", f"{folder}/cache", "-q", str(file)]
+        command = [str(bin_ / "python"), "-m", "torchlint", "--cache-dir", f"{folder}/cache", "-q", str(file)]
         run(command)
         same = [run(command).wall for _ in range(9)]
         changed = []
@@ -230,9 +242,10 @@ def main() -> None:
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     folders = [folder.resolve() for folder in options.folders]
-    table, lines = rows(folders, options.work, options.part, options.rounds)
+    homes = {row.home: home(row.home, options.work) for row in ROWS}
+    table, lines = rows(folders, homes, options.work, options.part, options.rounds)
     if options.single:
-        table += single(options.single)
+        table += single(homes[""], options.single)
     write(table, lines, ", ".join(folder.name for folder in folders))
 
 

@@ -12,7 +12,6 @@ from typing import Any
 import msgspec
 
 from torchlint.findings import Severity
-from torchlint.forms import check as check_form
 from torchlint.reading import read_bytes
 
 if sys.version_info >= (3, 11):
@@ -29,6 +28,8 @@ GROUPS = {
 DEFAULT_GROUPS = ("correctness", "suspicious")
 FORMS = ("order", "trait", "context", "call")
 URL = "https://torchlint.readthedocs.io/rules/{code}-{name}"
+
+COMPILED = "pages.msgpack"
 
 _BLOCK = re.compile(r"^```python[ \t]*(?P<info>[^\n]*)\n(?P<code>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"[a-z0-9]{1,60}(?:-[a-z0-9]{1,60}){0,20}")
@@ -127,6 +128,8 @@ def read_page(path: Path) -> Rule:
     forms = {}
     for form in FORMS:
         if form in data:
+            from torchlint.forms import check as check_form  # a built package has pages that were checked
+
             try:
                 check_form(form, data[form])
             except msgspec.ValidationError as error:
@@ -172,7 +175,22 @@ def pages_folder() -> Path:
     return inside if inside.is_dir() else Path(__file__).parents[2] / "rules"
 
 
+def compiled(folder: Path) -> bytes:
+    """All pages in a folder of groups as one file, which a built package has beside them under the name `COMPILED`.
+
+    Raises: as `read_page`.
+    """
+    rules = (read_page(path) for path in sorted(folder.glob("*/*.md")))
+    kept = [msgspec.structs.replace(rule, path=Path(rule.path).relative_to(folder).as_posix()) for rule in rules]
+    return msgspec.msgpack.encode(kept)
+
+
 @lru_cache(maxsize=1)
 def catalogue() -> Catalogue:
     """The shipped catalogue, read once."""
-    return Catalogue(read_page(path) for path in sorted(pages_folder().glob("*/*.md")))
+    folder = pages_folder()
+    try:
+        known = msgspec.msgpack.decode(read_bytes(folder / COMPILED), type=list[Rule])
+    except (OSError, msgspec.MsgspecError):  # a working tree has none
+        return Catalogue(read_page(path) for path in sorted(folder.glob("*/*.md")))
+    return Catalogue(msgspec.structs.replace(rule, path=str(folder / rule.path)) for rule in known)

@@ -27,7 +27,7 @@ def read_bytes(path: str | os.PathLike[str], most: int = MOST_BYTES) -> bytes:
             raise OSError(what, os.strerror(what) if what == errno.EISDIR else "Not a regular file")
         if info.st_size > most:
             raise OSError(errno.EFBIG, f"More than {most // 1_000_000} MB")
-        return file.read(most)
+        return file.read(min(most, info.st_size or most))  # as much as is asked for is allocated at once
 
 
 def _open(path: str, flags: int) -> int:

@@ -4,9 +4,11 @@ import re
 from collections import Counter
 from functools import lru_cache
 
+import msgspec
 import pytest
 
-from torchlint.catalogue import DEFAULT_GROUPS, catalogue
+from torchlint import catalogue as catalogues
+from torchlint.catalogue import COMPILED, DEFAULT_GROUPS, catalogue, compiled, pages_folder
 from torchlint.engine import Engine
 
 FILENAME = "example.py"
@@ -50,6 +52,21 @@ def found(page, block):
 
 def test_there_are_pages():
     assert PAGES
+
+
+def test_pages_in_one_file(tmp_path, monkeypatch):
+    """A built package has them so, too; where that file is broken, the pages themselves count."""
+    monkeypatch.setattr(catalogues, "pages_folder", lambda: tmp_path)
+    (tmp_path / COMPILED).write_bytes(compiled(pages_folder()))
+    rules = list(catalogue.__wrapped__())
+    moved = [msgspec.structs.replace(page, path=page.path.replace(str(pages_folder()), str(tmp_path))) for page in PAGES]
+    assert rules == moved and rules[0].path.startswith(str(tmp_path))
+    page = tmp_path / "gradients" / "page.md"
+    page.parent.mkdir()
+    page.write_bytes(open(PAGES[0].path, "rb").read())
+    for broken in (b"", b"x", (tmp_path / COMPILED).read_bytes()[:-100], msgspec.msgpack.encode([{"code": 1}])):
+        (tmp_path / COMPILED).write_bytes(broken)
+        assert [rule.code for rule in catalogue.__wrapped__()] == [PAGES[0].code]
 
 
 @pytest.mark.parametrize("page", PAGES, ids=page_id)
