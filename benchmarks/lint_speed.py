@@ -30,7 +30,7 @@ from datetime import date
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
-from linters import TOOLS, Tool, parse_torchlint  # noqa: E402
+from linters import TOOLS, Tool, environment, parse_torchlint  # noqa: E402
 from results import RESULTS, put  # noqa: E402
 
 
@@ -107,23 +107,18 @@ def run(command: Sequence[str]) -> Cost:
     return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - began, usage.ru_maxrss / 1024)
 
 
-def build(work: Path) -> Path:
-    """The `bin` folder of an environment that has the torchlint of this tree."""
-    folder = work / "speed_envs" / "torchlint"
-    subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
-    python = folder / ("Scripts" if sys.platform == "win32" else "bin") / "python"
-    subprocess.run([str(python), "-m", "pip", "install", "--quiet", str(Path(__file__).parents[1])], check=True)
-    return python.parent
-
-
 def home(name: str, work: Path) -> Path | None:
-    """The `bin` folder where a tool lives, installed if it is not."""
+    """The `bin` folder where a tool lives, installed if it is not; the torchlint of this tree, anew, where there is no name."""
+    envs = work / "speed_envs"
     if not name:
-        return build(work)
+        built = environment(envs / "torchlint", str(Path(__file__).parents[1]))
+        if built is None:
+            raise SystemExit("torchlint cannot be installed from this tree")
+        return built
     tool = TOOLS.get(name) or Tool(name, name, lambda bin_, folders: [], parse_torchlint)
     if name == "TorchFix":
         tool = Tool("TorchFix", "TorchFix", tool.command, tool.parse, ("flake8",))
-    return tool.install(work / "speed_envs")
+    return tool.install(envs)
 
 
 def lay_out(folders: Sequence[Path], to: Path, lines: int | None = None, seed: int = 0) -> int:

@@ -27,6 +27,22 @@ print(json.dumps(out))
 TORCHFIX = re.compile(r"^(?P<file>.+?\.pyi?):(?P<line>\d+):\d+: (?P<code>TOR\d+) (?:\[\*\] )?(?P<message>.*)$", re.M)
 
 
+def binaries_of(folder: Path) -> Path:
+    """The `bin` folder of a virtual environment."""
+    return folder / ("Scripts" if sys.platform == "win32" else "bin")
+
+
+def environment(folder: Path, *packages: str) -> Path | None:
+    """The `bin` folder of a new environment with these packages, installed in order; None where pip cannot have one."""
+    subprocess.run([sys.executable, "-m", "venv", "--clear", str(folder)], check=True)
+    binaries = binaries_of(folder)
+    for package in packages:
+        done = subprocess.run([str(binaries / "python"), "-m", "pip", "install", "--quiet", package], check=False)
+        if done.returncode:
+            return None
+    return binaries
+
+
 @dataclass(frozen=True, order=True)
 class Finding:
     """`line` is 0 where the tool names the file alone; `level` is the tool's own word for how bad it is."""
@@ -110,15 +126,8 @@ class Tool:
         if not self.package:
             return Path(sys.executable).parent
         folder = envs / self.package
-        binaries = folder / ("Scripts" if sys.platform == "win32" else "bin")
-        if self.version(binaries):
-            return binaries
-        subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        for package in (*self.first, self.package):
-            done = subprocess.run([str(binaries / "python"), "-m", "pip", "install", "--quiet", package], check=False)
-            if done.returncode:
-                return None
-        return binaries
+        binaries = binaries_of(folder)
+        return binaries if self.version(binaries) else environment(folder, *self.first, self.package)
 
     def version(self, binaries: Path) -> str:
         """The installed version, "" where there is none."""

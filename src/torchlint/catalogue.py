@@ -28,8 +28,7 @@ GROUPS = {
 DEFAULT_GROUPS = ("correctness", "suspicious")
 FORMS = ("order", "trait", "context", "call")
 URL = "https://torchlint.readthedocs.io/rules/{code}-{name}"
-
-COMPILED = "pages.msgpack"
+COMPILED = "pages.msgpack"  # all pages of a built package in one file
 
 _BLOCK = re.compile(r"^```python[ \t]*(?P<info>[^\n]*)\n(?P<code>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
 _NAME = re.compile(r"[a-z0-9]{1,60}(?:-[a-z0-9]{1,60}){0,20}")
@@ -125,11 +124,11 @@ def read_page(path: Path) -> Rule:
     if any(_CONTROL.search(str(value)) for value in (body, *data.values())):
         raise PageError(f"{path}: holds control characters")
     fields = {key: data.get(key, "") for key in ("since", "message", "help", "lint", "live", "torch")}
+    from torchlint.forms import check as check_form  # a built package has pages that were checked
+
     forms = {}
     for form in FORMS:
         if form in data:
-            from torchlint.forms import check as check_form  # a built package has pages that were checked
-
             try:
                 check_form(form, data[form])
             except msgspec.ValidationError as error:
@@ -175,14 +174,22 @@ def pages_folder() -> Path:
     return inside if inside.is_dir() else Path(__file__).parents[2] / "rules"
 
 
+def read_pages(folder: Path) -> list[Rule]:
+    """The rules on all pages in a folder of groups.
+
+    Raises: as `read_page`.
+    """
+    return [read_page(path) for path in sorted(folder.glob("*/*.md"))]
+
+
 def compiled(folder: Path) -> bytes:
     """All pages in a folder of groups as one file, which a built package has beside them under the name `COMPILED`.
 
     Raises: as `read_page`.
     """
-    rules = (read_page(path) for path in sorted(folder.glob("*/*.md")))
-    kept = [msgspec.structs.replace(rule, path=Path(rule.path).relative_to(folder).as_posix()) for rule in rules]
-    return msgspec.msgpack.encode(kept)
+    return msgspec.msgpack.encode([
+        msgspec.structs.replace(rule, path=Path(rule.path).relative_to(folder).as_posix()) for rule in read_pages(folder)
+    ])
 
 
 @lru_cache(maxsize=1)
@@ -192,5 +199,5 @@ def catalogue() -> Catalogue:
     try:
         known = msgspec.msgpack.decode(read_bytes(folder / COMPILED), type=list[Rule])
     except (OSError, msgspec.MsgspecError):  # a working tree has none
-        return Catalogue(read_page(path) for path in sorted(folder.glob("*/*.md")))
+        return Catalogue(read_pages(folder))
     return Catalogue(msgspec.structs.replace(rule, path=str(folder / rule.path)) for rule in known)

@@ -12,6 +12,7 @@ import msgspec
 
 from torchlint.catalogue import GROUPS, tomllib
 from torchlint.findings import Severity
+from torchlint.globs import usable
 from torchlint.reading import read_bytes
 from torchlint.selection import nearest
 from torchlint.source import unify_line_ends
@@ -203,13 +204,10 @@ def _strings(config: Config, key: str, value: Any, shown: str = "") -> tuple[str
 
 
 def _patterns(config: Config, key: str, given: Sequence[str]) -> None:
-    if given:
-        from torchlint.globs import usable
-
-        for pattern in given:
-            if not usable(pattern):
-                shown = _shown(pattern)
-                raise config.complain(key, f"{key}: {shown} is no pattern, or one with too many stars", pattern)
+    for pattern in given:
+        if not usable(pattern):
+            shown = _shown(pattern)
+            raise config.complain(key, f"{key}: {shown} is no pattern, or one with too many stars", pattern)
 
 
 def _table(config: Config, key: str, value: Any, what: str) -> dict[str, Any]:

@@ -6,8 +6,10 @@ import math
 import re
 import warnings
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
-from pathspec import GitIgnoreSpec
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 _NAME = 250  # characters in a file's name, at most
 _MOST_WAYS = 5_000_000
@@ -31,6 +33,8 @@ def spec_of(patterns: Iterable[str]) -> GitIgnoreSpec:
 
 
 def _compiled(patterns: list[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec  # most projects have no patterns but .gitignore's, and many runs not even these
+
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the regular expressions that they become
         return GitIgnoreSpec.from_lines(patterns)

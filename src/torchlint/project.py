@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from torchlint.config import Config
+from torchlint.globs import spec_of
 from torchlint.reading import read_bytes
 from torchlint.source import Problem, describe
 
@@ -43,7 +44,7 @@ class Discovery:
         self._plain = frozenset(name for name in config.exclude if not set(name) & set("*?[]!/#\\ "))
         patterns = [name for name in config.exclude if name not in self._plain]
         takes_back = any(name.startswith("!") for name in patterns)
-        self._patterns = _spec_of(config.exclude if takes_back else patterns) if patterns else None
+        self._patterns = spec_of(config.exclude if takes_back else patterns) if patterns else None
         self._force = force_exclude
         self._specs: dict[str, GitIgnoreSpec | None] = {}
 
@@ -158,7 +159,7 @@ class Discovery:
         if path not in self._specs:
             self._specs[path] = None
             try:
-                self._specs[path] = _spec_of(read_bytes(path, _MOST_BYTES).decode("utf-8", "replace").splitlines())
+                self._specs[path] = spec_of(read_bytes(path, _MOST_BYTES).decode("utf-8", "replace").splitlines())
             except FileNotFoundError:
                 pass
             except (OSError, ValueError) as error:
@@ -166,12 +167,6 @@ class Discovery:
                 if not isinstance(error, (NotADirectoryError, PermissionError)):
                     self._problem(path, f"cannot be used: {why}")
         return self._specs[path]
-
-
-def _spec_of(patterns: Iterable[str]) -> GitIgnoreSpec:
-    from torchlint.globs import spec_of
-
-    return spec_of(patterns)
 
 
 def _is_text(path: str) -> bool:

@@ -13,6 +13,7 @@ from torchlint.catalogue import Catalogue, Rule
 from torchlint.config import Config, cache_folder
 from torchlint.findings import Finding, Location
 from torchlint.fresh import Fresh
+from torchlint.globs import spec_of
 from torchlint.judge import Judge, Order, Verdict
 from torchlint.noqa import Noqa
 from torchlint.project import Discovery, File
@@ -223,8 +224,6 @@ class _PerFile:
         self._root = str(config.root)
         self._known: dict[str, frozenset[int]] = {}
         self._table = []
-        if config.per_file_ignores:
-            from torchlint.globs import spec_of
         for pattern, selectors in config.per_file_ignores.items():
             codes = frozenset(code for selector in selectors for code in rules_of(selector, catalogue)[0])
             # "!tests/*" means: everywhere but there.

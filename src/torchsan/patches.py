@@ -92,6 +92,8 @@ class Patches:
             self._place()
 
     def _place(self) -> None:
+        if not self._placed:
+            self._undo.append(self._put_back)
         _walk(self._swaps[self._placed:])
         self._placed = len(self._swaps)
 
@@ -118,7 +120,6 @@ class Patches:
                 self._undo.pop()()
             except Exception as error:
                 failure = failure or error
-        self._put_back()
         _hand_back([made for ref in self._made if (made := ref()) is not None])
         self._made.clear()
         if failure is not None:

@@ -10,18 +10,16 @@ A thread that waits is not training: the main thread joins those that it started
 
 from __future__ import annotations
 
-import os
 import sys
-import sysconfig
 from threading import get_ident
 from typing import Any
 
 import torch
 
+from torchsan.where import is_standard
+
 TRAINING = frozenset(("forward", "backward", "autograd.grad", "optimizer.step", "optimizer.zero_grad", "clip"))
 holder: list[int | None] = [None]  # the thread that made the last of these events; `events` looks here at each of them
-_LIBRARY = tuple({sysconfig.get_path(key) + os.sep for key in ("stdlib", "platstdlib")})
-_PACKAGES = f"{os.sep}site-packages{os.sep}"
 
 
 def is_out_of_turn(name: str, info: dict[str, Any]) -> bool:
@@ -40,10 +38,6 @@ def is_taken() -> bool:
     """Whether the thread that trained last is another one than this, and goes on."""
     last = holder[0]
     frame = None if last in (None, get_ident()) else sys._current_frames().get(last)
-    return frame is not None and not _waits(frame.f_code.co_filename)
-
-
-def _waits(filename: str) -> bool:
-    """Whether a thread whose innermost frame is in this file waits: Python's own locks, queues and pools are there. What
-    else is there does not take long, and the next event tells."""
-    return filename.startswith(_LIBRARY) and _PACKAGES not in filename
+    # Python's own locks, queues and pools are where threads wait. What else its library does takes no time to speak of, and
+    # the next event tells.
+    return frame is not None and not is_standard(frame.f_code.co_filename)

@@ -17,9 +17,9 @@ _places: dict[tuple[int, int], Where] = {}  # those asked for
 _MANY = 4096  # of these: code that is made anew all the time must not pile up
 _kinds: dict[str, int] = {}  # by co_filename: a frame walk must cost a dictionary look-up a frame
 _OWN = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(os.path.abspath(__file__)) + os.sep)
-_HELPERS = tuple(
-    {sysconfig.get_path(key) + os.sep for key in ("stdlib", "platstdlib", "purelib", "platlib")}
-)
+_STANDARD = tuple({sysconfig.get_path(key) + os.sep for key in ("stdlib", "platstdlib")})
+_HELPERS = (*_STANDARD, *{sysconfig.get_path(key) + os.sep for key in ("purelib", "platlib")})
+_PACKAGES = f"{os.sep}site-packages{os.sep}"
 _TYPED = ("<stdin>", "<string>", "<ipython-input", "<doctest")  # text without a file that is still the user's
 
 
@@ -54,12 +54,17 @@ def kind_of(filename: str) -> int:
             kind = _OURS
         elif filename.startswith("<"):
             kind = _USER if filename.startswith(_TYPED) else _OURS
-        elif filename.startswith(_HELPERS) or f"{os.sep}site-packages{os.sep}" in filename:
+        elif filename.startswith(_HELPERS) or _PACKAGES in filename:
             kind = _HELPER
         else:
             kind = _USER
         _kinds[filename] = kind
     return kind
+
+
+def is_standard(filename: str) -> bool:
+    """Whether a file is one of Python's own library."""
+    return filename.startswith(_STANDARD) and _PACKAGES not in filename
 
 
 def here(frame: FrameType | None = None) -> Where | None:
