@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from linters import TOOLS, Finding, Run  # noqa: E402
 from scoring import Score, covered, score  # noqa: E402
 
-from torchlint.catalogue import DEFAULT_GROUPS, catalogue  # noqa: E402
+from torchlint.catalogue.pages import DEFAULT_GROUPS, catalogue  # noqa: E402
 
 if sys.version_info >= (3, 11):
     import tomllib

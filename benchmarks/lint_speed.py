@@ -33,7 +33,6 @@ sys.path.insert(0, str(Path(__file__).parent))
 from linters import TOOLS, Tool, environment, parse_torchlint  # noqa: E402
 from results import RESULTS, put  # noqa: E402
 
-
 PARSE = """
 import gc, sys
 from pathlib import Path
@@ -142,7 +141,7 @@ def lay_out(folders: Sequence[Path], to: Path, lines: int | None = None, seed: i
 
 def half_of_the_rules() -> str:
     """Every second rule of the default groups."""
-    from torchlint.catalogue import DEFAULT_GROUPS, catalogue
+    from torchlint.catalogue.pages import DEFAULT_GROUPS, catalogue
 
     codes = sorted(rule.code for rule in catalogue() if rule.group in DEFAULT_GROUPS and rule.lint != "none")
     return ",".join(f"TL{code}" for code in codes[::2])

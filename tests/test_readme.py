@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.config import KEYS
+from torchlint.settings.config import KEYS
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Writes src/torchlint/api_arguments.json: which keywords torch's functions, classes and tensor methods take.
+"""Writes src/torchlint/catalogue/api_arguments.json: which keywords torch's functions, classes and tensor methods take.
 
     python tools/api_arguments.py 1.8=PATH 2.4=PATH ...
 
@@ -26,7 +26,7 @@ from api_tables import _PRIVATE
 
 from torchlint.dryrun.torch_api.names import canonical
 
-TARGET = Path(__file__).parents[1] / "src/torchlint/api_arguments.json"
+TARGET = Path(__file__).parents[1] / "src/torchlint/catalogue/api_arguments.json"
 MADE_UP = "made_up_keyword"
 _STUBS = {
     "torch": "_C/_VariableFunctions.pyi",

@@ -1,4 +1,4 @@
-"""Writes src/torchlint/api_tables.json: what torch has removed and deprecated, read from torch itself.
+"""Writes src/torchlint/catalogue/api_tables.json: what torch has removed and deprecated, read from torch itself.
 
     python tools/api_tables.py 1.8=PATH 2.4=PATH ...
 
@@ -21,7 +21,7 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-TARGET = Path(__file__).parents[1] / "src/torchlint/api_tables.json"
+TARGET = Path(__file__).parents[1] / "src/torchlint/catalogue/api_tables.json"
 # What no program is written against.
 _PRIVATE = re.compile(
     r"(?:^|\.)_(?!six\b)|\.testing\.|\.distributed\.(?:pipeline|elastic|checkpoint|rpc|tensor)|\.onnx\.|\.csrc\."

@@ -24,7 +24,7 @@ class CompilePages(BuildHookInterface):
         if version == "editable":
             return
         sys.path.insert(0, str(Path(self.root, "src")))
-        from torchlint.catalogue import COMPILED, compiled
+        from torchlint.catalogue.pages import COMPILED, compiled
 
         self._folder = tempfile.mkdtemp()
         made = Path(self._folder, COMPILED)

@@ -24,7 +24,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from torchlint.source import SourceError, parse_source
+from torchlint.files.source import SourceError, parse_source
 
 _TALLY = re.compile(r"(TL\d+) (\d+)")
 _AT_ONCE = 200  # files named on one command line

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from torchlint.catalogue import Rule
+from torchlint.catalogue.pages import Rule
+from torchlint.files.garbage import collect_if_much
 from torchlint.findings import Edit, Finding, Related
-from torchlint.garbage import collect_if_much
 from torchlint.sieve import may_matter
 
 

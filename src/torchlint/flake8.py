@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from torchlint import __version__
-from torchlint.catalogue import PageError
-from torchlint.config import ConfigError, load
+from torchlint.catalogue.pages import PageError
+from torchlint.files.garbage import no_gc
+from torchlint.files.source import Source
 from torchlint.findings import Location
-from torchlint.garbage import no_gc
-from torchlint.judge import Judge
-from torchlint.rulebook import load_rules
-from torchlint.runner import Runner
-from torchlint.selection import SelectorError, active, rules_of
-from torchlint.source import Source
+from torchlint.run.judge import Judge
+from torchlint.run.runner import Runner
+from torchlint.settings.config import ConfigError, load
+from torchlint.settings.rulebook import load_rules
+from torchlint.settings.selection import SelectorError, active, rules_of
 
 _STDIN = ("-", "stdin")
 

@@ -12,12 +12,13 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
-__all__ = ["SanError", "SanWarning", "Watch", "watch"]
-_INTEGRATIONS = ("accelerate", "ignite", "lightning", "transformers")
+from torchlint import __version__
+
+__all__ = ["SanError", "SanWarning", "Watch", "__version__", "watch"]
+_MODULES = ("accelerate", "ignite", "lightning", "transformers", "writers")
 
 if TYPE_CHECKING:
-    from torchsan.deliver import SanError, SanWarning
+    from torchsan.report.deliver import SanError, SanWarning
     from torchsan.watcher import Watch, watch
 
 
@@ -25,8 +26,8 @@ def __getattr__(name: str) -> Any:
     if name in ("Watch", "watch"):
         from torchsan import watcher as home
     elif name in ("SanError", "SanWarning"):
-        from torchsan import deliver as home
-    elif name in _INTEGRATIONS:
+        from torchsan.report import deliver as home
+    elif name in _MODULES:
         return importlib.import_module(f"torchsan.{name}")
     else:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -2,7 +2,7 @@
 
 import sys
 
-from torchsan.cli import main
+from torchsan.run.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -1,4 +1,4 @@
-"""What a check is. One file per check or family in `torchsan/checks/`; each lists its classes in `CHECKS`."""
+"""What a check is. One file per check or family in `torchsan/checks/<area>/`; each lists its classes in `CHECKS`."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from torchlint.findings import Finding, Related, Severity
-from torchsan import wording
-from torchsan.deliver import SanError
-from torchsan.events import Event
-from torchsan.where import NOWHERE, Where
+from torchsan.program.where import NOWHERE, Where
+from torchsan.report import wording
+from torchsan.report.deliver import SanError
+from torchsan.stream.events import Event
 
 if TYPE_CHECKING:
     from torchsan.watcher import Watch
@@ -28,7 +28,8 @@ class Check:
 
     Class attributes: `numbers`, the pitfalls it can find; `level`, the least level at which it runs ("default",
     "thorough"; "memory" checks run at that level alone); `serves_pages`, whether it also judges pages of the user's;
-    `always`, whether it must hear every step of a tiny model's too (see `rest.py`).
+    `always`, whether it must hear every step of a tiny model's too (see `stream/resting_checks.py`); `hears_first`,
+    whether other checks ask it about the event that they are just told.
     The first line of the docstring stands in for a page's message.
     """
 
@@ -36,6 +37,7 @@ class Check:
     level = "default"
     serves_pages = False
     always = False
+    hears_first = False
 
     def __init__(self, watch: Watch):
         self.watch = watch
@@ -120,10 +122,10 @@ def _place(at: Event | Where | None) -> Where | None:
 
 @lru_cache(maxsize=1)
 def known() -> tuple[type[Check], ...]:
-    """All check classes under `torchsan/checks/`, in the order of the files' names."""
+    """All check classes under `torchsan/checks/`: those that hear events first, then by the names of their files."""
     from torchsan import checks
 
     found: list[type[Check]] = []
-    for module in sorted(info.name for info in pkgutil.iter_modules(checks.__path__)):
-        found.extend(getattr(importlib.import_module(f"{checks.__name__}.{module}"), "CHECKS", ()))
-    return tuple(found)
+    for name in sorted(info.name for info in pkgutil.walk_packages(checks.__path__, f"{checks.__name__}.")):
+        found.extend(getattr(importlib.import_module(name), "CHECKS", ()))
+    return tuple(sorted(found, key=lambda check: not check.hears_first))

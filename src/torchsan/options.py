@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
-from torchlint.catalogue import DEFAULT_GROUPS, GROUPS
-from torchsan.deliver import MODES
+from torchlint.catalogue.pages import DEFAULT_GROUPS, GROUPS
+from torchsan.report.deliver import MODES
 
 if sys.version_info >= (3, 11):
     import tomllib

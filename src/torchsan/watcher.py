@@ -4,7 +4,7 @@ How the parts fit (for whoever adds to them):
 
 - A **probe** (`probes/<source>.py`) has `install(patches)`. It puts official hooks (or, where torch has none,
   replacements) in place through `patches` and tells events through `events.begin/end/happened`. Names of events
-  stand in `torchlint.vocabulary.EVENTS`, what they carry in the probe's docstring. Probes are shared by all running
+  stand in `torchlint.catalogue.vocabulary.EVENTS`, what they carry in the probe's docstring. Probes are shared by all running
   watches: installed with the first, taken down with the last.
 - The **ledger** (`ledger.py`) hears every event first and keeps, for each optimizer, what happened since its last
   step.
@@ -12,8 +12,8 @@ How the parts fit (for whoever adds to them):
   methods `before_<event>` / `on_<event>` told before and after the event; `found(number, where, role=..., fact=...)`
   reports. Files are found by being in the folder. The page in `rules/` gives name, group, message and help; a check
   works without its page. An exception inside a check switches that check off, with a word, and the run goes on.
-- Pages with `[[order]]` forms and no check of their own are judged by `checks/order.py`, those with `[[trait]]` by
-  `checks/traits.py`.
+- Pages with `[[order]]` forms and no check of their own are judged by `checks/forms/order.py`, those with `[[trait]]` by
+  `checks/forms/traits.py`.
 - Values are read late: `watch.late.ask(check, tensor, answer)` reads device values when they are there.
 - Numbers over steps go to `watch.series.record(name, step, value)`; names stand in `series.py`.
 - `where.here()` gives the user's line; an event gives its own by `event.where()`. An event may be kept: when it is
@@ -37,18 +37,19 @@ from torch import nn
 from torch.optim import Optimizer
 
 from torchlint.findings import Finding
-from torchsan import events, telling, turns, wording
 from torchsan.check import Check, known
-from torchsan.deliver import Findings, SanError, say
-from torchsan.late import Late
-from torchsan.layers import WRAPPERS
-from torchsan.ledger import Ledger, innermost
+from torchsan.nonfinite.step_function import Step
 from torchsan.options import Options, gather
-from torchsan.patches import Patches
-from torchsan.ranks import Left, Meeting, Who, leave, who
-from torchsan.series import Series
-from torchsan.steps import Step
-from torchsan.where import of_traceback
+from torchsan.program.layers import WRAPPERS
+from torchsan.program.where import of_traceback
+from torchsan.ranks.joint_report import Left, Meeting, Who, leave, who
+from torchsan.report import printing, wording
+from torchsan.report.deliver import Findings, SanError, say
+from torchsan.report.series import Series
+from torchsan.stream import events, training_thread
+from torchsan.stream.late_values import Late
+from torchsan.stream.ledger import Ledger, innermost
+from torchsan.stream.patches import Patches
 
 _patches = Patches()
 _guard = threading.RLock()
@@ -99,7 +100,7 @@ class Watch:
                 loss = training_step(batch)
 
         It is called as it is, with what it is given. Only where a loss or gradient is not finite it is called once
-        more, up to the backward that showed it, in a state of its own (see `steps.py`): what it does to models,
+        more, up to the backward that showed it, in a state of its own (see `nonfinite/step_function.py`): what it does to models,
         optimizers, gradients and random states leaves no trace, but what it does to other objects is not undone.
         It must not take its batch from an iterator itself.
 
@@ -130,13 +131,13 @@ class Watch:
         """
         findings = self.findings
         if path is not None and not self.handed_over:  # of several ranks the first one writes for all
-            from torchsan.reports import write
+            from torchsan.report.reports import write
 
             write(os.fspath(path), self, findings, os.getcwd(), self.steps)
-        steps = telling.counted(self.steps, "optimizer step")
+        steps = printing.counted(self.steps, "optimizer step")
         lines = [f"torchsan: {telling.counted(len(findings), 'finding') if findings else 'nothing found'} in {steps}"]
         if findings:
-            lines += ["", telling.as_text(findings)]
+            lines += ["", printing.as_text(findings)]
         lines.extend(f"torchsan: {name} was switched off: {why}" for name, why in self.off.items())
         return "\n".join(lines)
 
@@ -354,7 +355,7 @@ class Watch:
 
     def _last_words(self, error: BaseException | None) -> None:
         raised = None
-        if turns.is_taken():
+        if training_thread.is_taken():
             self.go_blind("a thread trains on while the watch ends", "what the end of a run shows is not looked for")
         if isinstance(error, Exception) and not isinstance(error, SanError):
             place = of_traceback(error.__traceback__)

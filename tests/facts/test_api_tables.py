@@ -7,7 +7,7 @@ import warnings
 import pytest
 import torch
 
-from torchlint.apis import arguments, keywords, release, table
+from torchlint.catalogue.apis import arguments, keywords, release, table
 
 pytestmark = pytest.mark.skipif(
     ".".join(torch.__version__.split("+")[0].split(".")[:2]) != table().releases[-1], reason="the table is of another release"

@@ -3,7 +3,7 @@
 import pytest
 
 from torchlint.dryrun.torch_api.shapes import ANY, Shape
-from torchlint.rules.patterns import einops_problem, einsum_problem
+from torchlint.rules.shared.einsum_patterns import einops_problem, einsum_problem
 
 torch = pytest.importorskip("torch", reason="the facts are checked on torch itself")
 

@@ -11,19 +11,19 @@ MODULES = {
     for path in sorted(SRC.rglob("*.py"))
 }
 # Packages a module may use of torchlint without knowing which tool is speaking.
-NEUTRAL = ("torchlint.findings", "torchlint.catalogue", "torchlint.vocabulary", "torchlint.report")
+NEUTRAL = ("torchlint.findings", "torchlint.catalogue.pages", "torchlint.catalogue.vocabulary", "torchlint.report")
 HEAVY = (
     "torchlint.cli",
-    "torchlint.commands",
-    "torchlint.checking",
+    "torchlint.cli.explain",
+    "torchlint.cli.check",
     "torchlint.engine",
     "torchlint.dryrun",
     "torchlint.sieve",
     "torchlint.rules",
-    "torchlint.runner",
-    "torchlint.workers",
-    "torchlint.pool",
-    "torchlint.judge",
+    "torchlint.run.runner",
+    "torchlint.run.workers",
+    "torchlint.run.pool",
+    "torchlint.run.judge",
     "torchlint.flake8",
     "libcst",
 )
@@ -91,9 +91,9 @@ def test_rule_pages_are_data():
         ("torchsan.watch", "import torchlint.dryrun.values"),
         ("torchsan.watch", "def f():\n    from torchlint import engine"),
         ("torchsan.watch", "import libcst as cst"),
-        ("torchlint.fix", "import torch"),
-        ("torchlint.fix", "from torch.nn import Module"),
-        ("torchlint.fix", "import torchsan"),
+        ("torchlint.fixes.fixer", "import torch"),
+        ("torchlint.fixes.fixer", "from torch.nn import Module"),
+        ("torchlint.fixes.fixer", "import torchsan"),
         ("torchlint.report.full", "from torchlint.cli import main"),
         ("torchlint.report.full", "from ..dryrun import values"),
         ("torchlint.findings", "import libcst"),

@@ -14,15 +14,15 @@ import libcst as cst
 import pytest
 
 from tests.torchlint.support import ROOT
-from torchlint.catalogue import catalogue
-from torchlint.config import Config
+from torchlint.catalogue.pages import catalogue
 from torchlint.dryrun.source_text import Parsed
-from torchlint.edits import EditError, apply
+from torchlint.files.limits import MAX_CHARACTERS
+from torchlint.files.source import SourceError, parse_source
 from torchlint.findings import Edit, Location
-from torchlint.judge import Judge, Order
-from torchlint.limits import MAX_CHARACTERS
+from torchlint.fixes.edits import EditError, apply
+from torchlint.run.judge import Judge, Order
+from torchlint.settings.config import Config
 from torchlint.sieve import read_facts
-from torchlint.source import SourceError, parse_source
 
 sys.path.insert(0, str(ROOT / "tools"))
 from fuzzing import books, deep, grammar, mutate, watch  # noqa: E402

@@ -14,24 +14,23 @@ import time
 import msgspec
 import pytest
 
+from tests.torchlint.run.test_cache import run, shards
+from tests.torchlint.settings.test_config import KNOWN, PAGE
 from tests.torchlint.support import ROOT, fake_engine, run_python, write  # noqa: F401
-from tests.torchlint.test_cache import run, shards
-from tests.torchlint.test_config import KNOWN, PAGE
-from torchlint import baseline, live
-from torchlint.baseline import BaselineError
-from torchlint.cache import Cache, Digests, summed, version_key
-from torchlint.catalogue import PageError, read_page
-from torchlint.cli import main
-from torchlint.config import CACHE_FOLDER, Config, ConfigError, load, read_config
+from torchlint.catalogue.pages import PageError, read_page
+from torchlint.cli import baseline, live, main
+from torchlint.cli.baseline import BaselineError
+from torchlint.cli.live import LiveError
 from torchlint.engine import fill
+from torchlint.files.globs import spec_of, usable
+from torchlint.files.project import Discovery
+from torchlint.files.reading import read_bytes
 from torchlint.findings import Edit, Finding, Fix, Location
-from torchlint.globs import spec_of, usable
-from torchlint.judge import Judge, Order, Verdict
-from torchlint.live import LiveError
-from torchlint.project import Discovery
-from torchlint.reading import read_bytes
-from torchlint.requirements import lowest_torch
-from torchlint.rulebook import load_rules
+from torchlint.run.cache import Cache, Digests, summed, version_key
+from torchlint.run.judge import Judge, Order, Verdict
+from torchlint.settings.config import CACHE_FOLDER, Config, ConfigError, load, read_config
+from torchlint.settings.requirements import lowest_torch
+from torchlint.settings.rulebook import load_rules
 
 BOMB = "raise SystemExit('this tree was imported')\n"
 MISTAKE = "import torch\n\n\ndef predict(model, x):\n    model.eval\n    return model(x)\n"
@@ -256,7 +255,7 @@ def test_messages_of_pages_are_no_programs():
 
 
 def test_pages_are_looked_for_in_folders_of_a_project_alone(project, monkeypatch):
-    monkeypatch.setattr("torchlint.rulebook._MOST_ENTRIES", 5)
+    monkeypatch.setattr("torchlint.settings.rulebook._MOST_ENTRIES", 5)
     write(project, {"torchlint.toml": "extend-rules = ['/']\n"})
     with pytest.raises(ConfigError, match="torchlint.toml:1: extend-rules: '/' holds more than 5 files and folders"):
         load_rules(load([project]))

@@ -19,7 +19,7 @@ def loaded(code):
     "code",
     [
         "import torchlint",
-        "import torchlint.findings, torchlint.catalogue, torchlint.vocabulary, torchlint.report",
+        "import torchlint.findings, torchlint.catalogue.pages, torchlint.catalogue.vocabulary, torchlint.report",
         "from torchlint.cli import main; main(['--version'])",
         "from torchlint.cli import main; main(['--help'])",
     ],
@@ -39,7 +39,7 @@ def test_version_loads_hardly_anything():
     [
         "from torchlint.cli import main; main(['rules'])",
         "from torchlint.cli import main; main(['explain', '101'])",
-        "import torchlint.checking, torchlint.runner, torchlint.cache, torchlint.workers, torchlint.judge",
+        "import torchlint.cli.check, torchlint.run.runner, torchlint.run.cache, torchlint.run.workers, torchlint.run.judge",
         "import torchlint.flake8",
     ],
 )
@@ -58,4 +58,4 @@ def test_heavy_things_would_be_seen():
 
 
 def test_torch_is_not_loaded_even_to_judge():
-    assert "torch" not in loaded("import torchlint.engine, torchlint.checking, torchlint.flake8")
+    assert "torch" not in loaded("import torchlint.engine, torchlint.cli.check, torchlint.flake8")

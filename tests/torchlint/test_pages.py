@@ -7,8 +7,8 @@ from functools import lru_cache
 import msgspec
 import pytest
 
-from torchlint import catalogue as catalogues
-from torchlint.catalogue import COMPILED, DEFAULT_GROUPS, catalogue, compiled, pages_folder
+from torchlint.catalogue import pages as catalogues
+from torchlint.catalogue.pages import COMPILED, DEFAULT_GROUPS, catalogue, compiled, pages_folder
 from torchlint.engine import Engine
 
 FILENAME = "example.py"

@@ -10,7 +10,7 @@ import sys
 import pytest
 
 from tests.torchlint.support import ROOT, write
-from torchlint.catalogue import COMPILED, compiled, pages_folder
+from torchlint.catalogue.pages import COMPILED, compiled, pages_folder
 
 pytest.importorskip("pre_commit")
 SHIPPED = ("src", "rules", "tools", "pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from torchlint.catalogue import catalogue
+from torchlint.catalogue.pages import catalogue
 from torchlint.engine import Engine
 
 ENGINE = Engine(tuple(catalogue()))

@@ -25,9 +25,11 @@ from torch.utils.data import DataLoader, TensorDataset
 
 import torchsan
 from tests.torchsan import faults
-from tests.torchsan.test_run import ENV
+from tests.torchsan.run.test_run import ENV
 from tests.torchsan.test_watch import hooks_of, places
-from torchsan import check, deliver, events
+from torchsan import check
+from torchsan.report import deliver
+from torchsan.stream import events
 
 ROUNDS = list(faults.rounds(faults.methods))
 

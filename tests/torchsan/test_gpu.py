@@ -16,8 +16,8 @@ from torch.utils.data import DataLoader, TensorDataset
 import torchsan
 from benchmarks.models import ResNet18
 from tests.torchsan.test_same_numbers import digest
-from torchsan.late import Late
-from torchsan.sentinel import finite
+from torchsan.nonfinite.sentinel import finite
+from torchsan.stream.late_values import Late
 
 pytestmark = [
     pytest.mark.gpu,

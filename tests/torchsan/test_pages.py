@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from torchlint.catalogue import catalogue
+from torchlint.catalogue.pages import catalogue
 from torchsan.check import known
 
 LIVE = {number for cls in known() for number in cls.numbers}

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from tests.torchsan.conftest import FIXTURES
-from torchsan import wording
+from torchsan.report import wording
 
 SOUND = sorted((FIXTURES / "sound").glob("*.py"))
 BROKEN = sorted((FIXTURES / "broken").glob("*.py"))

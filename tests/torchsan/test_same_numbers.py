@@ -137,7 +137,7 @@ def test_with_and_without_a_watch(name, tmp_path, capsys):
 
 def test_the_comparison_sees_a_changed_bit(tmp_path, capsys, monkeypatch):
     """A check that draws a random number, or touches a gradient, is caught."""
-    from torchsan.checks.clipping import Clipping
+    from torchsan.checks.gradients.clipping import Clipping
 
     bare = outcome("sound-classifier", tmp_path, capsys)
     assert len(bare["steps"]) >= 8

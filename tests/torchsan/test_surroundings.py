@@ -19,8 +19,8 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
 import torchsan
-from torchsan import events
 from tests.torchsan.test_same_numbers import digest
+from torchsan.stream import events
 
 BACKENDS = ["eager", "aot_eager"]
 

@@ -20,8 +20,9 @@ from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 import torchsan
-from torchsan import check, events
+from torchsan import check
 from torchsan.options import OptionError
+from torchsan.stream import events
 
 
 def places():

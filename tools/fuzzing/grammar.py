@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from random import Random
 
-from torchlint.catalogue import catalogue
 from fuzzing.mutate import TOKEN
+from torchlint.catalogue.pages import catalogue
 
 NAMES = ("x", "y", "self", "model", "net", "loss", "optimizer", "opt", "sched", "scaler", "loader", "data", "i", "F", "nn", "torch",
          "Net", "f", "_", "cls", "out", "best", "device", "np", "dist", "state")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from torchlint.catalogue import catalogue
+from torchlint.catalogue.pages import catalogue
 
 ROOT = Path(__file__).parents[2]
 _LARGEST = 60_000  # bytes: mutants of more than this would be slow, and no better

@@ -15,19 +15,19 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from fuzzing.inputs import Input
-from torchlint.catalogue import catalogue
-from torchlint.checking import problem_line
-from torchlint.config import Config
-from torchlint.edits import EditError
+from torchlint.catalogue.pages import catalogue
+from torchlint.cli.add_noqa import silenced
+from torchlint.cli.check import problem_line
+from torchlint.files.garbage import collect_if_much, no_gc
+from torchlint.files.source import Source, SourceError, is_notebook, parse_source
 from torchlint.findings import Finding
-from torchlint.fix import Fixer, diff
-from torchlint.fresh import Fresh
-from torchlint.garbage import collect_if_much, no_gc
-from torchlint.judge import Judge, Verdict
+from torchlint.fixes.edits import EditError
+from torchlint.fixes.fixer import Fixer, diff
 from torchlint.report import FORMATS, Context, write
-from torchlint.runner import Runner
-from torchlint.silence import silenced
-from torchlint.source import Source, SourceError, is_notebook, parse_source
+from torchlint.run.fresh_verdicts import Fresh
+from torchlint.run.judge import Judge, Verdict
+from torchlint.run.runner import Runner
+from torchlint.settings.config import Config
 
 _COMMANDS = ([], ["--fix", "--unsafe-fixes"], ["--add-noqa"], ["--diff"], ["-"], ["-", "--fix"], ["--statistics"], ["--unused-noqa"])
 _SOURCE = Path(__file__).parents[2] / "src"

@@ -9,8 +9,8 @@ from functools import lru_cache
 import libcst as cst
 
 from torchlint.dryrun.store import Items
-from torchlint.dryrun.tree import children
 from torchlint.dryrun.torch_api.names import canonical
+from torchlint.dryrun.tree import children
 from torchlint.dryrun.values import (
     FALSE,
     NONE,

@@ -14,8 +14,8 @@ from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
 from torchlint.dryrun.flow import Event, Graph, Loop
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.store import Store
-from torchlint.dryrun.tree import walk
 from torchlint.dryrun.torch_api.methods import SCHEDULER_NAME
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import (
     NONE,
     Class,

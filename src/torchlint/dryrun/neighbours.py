@@ -8,9 +8,9 @@ import re
 from dataclasses import dataclass
 
 from torchlint.dryrun.world import MOST_BYTES, MOST_LEVELS, ROOT_MARKS, World
-from torchlint.notebook import parse_notebook
-from torchlint.reading import listed, listing_digest, read_bytes
-from torchlint.source import SourceError
+from torchlint.files.notebook import parse_notebook
+from torchlint.files.reading import listed, listing_digest, read_bytes
+from torchlint.files.source import SourceError
 
 MOST_FILES = 1_000
 MOST_FOLDERS = 1_000

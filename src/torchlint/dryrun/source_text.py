@@ -13,7 +13,6 @@ from torchlint.dryrun.facts import FileFacts, Unit
 from torchlint.dryrun.tree import children, walk
 from torchlint.findings import Location
 
-
 MOST_CHARACTERS = 400_000  # of one unit. More is a table of data, of which libcst's tree would take gigabytes
 # libcst's own parser runs out of the process's stack, and takes the process with it, past 4,000; and a chain of 900 calls takes
 # it 10 s, for its time grows with the cube of the length.

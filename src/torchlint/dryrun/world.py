@@ -12,7 +12,7 @@ import libcst as cst
 from torchlint.dryrun.facts import FileFacts, Unit
 from torchlint.dryrun.flow import Event, take_apart
 from torchlint.dryrun.source_text import Parsed, TooLong
-from torchlint.reading import read_bytes
+from torchlint.files.reading import read_bytes
 from torchlint.sieve import read_facts
 
 if TYPE_CHECKING:

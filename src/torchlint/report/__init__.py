@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 import msgspec
 
-from torchlint.catalogue import Rule
+from torchlint.catalogue.pages import Rule
 from torchlint.findings import Finding, Location
 
 FORMATS = {

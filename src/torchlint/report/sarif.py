@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import Any, TextIO
 from urllib.parse import quote
 
-from torchlint.catalogue import Rule
+from torchlint.catalogue.pages import Rule
 from torchlint.findings import Finding, Location, Related, Severity
 from torchlint.report import Context, fingerprints, write_json
 

@@ -1,4 +1,4 @@
-"""The matchers: what judges a run. A rule page names its form; `MATCHERS` holds the rules that need code of their own."""
+"""The matchers: what judges a run. A rule page names its form; a rule that no form can say has a matcher in its area's folder."""
 
 from __future__ import annotations
 
@@ -8,23 +8,28 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from types import ModuleType
 
-from torchlint.catalogue import Rule
-from torchlint.rules import call, custom, order, trait
+from torchlint.catalogue.pages import AREAS, Rule
 from torchlint.rules.base import Report, View
+from torchlint.rules.forms import call, order, trait
 
 FORMS = {"order": order.check, "trait": trait.check, "call": call.check}
 
 
 @lru_cache(maxsize=1)
 def _modules() -> dict[int, ModuleType]:
-    """The files in `rules/custom` by number."""
-    found = (importlib.import_module(f"{custom.__name__}.{info.name}") for info in pkgutil.iter_modules(custom.__path__))
-    return {module.CODE: module for module in found}
+    """The matchers' files by number: those in the areas' folders."""
+    found = {}
+    for area in AREAS.values():
+        package = importlib.import_module(f"{__name__}.{area}")
+        for info in pkgutil.iter_modules(package.__path__):
+            module = importlib.import_module(f"{package.__name__}.{info.name}")
+            found[module.CODE] = module
+    return found
 
 
 @lru_cache(maxsize=1)
 def matchers() -> dict[int, Callable[[View], Iterator[Report]]]:
-    """The custom matchers by number: every module in `rules/custom` has a CODE and a `check(view)`. Qualified names in its
+    """The matchers by number: every module in an area's folder has a CODE and a `check(view)`. Qualified names in its
     CALLS become `call` events; ".name" stands for a method of whatever (`method` events), "[]=" for `x[key] = value`
     (`item.set`)."""
     return {code: module.check for code, module in _modules().items()}
@@ -32,13 +37,8 @@ def matchers() -> dict[int, Callable[[View], Iterator[Report]]]:
 
 @lru_cache(maxsize=1)
 def watched_by_matchers() -> dict[int, frozenset[str]]:
-    """The names whose calls custom matchers want to see: `WATCHED` of their modules."""
-    found = {}
-    for info in pkgutil.iter_modules(custom.__path__):
-        module = importlib.import_module(f"{custom.__name__}.{info.name}")
-        if hasattr(module, "WATCHED"):
-            found[module.CODE] = module.WATCHED
-    return found
+    """The names whose calls matchers want to see: `WATCHED` of their modules."""
+    return {code: module.WATCHED for code, module in _modules().items() if hasattr(module, "WATCHED")}
 
 
 def judge(view: View, rules: tuple[Rule, ...]) -> Iterator[Report]:

@@ -14,7 +14,7 @@ from torchlint.dryrun.values import MOST, Class, Const, Instance, Iter, Method, 
 if TYPE_CHECKING:
     from torchlint.dryrun.interpreter import Run
     from torchlint.dryrun.source_text import Site
-    from torchlint.rules.mend import Mend
+    from torchlint.rules.mends.changes import Mend
 
 
 @dataclass(slots=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchlint.apis import table, words
-from torchlint.catalogue import Rule
+from torchlint.catalogue.apis import table, words
+from torchlint.catalogue.pages import Rule
 from torchlint.dryrun.torch_api.effects import CREATES, KEEP_RESULT
 
 Need = tuple[frozenset[str], ...]
@@ -250,6 +250,8 @@ def needs_of(rules: Iterable[Rule]) -> tuple[Need, ...]:
     for rule in rules:
         if rule.code in _CUSTOM:
             found.extend(_CUSTOM[rule.code])
+        elif rule.lint == "custom":
+            found.append(())
         for form in rule.forms.get("order", ()):
             words = [_EVENTS.get(form[key]) for key in ("after", "before")]
             found.append(tuple(item for item in words if item is not None))

@@ -7,10 +7,10 @@ from typing import Any
 import torch
 
 from torchsan.check import Check
-from torchsan.deliver import say
-from torchsan.events import Event
 from torchsan.probes.modules import is_compiled
-from torchsan.weak import WeakIds
+from torchsan.report.deliver import say
+from torchsan.stream.events import Event
+from torchsan.stream.weak_ids import WeakIds
 
 
 class Unseen(Check):

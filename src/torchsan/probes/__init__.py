@@ -1,7 +1,7 @@
 """Where events come from: one file per source. Each has `install(patches)`, called when the first watch starts.
 
 A probe puts hooks and replacements in place through the given `Patches`, which takes them away when the last watch
-ends, and tells what happens through `torchsan.events`. It judges nothing.
+ends, and tells what happens through `torchsan.stream.events`. It judges nothing.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from torchsan.deliver import say
-from torchsan.patches import Patches
+from torchsan.report.deliver import say
+from torchsan.stream.patches import Patches
 
 
 def install_all(patches: Patches) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import torch
 from torch.amp import GradScaler
 
-from torchsan.events import begin, end
-from torchsan.patches import Patches
-from torchsan.steps import local
+from torchsan.nonfinite.step_function import local
+from torchsan.stream.events import begin, end
+from torchsan.stream.patches import Patches
 
 
 def install(patches: Patches) -> None:

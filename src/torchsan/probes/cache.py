@@ -7,8 +7,8 @@ from time import perf_counter
 
 import torch
 
-from torchsan.events import begin, end
-from torchsan.patches import Patches
+from torchsan.stream.events import begin, end
+from torchsan.stream.patches import Patches
 
 
 def install(patches: Patches) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import torch
 from torch.nn.utils import clip_grad
 
-from torchsan.events import begin, end
-from torchsan.patches import Patches
+from torchsan.stream.events import begin, end
+from torchsan.stream.patches import Patches
 
 
 def install(patches: Patches) -> None:

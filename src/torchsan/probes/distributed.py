@@ -25,14 +25,13 @@ from typing import Any
 
 import torch
 from torch import nn
-
 from torch.utils.data._utils import fetch
 
-from torchsan import events
-from torchsan.events import begin, end, happened, listening
-from torchsan.layers import tensors
-from torchsan.patches import Patches
-from torchsan.where import Where, here
+from torchsan.program.layers import tensors
+from torchsan.program.where import Where, here
+from torchsan.stream import events
+from torchsan.stream.events import begin, end, happened, listening
+from torchsan.stream.patches import Patches
 
 _COLLECTIVES = (
     "all_gather", "all_gather_coalesced", "all_gather_into_tensor", "all_gather_object", "all_reduce",

@@ -12,8 +12,8 @@ from typing import Any
 from torch import nn
 from torch.compiler import is_compiling
 
-from torchsan.events import happened
-from torchsan.patches import Patches
+from torchsan.stream.events import happened
+from torchsan.stream.patches import Patches
 
 _NAME = "requires_grad"
 

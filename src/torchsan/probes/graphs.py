@@ -10,8 +10,8 @@ from typing import Any
 
 import torch
 
-from torchsan.events import running
-from torchsan.patches import Patches
+from torchsan.stream.events import running
+from torchsan.stream.patches import Patches
 
 
 def install(patches: Patches) -> None:

@@ -16,8 +16,8 @@ from weakref import WeakKeyDictionary
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from torchsan.events import begin, end, happened, listening
-from torchsan.patches import Patches
+from torchsan.stream.events import begin, end, happened, listening
+from torchsan.stream.patches import Patches
 
 _loaders: WeakKeyDictionary[Any, list] = WeakKeyDictionary()  # by iterator: the loader, when it gave the last batch
 

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 import torch.nn.functional as F
 
-from torchsan.events import begin, end
-from torchsan.patches import Patches
+from torchsan.stream.events import begin, end
+from torchsan.stream.patches import Patches
 
 NAMES = (
     "binary_cross_entropy",

@@ -25,10 +25,10 @@ from torch.compiler import is_compiling
 from torch.nn.modules import module as registration
 from torch.nn.parallel import DistributedDataParallel
 
-from torchsan import events
-from torchsan.events import begin, end, happened
-from torchsan.patches import Patches
-from torchsan.weak import WeakIds
+from torchsan.stream import events
+from torchsan.stream.events import begin, end, happened
+from torchsan.stream.patches import Patches
+from torchsan.stream.weak_ids import WeakIds
 
 
 class _State(threading.local):

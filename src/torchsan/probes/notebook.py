@@ -9,10 +9,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from torchsan.deliver import SanError, say
-from torchsan.events import happened
-from torchsan.patches import Patches
-from torchsan.where import of_traceback
+from torchsan.program.where import of_traceback
+from torchsan.report.deliver import SanError, say
+from torchsan.stream.events import happened
+from torchsan.stream.patches import Patches
 
 
 def install(patches: Patches) -> None:

@@ -18,9 +18,9 @@ from torch.optim.optimizer import (
     register_optimizer_step_pre_hook,
 )
 
-from torchsan.events import Event, begin, end, happened
-from torchsan.patches import Patches
-from torchsan.steps import local
+from torchsan.nonfinite.step_function import local
+from torchsan.stream.events import Event, begin, end, happened
+from torchsan.stream.patches import Patches
 
 _open: dict[int, Event] = {}  # steps that have begun, by id of the optimizer
 

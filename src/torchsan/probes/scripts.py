@@ -8,7 +8,7 @@ from typing import Any
 import torch
 import torch.jit._builtins
 
-from torchsan.patches import Patches, original_of
+from torchsan.stream.patches import Patches, original_of
 
 
 def install(patches: Patches) -> None:

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch import nn
 
-from torchsan.events import begin, end, happened
-from torchsan.patches import Patches
+from torchsan.stream.events import begin, end, happened
+from torchsan.stream.patches import Patches
 
 
 def install(patches: Patches) -> None:

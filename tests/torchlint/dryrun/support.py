@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from torchlint.catalogue import DEFAULT_GROUPS, catalogue
+from torchlint.catalogue.pages import DEFAULT_GROUPS, catalogue
 from torchlint.dryrun.roots import runs_of
 from torchlint.dryrun.world import World
 from torchlint.engine import Engine

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.torchlint.dryrun.support import IMPORTS, found, holds, marked, table
-from torchlint.catalogue import catalogue
+from torchlint.catalogue.pages import catalogue
 from torchlint.engine import Engine
 
 OTHERS = Engine(tuple(rule for rule in catalogue() if rule.group not in ("correctness", "suspicious")))

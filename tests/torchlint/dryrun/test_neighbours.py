@@ -9,7 +9,7 @@ from tests.torchlint.support import write
 from torchlint.dryrun.neighbours import project_of
 from torchlint.dryrun.world import World
 from torchlint.engine import Engine
-from torchlint.reading import listing_digest
+from torchlint.files.reading import listing_digest
 
 from .support import RULES
 

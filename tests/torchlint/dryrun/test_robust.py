@@ -9,7 +9,7 @@ from torchlint.dryrun import interpreter
 from torchlint.dryrun.store import MOST_ITEMS
 from torchlint.dryrun.values import MOST_IN_CHAIN
 from torchlint.engine import Engine
-from torchlint.source import read_source
+from torchlint.files.source import read_source
 
 from .support import IMPORTS, RULES, found, marked, runs, table
 
@@ -453,7 +453,7 @@ def test_encodings(head, end, tmp_path):
 
 def test_strings_of_a_file_are_read_once_for_all_its_layers():
     """Not once for each layer that nothing mentions (found by the fuzzer: 2,000 layers took a minute)."""
-    from torchlint.rules.custom import layer_never_used as rule
+    from torchlint.rules.modules import layer_never_used as rule
 
     rule._quoted.cache_clear()
     layers = "".join(f"        self.a{n} = nn.Linear({n}, {n + 1})\n" for n in range(1, 50))

@@ -5,9 +5,10 @@ from collections import Counter
 
 from torchlint.dryrun.flow import after
 from torchlint.dryrun.values import Instance
-from torchlint.rules import order
 from torchlint.rules.base import View
-from torchlint.rules.custom import exhausted_parameters, optimizer_before_shard
+from torchlint.rules.distributed import optimizer_before_shard
+from torchlint.rules.forms import order
+from torchlint.rules.gradients import exhausted_parameters
 
 from .support import IMPORTS, engine, events, found, holds, runs, table
 

@@ -6,7 +6,7 @@ import re
 
 import libcst as cst
 
-from torchlint.apis import keywords
+from torchlint.catalogue.apis import keywords
 from torchlint.dryrun.store import Items
 from torchlint.dryrun.torch_api import effects
 from torchlint.dryrun.torch_api.frameworks import DRIVER_NAME, DRIVES

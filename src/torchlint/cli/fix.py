@@ -1,0 +1,94 @@
+"""What `--fix` and `--diff` do: findings in, changed files or diffs out."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import TextIO
+
+import msgspec
+
+from torchlint.cli.status import FAILED, FINDINGS
+from torchlint.files.source import Problem, describe, map_locations
+from torchlint.findings import Finding, Location
+from torchlint.fixes.fixer import Fixer, Mended, diff, write
+from torchlint.run.runner import Outcome, Runner
+
+# Mending one file can let a finding appear in another one.
+MOST_RUNS = 5
+
+
+def mend_files(
+    run: Callable[[], Outcome], runner: Runner, outcome: Outcome, unsafe: bool, quiet: bool
+) -> Outcome:
+    """Writes what can be mended, and gives what is left. `run` lets the runner judge everything again."""
+    fixed, files = Counter(), set()
+    trouble: list[Problem] = []
+    for _ in range(MOST_RUNS):
+        fixer = Fixer(runner, unsafe)
+        written = 0
+        for mended in fixer.mend_all(absolute(outcome.findings)):
+            try:
+                write(mended, runner.config.root)
+            except OSError as error:
+                trouble.append(Problem(mended.path, f"cannot be mended: {describe(error)}"))
+                continue
+            written += 1
+            files.add(mended.path)
+            fixed.update(mended.fixed)
+        if not written:
+            break
+        outcome = run()
+    if fixed and not quiet:
+        what = ", ".join(f"{code} {count}" for code, count in sorted(fixed.items()))
+        count, many = sum(fixed.values()), len(files)
+        print(f"torchlint: mended {count} finding{'s' * (count > 1)} in {many} file{'s' * (many > 1)} ({what})", file=sys.stderr)
+    for one in dict.fromkeys(trouble):
+        outcome.problems.append(msgspec.structs.replace(one, filename=os.path.relpath(one.filename)))
+    return outcome
+
+
+def show_changes(runner: Runner, outcome: Outcome, unsafe: bool, out: TextIO) -> bool:
+    """Prints what mending would change; whether there is anything."""
+    mended = Fixer(runner, unsafe).mend_all(absolute(outcome.findings))
+    for one in mended:
+        out.write(diff(one, os.path.relpath(one.path)))
+    return bool(mended)
+
+
+def mend_text(runner: Runner, filename: str, unsafe: bool, as_diff: bool, out: TextIO) -> int:
+    """Mends standard input: prints the mended text, or the diff, and on standard error what is left.
+
+    Returns:
+        The exit status.
+    """
+    raw = sys.stdin.buffer.read()
+    path = os.path.abspath(filename)
+    mended = Fixer(runner, unsafe).mend(path, raw) or Mended(path, raw, raw, Counter())
+    if as_diff:
+        out.write(diff(mended, filename))
+        return FINDINGS if mended.after != raw else 0
+    out.flush()
+    if hasattr(out, "buffer"):
+        out.buffer.write(mended.after)
+    else:
+        out.write(mended.after.decode())
+    outcome = runner.run_text(filename, mended.after)
+    from torchlint.report import Context
+    from torchlint.report import write as tell
+
+    tell("concise", outcome.findings, sys.stderr, Context())
+    for problem in outcome.problems:
+        print(f"torchlint: {problem.filename}: {problem.message}", file=sys.stderr)
+    return FAILED if outcome.problems else FINDINGS if outcome.findings else 0
+
+
+def absolute(findings: Sequence[Finding]) -> list[Finding]:
+    """The findings of an outcome with full paths."""
+
+    def place(at: Location) -> Location:
+        return msgspec.structs.replace(at, filename=os.path.abspath(at.filename))
+
+    return [map_locations(finding, place) for finding in findings]

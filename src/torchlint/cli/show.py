@@ -1,0 +1,46 @@
+"""What `--show-settings` and `--show-files` print."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from torchlint.catalogue.pages import Rule
+from torchlint.cli.status import FAILED
+from torchlint.files.project import Discovery
+from torchlint.report import clean
+from torchlint.settings.config import Config, cache_folder
+
+
+def print_settings(config: Config, rules: Sequence[Rule]) -> int:
+    """Prints the settings that a run here has, and the rules that they make active."""
+    version = ".".join(map(str, config.torch_version)) if config.torch_version else "not known"
+    ignores = [f"{pattern}: {', '.join(codes)}" for pattern, codes in config.per_file_ignores.items()]
+    rows = {
+        "settings": str(config.path or "none: the defaults"),
+        "project": str(config.root),
+        "torch-version": version,
+        "cache-dir": str(cache_folder(config)),
+        "exclude": ", ".join(config.exclude),
+        "extend-rules": ", ".join(config.extend_rules),
+        "per-file-ignores": "; ".join(ignores),
+        "severity": ", ".join(f"{group}: {severity.value}" for group, severity in config.severity.items()),
+    }
+    for key, value in rows.items():
+        print(f"{key + ':':<18}{clean(value)}".rstrip())
+    print(f"\n{len(rules)} active rules:")
+    for rule in rules:
+        print(f"TL{rule.code}  {rule.name}")
+    return 0
+
+
+def print_files(config: Config, paths: Sequence[str], force_exclude: bool) -> int:
+    """Prints the files that a run over `paths` judges."""
+    discovery = Discovery(config, force_exclude)
+    for path in sorted(file.path for file in discovery.find(paths)):
+        shown = os.path.relpath(path)
+        print(clean(path if shown.startswith("..") else shown))
+    for problem in discovery.problems:
+        print(f"torchlint: {clean(f'{problem.filename}: {problem.message}')}", file=sys.stderr)
+    return FAILED if discovery.problems else 0

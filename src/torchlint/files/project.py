@@ -1,0 +1,207 @@
+"""Which files a run looks at: discovery that heeds .gitignore and the settings, and reports what it cannot reach."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from torchlint.files.globs import spec_of
+from torchlint.files.reading import read_bytes
+from torchlint.files.source import Problem, describe
+from torchlint.settings.config import Config
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
+
+_MOST_BYTES = 1_000_000  # of an ignore file
+SUFFIXES = (".py", ".pyw", ".ipynb")
+
+
+class File(msgspec.Struct, frozen=True):
+    """A file to be judged: its absolute path and its size in bytes."""
+
+    path: str
+    size: int
+
+
+class Discovery:
+    """Finds the files under some paths.
+
+    Files that are named are taken whatever they are called, unless `force_exclude` makes excludes hold for them too.
+    Folders are walked; ignored and excluded entries below them are left out, links to folders are not followed, and
+    links to files only where they stay inside the folder. After `find`, `problems` has what could not be reached.
+    """
+
+    def __init__(self, config: Config, force_exclude: bool = False):
+        self.problems: list[Problem] = []
+        self._root = str(config.root)
+        # Most excludes are the names of folders: those need no patterns, nor the library for them.
+        self._plain = frozenset(name for name in config.exclude if not set(name) & set("*?[]!/#\\ "))
+        patterns = [name for name in config.exclude if name not in self._plain]
+        takes_back = any(name.startswith("!") for name in patterns)
+        self._patterns = spec_of(config.exclude if takes_back else patterns) if patterns else None
+        self._force = force_exclude
+        self._specs: dict[str, GitIgnoreSpec | None] = {}
+
+    def find(self, paths: Iterable[str]) -> list[File]:
+        """The files under `paths`, each once, largest first: no long one must be left for the end of a parallel run."""
+        found: dict[str, File] = {}
+        for path in paths:
+            for file in self._under(os.path.abspath(path)):
+                if _is_text(file.path):
+                    found.setdefault(os.path.realpath(file.path), file)
+                else:
+                    self._problem(file.path, "its name is not UTF-8: rename it to have it judged")
+        return sorted(found.values(), key=lambda file: (-file.size, file.path))
+
+    def _under(self, path: str) -> Iterator[File]:
+        try:
+            info = os.stat(path)
+        except OSError as error:
+            self._problem(path, self._why_missing(path, error))
+            return
+        except ValueError:
+            self._problem(path, "not a path")
+            return
+        if stat.S_ISDIR(info.st_mode):
+            if not (self._force and self._excluded_above(path, True)):
+                yield from self._walk(path)
+        elif not stat.S_ISREG(info.st_mode):
+            self._problem(path, "neither a file nor a folder (to read standard input, give -)")
+        elif not (self._force and self._excluded_above(path, False)):
+            yield File(path, info.st_size)
+
+    def _why_missing(self, path: str, error: OSError) -> str:
+        if isinstance(error, FileNotFoundError):
+            return f"dangling link to {os.readlink(path)}" if os.path.islink(path) else "no such file or folder"
+        return f"cannot be read: {describe(error)}"
+
+    def _problem(self, path: str, message: str) -> None:
+        self.problems.append(Problem(path, message))
+
+    def _walk(self, top: str) -> Iterator[File]:
+        inside = os.path.realpath(top) + os.sep
+        # Excludes that name the folder itself, or one above it, do not hold: it was asked for.
+        base = top if not _below(top, self._root, True) or self._excluded(top, True, self._root) else self._root
+        stack: list[tuple[str, list[tuple[str, GitIgnoreSpec]]]] = [(top, self._ignores_above(top))]
+        while stack:
+            folder, ignores = stack.pop()
+            spec = self._spec(os.path.join(folder, ".gitignore"))
+            if spec is not None:
+                ignores = [*ignores, (folder, spec)]
+            try:
+                with os.scandir(folder) as entries:
+                    listed = sorted(entries, key=lambda entry: entry.name)
+            except OSError as error:
+                self._problem(folder, f"folder cannot be read: {describe(error)}")
+                continue
+            for entry in listed:
+                try:
+                    is_folder = entry.is_dir(follow_symlinks=False)
+                    wanted = is_folder or entry.name.endswith(SUFFIXES)
+                    if not wanted or self._left_out(entry.path, is_folder, base, ignores):
+                        continue
+                    if is_folder:
+                        stack.append((entry.path, ignores))
+                    elif entry.is_file():
+                        if not entry.is_symlink() or os.path.realpath(entry.path).startswith(inside):
+                            yield File(entry.path, entry.stat().st_size)
+                    elif entry.is_symlink() and not os.path.exists(entry.path):
+                        self._problem(entry.path, f"dangling link to {os.readlink(entry.path)}")
+                except OSError as error:
+                    self._problem(entry.path, f"cannot be read: {describe(error)}")
+
+    def _left_out(
+        self, path: str, is_folder: bool, base: str, ignores: Sequence[tuple[str, GitIgnoreSpec]]
+    ) -> bool:
+        return self._excluded(path, is_folder, base) or _ignored(path, is_folder, ignores)
+
+    def _excluded(self, path: str, is_folder: bool, base: str) -> bool:
+        below = _below(path, base, is_folder) or os.path.basename(path)
+        verdict = self._patterns.check_file(below).include if self._patterns is not None else None
+        return not self._plain.isdisjoint(below.split("/")) if verdict is None else verdict
+
+    def _excluded_above(self, path: str, is_folder: bool) -> bool:
+        """Whether a path that was named would have been left out by a walk from the project's root."""
+        if self._excluded(path, is_folder, self._root):
+            return True
+        ignores = self._ignores_above(path if is_folder else os.path.dirname(path) + os.sep, drop_if_ignored=False)
+        spec = None if is_folder else self._spec(os.path.join(os.path.dirname(path), ".gitignore"))
+        if spec is not None:
+            ignores = [*ignores, (os.path.dirname(path), spec)]
+        return _ignored(path, is_folder, ignores)
+
+    def _ignores_above(self, folder: str, drop_if_ignored: bool = True) -> list[tuple[str, GitIgnoreSpec]]:
+        """The ignore files that hold for a folder, from the top of its git repository down to its parent. None of them
+        holds where they ignore the folder itself: it was asked for, so its files are wanted.
+        """
+        folder = folder.rstrip(os.sep) or os.sep
+        chain = [folder, *map(str, Path(folder).parents)]
+        top = next((at for at, above in enumerate(chain) if os.path.exists(os.path.join(above, ".git"))), None)
+        if top is None:
+            return []
+        found = []
+        exclude = self._spec(_info_exclude(chain[top]))
+        if exclude is not None:
+            found.append((chain[top], exclude))
+        for above in reversed(chain[1: top + 1]):
+            spec = self._spec(os.path.join(above, ".gitignore"))
+            if spec is not None:
+                found.append((above, spec))
+        return [] if drop_if_ignored and top > 0 and _ignored(folder, True, found) else found
+
+    def _spec(self, path: str) -> GitIgnoreSpec | None:
+        if path not in self._specs:
+            self._specs[path] = None
+            try:
+                self._specs[path] = spec_of(read_bytes(path, _MOST_BYTES).decode("utf-8", "replace").splitlines())
+            except FileNotFoundError:
+                pass
+            except (OSError, ValueError) as error:
+                why = describe(error) if isinstance(error, OSError) else str(error)
+                if not isinstance(error, (NotADirectoryError, PermissionError)):
+                    self._problem(path, f"cannot be used: {why}")
+        return self._specs[path]
+
+
+def _is_text(path: str) -> bool:
+    """Whether a path can be written in a report; names in some other encoding come from the system half-decoded."""
+    try:
+        path.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _ignored(path: str, is_folder: bool, ignores: Sequence[tuple[str, GitIgnoreSpec]]) -> bool:
+    """As git decides: the deepest ignore file that says anything about the path has the last word."""
+    for folder, spec in reversed(ignores):
+        verdict = spec.check_file(_below(path, folder, is_folder)).include
+        if verdict is not None:
+            return verdict
+    return False
+
+
+def _below(path: str, folder: str, is_folder: bool) -> str:
+    """The path as seen from a folder above it, with / between parts and at the end of folders; "" if not below it."""
+    prefix = folder if folder.endswith(os.sep) else folder + os.sep
+    if not path.startswith(prefix):
+        return ""
+    return path[len(prefix):].replace(os.sep, "/") + ("/" if is_folder else "")
+
+
+def _info_exclude(top: str) -> str:
+    """The path of a repository's info/exclude. In worktrees and submodules `.git` is a file that says where it is."""
+    git = os.path.join(top, ".git")
+    if os.path.isfile(git):
+        try:
+            git = os.path.join(top, read_bytes(git, 10_000).decode().removeprefix("gitdir:").strip())
+            git = os.path.join(git, read_bytes(os.path.join(git, "commondir"), 10_000).decode().strip())
+        except (OSError, ValueError):
+            pass
+    return os.path.join(git, "info", "exclude")

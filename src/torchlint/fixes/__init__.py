@@ -1,0 +1,1 @@
+"""Mends files: the edits that findings carry, applied and taken back."""

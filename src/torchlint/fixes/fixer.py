@@ -1,0 +1,262 @@
+"""Mends files: the fixes of findings, applied until nothing is left to fix, and taken back where they do harm."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from torchlint.files.garbage import no_gc
+from torchlint.files.reading import read_bytes
+from torchlint.files.source import Problem, Source, SourceError, describe, is_notebook, parse_source
+from torchlint.files.writing import replace
+from torchlint.findings import Finding, Fix
+from torchlint.fixes.edits import EditError, apply, span
+from torchlint.run.judge import Judge
+from torchlint.run.runner import Runner
+
+# A fix can make room for another one; more rounds than this would be two fixes undoing each other.
+MOST_ROUNDS = 20
+
+
+class Mended(msgspec.Struct):
+    """What was done to one file: its content before and after, and how often each code was fixed."""
+
+    path: str
+    before: bytes
+    after: bytes
+    fixed: Counter
+
+
+class Fixer:
+    """Mends the files of a run in memory.
+
+    Args:
+        runner: the run, whose settings say which findings count.
+        unsafe: apply unsafe fixes as well.
+    """
+
+    def __init__(self, runner: Runner, unsafe: bool = False):
+        self._runner = runner
+        self._unsafe = unsafe
+        self._judge = Judge(runner.order)
+        self.problems: list[Problem] = []
+
+    def applicable(self, finding: Finding) -> bool:
+        """Whether a finding has a fix that may be applied."""
+        return finding.fix is not None and (self._unsafe or finding.fix.applicability == "safe")
+
+    def mend_all(self, findings: Iterable[Finding]) -> list[Mended]:
+        """What comes of fixing findings (with absolute filenames), file by file; files where nothing changes, and those
+        that the run was not asked to judge, are left out. Nothing is written."""
+        by_file: dict[str, list[Finding]] = {}
+        asked = self._runner.judged
+        for finding in findings:
+            if self.applicable(finding):
+                for name in {edit.location.filename for edit in finding.fix.edits} & asked:
+                    by_file.setdefault(name, []).append(finding)
+        mended = []
+        for path, some in sorted(by_file.items()):
+            try:
+                raw = read_bytes(path)
+            except OSError as error:
+                self.problems.append(Problem(path, f"cannot be read: {describe(error)}"))
+                continue
+            done = self.mend(path, raw, some)
+            if done is not None:
+                mended.append(done)
+        return mended
+
+    def mend(self, path: str, raw: bytes, given: Sequence[Finding] = ()) -> Mended | None:
+        """What comes of fixing one file; None where nothing changes.
+
+        Args:
+            path: the file's name, absolute.
+            raw: its content.
+            given: findings in it that come of judging other files; they count in the first round.
+        """
+        now, fixed = raw, Counter()
+        findings = self._findings(path, now)
+        if findings is None:
+            return None
+        own = {(item.code, item.location) for item in findings}
+        todo = [*findings, *(item for item in given if (item.code, item.location) not in own)]
+        refused: set[tuple[str, str]] = set()
+        for _ in range(MOST_ROUNDS):
+            wanted = [item for item in todo if self._ours(item, path) and _name(item, now, path) not in refused]
+            chosen = _apart(wanted)
+            if not chosen:
+                break
+            after = self._tried(path, now, chosen, findings)
+            if after is None and len(chosen) > 1:
+                # One of them does harm: the others are applied one by one.
+                chosen = chosen[:1]
+                after = self._tried(path, now, chosen, findings)
+            if after is None:
+                refused.add(_name(chosen[0], now, path))
+                continue
+            now, findings = after
+            todo = findings
+            fixed.update(item.code for item in chosen)
+        return Mended(path, raw, now, fixed) if now != raw else None
+
+    def _ours(self, finding: Finding, path: str) -> bool:
+        return self.applicable(finding) and all(edit.location.filename == path for edit in finding.fix.edits)
+
+    def _findings(self, path: str, raw: bytes) -> list[Finding] | None:
+        """The findings that the settings let through in a file of this content; None where it cannot be judged whole."""
+        try:
+            source = parse_source(path, raw)
+        except SourceError:
+            return None
+        self._runner.sources.add(source)
+        fresh = self._runner.fresh
+        verdict = fresh.of(path, raw)
+        if verdict is None:
+            with no_gc():
+                verdict = self._judge.source(source, hashlib.sha256(raw).hexdigest())
+            fresh.put(path, verdict)
+        if any(problem.internal or not is_notebook(path) for problem in verdict.problems):
+            return None
+        return [item for item in self._runner.visible(verdict.findings)]
+
+    def _tried(
+        self, path: str, raw: bytes, chosen: Sequence[Finding], before: Sequence[Finding]
+    ) -> tuple[bytes, list[Finding]] | None:
+        """The content with fixes applied, and its findings; None where that is no better: it does not parse, has a
+        finding that was not there before, or has one still that was to be fixed."""
+        edits = [edit for item in chosen for edit in item.fix.edits]
+        try:
+            if not _as_shown(parse_source(path, raw), chosen):
+                return None
+            after = apply(path, raw, list(dict.fromkeys(edits)))
+        except (EditError, SourceError, LookupError, ValueError):
+            return None
+        findings = self._findings(path, after)
+        if findings is None or _broken_cells(path, after) > _broken_cells(path, raw):
+            return None
+        was = Counter(item.code for item in before if item.location.filename == path)
+        allowed = was - Counter(item.code for item in chosen if item in before)
+        if Counter(item.code for item in findings if item.location.filename == path) - allowed:
+            return None
+        return after, findings
+
+
+def _apart(findings: Sequence[Finding]) -> list[Finding]:
+    """Findings whose fixes touch different text: of those that overlap, the first."""
+    taken: list[tuple] = []
+    chosen = []
+    for finding in findings:
+        fix: Fix = finding.fix
+        spans = [(edit.location.cell or 0, *span(edit.location), edit) for edit in fix.edits]
+        if any(_overlap(one, other) for one in spans for other in taken):
+            continue
+        taken += spans
+        chosen.append(finding)
+    return chosen
+
+
+def _overlap(one: tuple, other: tuple) -> bool:
+    """Whether two edits of a file touch each other. The same edit asked for twice does not."""
+    if one[3] == other[3]:
+        return one[3].content != ""
+    return one[0] == other[0] and one[1] <= other[2] and other[1] <= one[2]
+
+
+def _as_shown(source: Source, findings: Sequence[Finding]) -> bool:
+    """Whether the rows to be changed stand in the file as they were judged; in a notebook, IPython's syntax does not."""
+    if source.rows is None:
+        return True
+    judged, shown = source.text.split("\n"), source.lines()
+    for finding in findings:
+        for edit in finding.fix.edits:
+            row = source.row_of(edit.location)
+            last = row + (edit.location.end_row or edit.location.row) - edit.location.row
+            if not row or judged[row - 1 : last] != shown[row - 1 : last]:
+                return False
+    return True
+
+
+def _broken_cells(path: str, raw: bytes) -> int:
+    return len(parse_source(path, raw).problems) if is_notebook(path) else 0
+
+
+def _name(finding: Finding, raw: bytes, path: str) -> tuple[str, str]:
+    """A finding by its code and place, for as long as the file does not change."""
+    at = finding.location
+    return finding.code, f"{hash(raw)}:{at.filename}:{at.cell}:{at.row}:{at.column}"
+
+
+def write(mended: Mended, root: Path) -> None:
+    """Write a mended file, so that a reader sees the old content or the new, and whoever could read it still can.
+
+    Args:
+        mended: the file.
+        root: the project's folder. A link in it is followed only to what is in it, too.
+
+    Raises:
+        OSError: it cannot be written, or was changed by somebody else in the meantime.
+    """
+    path = os.path.realpath(mended.path)
+    if _leads_out(mended.path, path, root):
+        raise OSError(f"it is a link to {path}, outside of the project")
+    if read_bytes(path) != mended.before:
+        raise OSError("it was changed while it was being mended")
+    info = os.stat(path)
+    mode = stat.S_IMODE(info.st_mode)
+    # A new file may be put in the place of one that nobody may write to.
+    if not mode & (stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) or not os.access(path, os.W_OK):
+        raise OSError("it is read-only")
+
+    def like_the_old_one(temporary: str) -> None:
+        os.chmod(temporary, mode)
+        if hasattr(os, "chown"):
+            _keep_owner(temporary, info)
+
+    replace(path, mended.after, like_the_old_one)
+
+
+def _leads_out(path: str, real: str, root: Path) -> bool:
+    """Whether a link, of the file or of a folder on the way to it, leads out of the project. A project that is itself behind a
+    link is in it with all its files."""
+    inside = Path(real).is_relative_to(os.path.realpath(root))
+    return not inside and (os.path.islink(path) or Path(path).is_relative_to(os.path.abspath(root)))
+
+
+def _keep_owner(path: str, info: os.stat_result) -> None:
+    """Gives a file the owner and group of another one, as far as one may; the mode's special bits go with that."""
+    try:
+        if (info.st_uid, info.st_gid) != (os.geteuid(), os.getegid()):
+            os.chown(path, info.st_uid if os.geteuid() == 0 else -1, info.st_gid)
+            os.chmod(path, stat.S_IMODE(info.st_mode))
+    except OSError:
+        pass
+
+
+def diff(mended: Mended, shown: str) -> str:
+    """What changes, as a unified diff; in a notebook, cell by cell."""
+    old, new = parse_source(mended.path, mended.before), parse_source(mended.path, mended.after)
+    if old.rows is None:
+        return _unified(old.text.splitlines(keepends=True), new.text.splitlines(keepends=True), shown)
+    before, after = _cells(old), _cells(new)
+    return "".join(_unified(before[cell], after[cell], f"{shown}:cell {cell}") for cell in before if cell in after)
+
+
+def _cells(source: Source) -> dict[int, list[str]]:
+    cells: dict[int, list[str]] = {}
+    for (cell, _), line in zip(source.rows or (), source.lines()):
+        cells.setdefault(cell, []).append(line + "\n")
+    return cells
+
+
+def _unified(old: list[str], new: list[str], name: str) -> str:
+    lines = []
+    for line in difflib.unified_diff(old, new, name, name):
+        lines.append(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n")
+    return "".join(lines)

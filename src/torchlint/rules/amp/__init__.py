@@ -1,0 +1,1 @@
+"""7xx: mixed precision. A file a pitfall, named as its page."""

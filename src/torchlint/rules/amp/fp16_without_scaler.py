@@ -1,0 +1,62 @@
+"""702: float16 gradients that nobody scales."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event, after
+from torchlint.dryrun.values import Instance, Ref, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.shared.mixed_precision import autocast_of, in_half
+
+CODE = 702
+# Somebody scales the loss, or chooses another type, in a way that cannot be followed.
+_OTHERS = ("scale", "deepspeed", "accelerat", "fabric", "set_autocast", "bfloat16", "amp_dtype", "apex")
+
+
+def check(view: View) -> Iterator[Report]:
+    """A forward pass under float16 autocast, whose loss goes backward as it is and is stepped on."""
+    for event in view.of("backward"):
+        if event.framework is not None or not event.flows or event.grad_on is not True:
+            continue
+        forward = _in_half(event)
+        if forward is None or any(part.traits.get("scaled") for part in event.parts if hasattr(part, "traits")):
+            continue
+        if _scaled_elsewhere(view, event):
+            continue
+        step = _stepped(view, event)
+        if step is not None:
+            made = autocast_of(forward)
+            roles = {"loss": view.owner_text(event, "loss"), "optimizer": view.owner_text(step, "optimizer")}
+            yield Report(CODE, event.site, roles, [(made.site, "the forward pass computes in float16 here")])
+
+
+def _in_half(event: Event) -> Event | None:
+    """A forward call that the loss came out of and that ran in float16, if all of them that did run in autocast did."""
+    found = None
+    for forward in event.flows:
+        if forward.kind == "forward":
+            made = autocast_of(forward)
+            if made is not None:
+                if not in_half(made):
+                    return None
+                found = forward
+    return found
+
+
+def _scaled_elsewhere(view: View, event: Event) -> bool:
+    if view.of("scaler.scale", "scaler.step", "scaler.unscale"):
+        return True
+    files = {id(e.site.parsed.facts): e.site.parsed.facts for e in view.run.graph.events if e.site is not None}
+    return any(word in name.lower() for facts in files.values() for name in facts.words for word in _OTHERS)
+
+
+def _stepped(view: View, event: Event) -> Event | None:
+    """The first step of one of torch's optimizers after a backward."""
+    steps, _ = after(event, lambda other: other.kind == "optimizer.step")
+    for step in steps:
+        optimizers = real(step.subject)
+        if len(optimizers) == 1 and isinstance(optimizers[0], Instance) and isinstance(optimizers[0].cls, Ref):
+            if optimizers[0].type.startswith("torch.optim.") and view.reaches(event, optimizers[0]):
+                return step
+    return None

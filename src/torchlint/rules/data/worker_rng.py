@@ -1,0 +1,56 @@
+"""606: a random generator that a dataset holds is copied to every worker, with its state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Instance, Opaque, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.shared.loaders import created, dataset_of, methods_within, option, workers
+
+CODE = 606
+_MAKERS = frozenset({"default_rng", "RandomState", "Random", "Generator"})
+_RESEEDED = frozenset({"seed", "manual_seed", "get_worker_info", "worker_id", "set_state", "setstate", "bit_generator"})
+
+
+def check(view: View) -> Iterator[Report]:
+    """`self.rng = np.random.default_rng(seed)` in a dataset that a loader with workers reads."""
+    for event, loader in created(view):
+        if (
+            option(loader, "num_workers") is None
+            or workers(loader) == 0
+            or option(loader, "worker_init_fn") is not None
+        ):
+            continue
+        dataset = dataset_of(loader)
+        if dataset is None:
+            continue
+        for change in view.of("setattr"):
+            if change.subject is dataset and _generator(change) and _drawn_from(dataset, change.name):
+                related = [
+                    (event.site, "this loader copies the dataset, and the generator in it, to each of its workers")
+                ]
+                yield Report(CODE, change.site, {"name": f"self.{change.name}", "dataset": dataset.cls.name}, related)
+
+
+def _generator(change: Event) -> bool:
+    alts = real(change.value)
+    if len(alts) != 1 or not isinstance(alts[0], Opaque) or alts[0].source not in ("call", "op"):
+        return False
+    node = getattr(change.site.node, "value", None)
+    text = change.site.parsed.text(node.func) if hasattr(node, "func") else ""
+    if text.rsplit(".", 1)[-1] not in _MAKERS:
+        return False
+    return "foreign" in alts[0].tags and alts[0].name in _MAKERS or text == "torch.Generator"
+
+
+def _drawn_from(dataset: Instance, name: str) -> bool:
+    """Whether the items are drawn with the generator, and nothing gives each worker one of its own."""
+    for start in ("__getitem__", "__iter__"):
+        units = methods_within(dataset.cls, start)
+        if any(name in unit.words for unit in units):
+            everything = methods_within(dataset.cls, start)
+            again = any(name in unit.sets and unit.name != "__init__" for unit in dataset.cls.cf.methods.values())
+            return not again and not any(unit.words & _RESEEDED for unit in everything)
+    return False

@@ -1,0 +1,1 @@
+"""8xx: several processes and devices. A file a pitfall, named as its page."""

@@ -1,0 +1,45 @@
+"""816: every process loads a checkpoint to the device it was saved from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.values import Opaque, Value, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.shared.processes import INIT, RANK, by_rank, on_one_machine, one_of_several
+
+CODE = 816
+CALLS = frozenset({INIT, "torch.load"})
+
+
+def check(view: View) -> Iterator[Report]:
+    """torch.load of a model's state with no map_location, in each of several processes."""
+    loaded = {id(site.node) for event in view.of("load") for site in _sources(event.get("state"))}
+    for event in view.of("call"):
+        if event.name != "torch.load" or id(event.site.node) not in loaded:
+            continue
+        if len(event.args) > 1 or {"map_location", "**", "*"} & event.kwargs.keys() or by_rank(event):
+            continue
+        if RANK.search(event.site.text()):
+            continue  # a file for each process
+        start = one_of_several(view, event)
+        if start is not None and on_one_machine(event.site, start.site) and _together(start, event):
+            words = "the run becomes one of several processes here"
+            yield Report(CODE, event.site, {"call": view.call_text(event.site)}, [(start.site, words)])
+
+
+def _together(start, event) -> bool:
+    """Whether the conditions around the start hold at the load too, or ask just for whether there are several processes."""
+    here = {(site.node, holds) for site, holds in event.guards}
+    return all((site.node, holds) in here or RANK.search(site.text()) for site, holds in start.guards)
+
+
+def _sources(value: Value | None):
+    """The places where a state was read from a file."""
+    for alt in real(value):
+        for _ in range(4):
+            if isinstance(alt, Opaque) and "loaded" in alt.tags and alt.site is not None:
+                yield alt.site
+            alt = alt.origin if isinstance(alt, Opaque) else None
+            if alt is None:
+                break

@@ -1,0 +1,89 @@
+"""805: every process of a distributed run writes the same file."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Dict, Instance, Opaque, Value, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.shared.processes import INIT, RANK, by_rank, on_one_machine, once_per_machine, one_of_several
+
+CODE = 805
+CALLS = frozenset({INIT})
+
+
+def check(view: View) -> Iterator[Report]:
+    """torch.save of a model's state after init_process_group or DistributedDataParallel, under no condition on the rank."""
+    for event in view.of("save"):
+        if len(event.args) < 2 or not _is_state(view, event.args[0]) or _own_file(event):
+            continue
+        start = one_of_several(view, event)
+        if start is None:
+            continue
+        guard = once_per_machine(event)
+        if guard is None and by_rank(event):
+            continue
+        if on_one_machine(event.site, start.site, *event.calls):
+            path = event.site.parsed.text(event.site.node.args[1].value)
+            roles = {"path": path if len(path) <= 40 else "the file", "who": "every process of the run"}
+            related = [(start.site, "the run becomes one of several processes here")]
+            if guard is not None:
+                roles["who"] = "one process on each machine"
+                related.append((guard, "the local rank is 0 once on each machine; the global rank is 0 once in the run"))
+            yield Report(CODE, event.site, roles, related)
+
+
+def _is_state(view: View, value: Value, depth: int = 0) -> bool:
+    """Whether what is saved is a model, its state, or a dict with one of them in it."""
+    for alt in real(value):
+        if isinstance(alt, Instance) and alt.kind in ("module", "wrapper"):
+            return True
+        if isinstance(alt, Opaque) and alt.tags & {"state_dict", "module"}:
+            return True
+        if isinstance(alt, Dict) and depth < 2 and any(_is_state(view, item, depth + 1) for item in view.run.known_items(alt)):
+            return True
+    return False
+
+
+# Each process has its own of these.
+_TEMPORARY = re.compile(r"\b(?:TemporaryFile|NamedTemporaryFile|SpooledTemporaryFile|TemporaryDirectory|mkstemp|mkdtemp|BytesIO)\b|tmp_path|tmpdir")
+
+
+def _own_file(event: Event) -> bool:
+    """Whether the name of the file may have the rank in it. What it is made of is seen in the source around it."""
+    path = event.args[1]
+    seen, todo = set(), [path]
+    while todo:
+        value = todo.pop()
+        if id(value) in seen:
+            continue
+        seen.add(id(value))
+        if RANK.search(getattr(value, "name", "") or ""):
+            return True
+        todo.extend(value.parts)
+    unit, facts = event.site.parsed.unit, event.site.parsed.facts
+    lines = facts.lines[unit.start - 1 : unit.end]
+    names = _names(event.site.parsed.text(event.site.node.args[1].value))
+    if any(_TEMPORARY.search(line) and names & set(_words(line)) for line in lines):
+        return True
+    return any("=" in line and RANK.search(line) and names & set(_words(line.split("=", 1)[0])) for line in lines) or bool(
+        RANK.search(event.site.parsed.text(event.site.node.args[1].value))
+    )
+
+
+def _names(text: str) -> set[str]:
+    """The names in an expression; what stands in its strings is none of them."""
+    try:
+        nodes = list(ast.walk(ast.parse(text.strip(), mode="eval")))
+    except (SyntaxError, ValueError):
+        return set(_words(text))
+    return {node.id for node in nodes if isinstance(node, ast.Name)} | {
+        node.attr for node in nodes if isinstance(node, ast.Attribute)
+    }
+
+
+def _words(text: str) -> list[str]:
+    return "".join(char if char.isalnum() or char == "_" else " " for char in text).split()

@@ -1,0 +1,61 @@
+"""808: the state of a wrapper is saved, with its name in every key."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchlint.dryrun.neighbours import project_of
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Dict, Instance, Opaque, Value, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.shared.checkpoints import in_files
+
+CODE = 808
+_WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.DataParallel")
+
+
+def check(view: View) -> Iterator[Report]:
+    """`torch.save(ddp.state_dict(), path)` in a program that never loads such a state."""
+    for event in view.of("save"):
+        state = _state(view, event.args[0]) if event.args else None
+        if state is None or state.site is None or in_files(view, event, r"module\.|\[7:\]|load_state_dict|\.module\b|removeprefix"):
+            continue
+        wrap = next((wrap for wrap in view.of("wrap") if wrap.subject is state.origin), None)
+        if wrap is not None and not _expected(view, event.site.parsed.facts.path):
+            owner = state.site.text().rsplit(".state_dict", 1)[0]
+            roles = {"model": owner if len(owner) <= 40 else "model", "wrapper": state.origin.type.rsplit(".", 1)[-1]}
+            saved = [(event.site, "and saved here")] if _row(event.site) != _row(state.site) else []
+            yield Report(CODE, state.site, roles, [(wrap.site, "wrapped here"), *saved])
+
+
+def _row(site: Site) -> int:
+    return site.location().row
+
+
+def _expected(view: View, path: str) -> bool:
+    """Whether another file of the project is ready for the names: it loads a state into a wrapper, or takes the name off."""
+    project = project_of(view.run.world, path)
+    others = [file.code for file in project.files.values() if file.path != path] if project is not None else []
+    return any(_WRAPS.search(code) and ".load_state_dict(" in code or _UNWRAPS.search(code) for code in others)
+
+
+_WRAPS = re.compile(r"\b(?:DataParallel|DistributedDataParallel|DDP)\(")
+_UNWRAPS = re.compile(r"[\"']module\.[\"']|\[7:\]")
+
+
+def _state(view: View, value: Value) -> Opaque | None:
+    """The state of a wrapper in what is saved, alone or in a dict."""
+    alts = real(value)
+    if len(alts) != 1:
+        return None
+    if isinstance(alts[0], Dict):
+        return next((state for item in view.run.known_items(alts[0]) if (state := _state_of(item)) is not None), None)
+    return _state_of(alts[0])
+
+
+def _state_of(value: Value) -> Opaque | None:
+    if isinstance(value, Opaque) and "state_dict" in value.tags and isinstance(value.origin, Instance):
+        if value.origin.kind == "wrapper" and value.origin.type in _WRAPPERS:
+            return value
+    return None

@@ -1,0 +1,1 @@
+"""The declarative forms of rule pages, judged over a dry run."""

@@ -1,0 +1,441 @@
+"""The `order` form: after one event, another must not come with, or without, a third in between."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from torchlint.dryrun.flow import Event, Loop, after, before, common_loop, leading_to
+from torchlint.dryrun.torch_api.methods import SCHEDULER_NAME
+from torchlint.dryrun.values import Const, Instance, Opaque, Ref, Value, number, real
+from torchlint.rules.base import Report, View
+
+Order = dict[str, Any]
+
+
+def check(view: View, code: int, order: Order) -> Iterator[Report]:
+    """The reports of one `order` table on one run.
+
+    An event "missing" in between is reported only if no path at all passes it: from the first event on, inside the
+    innermost loop that both events share.
+    """
+    handler = _SUBJECTS.get(order["subject"])
+    if handler is None:  # a sampler belongs to its loader: judged by a matcher of its own
+        return
+    if "forbidden" in order:
+        yield from _forbidden(view, code, order, handler(view))
+    else:
+        yield from _expected(view, code, order, handler(view))
+
+
+class OptimizerLinks:
+    """Which events belong to one optimizer."""
+
+    role = "optimizer"
+    loose = frozenset({"backward", "clip", "optimizer.zero_grad"})  # kinds whose subject need not be the optimizer
+
+    def __init__(self, view: View):
+        self.view = view
+
+    def keys(self) -> list[Value]:
+        return [o for o in self.view.optimizers() if not _foreign_optimizer(o)]
+
+    def certain(self, event: Event, kind: str, key: Value) -> bool:
+        """Whether the event is of that kind and belongs to the optimizer for certain."""
+        if event.kind != kind:
+            return False
+        if kind == "backward":
+            return self.view.reaches(event, key) is True
+        if kind == "clip":
+            modules, tensors, _ = self.view.held_by(key)
+            if event.get("limit") is not None and number(event.limit) == float("inf") or _infinite(event.get("limit")):
+                return False
+            if not modules and not tensors:
+                return self.view.only_optimizer(key)
+            return any(self.view.related_modules(m, c) for m in modules for c in event.modules)
+        subjects = real(event.subject)
+        if kind == "optimizer.zero_grad":
+            return len(subjects) == 1 and (
+                subjects[0] is key or any(m is subjects[0] for m in self.view.held_by(key)[0])
+            )
+        return len(subjects) == 1 and subjects[0] is key
+
+    def belonging(self, kind: str, key: Value) -> list[Event]:
+        """The events of a kind that belong to the optimizer for certain."""
+        found = self.view.of(kind) if kind in self.loose else self.view.about(kind, key)
+        return [event for event in found if self.certain(event, kind, key)]
+
+    def possible(self, event: Event, kind: str, key: Value) -> bool:
+        """Whether the event may do what an event of that kind would do to the optimizer."""
+        if kind == "optimizer.zero_grad":
+            return self.view.may_clear(event, key)
+        if kind == "backward":
+            if event.kind == "backward":
+                return self.view.reaches(event, key) is not False
+            return event.kind in ("unknown", "called") and self.view.may_touch(event, key)
+        if event.kind == kind:
+            return any(alt is key for alt in real(event.subject))
+        return event.kind == "unknown" and self.view.may_touch(event, key)
+
+
+class SchedulerLinks(OptimizerLinks):
+    """Which events belong to one scheduler and the optimizer it drives."""
+
+    role = "scheduler"
+    loose = frozenset({"optimizer.step"})
+
+    def keys(self) -> list[Value]:
+        seen = {}
+        for event in self.view.of("scheduler.step"):
+            subjects = real(event.subject)
+            if len(subjects) == 1 and not event.args and _steps_by_itself(subjects[0]):
+                seen[id(subjects[0])] = subjects[0]
+        return list(seen.values())
+
+    def optimizer_of(self, key: Value) -> tuple[Value, ...]:
+        return real(key.arg(0, "optimizer")) if isinstance(key, Instance) else ()
+
+    def certain(self, event: Event, kind: str, key: Value) -> bool:
+        if event.kind != kind:
+            return False
+        if kind == "scheduler.step":
+            subjects = real(event.subject)
+            return len(subjects) == 1 and subjects[0] is key and not event.args
+        if kind == "optimizer.step":
+            mine = self.optimizer_of(key)
+            return not mine or any(alt in mine for alt in real(event.subject))
+        return any(alt is key for alt in real(event.subject))
+
+    def possible(self, event: Event, kind: str, key: Value) -> bool:
+        if event.kind == kind:
+            return True
+        if event.kind in ("unknown", "called"):
+            name = (event.get("name") or "").lower()
+            return any(word in name for word in ("step", "train", "fit", "optim", "epoch", "update", "learn", "run"))
+        return False
+
+
+class ScalerLinks(OptimizerLinks):
+    """Which events belong to one GradScaler."""
+
+    role = "scaler"
+    loose = frozenset({"clip"})
+
+    def keys(self) -> list[Value]:
+        seen = {}
+        for event in self.view.of("scaler.scale", "scaler.step"):
+            for alt in real(event.subject):
+                seen[id(alt)] = alt
+        return list(seen.values())
+
+    def certain(self, event: Event, kind: str, key: Value) -> bool:
+        if event.kind != kind:
+            return False
+        if kind == "clip":
+            return not _infinite(event.get("limit"))
+        return any(alt is key for alt in real(event.subject))
+
+    def possible(self, event: Event, kind: str, key: Value) -> bool:
+        if event.kind == kind:
+            return True
+        if event.kind in ("unknown", "called"):
+            name = (event.get("name") or "").lower()
+            given = any(alt is key for value in event.get("args", ()) for alt in real(value))
+            return given or "scal" in name or "update" in name and event.subject is key
+        return False
+
+
+class ModuleLinks(OptimizerLinks):
+    """Which events belong to one module: the modes it is put in and the training steps it takes part in."""
+
+    role = "model"
+    loose = frozenset({"backward"})
+
+    def keys(self) -> list[Value]:
+        seen = {}
+        for event in self.view.of("module.eval"):
+            subjects = real(event.subject)
+            if len(subjects) == 1 and self.view.mode_dependent(subjects[0]) is not False:
+                seen[id(subjects[0])] = subjects[0]
+        return list(seen.values())
+
+    def certain(self, event: Event, kind: str, key: Value) -> bool:
+        if event.kind != kind:
+            return False
+        if kind == "backward":
+            return self.forward_of(event, key) is not None
+        subjects = real(event.subject)
+        return len(subjects) == 1 and subjects[0] is key
+
+    def forward_of(self, backward: Event, key: Value) -> Event | None:
+        """The call of the module itself that a backward goes through."""
+        inner = set(map(id, real(key.args[0]))) if isinstance(key, Instance) and key.kind == "wrapper" and key.args else set()
+        found = [
+            event for event in backward.flows
+            if event.kind == "forward" and (event.subject is key or id(event.subject) in inner) and event.get("grad") is not False
+        ]
+        # The one of this very step, not what was computed before the loop.
+        return max(found, key=lambda event: (len(event.loops), event.get("method") is None), default=None)
+
+    def possible(self, event: Event, kind: str, key: Value) -> bool:
+        if event.kind in ("module.train", "module.mode"):
+            return any(self.view.related_modules(alt, key) for alt in real(event.subject))
+        if event.kind == "unknown":
+            name = (event.get("name") or "").lower()
+            given = any(alt is key for value in event.get("args", ()) for alt in real(value))
+            return "train" in name or given and not any(word in name for word in ("save", "eval", "valid", "test", "print", "log"))
+        return False
+
+
+_SUBJECTS = {
+    "optimizer": OptimizerLinks,
+    "scheduler": SchedulerLinks,
+    "scaler": ScalerLinks,
+    "module": ModuleLinks,
+}
+
+
+def _expected(view: View, code: int, order: Order, links: OptimizerLinks) -> Iterator[Report]:
+    first, second, wanted = order["after"], order["before"], order["expect"]
+    for key in links.keys():
+        seconds = links.belonging(second, key)
+        if not seconds:
+            continue
+        firsts = links.belonging(first, key)
+        if first == "scheduler.create" and not firsts:
+            firsts = [view.run.graph.start]
+        for event in firsts:
+            again = [other for other in seconds if _same_optimizer(event, other)] if first == second == "scaler.step" else seconds
+            for found, loop in _unmet(view, event, again, links, wanted, key):
+                if second == "backward":
+                    found = _own_backward(view, found, seconds, links, key, loop)
+                if _correlated(event, found) or not _confirmed(view, order, event, found, links, key, loop):
+                    continue
+                yield _report(view, code, order, links, key, event, found)
+
+
+def _unmet(view, event, seconds, links, wanted, key) -> Iterator[tuple[Event, Loop | None]]:
+    """The second events that are reached from the first with the wanted one on no path between."""
+    if not event.loops and all(second.serial < event.serial for second in reversed(seconds)):
+        return  # only loops lead back
+    shared = [common_loop(event, second) for second in seconds] if event.loops else []
+    innermost = max((loop for loop in shared if loop is not None), key=lambda loop: _depth(event, loop), default=None)
+    for loop in dict.fromkeys((innermost, None) if innermost is None or not event.loops else (innermost,)):
+        targets = set(seconds)
+
+        def stop(other: Event) -> bool:
+            return other in targets or links.possible(other, wanted, key)
+
+        found, _ = after(event, stop, loop)
+        if found and all(other in targets for other in found):
+            for other in found:
+                yield other, loop
+            return
+
+
+def _same_optimizer(one: Event, other: Event) -> bool:
+    """Whether two steps of a scaler are for the same optimizer: it keeps a record for each."""
+    mine, others = real(one.get("optimizer")), real(other.get("optimizer"))
+    return len(mine) == len(others) == 1 and mine[0] is others[0]
+
+
+def _own_backward(view: View, found: Event, seconds: list[Event], links, key, loop: Loop | None) -> Event:
+    """The backward that an optimizer steps on: those before it, for steps of other optimizers, only add to the pile (in a
+    GAN, that of the generator goes through the discriminator)."""
+    for _ in range(4):
+        onward, _ = after(found, lambda event: event.kind == "optimizer.step", loop)
+        if not onward or any(links.certain(step, "optimizer.step", key) for step in onward):
+            break
+        later, _ = after(found, lambda event: event in seconds or links.possible(event, "optimizer.zero_grad", key), loop)
+        if not later or later[0] not in seconds:
+            break
+        found = later[0]
+    return found
+
+
+def _depth(event: Event, loop: Loop) -> int:
+    return event.loops.index(loop) if loop in event.loops else -1
+
+
+def _correlated(one: Event, other: Event) -> bool:
+    """Whether two events stand under conditions of their own that speak of the same thing: `if phase == "val": eval()` and
+    `if phase == "train": backward()` hardly ever happen in one run of the code."""
+    mine, others = set(one.get("guards", ())), set(other.get("guards", ()))
+    return bool(_names(mine - others) & _names(others - mine))
+
+
+def _names(guards) -> set[str]:
+    return {name for site, _ in guards for name in re.findall(r"[A-Za-z_][\w.]*", site.text())} - _NO_NAMES
+
+
+_NO_NAMES = {"and", "or", "not", "in", "is", "None", "True", "False", "len", "int", "epoch", "i", "step"}
+
+
+def _confirmed(view, order, event, found, links, key, loop) -> bool:
+    """What else must be true, by what the order is about, for the finding to be certain."""
+    second = order["before"]
+    first = order["after"]
+    if first == "optimizer.step" and second == "backward":
+        # Gradients that pile up matter only when the same optimizer steps on them again (in a GAN they do not).
+        def stop(other: Event) -> bool:
+            return links.certain(other, "optimizer.step", key) or links.possible(other, "optimizer.zero_grad", key)
+
+        onward, _ = after(found, stop, loop)
+        if not onward or not all(other.kind == "optimizer.step" for other in onward):
+            return False
+        # A step for which nothing was computed leaves nothing behind either.
+        back, start = before(event, lambda e: e.kind == "backward" or links.possible(e, "optimizer.zero_grad", key))
+        if back and not start and all(e.kind != "backward" for e in back):
+            return False
+        return not _has_closure(event) and not _differentiable(found)
+    if second == "scheduler.step":
+        steps = links.belonging("optimizer.step", key)
+        return any(common_loop(found, step) is not None for step in steps) and bool(found.loops)
+    if second == "clip" and first == "optimizer.step":
+        # After the clip, the gradients must be thrown away or added to before they are used.
+        onward, _ = after(found, lambda e: e.kind in ("optimizer.step", "backward", "optimizer.zero_grad"), None)
+        return bool(onward) and not any(e.kind == "optimizer.step" for e in onward)
+    if second == "clip" and first == "optimizer.zero_grad":
+        onward, _ = after(found, lambda e: e.kind in ("optimizer.step", "backward"), None)
+        return bool(onward) and all(e.kind == "backward" for e in onward)
+    if second == "clip" and first == "scaler.scale":
+        backward = [b for b in view.of("backward") if common_loop(b, found) is common_loop(event, found)]
+        onward, _ = after(found, lambda e: e.kind in ("scaler.step", "scaler.scale"), None)
+        return bool(backward) and bool(onward) and any(e.kind == "scaler.step" for e in onward)
+    if first == "module.eval":
+        backward = found
+        forward = links.forward_of(backward, key)
+        if forward is None:
+            return False
+        steps, _ = after(backward, lambda e: e.kind == "optimizer.step", None)
+        if not steps:
+            return False
+        # It must have been trained in training mode before: frozen batch norm on purpose is sound.
+        back, start = before(forward, lambda e: e.kind in ("module.eval", "module.train", "module.mode") and any(alt is key for alt in real(e.subject)), None)
+        if start or any(e.kind == "module.train" for e in back):
+            return _mode_matters(view, key, start and not back)
+        return False
+    if second == "scaler.step":
+        return loop is not None
+    return True
+
+
+def _mode_matters(view: View, key: Value, fresh: bool) -> bool:
+    if view.mode_dependent(key):
+        return True
+    # Not known what is in it: that somebody calls train() on it says that it matters.
+    return any(any(alt is key for alt in real(event.subject)) for event in view.of("module.train"))
+
+
+def _forbidden(view: View, code: int, order: Order, links: OptimizerLinks) -> Iterator[Report]:
+    first, second, bad = order["after"], order["before"], order["forbidden"]
+    for key in links.keys():
+        seconds = links.belonging(second, key)
+        if not seconds or any(_has_closure(event) for event in seconds):
+            continue
+        bads = links.belonging(bad, key)
+
+        def used(other: Event) -> bool:
+            own = other.kind == second and any(alt is key for alt in real(other.subject))
+            return own or links.possible(other, first, key)
+
+        spoiled: set[Event] = set()
+        if len(bads) > 1:  # one way through the run for all of them
+            others = [event for event in view.run.graph.events if used(event) and not links.certain(event, second, key)]
+            spoiled = leading_to(others, used)
+        for event in bads:
+            onward = [] if event in spoiled else after(event, used)[0]
+            if not onward or not all(links.certain(other, second, key) for other in onward):
+                continue
+
+            def made(other: Event) -> bool:
+                return other is not event and (
+                    other.kind in (first, second) or links.possible(other, bad, key) or other.kind == "unknown" and view.may_touch(other, key)
+                )
+
+            back, start = before(event, made, None)
+            if start or not back or not all(links.certain(other, first, key) for other in back):
+                continue
+            yield _report(view, code, order, links, key, back[0], event, onward[0])
+
+
+def _report(view, code, order, links, key, first: Event, at: Event, last: Event | None = None) -> Report:
+    site = at.site
+    roles = {"call": view.call_text(site)}
+    related = []
+    for event in (first, at, last):
+        if event is None or event.site is None:
+            continue
+        if event.kind == "optimizer.step":
+            roles["optimizer"] = view.owner_text(event, "optimizer") if event.get("scaler") is None else roles.get("optimizer", "optimizer")
+        elif event.kind == "backward":
+            roles["loss"] = view.loss_text(event)
+        elif event.kind == "scheduler.step":
+            roles["scheduler"] = view.owner_text(event, "scheduler")
+        elif event.kind.startswith("scaler."):
+            roles["scaler"] = view.owner_text(event, "scaler")
+        elif event.kind in ("module.eval", "module.train"):
+            roles["model"] = view.owner_text(event, "model")
+    if isinstance(key, Opaque) and key.name:
+        roles.setdefault(links.role, key.name)
+    if order["after"] == "module.eval":
+        forward = links.forward_of(at, key)
+        site = forward.site
+        roles["model"] = view.owner_text(forward, "model")
+        related.append((first.site, "evaluation mode is set here"))
+        related.append((at.site, "and the training step goes on here"))
+    elif order["before"] == "backward":
+        related.append((first.site, "the step that used the gradients before"))
+    elif last is not None:
+        related.append((first.site, "the gradients are computed here"))
+        related.append((last.site, "and would be used here"))
+    elif order["before"] == "scheduler.step":
+        for step in view.of("optimizer.step"):
+            if common_loop(at, step) is not None and links.certain(step, "optimizer.step", key):
+                roles["optimizer"] = view.owner_text(step, "optimizer")
+                related.append((step.site, "the optimizer steps only here"))
+                break
+    elif first.site is not None and first is not at:
+        words = {"scaler.scale": "the loss is scaled here", "optimizer.step": "the step is taken here",
+                 "optimizer.zero_grad": "the gradients are cleared here"}
+        related.append((first.site, words.get(first.kind, "after this")))
+        for event in view.of("scaler.step") if order["after"] == "scaler.scale" else ():
+            for alt in real(event.get("optimizer")):
+                roles.setdefault("optimizer", getattr(alt, "name", "") or "optimizer")
+    return Report(code, site, roles, related)
+
+
+def _has_closure(step: Event) -> bool:
+    return step.get("closure") is not None
+
+
+def _differentiable(backward: Event) -> bool:
+    return any(key in backward.get("kwargs", {}) for key in ("create_graph", "inputs"))
+
+
+def _infinite(value: Value | None) -> bool:
+    for alt in real(value):
+        if isinstance(alt, Const) and isinstance(alt.value, str) and alt.value == "inf":
+            return True
+        if isinstance(alt, Ref) and alt.name in ("math.inf", "numpy.inf", "torch.inf"):
+            return True
+        if isinstance(alt, Opaque) and "inf" in alt.tags:
+            return True
+        if isinstance(alt, Const) and alt.value == float("inf"):
+            return True
+    return False
+
+
+def _steps_by_itself(scheduler: Value) -> bool:
+    """Whether a scheduler's step() moves the learning rate of torch's own protocol."""
+    if isinstance(scheduler, Instance):
+        return not scheduler.type.endswith(("ReduceLROnPlateau", "CosineAnnealingWarmRestarts")) and isinstance(scheduler.cls, Ref)
+    return isinstance(scheduler, Opaque) and bool(SCHEDULER_NAME.search(scheduler.name))
+
+
+def _foreign_optimizer(optimizer: Value) -> bool:
+    """Optimizers whose class is not known in full may clear gradients themselves."""
+    return isinstance(optimizer, Instance) and not isinstance(optimizer.cls, Ref)
+
+

@@ -1,0 +1,60 @@
+"""105: what is left over at the end of an epoch leaks into the next one's first step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.flow import Loop
+from torchlint.dryrun.values import real
+from torchlint.rules.base import Report, View
+from torchlint.rules.gradients.unscaled_accumulation import Accumulation, accumulations
+
+CODE = 105
+
+
+def check(view: View) -> Iterator[Report]:
+    """An accumulating loop whose count starts again in each epoch, with no step after it and no zero_grad before it."""
+    for found in accumulations(view):
+        loop = found.step.loops[-1]
+        text = found.guard.text()
+        if (
+            len(found.step.loops) < 2
+            or re.search(r"\bor\b|len\(|last|final", text)
+            or not _restarts(loop, found.counter)
+        ):
+            continue
+        if not _flushed(view, found, loop):
+            roles = {"every": found.every, "call": view.call_text(found.step.site)}
+            yield Report(
+                CODE,
+                found.step.site,
+                roles,
+                [
+                    (found.guard, "batches after the last multiple are not stepped"),
+                    (loop.site, "and the next pass of this loop adds to their gradients"),
+                ],
+            )
+
+
+def _restarts(loop: Loop, counter: str) -> bool:
+    """Whether the counter is the loop's own `enumerate`, over something whose length is a matter of the data."""
+    node = loop.site.node
+    if not isinstance(node, cst.For) or not isinstance(node.target, cst.Tuple):
+        return False
+    first = node.target.elements[0].value
+    return isinstance(first, cst.Name) and first.value == counter and "enumerate(" in loop.site.parsed.text(node.iter)
+
+
+def _flushed(view: View, found: Accumulation, loop: Loop) -> bool:
+    """Whether another step or zero_grad is there for what is left over."""
+    optimizer = found.optimizer
+    for event in view.of("optimizer.step"):
+        if event.site != found.step.site and (optimizer in real(event.subject) or not real(event.subject)):
+            return True
+    for event in view.of("optimizer.zero_grad"):
+        if loop not in event.loops and event.loops and view.may_clear(event, optimizer):
+            return True
+    return any(view.may_touch(event, optimizer) for event in view.of("unknown", "called") if event.loops)

@@ -1,0 +1,125 @@
+"""106: a running loss keeps the graph of every iteration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Opaque, Seq, Tensor, Value, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.mends.changes import Mend, insert_after, insert_before
+
+CODE = 106
+
+
+def check(view: View) -> Iterator[Report]:
+    """`total += loss`, `total = total + loss` or `losses.append(loss)` beside the backward of that loss."""
+    for event in view.of("augment", "append", "assign") if view.of("backward") else ():
+        if not event.loops or event.grad_on is False:
+            continue
+        found = _added(view, event)
+        if found is None:
+            continue
+        value, name = found
+        backward = _trained_on(view, event, value)
+        if backward is None or _starts_anew(view, event, name) or any(view.owner_text(b, "") == name for b in view.of("backward")):
+            continue
+        roles = {"name": name, "loss": view.loss_text(backward)}
+        related = [(backward.site, "the graph that is kept was made for this")]
+        # Where another function adds up, such as a meter, other callers may give it numbers.
+        here = backward.site.parsed is event.site.parsed and backward.calls == event.calls
+        yield Report(CODE, event.site, roles, related, _mend(event) if here else None)
+
+
+def _mend(event: Event) -> Mend | None:
+    """Detaches what is added: the same number, without its graph."""
+    node, text = event.site.node, event.site.parsed.text
+    if isinstance(node, cst.AugAssign):
+        added = node.value
+    elif isinstance(node, cst.Assign):
+        sum_, target = node.value, text(event.target)
+        added = sum_.right if text(sum_.left) == target else sum_.left
+    elif isinstance(node, cst.Call) and len(node.args) == 1 and not node.args[0].star:
+        added = node.args[0].value
+    else:
+        return None
+    if isinstance(added, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and not added.lpar:
+        return Mend("detach it", [insert_after(event.site, ".detach()", added)])
+    if added.lpar or isinstance(added, (cst.Tuple, cst.List, cst.Dict)):
+        return None
+    return Mend("detach it", [insert_before(event.site, "(", added), insert_after(event.site, ").detach()", added)])
+
+
+def _added(view: View, event: Event) -> tuple[Value, str] | None:
+    """The value that is added up, and the name of the sum that outlives the iteration."""
+    node = event.site.node
+    if event.kind == "augment":
+        if event.operator != "Add" or not _carries(event.subject, node):
+            return None
+        return event.value, event.site.parsed.text(event.target)
+    if event.kind == "append":
+        if not isinstance(event.subject, Seq) or event.loops[-1] in view.run.made_in.get(id(event.subject), event.loops):
+            return None
+        return event.value, view.owner_text(event, "list")
+    if isinstance(node, cst.Assign) and isinstance(node.value, cst.BinaryOperation) and isinstance(node.value.operator, cst.Add):
+        text = event.site.parsed.text
+        target = text(event.target)
+        left, right = text(node.value.left), text(node.value.right)
+        if target in (left, right) and event.operands:
+            old, added = event.operands if left == target else reversed(event.operands)
+            if _carries(old, node.value):
+                return added, target
+    return None
+
+
+def _starts_anew(view: View, event: Event, name: str) -> bool:
+    """Whether the sum goes back to zero where the optimizer steps, every so many batches: it holds the graphs of one
+    step's batches then, and no more."""
+    facts = event.site.parsed.facts
+    reset = re.compile(rf"( *){re.escape(name)}(?:: \w+)? = (?:0|0\.0?|\[\]|None|torch\.(?:zeros|tensor)\(.*)(?:\s*#.*)?$")
+    for step in view.of("optimizer.step"):
+        if not step.guards or event.loops[-1] not in step.loops or step.site.parsed is not event.site.parsed:
+            continue
+        row = step.site.location().row
+        for at in range(event.site.location().row + 1, event.site.parsed.unit.end + 1):
+            found = reset.match(facts.lines[at - 1])
+            between = facts.lines[min(row, at) - 1 : max(row, at)] if found else ()
+            if found and len(found[1]) > _indent(facts.lines[event.site.location().row - 1]) and all(
+                _indent(line) >= len(found[1]) for line in between if line.strip()
+            ):
+                return True
+    return False
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
+
+
+def _carries(old: Value, node: cst.CSTNode) -> bool:
+    """Whether the sum holds what this very addition put there in an earlier iteration, and is no number by then."""
+    return any(isinstance(alt, Opaque) and alt.flows and alt.site is not None and alt.site.node is node for alt in real(old))
+
+
+def _trained_on(view: View, event: Event, value: Value) -> Event | None:
+    alts = real(value)
+    if not alts or not all(isinstance(alt, Opaque) and alt.flows for alt in alts):
+        return None
+    if any(isinstance(alt, Tensor) and alt.traits.get("graph") is False for alt in alts):
+        return None
+    for backward in view.of("backward"):
+        if event.loops[-1] not in backward.loops:
+            continue
+        for alt in alts:
+            if alt in backward.parts or backward.subject is alt or _computed_from(alt, backward.subject):
+                return backward
+    return None
+
+
+def _computed_from(value: Opaque, loss: Value) -> bool:
+    """Whether a value is arithmetic on the loss: what a call that cannot be seen made of it may be a number."""
+    if loss not in value.parts or (value.source == "call" and not isinstance(value, Tensor)):
+        return False
+    return not any(type(part) is Opaque and part.source == "call" and loss in part.parts for part in value.parts)

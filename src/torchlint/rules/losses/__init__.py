@@ -1,0 +1,1 @@
+"""3xx: losses and metrics. A file a pitfall, named as its page."""

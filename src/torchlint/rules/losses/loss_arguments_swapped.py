@@ -1,0 +1,68 @@
+"""310: a loss function is given the target first and the model's output second."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.torch_api.effects import KEEPS
+from torchlint.dryrun.values import Opaque, Tensor, Value, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.shared.dtypes import from_data
+
+CODE = 310
+# Where it matters which comes first.
+ORDERED = frozenset(
+    """cross_entropy nll_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div ctc_loss multi_margin_loss
+    multilabel_margin_loss poisson_nll_loss""".split()
+)
+
+
+def check(view: View) -> Iterator[Report]:
+    """`criterion(labels, model(inputs))`: data comes first, what the model made of it second."""
+    for event in view.of("loss"):
+        if event.loss not in ORDERED or event.kwargs.keys() & {"input", "target"}:
+            continue
+        if _of_model(event.target) and (from_data(event.input) or _of_one_batch(event)):
+            forward = next(iter(_forwards(event)), None)
+            related = [(forward.site, "the second argument comes out of this call")] if forward is not None else []
+            yield Report(CODE, event.site, {"call": view.call_text(event.site)}, related)
+
+
+def _of_model(value: Value | None) -> bool:
+    """Whether a value comes out of a model for certain, with its graph."""
+    alts = real(value)
+    return bool(alts) and all(
+        isinstance(alt, Opaque) and alt.flows and alt.source in ("op", "output", "call") and _kept(alt) for alt in alts
+    )
+
+
+def _of_one_batch(event: Event) -> bool:
+    """Whether what comes first was unpacked beside what the model was given: `for x, y in batches`."""
+    alts = [_unmoved(alt) for alt in real(event.input)]
+    given = [_unmoved(alt) for flow in _forwards(event) for value in flow.get("args", ()) for alt in real(value)]
+    return bool(alts) and all(
+        _item(alt) and any(_item(other) and other is not alt and other.origin is alt.origin for other in given)
+        for alt in alts
+    )
+
+
+def _item(value: Value | None) -> bool:
+    return type(value) is Opaque and value.source == "item" and value.origin is not None and not value.flows
+
+
+def _unmoved(value: Value | None) -> Value | None:
+    while type(value) is Opaque and value.source == "call" and value.name in KEEPS and value.origin is not None:
+        value = value.origin
+    return value
+
+
+def _kept(value: Opaque) -> bool:
+    if isinstance(value, Tensor):
+        return value.traits.get("graph") is not False
+    return bool(value.flows)
+
+
+def _forwards(event: Event) -> list[Event]:
+    found = [flow for flow in event.target.flows if flow.kind == "forward" and flow.site is not None]
+    return sorted(found, key=lambda flow: flow.site.location().row)

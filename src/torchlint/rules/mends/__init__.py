@@ -1,0 +1,1 @@
+"""How a rule says what to type instead."""

@@ -1,0 +1,169 @@
+"""Whole statements, by rows: where one stands, and how rows go into a block, out of it, or somewhere else."""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from dataclasses import dataclass
+from functools import lru_cache
+
+from torchlint.dryrun.source_text import Parsed, Site
+from torchlint.findings import Location
+from torchlint.rules.mends.changes import Change
+
+
+@dataclass(slots=True, frozen=True)
+class Place:
+    """A statement of a file, the block that it stands in, and what is around it, innermost last. `alone` tells that it
+    shares its rows with no other statement."""
+
+    statement: ast.stmt
+    block: list[ast.stmt]
+    index: int
+    parents: tuple[ast.AST, ...]
+    alone: bool
+
+    @property
+    def rest(self) -> list[ast.stmt]:
+        """The statements behind it in its block."""
+        return self.block[self.index + 1 :]
+
+
+def text_of(parsed: Parsed) -> str:
+    """The whole text of the file that a tree is of."""
+    return "".join(parsed.facts.lines)
+
+
+@lru_cache(maxsize=2)
+def tree_of(text: str) -> ast.Module:
+    """The C parser's tree of a whole file."""
+    return ast.parse(text)
+
+
+def statement_at(site: Site) -> Place | None:
+    """The innermost statement around a place."""
+    row = site.location().row
+    node: ast.AST = tree_of(text_of(site.parsed))
+    parents: tuple[ast.AST, ...] = ()
+    found = None
+    while True:
+        step = _inside(node, row)
+        if step is None:
+            return found
+        parents += (node,)
+        block, index = step
+        node = block[index]
+        near = [*block[max(index - 1, 0) : index], *block[index + 1 : index + 2]]
+        header = getattr(parents[-1], "lineno", 0)
+        shared = header == node.lineno or any(overlap(one, node) for one in near)
+        found = Place(node, block, index, parents, not shared)
+
+
+def overlap(one: ast.stmt, other: ast.stmt) -> bool:
+    """Whether two statements have a row in common."""
+    return one.lineno <= other.end_lineno and other.lineno <= one.end_lineno
+
+
+def _inside(node: ast.AST, row: int) -> tuple[list[ast.stmt], int] | None:
+    for block in blocks_of(node):
+        for index, item in enumerate(block):
+            if first_row(item) <= row <= item.end_lineno:
+                return block, index
+    return None
+
+
+def blocks_of(node: ast.AST) -> list[list[ast.stmt]]:
+    """The blocks of statements directly in a node."""
+    inner = [node, *getattr(node, "handlers", ()), *getattr(node, "cases", ())]
+    found = [getattr(item, name, None) for item in inner for name in ("body", "orelse", "finalbody")]
+    return [block for block in found if isinstance(block, list)]
+
+
+def first_row(statement: ast.stmt) -> int:
+    """The first row of a statement, its decorators included."""
+    return min([statement.lineno, *(item.lineno for item in getattr(statement, "decorator_list", ()))])
+
+
+def indent_of(parsed: Parsed, row: int) -> str:
+    """The white space that a row begins with."""
+    line = parsed.facts.lines[row - 1]
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+def deeper(parsed: Parsed, row: int) -> str:
+    """The white space by which the block of a row is deeper than the one around it; four columns where none is."""
+    here = indent_of(parsed, row)
+    for at in range(row - 1, 0, -1):
+        outer = indent_of(parsed, at)
+        if parsed.facts.lines[at - 1].strip() and len(outer) < len(here):
+            return here[len(outer) :] if here.startswith(outer) else "    "
+    return "    "
+
+
+def indented(parsed: Parsed, first: int, last: int, by: str) -> list[Change] | None:
+    """Puts `by` before each row from `first` to `last`. Empty rows stay, as do rows that begin inside a string, and
+    comments that stand outside of the block. None where strings cannot be told."""
+    inside = _in_strings(text_of(parsed))
+    if inside is None:
+        return None
+    rows = [row for row in range(first, last + 1) if parsed.facts.lines[row - 1].strip() and row not in inside]
+    comments = {row for row in rows if parsed.facts.lines[row - 1].lstrip().startswith("#")}
+    depth = min((len(indent_of(parsed, row)) for row in rows if row not in comments), default=0)
+    return [insert(parsed, row, by) for row in rows if row not in comments or len(indent_of(parsed, row)) >= depth]
+
+
+def outdented(parsed: Parsed, first: int, last: int, by: str) -> list[Change] | None:
+    """Takes `by` away from the start of each row from `first` to `last`, as far as it is there."""
+    inside = _in_strings(text_of(parsed))
+    if inside is None:
+        return None
+    changes = []
+    for row in range(first, last + 1):
+        there = min(len(indent_of(parsed, row)), len(by))
+        if there and row not in inside and parsed.facts.lines[row - 1].strip():
+            changes.append(Change(parsed, Location(parsed.facts.path, row, 1, row, there + 1), ""))
+    return changes
+
+
+def enclosed(parsed: Parsed, first: int, last: int, header: str) -> list[Change] | None:
+    """Puts whole rows into a block of their own, such as `with torch.no_grad():`."""
+    by = deeper(parsed, first)
+    changes = indented(parsed, first + 1, last, by)
+    if changes is None:
+        return None
+    return [insert(parsed, first, f"{indent_of(parsed, first)}{header}\n{by}"), *changes]
+
+
+def insert(parsed: Parsed, row: int, text: str) -> Change:
+    """Puts text at the start of a row."""
+    return Change(parsed, Location(parsed.facts.path, row, 1, row, 1), text)
+
+
+def removed(parsed: Parsed, first: int, last: int) -> Change:
+    """Takes whole rows away."""
+    return Change(parsed, Location(parsed.facts.path, first, 1, last + 1, 1), "")
+
+
+def docstring_end(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """How many statements of a function's body are its docstring."""
+    return 0 if ast.get_docstring(function, clean=False) is None else 1
+
+
+@lru_cache(maxsize=2)
+def _in_strings(text: str) -> frozenset[int] | None:
+    """The rows that begin inside a string; None where the text does not split into tokens."""
+    found: set[int] = set()
+    open_rows: list[int] = []
+    try:
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            name = tokenize.tok_name[token.type]
+            if name in ("FSTRING_START", "TSTRING_START"):
+                open_rows.append(token.start[0])
+            elif name in ("FSTRING_END", "TSTRING_END"):
+                found.update(range(open_rows.pop() + 1, token.end[0] + 1))
+            elif name == "STRING":
+                found.update(range(token.start[0] + 1, token.end[0] + 1))
+    except (tokenize.TokenError, SyntaxError):
+        return None
+    return frozenset(found)

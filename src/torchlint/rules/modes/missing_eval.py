@@ -1,0 +1,132 @@
+"""201: a model that is trained here is evaluated in training mode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.expressions import CONTAINERS
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.tree import walk
+from torchlint.dryrun.values import Class, Instance, Opaque, Tensor, Value, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.modes.missing_no_grad import read_out
+from torchlint.rules.shared.surroundings import bound
+
+CODE = 201
+
+
+def check(view: View) -> Iterator[Report]:
+    """A forward in an evaluation loop, in training mode for certain."""
+    reported: set[int] = set()
+    for event in view.of("forward"):
+        model = event.subject
+        if event.mode is not True or not event.loops or id(model) in reported or not _evaluates(view, event):
+            continue
+        if not _matters(view, model) or not _trained(view, model) or _inner(view, event) or _sampling(event):
+            continue
+        if _on_purpose(view, event) or _thrown_away(event):
+            continue
+        reported.add(id(model))
+        related = [(event.mode_site, "training mode was set here")] if event.mode_site is not None else []
+        if event.grad is False and event.grad_site is not None:
+            related.append((event.grad_site, "an evaluation: gradients are off"))
+        yield Report(CODE, event.site, {"model": view.owner_text(event, "model")}, related)
+
+
+def _evaluates(view: View, event: Event) -> bool:
+    """Whether a forward only evaluates: gradients are off, or its output is only read out in a loop without a training step."""
+    if event.grad is False:
+        return True
+    if event.grad is not True or view.mode_dependent(event.subject) is not True or not read_out(view, event):
+        return False
+    return any(  # what is only printed may be a look at the untrained model
+        other.name != "print" and any(event in alt.flows for alt in real(other.subject)) for other in view.of("readout")
+    )
+
+
+def _matters(view: View, model: Value) -> bool:
+    known = view.mode_dependent(model)
+    if known is not None:
+        return known and _awake(view, model)
+    # Not known what is in it: that its author calls train() on it says that the mode matters.
+    return any(event.subject is model for event in view.of("module.train"))
+
+
+def _awake(view: View, module: Value, depth: int = 0) -> bool:
+    """Whether a layer of a module that works in training mode may be in it: parts of a model are put into evaluation mode
+    for good, and the rest knows no modes."""
+    run = view.run
+    children = run.children.get(id(module), ())
+    if not children or depth > 12 or not isinstance(module, Instance) or not _seen_whole(module):
+        return True
+    for child in children:
+        asleep = run.mode_of(child) is False and run.mode_of(module) is True
+        known = view.mode_dependent(child) if view.is_module(child) else False
+        if known is not False and not asleep and _awake(view, child, depth + 1):
+            return True
+    return False
+
+
+def _seen_whole(module: Instance) -> bool:
+    """Whether all that a module does in one mode and not in the other is done by its known parts."""
+    if not isinstance(module.cls, Class):
+        return module.type in CONTAINERS
+    inside = [unit for cls in module.cls.mro() if isinstance(cls, Class) for unit in cls.cf.methods.values()]
+    return set(module.cls.externals()) <= {"torch.nn.Module"} and not any(unit.words & {"dropout", "training"} for unit in inside)
+
+
+def _trained(view: View, model: Value) -> bool:
+    for backward in view.of("backward"):
+        if any(flow.kind == "forward" and flow.subject is model for flow in backward.flows) and view.steps():
+            return True
+    return False
+
+
+def _on_purpose(view: View, event: Event) -> bool:
+    """Whether training mode was asked for where gradients are off: torchvision's detectors have a loss in no other."""
+    return event.mode_site is not None and any(
+        train.site == event.mode_site and train.grad_on is False for train in view.of("module.train")
+    )
+
+
+def _thrown_away(event: Event) -> bool:
+    """Whether nobody reads what the model gives: such a pass is there for the running statistics."""
+    site = event.site
+    around = list(site.parsed.around(site.node))
+    statement = around[0] if around else None
+    if isinstance(statement, cst.Expr):
+        return True
+    if not isinstance(statement, cst.Assign):
+        return False
+    names = bound(statement)
+    if not names or any(not isinstance(target.target, (cst.Name, cst.Tuple)) for target in statement.targets):
+        return False  # what is put into an attribute may be read anywhere
+    scope = next((item for item in around if isinstance(item, cst.FunctionDef)), site.parsed.module)
+    written = {id(node) for item in walk(scope) if isinstance(item, cst.AssignTarget) for node in walk(item)}
+    return not any(isinstance(node, cst.Name) and node.value in names and id(node) not in written for node in walk(scope))
+
+
+def _sampling(event: Event) -> bool:
+    """Whether a generator is fed noise: GANs are sampled in training mode, by PyTorch's own tutorial too."""
+    return bool(event.args) and all(_noise(alt) for alt in real(event.args[0]))
+
+
+def _noise(value: Value) -> bool:
+    while isinstance(value, Tensor) and value.source != "made":
+        value = value.origin
+    return isinstance(value, Tensor) and value.traits.get("made") in ("randn", "rand", "randn_like", "rand_like", "normal")
+
+
+def _inner(view: View, event: Event) -> bool:
+    """Whether the call stands inside another module's forward, or takes part in training: a reference or a teacher for the
+    loss of the same iteration."""
+    if any(backward.loops and backward.loops[-1] is event.loops[-1] for backward in view.of("backward")):
+        return True
+    in_step = any(backward.loops and backward.loops[-1] in event.loops for backward in view.of("backward"))
+    if in_step and not any("%" in site.text() for site, _ in event.guards):
+        return True  # a loop inside of each step: rewards of a rollout, samples for the discriminator
+    return bool(event.get("inside")) or not isinstance(event.subject, (Instance, Opaque)) or any(
+        event in backward.flows for backward in view.of("backward", "autograd.grad")
+    )

@@ -1,0 +1,133 @@
+"""202: an evaluation builds graphs that nothing uses."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.source_text import Parsed
+from torchlint.dryrun.tree import walk
+from torchlint.dryrun.values import TRUE, Instance, Opaque, Tensor, Value, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.mends.changes import Mend
+from torchlint.rules.mends.rows import enclosed, statement_at
+
+CODE = 202
+EVALUATION = re.compile(r"(?:^|_)(?:test|eval|evaluate|evaluation|valid|validate|validation|val|predict|prediction|infer|inference)(?:$|_)", re.I)
+GRADIENT_WORDS = frozenset({"requires_grad_", "grad", "attack", "saliency", "retain_grad", "gradients", "GradCAM", "captum", "autograd"})
+
+
+def check(view: View) -> Iterator[Report]:
+    """An eval-mode forward in a loop, with grad mode on, whose output is only read out; one for each evaluation."""
+    told = set()
+    for event in view.of("forward"):
+        if event.grad is not True or not event.loops:
+            continue
+        evaluates = event.mode is False and event.mode_site is not None and not event.get("inside")
+        if not evaluates and not _is_evaluation(view, event):
+            continue
+        if event.get("frozen") is TRUE or not read_out(view, event) or _gradient_wanted(view, event):
+            continue
+        if _volatile(event):
+            continue
+        evaluation = (id(event.mode_site.node) if evaluates else None, event.loops[-1])
+        if evaluation in told:
+            continue
+        told.add(evaluation)
+        related = [(event.mode_site, "evaluation mode is set here, but gradients are still on")] if evaluates else []
+        roles = {"call": view.call_text(event.site), "model": view.owner_text(event, "model")}
+        yield Report(CODE, event.site, roles, related, _mend(event))
+
+
+def _is_evaluation(view: View, event: Event) -> bool:
+    """Whether a forward without eval() evaluates all the same: of a model that is trained here, in a function that says so."""
+    model, unit = event.subject, event.site.parsed.unit
+    if not EVALUATION.search(unit.name) or event.mode is False or not isinstance(model, Instance):
+        return False
+    within_forward = any(site.parsed.unit.name == "forward" for site in event.calls if site is not None)
+    return not within_forward and any(flow.kind == "forward" and flow.subject is model for step in view.of("backward") for flow in step.flows)
+
+
+def _volatile(event: Event) -> bool:
+    """Whether the evaluation switches gradients off in the way of torch before 0.4, for which it was written: the input is
+    a `Variable(x, volatile=True)`. That this does nothing any more is another mistake, and of another line."""
+    sites = (event.site, event.loops[-1].site)
+    return any(_says_volatile(parsed) for parsed in {site.parsed for site in sites if site is not None})
+
+
+def _says_volatile(parsed: Parsed) -> bool:
+    return any(
+        isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "volatile"
+        and not (isinstance(node.value, cst.Name) and node.value.value == "False")
+        for node in walk(parsed.module)
+    )
+
+
+def _mend(event: Event) -> Mend | None:
+    """Switches gradients off around the loop that evaluates."""
+    loop = event.loops[-1].site
+    if loop is None or loop.parsed.facts is not event.site.parsed.facts:
+        return None
+    place, row = statement_at(loop), loop.location().row
+    names = {local for local, name in loop.parsed.facts.imports.items() if name == "torch"}
+    if place is None or not place.alone or place.statement.lineno != row or not names:
+        return None
+    inside = list(ast.walk(place.statement))
+    gives = any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in inside)
+    if gives or not isinstance(place.statement, (ast.For, ast.While)):
+        return None
+    if {node.attr for node in inside if isinstance(node, ast.Attribute)} & _TRAINS:
+        return None
+    changes = enclosed(loop.parsed, row, place.statement.end_lineno, f"with {min(names)}.no_grad():")
+    return Mend("switch gradients off in this loop", changes) if changes is not None else None
+
+
+_TRAINS = frozenset({"backward", "step", "zero_grad", "grad", "requires_grad", "requires_grad_"})
+
+
+def read_out(view: View, event: Event) -> bool:
+    """Whether the output ends as numbers, in the same loop, and never in a backward."""
+    if any(event in other.flows for other in view.of("backward", "autograd.grad")):
+        return False
+    if any(event.loops[-1] in other.loops for other in view.of("backward", "optimizer.step")):
+        return False
+    adds_up = _adds_up(view, event)
+    returned = any(event in other.subject.flows for other in view.of("return") if other.subject is not None)
+    if returned and not (adds_up and EVALUATION.search(event.site.parsed.unit.name)):
+        return False
+    return adds_up or any(
+        event in alt.flows for other in view.of("readout") if event.loops[-1] in other.loops for alt in real(other.subject)
+    )
+
+
+def _adds_up(view: View, event: Event) -> bool:
+    """Whether an evaluation in evaluation mode adds up the loss with its graph: `val_loss += criterion(...)`."""
+    if event.mode is not False or event.mode_site is None or event.mode_site.parsed is not event.site.parsed:
+        return False
+    return any(
+        other.operator == "Add" and other.loops and other.loops[-1] is event.loops[-1]
+        and all(_is_loss(alt) and event in alt.flows for alt in real(other.value))
+        for other in view.of("augment")
+    )
+
+
+def _is_loss(value: Value) -> bool:
+    if isinstance(value, Tensor):
+        return "loss" in value.traits and value.traits.get("graph") is not False
+    return type(value) is Opaque and value.source == "call" and bool(_LOSS.search(value.name or ""))
+
+
+_LOSS = re.compile(r"loss|crit", re.I)
+
+
+def _gradient_wanted(view: View, event: Event) -> bool:
+    if any(isinstance(alt, Tensor) and alt.traits.get("graph") for value in event.args for alt in real(value)):
+        return True
+    words = event.site.parsed.unit.words
+    # A model that learns within its forward: what it is made of is not known, but its name tells.
+    inner = not isinstance(event.subject, Instance) and any(word.lower().startswith(("maml", "meta_", "inner_")) for word in words)
+    return inner or bool(GRADIENT_WORDS & words)

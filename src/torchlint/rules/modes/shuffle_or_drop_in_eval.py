@@ -1,0 +1,191 @@
+"""208: a loader for evaluation leaves samples out."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.tree import walk
+from torchlint.dryrun.values import Class, Instance, Opaque, Value, boolean, number, real, same
+from torchlint.rules.base import Report, View
+from torchlint.rules.mends.rows import text_of, tree_of
+from torchlint.rules.shared.loaders import body_of, option
+
+CODE = 208
+_EVALUATION = re.compile(
+    r"(?:^|_)(?:val|valid|validation|test|testing|eval|evaluation|dev)(?:_|\d|$|(?:data|loader|set|dl|iter|gen))",
+    re.IGNORECASE,
+)
+_TRAINING = re.compile(r"train|fit|unlabel|target_|source_|support|contrast|pretext", re.IGNORECASE)
+
+
+def check(view: View) -> Iterator[Report]:
+    """`val_loader = DataLoader(val_set, ..., drop_last=True)`."""
+    for event in view.of("loader.create"):
+        made = event.subject
+        if not isinstance(made, Instance) or boolean(made.arg(8, "drop_last")) is not True or _of_one(event, made):
+            continue
+        name = made.name.rsplit(".", 1)[-1]
+        given = event.site.parsed.text(event.site.node.args[0].value) if event.site.node.args else ""
+        if not _EVALUATION.search(name) or _TRAINING.search(name) or _TRAINING.search(given) or _trained_on(view, made):
+            continue
+        if _left_alone(view, event) or _only_looked_at(view, event):
+            continue
+        if _wants_full_batches(view, event) or _draws(view, made):
+            continue
+        shuffled = boolean(made.arg(2, "shuffle")) is True
+        yield Report(
+            CODE, event.site, {"name": name, "which": "other samples each time" if shuffled else "the last samples"}
+        )
+
+
+def _of_one(event: Event, loader: Instance) -> bool:
+    """Whether batches are single samples: every batch is full then."""
+    size = loader.arg(1, "batch_size")
+    if size is None:
+        return "**" not in loader.kwargs
+    return all(number(alt) == 1 or _one_by_default(event.site, alt) for alt in real(size))
+
+
+def _one_by_default(site: Site, size: Value) -> bool:
+    """Whether a size is an option of the command line, of which the file says that it is 1."""
+    if type(size) is not Opaque or size.source != "attr":
+        return False
+    for node in ast.walk(tree_of(text_of(site.parsed))):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
+            given = {keyword.arg: getattr(keyword.value, "value", None) for keyword in node.keywords}
+            flags = [getattr(arg, "value", "") for arg in node.args]
+            names = [given["dest"]] if "dest" in given else [str(flag).lstrip("-").replace("-", "_") for flag in flags]
+            if size.name in names and given.get("default") == 1:
+                return True
+    return False
+
+
+def _left_alone(view: View, event: Event) -> bool:
+    """Whether nobody goes over a loader: its name is read nowhere, or for its length."""
+    site, loader = event.site, event.subject
+    statement = next(iter(site.parsed.around(site.node)), None)
+    target = statement.targets[0].target if isinstance(statement, cst.Assign) and len(statement.targets) == 1 else None
+    if not isinstance(target, cst.Name):
+        return False  # an attribute may be read in any file
+    if _loops_over(view, loader):
+        return False
+    if any(loader in real(each.subject) for each in view.of("loader.iterate", "loader.first")):
+        return False
+    scope = _scope(tree_of(text_of(site.parsed)), site.location().row)
+    lengths = {
+        id(node.args[0])
+        for node in ast.walk(scope)
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "len" and node.args
+    }
+    names = (node for node in ast.walk(scope) if isinstance(node, ast.Name) and node.id == target.value)
+    return not any(isinstance(node.ctx, ast.Load) and id(node) not in lengths for node in names)
+
+
+def _loops_over(view: View, loader: Instance) -> list[Site | None]:
+    """Where the loops stand that go over a loader."""
+    return [each.loop.site for each in view.of("loop") if _goes_over(each.loop.over, loader)]
+
+
+def _scope(tree: ast.Module, row: int) -> ast.AST:
+    """The function that a row stands in, or the file."""
+    functions = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    return next((node for node in functions if node.lineno <= row <= node.end_lineno), tree)
+
+
+# What a model may be made with, and the packages that bring none.
+_MODELS = frozenset({"nn", "models", "load", "hub", "jit", "no_grad", "eval", "Module"})
+_WITHOUT = frozenset(
+    """torch torchvision torchaudio tensorboardX tensorboard numpy matplotlib PIL cv2 tqdm os sys time math
+    random""".split()
+)
+
+
+def _only_looked_at(view: View, event: Event) -> bool:
+    """Whether the file that goes over a loader has no model: a look at the data, as in a lesson, evaluates nothing."""
+    facts = event.site.parsed.facts
+    loops = _loops_over(view, event.subject)
+    if not loops or any(site is None or site.parsed.facts is not facts for site in loops) or facts.words & _MODELS:
+        return False
+    return not facts.stars and all(name.partition(".")[0] in _WITHOUT for name in facts.imports.values())
+
+
+_SIZED = re.compile(
+    r"(?:^|\.)(?:view|reshape|a?range|(?:new_)?zeros|ones|empty|full|randn?|expand|repeat"
+    r"|make_grid|init_?(?:hidden|state))$",
+    re.IGNORECASE,
+)
+
+
+def _wants_full_batches(view: View, event: Event) -> bool:
+    """Whether a loop over the loader, or a model, takes each batch to be as long as the loader was told: it would raise
+    on a shorter one."""
+    if any(_is_told_size(model, event.subject) for call in view.of("forward") for model in real(call.subject)):
+        return True
+    parsed = event.site.parsed
+    args = event.site.node.args
+    given = [arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "batch_size"]
+    given = given or [arg.value for arg in args[1:2] if arg.keyword is None]
+    size = parsed.text(given[0]).rpartition(".")[2] if given else ""
+    if not size or size.isdigit() and int(size) < 8:  # a small number may be anything
+        return False
+    return any(_uses_size(site, size) for site in _loops_over(view, event.subject) if site is not None)
+
+
+def _is_told_size(model: Value, loader: Instance) -> bool:
+    """Whether a model of the project is built for batches of the loader's size."""
+    size = loader.arg(1, "batch_size")
+    if size is None or not isinstance(model, Instance) or not isinstance(model.cls, Class):
+        return False
+    init = model.cls.method("__init__")
+    names = init[1].params[1:] if init is not None else ()
+    given = [*zip(names, model.args), *model.kwargs.items()]
+    return any("batch" in name and same(value, size) for name, value in given)
+
+
+def _uses_size(site: Site, size: str) -> bool:
+    for node in walk(site.node):
+        if not isinstance(node, cst.Call) or not _SIZED.search(site.parsed.text(node.func)):
+            continue
+        inside = (part for arg in node.args for part in walk(arg.value))
+        kinds = (cst.Name, cst.Attribute, cst.Integer)
+        if any(isinstance(part, kinds) and site.parsed.text(part).rpartition(".")[2] == size for part in inside):
+            return True
+    return False
+
+
+def _draws(view: View, loader: Instance) -> bool:
+    """Whether the dataset does not look at the index that it is asked for, and draws what it gives: no sample has a
+    place that could be left out."""
+    for dataset in real(option(loader, "dataset")):
+        if not isinstance(dataset, Instance) or not isinstance(dataset.cls, Class):
+            continue
+        definition, _ = body_of(view, dataset.cls, "__getitem__")
+        params = definition.params.params if definition is not None else ()
+        if len(params) == 2:
+            read = {node.value for node in walk(definition.body) if isinstance(node, cst.Name)}
+            if params[1].name.value not in read and any("rand" in name or name == "choice" for name in read):
+                return True
+    return False
+
+
+def _trained_on(view: View, loader: Instance) -> bool:
+    """Whether a backward runs in a loop over the loader."""
+    over = {event.get("loop") for event in view.of("loop") if _goes_over(event.loop.over, loader)}
+    return any(loop in over for backward in view.of("backward") for loop in backward.loops)
+
+
+def _goes_over(value, loader: Instance) -> bool:
+    """Whether an iterable is a loader, or enumerate, zip or tqdm around it."""
+    for _ in range(6):
+        if loader in real(value):
+            return True
+        value = getattr(value, "base", None)
+        if value is None:
+            return False
+    return False

@@ -1,0 +1,1 @@
+"""5xx: modules and layers. A file a pitfall, named as its page."""

@@ -1,0 +1,104 @@
+"""506: a layer is built and never used."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import lru_cache
+
+from torchlint.dryrun.facts import FileFacts, units_of
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Class, Instance, Ref, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.modules.modules_in_plain_container import _trains
+
+CODE = 506
+_ANY = frozenset(
+    {
+        "getattr",
+        "setattr",
+        "_modules",
+        "children",
+        "modules",
+        "named_children",
+        "named_modules",
+        "__dict__",
+        "vars",
+        "__getattr__",
+        "get_submodule",
+        "locals",
+        "globals",
+        "exec",
+    }
+)
+_BASES = frozenset({"torch.nn.Module", "lightning.LightningModule"})
+
+
+def check(view: View) -> Iterator[Report]:
+    """`self.fc2 = nn.Linear(...)` in `__init__`, and no word of fc2 anywhere else."""
+    root = view.run.root
+    cls = root.home if root is not None else None
+    if cls is None or root.name != "__init__" or not _all_seen(cls):
+        return
+    for event in view.of("setattr"):
+        owner = event.subject
+        if (
+            not isinstance(owner, Instance)
+            or owner.cls is not cls
+            or event.site.parsed.unit is not cls.cf.methods.get("__init__")
+        ):
+            continue
+        alts = real(event.value)
+        layer = alts[0] if len(alts) == 1 else None
+        if (
+            not isinstance(layer, Instance)
+            or not isinstance(layer.cls, Ref)
+            or layer.kind != "module"
+            or not _trains(view, layer)
+            or "Dropout" in layer.type
+        ):
+            continue
+        if not _mentioned(event, cls):
+            yield Report(CODE, event.site, {"name": f"self.{event.name}", "model": cls.name})
+
+
+def _all_seen(cls: Class) -> bool:
+    """Whether all of a class is in sight: its forward, its bases, nothing that reaches layers by other ways."""
+    if "forward" not in cls.cf.methods or not set(cls.externals()) <= _BASES or not cls.externals():
+        return False
+    for item in cls.mro():
+        if isinstance(item, Class) and any(unit.words & _ANY for unit in item.cf.methods.values()):
+            return False
+    return not any(cls.name in base for other in cls.facts.all_classes() for base in other.bases)
+
+
+def _mentioned(event: Event, cls: Class) -> bool:
+    """Whether the layer's name stands anywhere but where it is set."""
+    name, init = event.name, event.site.parsed.unit
+    owners = {id(unit) for item in cls.mro() if isinstance(item, Class) for unit in item.cf.methods.values()}
+    for unit in units_of(cls.facts):
+        if (
+            unit is not init
+            and name in unit.words
+            and (id(unit) in owners or unit.name != "__init__" or not unit.sets >= {name})
+        ):
+            return True
+    for item in cls.mro():
+        if isinstance(item, Class) and item is not cls and any(name in unit.words for unit in item.cf.methods.values()):
+            return True
+    return _of_self(cls.facts, init.start, init.end)[name] != 1 or name in _quoted(cls.facts)
+
+
+@lru_cache(maxsize=2)
+def _of_self(facts: FileFacts, start: int, end: int) -> Counter[str]:
+    """How often each attribute of `self` stands in some rows of a file."""
+    code = re.sub(r"#[^\n]*", "", "".join(facts.lines[start - 1 : end]))
+    return Counter(re.findall(r"self\.(\w+)", code))
+
+
+@lru_cache(maxsize=2)
+def _quoted(facts: FileFacts) -> frozenset[str]:
+    """The words in a file's strings."""
+    texts = (text for line in facts.lines for text in re.findall(r"'[^'\n]*'|\"[^\"\n]*\"", line))
+    return frozenset(word for text in texts for word in re.findall(r"\w+", text))

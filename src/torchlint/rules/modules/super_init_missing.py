@@ -1,0 +1,97 @@
+"""503: a module is used before nn.Module.__init__ has run."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import before
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Class, Instance, Ref, Tensor, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.mends.changes import Mend
+from torchlint.rules.mends.rows import docstring_end, first_row, indent_of, insert, overlap, removed, statement_at
+
+CODE = 503
+
+
+def check(view: View) -> Iterator[Report]:
+    """The first layer assigned before the base's __init__, or an __init__ that never calls it."""
+    root = view.run.root
+    if root is None or root.name != "__init__" or root.home is None or not _plain_module(root.home):
+        return
+    if root.unit is not None and "__dict__" in root.unit.words:
+        return  # takes over what another module's __init__ has made
+    inits = [event for event in view.of("super.init") if isinstance(event.subject, Instance) and event.subject.cls is root.home]
+    early = None
+    for event in view.of("setattr"):
+        owner = event.subject
+        if not isinstance(owner, Instance) or owner.cls is not root.home or not _layer(event.value):
+            continue
+        found, start = before(event, lambda other, owner=owner: other.kind in ("super.init", "unknown.init") and other.subject is owner)
+        if start and not found:
+            early = event
+            break
+    if inits:
+        if early is not None:
+            yield Report(CODE, early.site, {"name": root.home.name}, mend=_mend(early.site))
+    elif early is not None or not view.of("unknown") and not view.run.graph.dead:
+        definition, parsed = view.run.definition(root)
+        if definition is not None:
+            related = [(early.site, "the first layer is assigned here")] if early is not None else []
+            site = Site(parsed, definition.name)
+            yield Report(CODE, site, {"name": root.home.name}, related, _mend(site))
+
+
+def _mend(site: Site) -> Mend | None:
+    """Calls the base's __init__ before everything else, where nn.Module is the only base: it takes no arguments."""
+    place = statement_at(site)
+    around = [*place.parents, place.statement] if place is not None else []
+    at = next((index for index in reversed(range(len(around))) if isinstance(around[index], ast.FunctionDef)), 0)
+    cls = around[at - 1] if at else None
+    if not isinstance(cls, ast.ClassDef) or [ast.unparse(base) for base in cls.bases] not in _MODULE:
+        return None
+    function, parsed = around[at], site.parsed
+    body = function.body[docstring_end(function) :]
+    if not body or body[0].lineno <= function.lineno or first_row(body[0]) != body[0].lineno:
+        return None
+    late = next((item for item in body if _calls_base(item)), None)
+    row = body[0].lineno
+    indent = indent_of(parsed, row)
+    if late is None:
+        if "super" in {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}:
+            return None
+        return Mend("call `super().__init__()` first", [insert(parsed, row, f"{indent}super().__init__()\n")])
+    if late is body[0] or any(item is not late and overlap(item, late) for item in body):
+        return None
+    text = "".join(parsed.facts.lines[late.lineno - 1 : late.end_lineno])
+    changes = [insert(parsed, row, text), removed(parsed, late.lineno, late.end_lineno)]
+    return Mend("call `super().__init__()` first", changes)
+
+
+_MODULE = (["nn.Module"], ["torch.nn.Module"], ["Module"])
+
+
+def _calls_base(item: ast.stmt) -> bool:
+    """Whether a statement is `super().__init__()` or `super(Net, self).__init__()`."""
+    call = item.value if isinstance(item, ast.Expr) else None
+    if not isinstance(call, ast.Call) or call.args or call.keywords or not isinstance(call.func, ast.Attribute):
+        return False
+    owner = call.func.value
+    return call.func.attr == "__init__" and isinstance(owner, ast.Call) and getattr(owner.func, "id", "") == "super"
+
+
+def _plain_module(cls: Class) -> bool:
+    """Whether all bases are known, the outermost is nn.Module, and no metaclass or decorator steps in."""
+    externals = cls.externals()
+    if not externals or any(name != "torch.nn.Module" for name in externals):
+        return False
+    return not any(isinstance(item, Class) and (item.cf.keywords or item.cf.decorators or "__new__" in item.cf.methods) for item in cls.mro())
+
+
+def _layer(value) -> bool:
+    return any(
+        isinstance(alt, Instance) and alt.kind in ("module", "loss", "wrapper") and isinstance(alt.cls, (Ref, Class))
+        or isinstance(alt, Tensor) and alt.traits.get("param")
+        for alt in real(value)
+    )

@@ -1,0 +1,144 @@
+"""904: the best state is kept by reference while training goes on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.flow import Event, after
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Instance, Opaque, Value, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.mends.changes import Mend, binds, insert_after, insert_before
+from torchlint.rules.mends.imports import module_named
+
+CODE = 904
+
+
+def check(view: View) -> Iterator[Report]:
+    """`best = model.state_dict()` in the training loop, read again after it."""
+    for event in view.of("assign"):
+        if not event.loops:
+            continue
+        for value in real(event.subject):
+            model = _aliased(view, event, value)
+            if model is None or not _trains_on(view, event, model):
+                continue
+            name = event.site.parsed.text(event.target)
+            if value is model:
+                if not _named_later(view, event, name):
+                    continue
+            elif _saved_at_once(view, event, value) or not _used_later(view, event, value):
+                continue
+            model_name = getattr(model, "name", "") or "model"
+            if value is not model and value.site is not None:
+                text = value.site.text()
+                model_name = text.rsplit(".state_dict", 1)[0] if ".state_dict" in text else model_name
+                value_text = text
+            else:
+                value_text = event.site.parsed.text(event.site.node.value)
+                model_name = value_text
+            roles = {"name": name, "model": model_name, "value": value_text}
+            yield Report(CODE, event.site, roles, mend=_mend(event.site))
+
+
+def _mend(site: Site) -> Mend | None:
+    """Copies the state where it is taken."""
+    call = getattr(site.node, "value", None)
+    if not isinstance(site.node, cst.Assign) or not isinstance(call, cst.Call) or call.lpar:
+        return None
+    if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "state_dict":
+        return None
+    name, changes = module_named(site.parsed, "copy")
+    if not name or binds(site.parsed, site.node, name):
+        return None
+    changes = [*changes, insert_before(site, f"{name}.deepcopy(", call), insert_after(site, ")", call)]
+    return Mend("copy the state", changes)
+
+
+def _aliased(view: View, event: Event, value: Value) -> Value | None:
+    """The model whose live state a value is."""
+    if isinstance(value, Opaque) and "state_dict" in value.tags and value.origin is not None:
+        return value.origin
+    target = event.site.parsed.text(event.target)
+    is_module = isinstance(value, Instance) and value.kind in ("module", "wrapper") or isinstance(value, Opaque) and "module" in value.tags
+    if is_module and "best" in target.lower() and event.guards and getattr(value, "site", None) is not None:
+        made = value.site
+        return value if made.node is not getattr(event.site.node, "value", None) else None
+    return None
+
+
+def _trains_on(view: View, event: Event, model: Value) -> bool:
+    """Whether the loop goes on changing the model after the state was taken."""
+    outer = event.loops[0]
+    for step in view.of("optimizer.step", "unknown", "called", "backward"):
+        if outer not in step.loops:
+            continue
+        if step.kind == "optimizer.step":
+            modules = view.held_by(step.subject)[0] if len(real(step.subject)) == 1 else ()
+            if not modules or any(view.related_modules(m, model) for m in modules):
+                return True
+        elif step.kind == "unknown":
+            name = (step.get("name") or "").lower()
+            if "train" in name or "fit" in name or "step" in name:
+                return True
+    return False
+
+
+def _carries(value: Value | None, wanted: Value, view: View, depth: int = 0) -> bool:
+    for alt in real(value):
+        if alt is wanted or isinstance(alt, Opaque) and wanted in alt.parts:
+            return True
+        if depth < 3 and any(_carries(item, wanted, view, depth + 1) for item in view.run.known_items(alt)):
+            return True
+    return False
+
+
+def _saved_at_once(view: View, event: Event, value: Value) -> bool:
+    return any(
+        _carries(save.subject, value, view) and event.loops[-1] in save.loops for save in view.of("save")
+    ) or any(
+        "save" in (call.get("name") or "").lower() and event.loops[-1] in call.loops and any(_carries(a, value, view) for a in call.args)
+        for call in view.of("unknown")
+    )
+
+
+def _used_later(view: View, event: Event, value: Value) -> bool:
+    """Whether the value is read where training is over: loaded back, saved or returned."""
+
+    def reads(other: Event) -> bool:
+        if event.loops[0] in other.loops and other.kind != "return":
+            return False
+        if other.kind == "load":
+            return _carries(other.get("state"), value, view)
+        if other.kind in ("save", "return"):
+            return _carries(other.subject, value, view)
+        return False
+
+    found, _ = after(event, reads)
+    return bool(found) or _kept_for_later(view, event)
+
+
+def _kept_for_later(view: View, event: Event) -> bool:
+    """Whether the state is kept on self for later: another method of the class loads it, or it is there for who calls."""
+    target, root = event.target, view.run.root
+    if not isinstance(target, cst.Attribute) or event.site.parsed.text(target.value) != "self" or root is None or root.home is None:
+        return False
+    name = target.attr.value
+    others = [unit for unit in root.home.cf.methods.values() if unit.name != root.name and name in unit.words and unit.name != "__init__"]
+    if any("load_state_dict" in unit.words for unit in others):
+        return True
+    # Called the best and read nowhere in this class: a subclass or the caller takes it when training is over.
+    return "best" in name.lower() and not any("save" in word.lower() for unit in others for word in unit.words)
+
+
+def _named_later(view: View, event: Event, name: str) -> bool:
+    """Whether a second name of the model, which is the model itself, is used where training is over."""
+    word = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w.])")
+    outer = event.loops[0]
+    found, _ = after(
+        event, lambda other: outer not in other.loops and any(word.search(site.text()) for site in (other.site, *other.calls) if site is not None)
+    )
+    return bool(found)

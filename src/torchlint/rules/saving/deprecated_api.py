@@ -1,0 +1,101 @@
+"""942: what torch is about to remove."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.catalogue.apis import Deprecated, release, table
+from torchlint.dryrun.source_text import Parsed, Site
+from torchlint.dryrun.torch_api.names import canonical
+from torchlint.rules.base import Report, View
+from torchlint.rules.mends.changes import Change, Mend, replace
+from torchlint.rules.mends.imports import Use, imported_again, is_program, last_argument, use_at
+from torchlint.rules.shared.written_names import calls, qualified, second_choice
+
+CODE = 942
+AMP = ("torch.cuda.amp.", "torch.cpu.amp.")
+# Every project meets these: told only to those who say that they run on no older release.
+_EVERYBODY = release(table().releases[-1])
+# torch.range would have every file with a loop read closely.
+WATCHED = frozenset(canonical(name) for name in table().deprecated if not name.startswith(AMP) and name != "torch.range")
+# The same function under another name: same arguments, same result.
+RENAMED = frozenset(
+    ["torch.ger", "torch.cuda.memory_cached", "torch.cuda.max_memory_cached", "torch.nn.utils.clip_grad_norm",
+     "torch.nn.functional.upsample", "torch.nn.functional.upsample_nearest", "torch.library.impl_abstract",
+     "torch.nn.utils.stateless.functional_call"]
+    + [name for name, entry in table().deprecated.items() if entry.instead == name + "_"]
+)
+# The same where nothing but the matrix is given.
+_OF_ONE = frozenset({"torch.qr", "torch.cholesky"})
+_BILINEAR = "torch.nn.functional.upsample_bilinear"
+
+
+def check(view: View) -> Iterator[Report]:
+    """`nn.init.xavier_uniform(w)`, `torch.qr(a)`."""
+    for event, name in calls(view):
+        entry = table().deprecated.get(name)
+        if entry is None or name.startswith(AMP) or not applies(entry, view) or second_choice(event.site):
+            continue
+        if ".nn.init." in name and "init" not in event.site.parsed.text(event.site.node.func):
+            continue
+        then = f"; use `{entry.instead}`" if entry.instead else ""
+        yield Report(CODE, event.site, {"name": name, "by": entry.by, "then": then}, mend=_mend(event.site, name))
+
+
+def applies(entry: Deprecated, view: View) -> bool:
+    """Whether the project's torch says so, too. What only the newest release says, older ones have no word for."""
+    if view.torch_version is None:
+        return release(entry.by) < _EVERYBODY
+    return view.torch_version >= release(entry.by)
+
+
+def _mend(site: Site, name: str) -> Mend | None:
+    """Calls it by its new name; where the old one was imported, in the import and wherever the file uses it."""
+    new = _moved(name)
+    if new == name:
+        return None
+    change = rename(site, name, new)
+    if change is not None:
+        use = use_at(site, name)
+        more = _rewrite(site.parsed, use) if use is not None else None
+        return Mend(f"use `{new}`", [change, *more]) if more is not None else None
+    if not isinstance(site.node.func, cst.Name):
+        return None
+    changes = imported_again(site.parsed, site.node.func.value, _rewrite, _moved)
+    # Another file may take the name from this one, if this is none that is run by itself.
+    return Mend(f"use `{new}`", changes, is_program(site.parsed)) if changes is not None else None
+
+
+def _moved(name: str) -> str:
+    """The name that does the same, or the name itself."""
+    same = name in RENAMED or name in _OF_ONE or name == _BILINEAR
+    return table().deprecated[name].instead if same else name
+
+
+def _rewrite(parsed: Parsed, use: Use) -> list[Change] | None:
+    """What besides the name has to change."""
+    call = use.parent if isinstance(use.parent, ast.Call) and use.parent.func is use.node else None
+    if use.qualified == _BILINEAR:
+        change = last_argument(parsed, call, 'mode="bilinear", align_corners=True') if call is not None else None
+        return [change] if change is not None else None
+    if use.qualified in _OF_ONE:
+        alone = call is not None and len(call.args) == 1 and not call.keywords
+        return [] if alone and not isinstance(call.args[0], ast.Starred) else None
+    return []
+
+
+def rename(site: Site, name: str, wanted: str) -> Change | None:
+    """The call's name changed to another one of torch; None where an import would have to change, too."""
+    func = site.node.func
+    if not isinstance(func, cst.Attribute):
+        return None
+    root: cst.BaseExpression = func
+    while isinstance(root, cst.Attribute):
+        owner = qualified(site, root.value)
+        root = root.value
+        if owner and wanted.startswith(owner + "."):
+            return replace(site, site.parsed.text(root) + wanted[len(owner) :], func)
+    return None

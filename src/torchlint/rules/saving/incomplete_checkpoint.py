@@ -1,0 +1,56 @@
+"""905: a checkpoint that is resumed from lacks a part of the training's state."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Instance, Ref, number, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.shared.checkpoints import checkpoints, in_files
+
+CODE = 905
+
+
+def check(view: View) -> Iterator[Report]:
+    """Model and epoch are saved and read back, and the optimizer, which remembers something, starts anew."""
+    for event, parts in checkpoints(view):
+        if "model" not in parts or "epoch" not in parts or not _resumed(view, event):
+            continue
+        if "optimizer" not in parts and not parts & {"?"}:
+            step = _with_memory(view)
+            if step is not None and not in_files(view, event, r"optim\w*\.(?:load_)?state_dict"):
+                roles = {"missing": getattr(step.subject, "name", "") or "optimizer"}
+                yield Report(CODE, event.site, roles, [(step.site, "its running averages are lost with the process")])
+        elif "optimizer" in parts and not parts & {"scheduler", "?"}:
+            step = _scheduler(view)
+            if step is not None and not in_files(view, event, r"(?:sched|lr_)\w*\.(?:load_)?state_dict|last_epoch|param_groups|\.step\(\w+"):
+                roles = {"missing": getattr(step.subject, "name", "") or "scheduler"}
+                yield Report(CODE, event.site, roles, [(step.site, "where it stands is lost with the process")])
+
+
+def _resumed(view: View, event: Event) -> bool:
+    """Whether the program reads the epoch back to go on from there."""
+    counts_on = r"range\(\s*[\w.]*(?:start|epoch)\w*\s*(?:\+\s*1\s*)?,"
+    return all(in_files(view, event, text) for text in (r"""\[["'](?:start_)?epochs?["']\]""", r"torch\.load\(", counts_on))
+
+
+def _with_memory(view: View) -> Event | None:
+    """The step of one of torch's optimizers that keeps something from step to step."""
+    for step in view.steps():
+        for optimizer in real(step.subject):
+            if not isinstance(optimizer, Instance) or not isinstance(optimizer.cls, Ref) or not optimizer.type.startswith("torch.optim."):
+                continue
+            momentum = optimizer.arg(2, "momentum")
+            if not optimizer.type.endswith(".SGD") or number(momentum) not in (None, 0):
+                return step
+    return None
+
+
+def _scheduler(view: View) -> Event | None:
+    """The step of one of torch's schedulers, told no epoch."""
+    for step in view.of("scheduler.step"):
+        scheduler = step.subject
+        if isinstance(scheduler, Instance) and isinstance(scheduler.cls, Ref) and scheduler.type.startswith("torch.optim.") and not step.args:
+            return step
+    return None

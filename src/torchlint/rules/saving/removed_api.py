@@ -1,0 +1,97 @@
+"""941: what torch no longer has."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.catalogue.apis import release, table
+from torchlint.dryrun.source_text import Parsed, Site
+from torchlint.dryrun.torch_api.names import canonical
+from torchlint.rules.base import Report, View
+from torchlint.rules.mends.changes import Change, Mend
+from torchlint.rules.mends.imports import Use, span, use_at
+from torchlint.rules.mends.rows import indent_of, statement_at
+from torchlint.rules.saving.deprecated_api import rename
+from torchlint.rules.shared.written_names import asks_first, calls, imports
+
+CODE = 941
+WATCHED = frozenset(map(canonical, table().removed))
+# The same under another name; of the last two only as `_same` says.
+_RENAMED = {
+    "torch.set_deterministic": "torch.use_deterministic_algorithms",
+    "torch.is_deterministic": "torch.are_deterministic_algorithms_enabled",
+    "torch.matrix_rank": "torch.linalg.matrix_rank",
+    "torch.symeig": "torch.linalg.eigh",
+}
+# What torch._six held for the two Pythons that there were.
+_SIX = {
+    "inf": "from math import inf", "nan": "from math import nan",
+    "container_abcs": "import collections.abc as container_abcs",
+    "string_classes": "string_classes = (str, bytes)", "int_classes": "int_classes = int",
+}
+
+
+def check(view: View) -> Iterator[Report]:
+    """A call of `torch.symeig`, an import from `torch._six`."""
+    met = [(event.site, name) for event, name in calls(view) if not event.guards]
+    for site, name in (*met, *imports(view)):
+        found = _removed(name)
+        if found is None or asks_first(site):
+            continue
+        gone = table().removed[found]
+        if view.torch_version is not None and view.torch_version < release(gone.by):
+            continue
+        then = f"; use `{gone.instead}`" if gone.instead else ""
+        roles = {"name": found, "after": gone.after, "by": gone.by, "then": then}
+        yield Report(CODE, site, roles, mend=_mend(site, name))
+
+
+def _mend(site: Site, name: str) -> Mend | None:
+    """Calls it by the name it has now, or takes what torch._six held from where it is."""
+    if isinstance(site.node, cst.ImportAlias):
+        return _without_six(site, name)
+    new = _RENAMED.get(name)
+    change = rename(site, name, new) if new is not None else None
+    use = use_at(site, name) if change is not None else None
+    more = _same(site.parsed, use) if use is not None else None
+    return Mend(f"use `{new}`", [change, *more]) if more is not None else None
+
+
+def _same(parsed: Parsed, use: Use) -> list[Change] | None:
+    """What besides the name has to change; None where other arguments are given than are taken now."""
+    call = use.parent
+    if use.qualified == "torch.matrix_rank":
+        return [] if len(call.args) == 1 and not call.keywords else None
+    if use.qualified == "torch.symeig":
+        # Without eigenvectors it gave an empty tensor beside the values; by default it read the upper triangle.
+        given = call.keywords[0] if len(call.keywords) == 1 and len(call.args) == 1 else None
+        if given is None or given.arg != "eigenvectors" or getattr(given.value, "value", None) is not True:
+            return None
+        return [Change(parsed, span(parsed, given), 'UPLO="U"')]
+    return []
+
+
+def _without_six(site: Site, name: str) -> Mend | None:
+    place = statement_at(site)
+    found = place.statement if place is not None else None
+    if not name.startswith("torch._six.") or not isinstance(found, ast.ImportFrom) or not place.alone:
+        return None
+    names = [alias.name for alias in found.names]
+    if any(alias.asname for alias in found.names) or not set(names) <= _SIX.keys():
+        return None
+    indent = indent_of(site.parsed, found.lineno)
+    lines = sorted((_SIX[one] for one in names), key=lambda line: "import" not in line)
+    at = span(site.parsed, found)
+    return Mend("take it from where it is", [Change(site.parsed, at, f"\n{indent}".join(lines))])
+
+
+def _removed(name: str) -> str | None:
+    """The removed name, or the removed module that it is in."""
+    while name.count("."):
+        if name in table().removed:
+            return name
+        name = name.rpartition(".")[0]
+    return None

@@ -1,0 +1,66 @@
+"""943: a keyword that torch does not take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+import libcst as cst
+
+from torchlint.catalogue.apis import arguments, keywords, release
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.source_text import Site, dotted
+from torchlint.rules.base import Report, View
+from torchlint.rules.mends.changes import Mend, replace
+from torchlint.rules.shared.written_names import asks_first, expected
+
+CODE = 943
+
+
+def check(view: View) -> Iterator[Report]:
+    """`nn.LSTM(8, 8, batchfirst=True)`, `StepLR(optimizer, 5, verbose=True)`, which went."""
+    told = set()
+    for event in view.of("keywords"):
+        for arg in event.site.node.args if isinstance(event.site.node, cst.Call) else ():
+            word = arg.keyword.value if arg.keyword is not None else ""
+            if word not in event.unknown or id(arg) in told or expected(event.site):
+                continue
+            told.add(id(arg))
+            report = _report(view, event, arg, word)
+            if report is not None:
+                yield report
+
+
+def _report(view: View, event: Event, arg: cst.Arg, word: str) -> Report | None:
+    site = Site(event.site.parsed, arg)
+    callee = dotted(event.site.node.func).partition(".")[0]
+    function = event.name.rpartition(".")[2][:1].islower()
+    if function and event.guards and callee not in event.site.parsed.facts.imports:
+        return None  # a variable, and conditions that may ask which function it is; classes are told apart before
+    name = event.name.removeprefix("torch.nn.functional.").removeprefix("torch.nn.")
+    gone = arguments().gone.get(event.name, {}).get(word)
+    if gone is not None:
+        after, by = gone
+        if (
+            event.guards
+            or asks_first(event.site)
+            or view.torch_version is not None
+            and view.torch_version < release(by)
+        ):
+            return None
+        problem = f"`{name}` takes no `{word}` any more: torch {after} did, torch {by} does not"
+        return Report(CODE, site, {"problem": problem, "mend": f"leave out `{word}`"})
+    given = {other.keyword.value for other in event.site.node.args if other.keyword is not None}
+    near = get_close_matches(word, sorted(keywords(event.name) - given), 1, 0.75)
+    meant = f"write `{near[0]}`, if that is meant" if near else _list_of(event.name)
+    mend = Mend(f"write `{near[0]}`", [replace(site, near[0], arg.keyword)], safe=False) if near else None
+    return Report(CODE, site, {"problem": f"`{name}` takes no argument `{word}`", "mend": meant}, mend=mend)
+
+
+def _list_of(name: str) -> str:
+    takes = sorted(word for word in keywords(name) if len(word) > 2 and word[0] != "_")
+    return (
+        f"it takes {', '.join(f'`{word}`' for word in takes)}"
+        if takes and len(takes) <= 12
+        else "leave it out, or call what takes it"
+    )

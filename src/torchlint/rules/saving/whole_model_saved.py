@@ -1,0 +1,57 @@
+"""902: the model object itself is pickled."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchlint.dryrun.values import Class, Instance, Opaque, Value, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.forms.call import TEST_FILE
+
+CODE = 902
+_NEEDED = re.compile(r"script|trace|jit|quant|prun", re.I)  # models whose form is in no source
+
+
+def check(view: View) -> Iterator[Report]:
+    """`torch.save(model, path)`."""
+    for event in view.of("save"):
+        given = real(event.args[0]) if len(event.args) > 1 else ()
+        if not given or not all(_is_module(value) for value in given) or TEST_FILE.search(event.site.path.replace("\\", "/")):
+            continue
+        text = event.site.parsed.text(event.site.node.args[0].value)
+        if not _NEEDED.search(event.site.text()) and not any(_NEEDED.search(word) for word in event.site.parsed.facts.words) and not _NEEDED.search(event.site.path):
+            yield Report(CODE, event.site, {"model": text if len(text) <= 40 else "model", "cost": _cost(view, given)})
+
+
+_SOURCE = ", with the paths of its classes: the file opens only beside the same source"
+_IMPORT = ", with the paths of its classes: the file opens only where they can be imported"
+_REFUSED = " and not its values: `torch.load` refuses the file since PyTorch 2.6, unless told `weights_only=False`"
+
+
+def _cost(view: View, given: tuple[Value, ...]) -> str:
+    """What is true of the file: classes of the project want their source, those of installed packages are there anyway."""
+    parts = [part for value in given for part in _parts(view, value)]
+    if any(isinstance(part, Instance) and isinstance(part.cls, Class) for part in parts):
+        return _SOURCE
+    return _REFUSED if all(isinstance(part, Instance) for part in parts) else _IMPORT
+
+
+def _parts(view: View, module: Value) -> list[Value]:
+    """A module and all that is in it, as far as known."""
+    found: dict[int, Value] = {}
+    todo = [module]
+    while todo:
+        item = todo.pop()
+        if id(item) not in found:
+            found[id(item)] = item
+            todo.extend(child for child in view.run.children.get(id(item), ()) if view.is_module(child))
+            if isinstance(item, Instance) and item.kind == "wrapper":
+                todo.extend(real(item.args[0]) if item.args else ())
+    return list(found.values())
+
+
+def _is_module(value: Value) -> bool:
+    if isinstance(value, Instance):
+        return value.kind in ("module", "wrapper") and not (isinstance(value.cls, Class) and "?" in value.cls.externals())
+    return isinstance(value, Opaque) and type(value) is Opaque and "module" in value.tags and "copy" not in value.tags

@@ -1,0 +1,1 @@
+"""4xx: tensors, devices and dtypes. A file a pitfall, named as its page."""

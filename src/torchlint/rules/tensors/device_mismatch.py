@@ -1,0 +1,138 @@
+"""401: tensors that certainly live on different devices meet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Class, Instance, Opaque, Ref, Tensor, Value, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
+from torchlint.rules.tensors.tensor_created_in_forward import has_parameters
+
+CODE = 401
+
+
+def check(view: View) -> Iterator[Report]:
+    """A moved model and a batch that was not; a tensor on the GPU and one made on the CPU."""
+    reports = list(_meetings(view))
+    if reports and not _defaults_changed(view):
+        yield from reports
+
+
+def _meetings(view: View) -> Iterator[Report]:
+    for event in view.of("forward"):
+        if not on_gpu(event.get("device")) or view.of("module.move") and _moved_back(view, event):
+            continue
+        if not _has_weights(view, event.subject):
+            continue
+        for index, value in enumerate(event.args):
+            if _on_cpu(view, value) and not places_itself(event.subject, index):
+                yield _report(view, event, value, event.get("device_site"), "the model is moved here")
+                break
+        else:
+            yield from _graph_on_cpu(view, event)
+    for event in view.of("loss"):
+        source = event.source
+        if source is None or not on_gpu(source.get("device")) or _moved_back(view, source) or not _has_weights(view, source.subject):
+            continue
+        for value in (event.target, event.weight):
+            if value is not None and _on_cpu(view, value):
+                yield _report(view, event, value, source.get("device_site"), "the model is moved here")
+                break
+    for event in view.of("mix"):
+        if event.chosen:
+            continue
+        tensors = [value for value in event.values if isinstance(value, Tensor)]
+        gpu = [t for t in tensors if on_gpu(t.traits.get("device"))]
+        cpu = [t for t in tensors if t.traits.get("device") in ("default", "cpu") and not t.traits.get("dim0") and not t.traits.get("maybe0")]
+        if gpu and cpu and len(tensors) == len(event.values) and not moved_elsewhere(cpu[0]):
+            site = gpu[0].sites.get("device")
+            yield _report(view, event, cpu[0], site, "the other operand is put on its device here")
+
+
+def _graph_on_cpu(view: View, event: Event) -> Iterator[Report]:
+    """A model that was moved and a graph that was not."""
+    ours = isinstance(getattr(event.subject, "cls", None), Class)
+    given = [value for index, value in enumerate(event.args) if not places_itself(event.subject, index)]
+    for value in given if ours else [*given, *(event.get("kwargs") or {}).values()]:
+        name = graph_data(value, event.site)
+        if name:
+            yield _report(view, event, value, event.get("device_site"), "the model is moved here", name)
+            return
+
+
+def _has_weights(view: View, module: Value, depth: int = 0) -> bool:
+    """Whether a module has anything that a move brings to another device."""
+    if not isinstance(module, Instance) or depth > 6:
+        return True
+    if isinstance(module.cls, Ref):
+        return not module.type.startswith("torch.nn.") or has_parameters(module) or bool(view.run.children.get(id(module)))
+    children = view.run.children.get(id(module), ())
+    if any(_has_weights(view, child, depth + 1) for child in children):
+        return True
+    return any(
+        event.subject is module and any(isinstance(alt, Tensor) and alt.traits.get("param") for alt in real(event.value))
+        for event in view.of("setattr")
+    )
+
+
+def on_gpu(device: Any) -> bool:
+    """Whether a device is a GPU wherever there is one."""
+    if isinstance(device, str):
+        return device.startswith("cuda")
+    if isinstance(device, Instance) and device.kind == "device":
+        first = device.arg(0, "type")
+        texts = [alt.value for alt in real(first) if hasattr(alt, "value")]
+        return any(isinstance(text, str) and text.startswith("cuda") for text in texts)
+    if isinstance(device, Value) and not isinstance(device, (Instance, Opaque)):
+        return any(isinstance(getattr(alt, "value", None), str) and alt.value.startswith("cuda") for alt in real(device))
+    return False
+
+
+def _on_cpu(view: View, value: Value) -> bool:
+    """Whether an argument certainly lives on the CPU: made there, or straight out of a loader of CPU data."""
+    alts = real(value)
+    if len(alts) != 1:
+        return False
+    alt = alts[0]
+    if isinstance(alt, Tensor):
+        return alt.traits.get("device") in ("default", "cpu") and not alt.traits.keys() & {"dim0", "maybe0"}
+    source = alt
+    while isinstance(source, Opaque) and source.source == "item" and "batch" in source.tags and source.origin is not None:
+        source = source.origin
+    if not isinstance(source, Instance) or source.kind != "loader" or source is alt or alt.origin is source:
+        return False
+    if source.arg(7, "collate_fn") is not None or "**" in source.kwargs or view.run.store.get(source, " prepared") is not None:
+        return False
+    dataset = real(source.arg(0, "dataset"))
+    return len(dataset) == 1 and _cpu_dataset(view, dataset[0])
+
+
+def _cpu_dataset(view: View, dataset: Value) -> bool:
+    if not isinstance(dataset, Instance):
+        return False
+    if isinstance(dataset.cls, Class):
+        words = set().union(*(unit.words for unit in dataset.cls.cf.methods.values())) if dataset.cls.cf.methods else set()
+        return dataset.kind == "dataset" and not words & {"cuda", "to", "device", "set_default_tensor_type", "set_default_device"}
+    if dataset.type == "torch.utils.data.TensorDataset":
+        return bool(dataset.args) and all(_on_cpu(view, value) for value in dataset.args)
+    return isinstance(dataset.cls, Ref) and dataset.type.startswith("torchvision.datasets.")
+
+
+def _defaults_changed(view: View) -> bool:
+    files = {id(event.site.parsed.facts): event.site.parsed.facts for event in view.run.graph.events if event.site is not None}
+    return any(facts.words & {"set_default_device", "set_default_tensor_type"} for facts in files.values())
+
+
+def _moved_back(view: View, event: Event) -> bool:
+    return any(other.subject is event.subject and other.device == "cpu" for other in view.of("module.move"))
+
+
+def _report(view: View, event: Event, value: Value, site, words: str, name: str = "") -> Report:
+    name = name or getattr(real(value)[0], "name", "") or "an input"
+    if f"self.{name}" in event.site.text():
+        name = f"self.{name}"
+    related = [(site, words)] if site is not None else []
+    return Report(CODE, event.site, {"call": view.call_text(event.site), "value": name}, related)

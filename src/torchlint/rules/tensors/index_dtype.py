@@ -1,0 +1,44 @@
+"""411: indices that are no integers of a kind that torch takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Instance, Value
+from torchlint.rules.base import Report, View
+from torchlint.rules.shared.dtypes import dtype_of
+
+CODE = 411
+WIDE = {
+    "torch.gather": 2, "torch.scatter": 2, "torch.scatter_add": 2, "torch.index_select": 2, "torch.index_add": 2,
+    "torch.nn.functional.embedding": 0,
+}
+ONLY_LONG = {"torch.take_along_dim": 1, "torch.nn.functional.one_hot": 0}
+CALLS = frozenset({*WIDE, *ONLY_LONG})
+GOOD = frozenset({"int32", "int64"})
+
+
+def check(view: View) -> Iterator[Report]:
+    """`nn.Embedding(...)(x.float())`, `torch.gather(x, 1, y.float())`, `F.one_hot(y.int())`."""
+    for event in view.of("forward"):
+        layer = event.subject
+        if isinstance(layer, Instance) and layer.type in ("torch.nn.Embedding", "torch.nn.EmbeddingBag") and event.args:
+            yield from _report(view, event, event.args[0], GOOD, layer.type.rsplit(".", 1)[-1])
+    for event in view.of("index"):
+        yield from _report(view, event, event.index, GOOD, event.name)
+    for event in view.of("call"):
+        at = WIDE.get(event.name, ONLY_LONG.get(event.name))
+        if at is not None:
+            good = GOOD if event.name in WIDE else frozenset({"int64"})
+            named = event.kwargs.get("index" if event.name in WIDE else "indices")
+            index = event.args[at] if len(event.args) > at else named
+            yield from _report(view, event, index, good, event.name.rsplit(".", 1)[-1])
+
+
+def _report(view: View, event: Event, index: Value | None, good: frozenset[str], name: str) -> Iterator[Report]:
+    found = dtype_of(index)
+    if found is not None and found[0] not in good:
+        roles = {"call": view.call_text(event.site), "name": name, "dtype": f"torch.{found[0]}"}
+        elsewhere = found[1].node is not event.site.node
+        yield Report(CODE, event.site, roles, [(found[1], f"the indices become {found[0]} here")] if elsewhere else [])

@@ -1,0 +1,177 @@
+"""402: forward makes a tensor on the default device and mixes it with its inputs."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.facts import FileFacts, Unit
+from torchlint.dryrun.flow import Event
+from torchlint.dryrun.neighbours import project_of, without_comments
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Class, Func, Instance, Opaque, Ref, Tensor, Value, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.mends.changes import Mend, with_argument
+from torchlint.rules.shared.placing import moved_on_a_path
+from torchlint.rules.shared.written_names import asks_for_gpu
+
+CODE = 402
+
+
+def check(view: View) -> Iterator[Report]:
+    """A tensor made in forward without device=, not moved, that meets an input or a layer."""
+    for event, made in made_on_default(view):
+        root = view.run.root
+        if root is None or root.name != "forward" or made.site.parsed.unit.name == "__init__":
+            continue
+        if not _of_module(root) or not _made_in_method(made) or _made_once(root, made):
+            continue
+        if asks_for_gpu(made.sites["made"]) or moved_on_a_path(made) or _stays_on_cpu(view, root):
+            continue
+        site = made.sites["made"]
+        related = [(event.site, "it meets the input here")] if event.site.node is not site.node else []
+        yield Report(CODE, site, {"call": view.call_text(site)}, related, _mend(event, site))
+
+
+def _mend(event: Event, site: Site) -> Mend | None:
+    """Makes it where the argument of forward is that it meets. That one has its name still: it is met as it came."""
+    func = site.node.func if isinstance(site.node, cst.Call) else None
+    if event.site.parsed is not site.parsed or not isinstance(func, cst.Attribute) or func.attr.value not in _FACTORIES:
+        return None
+    given = [alt for value in event.values for alt in real(value) if getattr(alt, "source", "") == "param"]
+    name = next((alt.name for alt in given if alt.name in site.parsed.unit.params and lives_with_model(alt)), None)
+    change = with_argument(site, f"device={name}.device") if name is not None else None
+    return Mend(f"make it on the device of `{name}`", [change]) if change is not None else None
+
+
+_FACTORIES = frozenset(
+    "zeros ones empty full rand randn randint randperm arange linspace logspace eye tensor".split()
+)
+
+
+def made_on_default(view: View) -> Iterator[tuple[Event, Tensor]]:
+    """Tensors on the default device, with the event in which they meet what lives on the model's device."""
+    for event in view.of("mix"):
+        values = [alt for value in event.values for alt in real(value)]
+        made = [
+            alt for alt in values
+            if isinstance(alt, Tensor) and alt.traits.get("device") == "default" and "made" in alt.traits
+            and not alt.traits.get("dim0") and not alt.traits.get("maybe0")
+        ]
+        if not made or len(real_alternatives(event)) != len(event.values):
+            continue
+        others = [alt for alt in values if alt not in made]
+        module = event.subject
+        if any(lives_with_model(alt) for alt in others) or isinstance(module, Instance) and has_parameters(module):
+            for tensor in made:
+                yield event, tensor
+
+
+def real_alternatives(event: Event) -> list[Value]:
+    """The values of a mix that are one thing for certain."""
+    return [value for value in event.values if len(real(value)) == 1]
+
+
+def lives_with_model(value: Value) -> bool:
+    """Whether a value is certainly a tensor on the model's device: an input of forward, or what a layer made of it."""
+    if isinstance(value, Tensor) and not value.traits.get("param"):
+        if "device" in value.traits or "made" in value.traits:
+            return False
+        # Parts hold the parts of parts: one look is enough.
+        return _comes_with_model(value) or any(_comes_with_model(part) for part in value.parts)
+    return _comes_with_model(value)
+
+
+def _comes_with_model(value: Value) -> bool:
+    if isinstance(value, Tensor):
+        if value.traits.get("param"):
+            return True
+        return "device" not in value.traits and "made" not in value.traits and (bool(value.flows) or value.source == "param")
+    named = isinstance(value, Opaque) and value.source == "param" and value.tags <= frozenset({"module?"}) and value.name in _INPUTS
+    return named or isinstance(value, Opaque) and bool(value.flows)
+
+
+_INPUTS = frozenset({"x", "input", "inputs", "X", "data", "images", "image", "img", "feat", "features", "feature", "hidden", "tokens", "src", "tgt",
+                     "inp", "embeddings", "embedding", "emb", "z", "y", "t", "tensor", "batch", "input_ids", "seq", "query", "key", "value"})
+
+
+def has_parameters(module: Instance) -> bool:
+    """Whether a layer of torch holds weights."""
+    return isinstance(module.cls, Ref) and module.type.rsplit(".", 1)[-1].startswith(
+        ("Linear", "Conv", "Embedding", "LSTM", "GRU", "RNN", "BatchNorm", "LayerNorm", "Bilinear")
+    )
+
+
+def _of_module(root: Func) -> bool:
+    """Whether a `forward` may be a module's: nothing is moved to another device with an object of a plain class."""
+    return not isinstance(root.home, Class) or bool(root.home.externals())
+
+
+def _stays_on_cpu(view: View, root: Func) -> bool:
+    """Whether nobody moves the model: the program that uses it never speaks of a device. Of a class that nobody uses
+    that is not known: whoever imports the library may move it."""
+    facts = root.facts
+    if "backward" in facts.words and not facts.words & _DEVICES:
+        return True
+    if _moves(without_comments(facts.lines)):
+        return False
+    project = project_of(view.run.world, facts.path)
+    users = project.users(facts.path) if project is not None else []
+    if not users:
+        return _runs_itself(facts)
+    # What they import may move things for them: a config's device, a helper's `to_gpu`.
+    files = {path for user in users for path in user.imports if path in project.files} | {user.path for user in users}
+    moved = any(_moves(project.files[path].code) for path in files)
+    return not moved and any(_is_program(user.path) for user in users)
+
+
+def _runs_itself(facts: FileFacts) -> bool:
+    """Whether a file is a program: what stands outside of its functions and classes uses some of them."""
+    own = facts.functions.keys() | facts.classes.keys()
+    return any(isinstance(unit, Unit) and own & unit.words for unit in facts.body)
+
+
+def _is_program(path: str) -> bool:
+    """Whether a file may be what somebody runs: no list of a package's names, and no test of a library."""
+    name = os.path.basename(path)
+    return name not in ("__init__.py", "setup.py", "conftest.py") and not name.startswith("test_")
+
+
+_DEVICES = frozenset("cuda to device gpu mps xpu npu xla xm Trainer Accelerator accelerate set_default_device "
+                     "set_default_tensor_type".split())
+# What moves things, in a text; a flag `use_gpu` alone does not, nor `.to(torch.float32)`, nor does who asks whether there
+# is a GPU. The frameworks move a model without being told to.
+_MOVES = re.compile(
+    r"(?i:cuda|gpu|device)\w{0,40} ?\(|\bdevice\s*=|[\"']cuda|\bcuda\.\w*Tensor|\bDataParallel\b|set_default_tensor_type"
+    r"|\b(?:mps|xpu|npu|xla|xm)\b|lightning|[aA]ccelerat|deepspeed|fastai|skorch|catalyst|poutyne"
+    r"|transformers[^\n]{0,300}\bTrainer\b"
+    r"|\.to\((?!\s*(?:dtype\s*=\s*)?torch\.(?:b?float|double|half|u?int|long|bool|complex))"
+)
+_ELSEWHERE = re.compile(
+    r"(?i:cuda|gpu)|\b(?:mps|xpu|npu|xla|xm)\b|-device|\b(?:args|opts?|config|cfg|conf|hparams|params)\.\w*device"
+)
+_CPU = re.compile(r"torch\.device\(\s*[\"']cpu[\"']\s*\)|torch\.cuda\.is_available\(\)")
+_TO_CPU = re.compile(r"(?i:device)\s*=\s*(?:torch\.device\(\s*)?[\"']cpu[\"']")
+
+
+def _moves(code: str) -> bool:
+    """Whether a program may move something to another device: one that names the CPU as its only device does not."""
+    asked = _CPU.sub("", code)
+    if _TO_CPU.search(code) and not _ELSEWHERE.search(asked):
+        return False
+    return bool(_MOVES.search(asked))
+
+
+def _made_once(root: Func, made: Tensor) -> bool:
+    """Whether a tensor comes out of a method that, of the class, `__init__` alone calls."""
+    name = made.sites["made"].parsed.unit.name
+    methods = root.home.cf.methods if isinstance(root.home, Class) else {}
+    callers = {key for key, unit in methods.items() if key != name and name in unit.words}
+    return callers == {"__init__"}
+
+
+def _made_in_method(made: Tensor) -> bool:
+    return made.sites["made"].parsed.unit.name not in ("<module>", "<class>", "__init__")

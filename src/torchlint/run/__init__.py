@@ -1,0 +1,1 @@
+"""Many files, judged once: processes, the cache, one file at a time."""

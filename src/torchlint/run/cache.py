@@ -1,0 +1,238 @@
+"""What earlier runs found out: verdicts by content hash, in msgpack, safe to read from a tree that is not trusted.
+
+Layout: `<folder>/<version>/<two hex digits>.msgpack`. The version stands for everything that verdicts depend on besides
+files; a shard holds the verdicts of the folders whose names hash to it, so that a run over few files reads few shards.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import sys
+import time
+from functools import lru_cache
+from pathlib import Path
+
+import msgspec
+
+from torchlint import __version__
+from torchlint.files.reading import listing_digest, read_bytes
+from torchlint.files.writing import TEMPORARY, replace
+from torchlint.run.judge import ENGINE_VARIABLE, Order, Verdict
+
+_FORMAT = "2"
+SUM = 16  # bytes at the start of a file: what the rest adds up to
+_SHARDS = 64
+_VERSION = re.compile(r"[0-9a-f]{20}")
+_SHARD = re.compile(r"[0-9a-f]{2}\.msgpack")
+_WRITE_SECONDS = 3600  # one that is older was left behind by a process that was killed
+_KEEP_SECONDS = 30 * 24 * 3600
+_TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# A cache folder of torchlint, see https://bford.info/cachedir/\n"
+
+
+class _Entry(msgspec.Struct, array_like=True):
+    """A verdict as it is kept. The paths that files depend on repeat a lot: they are numbers into the shard's list."""
+
+    verdict: Verdict
+    depends: list[tuple[int, bytes | None]]
+
+
+class _Shard(msgspec.Struct, array_like=True):
+    paths: list[str]
+    entries: dict[str, _Entry]
+
+
+_decode = msgspec.msgpack.Decoder(_Shard).decode
+
+
+def version_key(order: Order) -> str:
+    """A name for everything besides files that verdicts depend on: ours and the engine's source, rules, settings."""
+    parts = msgspec.msgpack.encode(
+        [_FORMAT, __version__, _own_source(), os.environ.get(ENGINE_VARIABLE), sys.version_info[:2], order.rules,
+         order.torch_version, order.roots]
+    )
+    return hashlib.sha256(parts).hexdigest()[:20]
+
+
+@lru_cache(maxsize=1)
+def _own_source() -> str:
+    """A hash over the sizes and times of our own source files: a new engine must not trust an old one's verdicts."""
+    base = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    seen = []
+    for folder, folders, names in os.walk(base):
+        folders[:] = sorted(name for name in folders if name not in ("__pycache__", "_rules"))
+        for name in sorted(names):
+            if name.endswith(".py"):
+                info = os.stat(os.path.join(folder, name))
+                seen.append(f"{os.path.relpath(folder, base)}/{name}:{info.st_size}:{info.st_mtime_ns}")
+    return hashlib.sha256("\n".join(seen).encode("utf-8", "surrogateescape")).hexdigest()
+
+
+class Digests:
+    """The sha256 of files, read once a run; None for what is no file. A path with a separator at its end stands for what a
+    folder holds."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, str | None] = {}
+
+    def of(self, path: str) -> str | None:
+        """The hex digest of the file at `path`; None where there is none or it cannot be read."""
+        try:
+            return self._known[path]
+        except KeyError:
+            try:
+                is_folder = path.endswith(os.sep)
+                digest = listing_digest(path) if is_folder else hashlib.sha256(read_bytes(path)).hexdigest()
+            except (OSError, ValueError):
+                digest = None
+            self._known[path] = digest
+            return digest
+
+
+class Cache:
+    """The verdicts of earlier runs. Whatever is broken in it counts as not there; failing to write is not an error.
+
+    Args:
+        folder: where it is.
+        order: what files are judged by.
+        digests: the hashes of files.
+        inside: the folder that links must not lead out of, where the place was not asked for by the user.
+    """
+
+    def __init__(self, folder: Path, order: Order, digests: Digests, inside: Path | None = None):
+        self._top = folder
+        self._folder = folder / version_key(order)
+        self._inside = inside
+        self._known = {f"TL{rule.code:03d}": (rule.name, rule.url) for rule in order.rules}
+        self._digests = digests
+        self._shards: dict[str, _Shard] = {}
+        self._new: dict[str, dict[str, Verdict]] = {}
+
+    def get(self, path: str) -> Verdict | None:
+        """The verdict on a file, if its content and everything it depends on are as they were."""
+        shard = self._shard(_shard_name(path))
+        entry = shard.entries.get(path)
+        if entry is None or entry.verdict.digest != self._digests.of(path):
+            return None
+        try:
+            for number, digest in entry.depends:
+                if self._digests.of(shard.paths[number]) != (digest and digest.hex()):
+                    return None
+            allowed = {path, *(shard.paths[number] for number, _ in entry.depends)}
+        except IndexError:
+            return None
+        return entry.verdict if self._sound(entry.verdict, path, allowed) else None
+
+    def _sound(self, verdict: Verdict, path: str, allowed: set[str]) -> bool:
+        """Whether we can have written a verdict: of active rules, and about the file and those that it depends on. A cache may
+        come with a tree, and what it says of another file would be printed, or mended, as if we had found it there."""
+        for finding in verdict.findings:
+            if self._known.get(finding.code) != (finding.name, finding.url):
+                return False
+            places = [finding.location, *(item.location for item in finding.related)]
+            places += [edit.location for edit in finding.fix.edits] if finding.fix is not None else []
+            if any(at.filename not in allowed or at.row < 1 or at.column < 1 for at in places):
+                return False
+        return all(problem.filename == path for problem in verdict.problems)
+
+    def put(self, path: str, verdict: Verdict) -> None:
+        """Remember a verdict, to be written by `save`."""
+        if verdict.lasting:
+            self._new.setdefault(_shard_name(path), {})[path] = verdict
+
+    def save(self) -> str | None:
+        """Write what was put. Returns what went wrong, or None."""
+        if not self._new:
+            return None
+        try:
+            elsewhere = self._elsewhere()
+            if elsewhere is not None:
+                return f"{self._top}: cache is not written: it is a link to {elsewhere}, outside of the project"
+            self._prepare()
+            for name, verdicts in self._new.items():
+                # Read again: another run may have written it in the meantime.
+                self._write(name, _merged(self._read(name), verdicts))
+            self._drop_old_versions()
+        except OSError as error:
+            return f"{self._top}: cache cannot be written: {(error.strerror or str(error)).lower()}"
+        self._new.clear()
+        return None
+
+    def _elsewhere(self) -> str | None:
+        """Where a link leads that the cache is behind, if that is out of the folder that it has to be in."""
+        if self._inside is None:
+            return None
+        real = os.path.realpath(self._folder)
+        return None if Path(real).is_relative_to(os.path.realpath(self._inside)) else os.path.realpath(self._top)
+
+    def _shard(self, name: str) -> _Shard:
+        if name not in self._shards:
+            self._shards[name] = self._read(name)
+        return self._shards[name]
+
+    def _read(self, name: str) -> _Shard:
+        try:
+            data = memoryview(read_bytes(self._folder / f"{name}.msgpack"))
+            return _decode(data[SUM:]) if data[:SUM] == _sum(data[SUM:]) else _Shard([], {})
+        except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
+            return _Shard([], {})
+
+    def _prepare(self) -> None:
+        self._folder.mkdir(parents=True, exist_ok=True)
+        for name, text in ((".gitignore", "# Made by torchlint\n*\n"), ("CACHEDIR.TAG", _TAG)):
+            if not os.path.lexists(self._top / name):
+                replace(self._top / name, text.encode())
+
+    def _write(self, name: str, shard: _Shard) -> None:
+        replace(self._folder / f"{name}.msgpack", summed(msgspec.msgpack.encode(shard)))
+
+    def _drop_old_versions(self) -> None:
+        """Versions that nobody wrote to for a month are of old releases and settings. Only what is ours goes: the folder of the
+        cache may be one that holds other things, too."""
+        os.utime(self._folder)
+        now = time.time()
+        for entry in os.scandir(self._top):
+            if not (entry.is_dir(follow_symlinks=False) and _VERSION.fullmatch(entry.name)):
+                continue
+            is_old = entry.stat().st_mtime < now - _KEEP_SECONDS
+            try:
+                for item in os.scandir(entry.path):
+                    left_behind = item.name.startswith(TEMPORARY) and item.stat().st_mtime < now - _WRITE_SECONDS
+                    if left_behind or is_old and _SHARD.fullmatch(item.name):
+                        os.unlink(item.path)
+                if is_old:
+                    os.rmdir(entry.path)
+            except OSError:
+                pass  # another run is at it, or there is something else in it
+
+
+def _sum(data: bytes | memoryview) -> bytes:
+    return hashlib.sha256(data).digest()[:SUM]
+
+
+def summed(data: bytes) -> bytes:
+    """What is written for `data`: a disk that loses a byte must not change what a finding says."""
+    return _sum(data) + data
+
+
+def _shard_name(path: str) -> str:
+    folder = os.path.dirname(path).encode("utf-8", "surrogateescape")
+    return f"{hashlib.sha256(folder).digest()[0] % _SHARDS:02x}"
+
+
+def _merged(shard: _Shard, verdicts: dict[str, Verdict]) -> _Shard:
+    """The shard with new verdicts, without those on files that are gone; only paths still needed are kept."""
+    numbers: dict[str, int] = {}
+    entries: dict[str, _Entry] = {}
+
+    def number(path: str) -> int:
+        return numbers.setdefault(path, len(numbers))
+
+    for path, entry in shard.entries.items():
+        if path not in verdicts and os.path.exists(path) and all(at < len(shard.paths) for at, _ in entry.depends):
+            entries[path] = _Entry(entry.verdict, [(number(shard.paths[at]), digest) for at, digest in entry.depends])
+    for path, verdict in verdicts.items():
+        depends = [(number(at), digest and bytes.fromhex(digest)) for at, digest in verdict.depends.items()]
+        entries[path] = _Entry(msgspec.structs.replace(verdict, depends={}), depends)
+    return _Shard(list(numbers), entries)

@@ -1,0 +1,118 @@
+"""Judges files one by one, in this process: reads, asks the engine, and turns every failure into one clear line."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from torchlint.catalogue.pages import Rule
+from torchlint.files.reading import read_bytes
+from torchlint.files.source import Problem, Source, SourceError, describe, parse_source
+from torchlint.findings import Finding
+
+if TYPE_CHECKING:
+    from torchlint.engine import Engine
+
+# Replaced by tests; a string, so that workers started afresh find it too.
+ENGINE_VARIABLE = "TORCHLINT_ENGINE"
+
+
+class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What is known of one file: the sha256 of its content, the findings (placed in the file as people see it), what
+    could not be judged, and the files it depends on with their sha256, or None where nothing was there.
+    """
+
+    digest: str
+    findings: tuple[Finding, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    depends: dict[str, str | None] = {}
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the same file would give the same verdict again; not so after a failure of ours."""
+        return bool(self.digest) and not any(problem.internal for problem in self.problems)
+
+
+class Order(msgspec.Struct, frozen=True):
+    """What to judge by: everything an engine is made from."""
+
+    rules: tuple[Rule, ...]
+    torch_version: tuple[int, int] | None = None
+    roots: tuple[str, ...] = ()
+
+
+class Judge:
+    """Judges files by one engine, which is made when the first file needs it."""
+
+    def __init__(self, order: Order, make: Callable[[Order], Engine] | None = None):
+        self._order = order
+        self._make = make or make_engine
+        self._engine: Engine | None = None
+
+    def file(self, path: str) -> Verdict:
+        """The verdict on the file at `path`."""
+        try:
+            raw = read_bytes(path)
+        except OSError as error:
+            return Verdict("", problems=(Problem(path, f"cannot be read: {describe(error)}"),))
+        return self.content(path, raw)
+
+    def content(self, path: str, raw: bytes) -> Verdict:
+        """The verdict on `raw`, taken for the content of the file at `path`."""
+        digest = hashlib.sha256(raw).hexdigest()
+        try:
+            source = parse_source(path, raw)
+        except SourceError as error:
+            return Verdict(digest, problems=(error.problem,))
+        return self.source(source, digest)
+
+    def source(self, source: Source, digest: str = "") -> Verdict:
+        """The verdict on a file that was read already."""
+        if not source.text.strip():
+            return Verdict(digest, problems=source.problems)
+        try:
+            if self._engine is None:
+                self._engine = self._make(self._order)
+            with warnings.catch_warnings():
+                # Python's own complaints about the judged code ("invalid escape sequence") are not ours to pass on.
+                warnings.simplefilter("ignore")
+                judged = self._engine.check(source.filename, source.text)
+        except SyntaxError as error:
+            return Verdict(digest, problems=(*source.problems, _syntax_problem(source, error)))
+        except Exception as error:  # whatever it is, it costs this file only
+            if os.environ.get("TORCHLINT_DEBUG"):
+                raise
+            # Not str(error), which may fail, too: a KeyError shows its key, whatever that is.
+            import traceback
+
+            what = traceback.format_exception_only(error)[0].split("\n")[0][:200].rstrip(": ")
+            message = f"internal error, please report it ({what}); TORCHLINT_DEBUG=1 shows where"
+            return Verdict(digest, problems=(*source.problems, Problem(source.filename, message, internal=True)))
+        findings = tuple(source.place_finding(finding) for finding in judged.findings)
+        return Verdict(digest, findings, source.problems, judged.depends)
+
+
+def _syntax_problem(source: Source, error: SyntaxError) -> Problem:
+    row = error.lineno or 1
+    cell = None
+    if source.rows:
+        cell, row = source.rows[min(row, len(source.rows)) - 1]
+    return Problem(source.filename, f"does not parse: {str(error.msg).strip().split(chr(10))[0]}", row, cell)
+
+
+def make_engine(order: Order) -> Engine:
+    """The engine for an order, loaded only now: this is where libcst comes in."""
+    name = os.environ.get(ENGINE_VARIABLE)
+    if name:
+        import importlib
+
+        module, _, attribute = name.partition(":")
+        return getattr(importlib.import_module(module), attribute)(order.rules, order.torch_version, order.roots)
+    from torchlint.engine import Engine
+
+    return Engine(order.rules, order.torch_version, order.roots)

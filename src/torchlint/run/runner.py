@@ -1,0 +1,263 @@
+"""One run: the files found, the cache asked, the rest judged, and what came of it made fit to be told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import msgspec
+
+from torchlint.catalogue.pages import Catalogue, Rule
+from torchlint.files.globs import spec_of
+from torchlint.files.noqa import Noqa
+from torchlint.files.project import Discovery, File
+from torchlint.files.source import Problem, Source, SourceError, map_locations, parse_source, read_source
+from torchlint.findings import Finding, Location
+from torchlint.run.cache import Cache, Digests
+from torchlint.run.fresh_verdicts import Fresh
+from torchlint.run.judge import Judge, Order, Verdict
+from torchlint.run.workers import default_jobs, judge_all
+from torchlint.settings.config import Config, cache_folder
+from torchlint.settings.selection import rules_of
+
+
+class Outcome(msgspec.Struct):
+    """What a run found, what it could not judge, and how many files it looked at. Filenames are as people see them."""
+
+    findings: list[Finding]
+    problems: list[Problem]
+    files: int
+    warnings: list[str] = []
+
+
+class Tick(msgspec.Struct, frozen=True):
+    """How far a run is: bytes judged of bytes to judge."""
+
+    done: int
+    total: int
+
+
+class Sources:
+    """The files that findings stand in, read once each, to look up their lines and their `# noqa` comments."""
+
+    def __init__(self) -> None:
+        self._sources: dict[str, Source | None] = {}
+        self._noqa: dict[str, Noqa] = {}
+        self._lines: dict[str, list[str]] = {}
+
+    def add(self, source: Source) -> None:
+        """Take a source that did not come from a file, or a newer state of one."""
+        self._sources[source.filename] = source
+        self._noqa.pop(source.filename, None)
+        self._lines.pop(source.filename, None)
+
+    def source(self, filename: str) -> Source | None:
+        """The file as Python text; None where it cannot be read."""
+        if filename not in self._sources:
+            try:
+                self._sources[filename] = read_source(filename)
+            except SourceError:
+                self._sources[filename] = None
+        return self._sources[filename]
+
+    def hides(self, finding: Finding) -> bool:
+        """Whether a `# noqa` comment of the file that the finding stands in hides it."""
+        noqa = self._comments(finding.location.filename)
+        return noqa is not None and noqa.hides(finding)
+
+    def unused(self, filename: str) -> list[tuple[Location, str]]:
+        """The codes in `# noqa` comments of a file that have hidden nothing so far."""
+        noqa = self._comments(filename)
+        return noqa.unused() if noqa is not None else []
+
+    def _comments(self, name: str) -> Noqa | None:
+        source = self.source(name)
+        if source is not None and name not in self._noqa:
+            self._noqa[name] = Noqa(source)
+        return self._noqa.get(name)
+
+    def line(self, location: Location) -> str | None:
+        """The text of the row a location begins on; None where it cannot be read."""
+        source = self.source(location.filename)
+        if source is None:
+            return None
+        if location.filename not in self._lines:
+            self._lines[location.filename] = source.lines()
+        lines, row = self._lines[location.filename], source.row_of(location)
+        return lines[row - 1] if 0 < row <= len(lines) else None
+
+
+class Runner:
+    """Runs the active rules over files as the settings say.
+
+    Args:
+        config: the settings.
+        rules: the active rules.
+        catalogue: all rules; per-file-ignores may name inactive ones.
+    """
+
+    def __init__(self, config: Config, rules: Sequence[Rule], catalogue: Catalogue):
+        self.config = config
+        self.order = Order(tuple(rules), config.torch_version, _roots(config.root))
+        self.sources = Sources()
+        self.fresh = Fresh()
+        self._judged: list[str] = []
+        self._ignores = _PerFile(config, catalogue)
+
+    def run(
+        self,
+        paths: Iterable[str],
+        *,
+        jobs: int | None = None,
+        cache_dir: Path | None = None,
+        use_cache: bool = True,
+        force_exclude: bool = False,
+        progress: Callable[[Tick], None] = lambda tick: None,
+    ) -> Outcome:
+        """The outcome of judging everything under `paths`. Bad files become problems; nothing is raised for them."""
+        self.sources = Sources()
+        discovery = Discovery(self.config, force_exclude)
+        files = discovery.find(paths)
+        self._judged = [file.path for file in files]
+        digests = Digests()
+        place = cache_dir or cache_folder(self.config)
+        inside = None if cache_dir else place.parent if self.config.cache_dir is None else self.config.root
+        cache = Cache(place, self.order, digests, inside) if use_cache else None
+        verdicts: dict[str, Verdict] = {}
+        todo: list[File] = []
+        for file in files:
+            known = self.fresh.get(file.path, digests)
+            if known is not None and cache:
+                cache.put(file.path, known)
+            elif cache:
+                known = cache.get(file.path)
+            if known is None:
+                todo.append(file)
+            else:
+                verdicts[file.path] = known
+        done, total = 0, sum(file.size for file in todo)
+        warnings = []
+        try:
+            for file, verdict in judge_all(todo, self.order, jobs or default_jobs()):
+                verdicts[file.path] = verdict
+                if any(finding.fix for finding in verdict.findings):
+                    self.fresh.put(file.path, verdict)
+                if cache:
+                    cache.put(file.path, verdict)
+                done += file.size
+                progress(Tick(done, total))
+        finally:  # an interrupted run keeps what it found out
+            trouble = cache.save() if cache else None
+        if trouble and (cache_dir or self.config.cache_dir or os.path.islink(place)):
+            warnings.append(trouble)
+        problems = discovery.problems + [problem for verdict in verdicts.values() for problem in verdict.problems]
+        findings = (finding for verdict in verdicts.values() for finding in verdict.findings)
+        return self._outcome(findings, problems, len(files), warnings)
+
+    def run_text(self, filename: str, raw: bytes) -> Outcome:
+        """The outcome of judging `raw` as if it were the content of `filename`, which need not exist."""
+        path = os.path.abspath(filename)
+        try:
+            self.sources.add(parse_source(path, raw))
+        except SourceError:
+            pass  # the judge says why
+        verdict = self.fresh.of(path, raw) or Judge(self.order).content(path, raw)
+        return self._outcome(verdict.findings, verdict.problems, 1, [])
+
+    def visible(self, findings: Iterable[Finding], noqa: bool = True) -> list[Finding]:
+        """The findings that are neither hidden by `# noqa` (where it is heeded) nor ignored for their file, each once, with
+        the severity that the settings give their group, in order of place. Filenames are as they were.
+        """
+        kept: dict[tuple, Finding] = {}
+        for finding in findings:
+            at = finding.location
+            key = (at.filename, at.cell, at.row, at.column, finding.code)
+            if key in kept or self._ignores.hide(finding) or (noqa and self.sources.hides(finding)):
+                continue
+            severity = self.config.severity.get(finding.group, finding.severity)
+            kept[key] = msgspec.structs.replace(finding, severity=severity)
+        return sorted(kept.values(), key=lambda finding: finding.sort_key)
+
+    def fit(self, findings: Iterable[Finding]) -> list[Finding]:
+        """Findings from elsewhere, with full file names, made fit to be told beside those of the run: see `visible`."""
+        shown = _Shown()
+        return [map_locations(finding, shown.location) for finding in self.visible(findings)]
+
+    @property
+    def judged(self) -> frozenset[str]:
+        """The files that the last run was asked to judge, by their full paths."""
+        return frozenset(map(os.path.abspath, self._judged))
+
+    def unused_comments(self) -> list[str]:
+        """A line for each `# noqa: TLnnn` in the judged files that hides nothing, though its rule is active. Asked after
+        the findings were looked at."""
+        active = [f"TL{rule.code}" for rule in self.order.rules]
+        shown, told = _Shown(), []
+        for path in sorted(self._judged):
+            for at, word in self.sources.unused(path):
+                if any(code.startswith(word) for code in active):
+                    cell = "" if at.cell is None else f"cell {at.cell}:"
+                    told.append(f"{shown.name(path)}:{cell}{at.row}: `# noqa: {word}` hides nothing")
+        return told
+
+    def line(self, location: Location) -> str | None:
+        """The source line that a location of an outcome begins on; None where it cannot be read."""
+        filename = os.path.abspath(location.filename)
+        return self.sources.line(msgspec.structs.replace(location, filename=filename))
+
+    def _outcome(
+        self, findings: Iterable[Finding], problems: Iterable[Problem], files: int, warnings: list[str]
+    ) -> Outcome:
+        shown = _Shown()
+        told = [map_locations(finding, shown.location) for finding in self.visible(findings)]
+        told.sort(key=lambda finding: finding.sort_key)
+        said = {msgspec.structs.replace(problem, filename=shown.name(problem.filename)) for problem in problems}
+        in_order = sorted(said, key=lambda one: (one.filename, one.cell or 0, one.row or 0, one.message))
+        return Outcome(told, in_order, files, warnings)
+
+
+class _PerFile:
+    """The settings' per-file-ignores."""
+
+    def __init__(self, config: Config, catalogue: Catalogue):
+        self._root = str(config.root)
+        self._known: dict[str, frozenset[int]] = {}
+        self._table = []
+        for pattern, selectors in config.per_file_ignores.items():
+            codes = frozenset(code for selector in selectors for code in rules_of(selector, catalogue)[0])
+            # "!tests/*" means: everywhere but there.
+            spec = spec_of([pattern.removeprefix("!")])
+            self._table.append((spec, pattern.startswith("!"), codes))
+
+    def hide(self, finding: Finding) -> bool:
+        """Whether the finding's rule is ignored in the finding's file."""
+        return bool(self._table) and finding.number in self._codes(finding.location.filename)
+
+    def _codes(self, filename: str) -> frozenset[int]:
+        if filename not in self._known:
+            name = os.path.relpath(filename, self._root).replace(os.sep, "/")
+            if name.startswith("../"):
+                name = os.path.basename(filename)
+            matching = (codes for spec, negated, codes in self._table if spec.match_file(name) != negated)
+            self._known[filename] = frozenset().union(*matching)
+        return self._known[filename]
+
+
+class _Shown:
+    """File names as people see them: relative to the working folder where they lie below it."""
+
+    def __init__(self) -> None:
+        here = os.getcwd()
+        self._here = here if here.endswith(os.sep) else here + os.sep
+
+    def name(self, filename: str) -> str:
+        return filename.removeprefix(self._here) or "."
+
+    def location(self, location: Location) -> Location:
+        return msgspec.structs.replace(location, filename=self.name(location.filename))
+
+
+def _roots(root: Path) -> tuple[str, ...]:
+    """The folders that the project's absolute imports start from."""
+    return tuple(str(folder) for folder in (root, root / "src") if folder.is_dir())

@@ -1,0 +1,123 @@
+"""Which torch release a project runs on, as its own requirements tell."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from torchlint.catalogue.pages import tomllib
+from torchlint.files.reading import read_bytes
+
+_REQUIREMENT = re.compile(r"""^ ?["']?torch ?(?:\[[^\]]*\])? ?\(? ?(?P<bounds>[=<>~!^][^;#"']*)""")
+# conda's: a list item, perhaps with a channel before the name; one equals sign is enough there.
+_CONDA = re.compile(r"""^ ?- ?["']?(?:[\w./-]+::)?(?:py)?torch ?(?P<bounds>[=<>~!][^#"']*)""")
+_LOWER = re.compile(r"(?:===?|>=|~=?|>|\^) ?(\d{1,6})(?:\.(\d{1,6}))?(?!\d)")
+_MOST_BYTES = 2_000_000
+_MOST_CHARACTERS = 2_000  # of one line: a requirement has fewer, and patterns take their time over long ones
+
+
+def lowest_torch(root: Path) -> tuple[int, int] | None:
+    """The lowest torch release, as (major, minor), that the requirements in `root` admit: pyproject.toml, setup.cfg,
+    setup.py, requirements*.txt and environment*.yml. None where they set no lower bound. Files that cannot be read say
+    nothing.
+    """
+    short = (" ".join(line.split()) for line in _lines(root) if len(line) <= _MOST_CHARACTERS)
+    bounds = [bound for line in short if (bound := _lower_bound(line))]
+    return min(bounds, default=None)
+
+
+def _lower_bound(line: str) -> tuple[int, int] | None:
+    """The lower bound of a requirement on torch; None for other packages and where there is none."""
+    found = _REQUIREMENT.match(line)
+    if not found:
+        return None
+    lower = [(int(match[1]), int(match[2] or 0)) for match in _LOWER.finditer(found["bounds"])]
+    return max(lower, default=None)
+
+
+def _lines(root: Path) -> Iterator[str]:
+    """Everything that may be a requirement, one a line."""
+    yield from _of_pyproject(_read(root / "pyproject.toml"))
+    yield from _of_setup(_read(root / "setup.py"))
+    yield from _of_setup_cfg(_read(root / "setup.cfg"))
+    for path in _found(root, "requirements*.txt", "requirements/*.txt"):
+        yield from _read(path).splitlines()
+    for path in _found(root, "environment*.yml", "environment*.yaml"):
+        yield from _of_conda(_read(path))
+
+
+def _of_setup_cfg(text: str) -> list[str]:
+    if "install_requires" not in text:
+        return []
+    import configparser
+
+    parser = configparser.ConfigParser(interpolation=None)
+    try:
+        parser.read_file(line for line in text.splitlines() if len(line) <= _MOST_CHARACTERS)
+        return parser.get("options", "install_requires", fallback="").splitlines()
+    except (configparser.Error, ValueError, AttributeError):  # the last two: bugs of configparser that odd text meets
+        return []
+
+
+def _found(root: Path, *patterns: str) -> list[Path]:
+    try:
+        return sorted(path for pattern in patterns for path in root.glob(pattern))
+    except OSError:
+        return []
+
+
+def _of_conda(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        match = _CONDA.match(" ".join(line.split())) if len(line) <= _MOST_CHARACTERS else None
+        if match:
+            yield "torch " + re.sub(r"^=(?!=)", "==", match["bounds"])
+
+
+def _of_setup(text: str) -> Iterator[str]:
+    """The texts in the lists of a setup.py, which is not run."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.List, ast.Tuple, ast.Set)):
+            texts = (item.value for item in node.elts if isinstance(item, ast.Constant))
+            yield from (text for text in texts if isinstance(text, str))
+
+
+def _of_pyproject(text: str) -> Iterator[str]:
+    try:
+        data: dict[str, Any] = tomllib.loads(text)
+    except (ValueError, RecursionError):  # a number of thousands of digits is no TOMLDecodeError
+        return
+    listed = _table(data, "project").get("dependencies")
+    if isinstance(listed, list):
+        yield from (item for item in listed if isinstance(item, str))
+    extras = (_table(data, "project", "optional-dependencies"), _table(data, "dependency-groups"))
+    for extra in (listed for table in extras for listed in table.values()):
+        if isinstance(extra, list):
+            yield from (item for item in extra if isinstance(item, str))
+    groups = _table(data, "tool", "poetry", "group")
+    for table in (_table(data, "tool", "poetry"), *(_table(groups, name) for name in groups)):
+        version = _table(table, "dependencies").get("torch")
+        version = version.get("version") if isinstance(version, dict) else version
+        if isinstance(version, str):
+            yield f"torch {version}" if version[:1] in "=<>~!^" else f"torch =={version}"
+
+
+def _table(data: dict[str, Any], *keys: str) -> dict[str, Any]:
+    for key in keys:
+        data = data.get(key, {})
+        if not isinstance(data, dict):
+            return {}
+    return data
+
+
+def _read(path: Path) -> str:
+    try:
+        return read_bytes(path, _MOST_BYTES).decode("utf-8-sig", "replace")
+    except OSError:
+        return ""

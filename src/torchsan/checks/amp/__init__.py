@@ -1,0 +1,1 @@
+"""7xx: mixed precision."""

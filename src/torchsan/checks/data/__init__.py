@@ -1,0 +1,1 @@
+"""6xx: data sets, loaders and samplers."""

@@ -1,0 +1,1 @@
+"""8xx: several processes and devices."""

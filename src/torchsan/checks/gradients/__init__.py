@@ -1,0 +1,1 @@
+"""1xx: gradients, optimizers and schedulers."""

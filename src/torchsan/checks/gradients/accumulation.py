@@ -1,0 +1,158 @@
+"""104, 105: gradients of several batches in one step: not divided by how many, or left over from the epoch before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torchsan.check import Check
+from torchsan.program.naming import name_of
+from torchsan.stream.events import Event
+from torchsan.stream.ledger import Account
+
+_CYCLES = 2  # equal steps in a row before anything is said
+_MEAN = 1  # what the nodes of torch's losses save for reduction="mean"
+# A larger gradient is a larger step for these; Adam and its like divide by the size of the gradients.
+_PLAIN = frozenset(("SGD", "ASGD"))
+
+
+class _State:
+    """How an optimizer's steps come about."""
+
+    def __init__(self) -> None:
+        self.raw = 0  # backwards of this step on a mean over a batch of its own, as it came from the loss function
+        self.loader = 0  # id of the loader that these batches came from
+        self.mark: tuple[int, int] | None = None  # the first gradient after the last backward
+        self.every = 0  # batches in the last step
+        self.stepped = 0  # the number of the step before this one
+        self.same = 0  # steps in a row with as many
+        self.undivided = 0  # of these, those whose backwards were all raw
+        self.left: tuple[int, int, Event] | None = None  # at the end of a pass: batches, its number, the backward
+
+
+class Accumulation(Check):
+    """Gradients of several batches are added up wrongly."""
+
+    numbers = (104, 105)
+
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        self.states: dict[int, _State] = {}
+        self.batch = 0  # the number of the last batch's event, until a backward has used it
+        self.loader = 0
+        self.ended = False  # a pass was, and no backward since
+
+    def on_loader_batch(self, event: Event) -> None:
+        self.batch, self.loader = event.number, id(event.subject)
+
+    def on_backward(self, event: Event) -> None:
+        fresh, self.batch = self.batch, 0
+        for account in event.reached:
+            state = self.states.get(id(account))
+            if state is None:
+                state = self.states[id(account)] = _State()
+            if account.backwards == 1:
+                state.raw, state.loader = 0, self.loader
+            if not fresh or state.loader != self.loader or state.raw != account.backwards - 1:
+                continue
+            state.raw += 1
+            if account.backwards > 1:  # a step of one backward is none of ours: the look at its loss is left out
+                state.raw = state.raw if _is_mean(event) else -1
+                state.mark = _first(account)
+
+    def on_loader_end(self, event: Event) -> None:
+        self.ended = True
+        for account in self.ledger:
+            state = self.states.get(id(account))
+            if state is not None and account.backwards and account.steps and state.loader == id(event.subject):
+                state.left = account.backwards, event.number, account.last["backward"]
+
+    def before_backward(self, event: Event) -> None:
+        if not self.ended:
+            return
+        self.ended = False
+        for account in self.ledger:
+            state = self.states.get(id(account))
+            if state is not None and state.left is not None:
+                if account.number("zero_grad") > state.left[1] or _first(account) is None:
+                    state.left = None  # dropped, and not carried over
+
+    def before_optimizer_step(self, event: Event) -> None:
+        account = self.ledger.account(event.subject)
+        state = self.states.get(id(account))
+        if state is None:
+            return
+        every = account.backwards
+        left, state.left = state.left, None
+        state.stepped = account.number("step")
+        if left is not None and state.every > 1 and state.same >= _CYCLES and every == state.every + left[0]:
+            self._left_over(state, left, event)
+        elif every > 1:
+            state.same = state.same + 1 if every == state.every else 1
+            whole = state.raw == every and state.mark is not None and self._untouched(account, state)
+            state.undivided = state.undivided + 1 if whole and state.same > 1 else int(whole)
+            state.every = every
+            if state.undivided >= _CYCLES and (type(event.subject).__name__ in _PLAIN or _clipped(account)):
+                self._undivided(account, state, event)
+        else:
+            state.every, state.same, state.undivided = every, 1, 0
+        state.raw = 0
+
+    def _left_over(self, state: _State, left: tuple[int, int, Event], event: Event) -> None:
+        name = name_of(event.subject) or "optimizer"
+        # A tiny model's loop is listened to in part: then the backwards that are left over were not counted.
+        counted = left[2].number > state.stepped
+        batches = state.every + left[0]
+        fact = f"this step is made of {batches} batches, {left[0]} of them" if counted else "some of its batches are"
+        self.found(
+            105,
+            event,
+            call=f"{name}.step()",
+            every=state.every,
+            fact=f"{fact} from the pass before",
+            related=((left[2], "the last backward of the pass before, which no step followed"),) if counted else (),
+            details={"batches": batches, "left_over": left[0]} if counted else {},
+        )
+
+    def _undivided(self, account: Account, state: _State, event: Event) -> None:
+        backward = account.last["backward"]
+        loss = name_of(backward.subject) or "loss"
+        self.found(
+            104,
+            backward,
+            call=f"{loss}.backward()",
+            loss=loss,
+            every=state.every,
+            fact="each loss is the mean over its batch, as the loss function gave it",
+            related=((event, f"the step, once in {state.every} batches"),),
+            details={"batches": state.every},
+        )
+
+    @staticmethod
+    def _untouched(account: Account, state: _State) -> bool:
+        """Whether nobody has written to the gradients since the last backward: divided them by hand, it may be."""
+        if max(account.number("unscale"), account.number("clip")) > account.number("backward"):
+            return True
+        return _first(account) == state.mark
+
+
+def _first(account: Account) -> tuple[int, int] | None:
+    """The first gradient that an optimizer has, and its version."""
+    for parameter in account.params:
+        if parameter.grad is not None:
+            return id(parameter.grad), parameter.grad._version
+    return None
+
+
+def _clipped(account: Account) -> bool:
+    return account.number("clip") > account.number("backward") > 0
+
+
+def _is_mean(event: Event) -> bool:
+    """Whether what goes back is a loss function's own mean, and nothing was done to it but a scaler's scaling."""
+    node = getattr(event.subject, "grad_fn", None)
+    if event.scale is not None and node is not None and node.name().startswith("Mul"):
+        node = node.next_functions[0][0]
+    return getattr(node, "_saved_reduction", None) == _MEAN
+
+
+CHECKS = (Accumulation,)

@@ -1,0 +1,327 @@
+"""118, 119, 127, 506: parameters that no optimizer knows, that never get a gradient, or that a step does not change."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import torch
+from torch import nn
+
+from torchsan.check import Check
+from torchsan.checks.gradients.replaced_parameters import replaced
+from torchsan.program.naming import name_of, scopes
+from torchsan.program.source import assigned, never_read, users_class
+from torchsan.program.where import Where
+from torchsan.stream.events import Event
+from torchsan.stream.ledger import Account
+
+_LOST = (
+    "`{call}` changes nothing: every update is too small for the dtype of the parameters, and rounded away",
+    "keep the parameters in float32 and use `torch.autocast`, or raise the learning rate",
+)
+_HELD_AT_ZERO = (
+    "the learning rate is set to 0 while it trains, so `{call}` changes nothing",
+    "look at what sets it: a scheduler whose factor is 0 (an integer division?), or a line that writes to `lr`",
+)
+_STEPS = 2  # steps of an optimizer before its parameters are judged
+_LONG = 20  # steps without a gradient after which it is said before the end of the run
+
+
+def full_name(modules: list[nn.Module], parameter: torch.Tensor) -> str | None:
+    """The dotted name of a parameter in the first of `modules` that has it."""
+    for module in modules:
+        for name, candidate in module.named_parameters(remove_duplicate=False):
+            if candidate is parameter:
+                return name
+    return None
+
+
+def any_grad(parameters: list[torch.Tensor]) -> bool:
+    """Whether any of `parameters` has a gradient."""
+    return any(p.grad is not None for p in parameters)
+
+
+def _expression(model: str, path: str) -> str:
+    """ "model[0].down" for the path "0.down"."""
+    return model + "".join(f"[{part}]" if part.isdigit() else f".{part}" for part in path.split("."))
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+
+
+class NotInOptimizer(Check):
+    """Trainable parameters are in no optimizer.
+
+    Handing an optimizer a part of the parameters is anybody's right. It is a mistake where the others came after the
+    optimizer: a head was replaced, a layer added; or where the optimizer has none of them, but those of a model that is
+    not trained any more.
+    """
+
+    numbers = (118,)
+
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        self.added: dict[int, tuple[str, Where | None]] = {}  # by id of a parameter: where it came into a model
+        self.samples: dict[int, torch.Tensor] = {}
+
+    def on_module_add(self, event: Event) -> None:
+        if self.ledger.accounts:
+            for name, parameter in event.child.named_parameters():
+                self.added[id(parameter)] = (name, event.where())
+
+    def before_optimizer_step(self, event: Event) -> None:
+        account = self.ledger.account(event.subject)
+        if account.steps < _STEPS:
+            for parameter in self._missing():
+                self.samples.setdefault(id(parameter), parameter.detach().flatten()[:16].clone())
+
+    def on_optimizer_step(self, event: Event) -> None:
+        if self.ledger.account(event.subject).steps == _STEPS:
+            self._judge(event)
+
+    def finish(self) -> None:
+        for account in self.ledger:
+            if "step" in account.last:
+                self._judge(account.last["step"])
+
+    def _missing(self) -> list[torch.Tensor]:
+        known = {i for account in self.ledger for i in account.ids}
+        seen: dict[int, torch.Tensor] = {}
+        for module in self.watch.modules():
+            for parameter in module.parameters():
+                if id(parameter) not in known and parameter.requires_grad and parameter.grad is not None:
+                    seen[id(parameter)] = parameter
+        return list(seen.values())
+
+    def _judge(self, event: Event) -> None:
+        known = replaced(self.watch)
+        missing = [p for p in self._missing() if id(p) not in known and not self._updated_by_hand(p)]
+        if not missing:
+            return
+        modules = self.watch.modules()
+        ours = {id(p) for module in modules for p in module.parameters()}
+        optimizer = event.subject if event.name == "optimizer.step" else None
+        # Optimizers that step and step, and never had a gradient: those of a model that was built anew.
+        idle = [a for a in self.ledger if a.steps >= _STEPS and not (a.backwards_in_all or any_grad(a.params))]
+        for module in modules:
+            in_it = {id(p) for p in module.parameters()}
+            holders = [account for account in self.ledger if account.steps and not account.ids.isdisjoint(in_it)]
+            late = [p for p in missing if id(p) in in_it]
+            # Parameters that the optimizer holds and no model has any more: those of the layer that was replaced.
+            orphans = any(p.grad is None and id(p) not in ours for account in holders for p in account.params)
+            late = [p for p in late if id(p) in self.added or orphans]
+            whole = not holders and bool(idle)
+            if whole:
+                holders, late = idle, [p for p in missing if id(p) in in_it]
+            if holders and late:
+                names = [full_name([module], p) or "?" for p in late]
+                _, place = self.added.get(id(late[0]), ("", None))
+                model = name_of(module) or type(module).__name__
+                self.found(
+                    118,
+                    event if whole else place or event,
+                    optimizer=name_of(optimizer or holders[0].optimizer),
+                    name=model if whole else _expression(model, names[0].rpartition(".")[0] or names[0]),
+                    change="replaced" if whole or orphans else "added",
+                    model=model,
+                    fact=f"{len(late)} parameters in no optimizer: {_listed(names)}",
+                    related=((event, "the step that does not know them"),),
+                    details={"parameters": names},
+                )
+                return
+
+    def _updated_by_hand(self, parameter: torch.Tensor) -> bool:
+        before = self.samples.get(id(parameter))
+        return before is None or not torch.equal(before, parameter.detach().flatten()[:16])
+
+
+class NeverGetsGrad(Check):
+    """A trainable parameter never gets a gradient."""
+
+    numbers = (119, 506)
+
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        self.without: dict[int, tuple[Account, list[torch.Tensor]]] = {}
+        self.ledger.at_missed_step.append(self._missed)
+
+    def _missed(self, account: Account) -> None:
+        """A gradient that comes up while the other checks rest counts too."""
+        known = self.without.get(id(account))
+        if known is not None and known[1]:
+            self.without[id(account)] = account, [p for p in known[1] if p.grad is None]
+
+    def before_optimizer_step(self, event: Event) -> None:
+        if event.closure:
+            return
+        account = self.ledger.account(event.subject)
+        known = self.without.get(id(account))
+        candidates = account.params if known is None else known[1]
+        if candidates:
+            left = [p for p in candidates if p.grad is None and p.requires_grad]
+            self.without[id(account)] = (account, left)
+            if left and account.steps == _LONG:
+                self._say(account, left, event)
+            elif left and account.steps == _STEPS - 1:
+                unread = {id(p): place for p in left if (place := self._never_read(p)) is not None}
+                if unread:
+                    self._say_unread(account, left, unread, event)
+
+    def _never_read(self, parameter: torch.Tensor) -> tuple[nn.Module, str] | None:
+        """The layer's owner and name, where it belongs to one that no code mentions: there is nothing to wait for."""
+        for module in self.watch.modules():
+            for path, candidate in module.named_parameters():
+                if candidate is parameter:
+                    return _is_left_out(module, path)
+        return None
+
+    def _say_unread(self, account: Account, left: list[torch.Tensor], unread: dict[int, Any], event: Event) -> None:
+        if not self.watch.wants(506):
+            self._say(account, [p for p in left if id(p) in unread], event)
+        elif len(left) < len(account.params) and account.backwards_in_all:
+            self.without[id(account)] = account, [p for p in left if id(p) not in unread]
+            for owner, name in {(id(owner), name): (owner, name) for owner, name in unread.values()}.values():
+                count = sum(one is owner and other == name for one, other in unread.values())
+                fact = f"{count} parameters in the optimizer, none with a gradient after {account.steps + 1} steps"
+                place = assigned(owner, name) or event
+                self.found(506, place, key=(type(owner), name), name=f"self.{name}", fact=fact)
+
+    def finish(self) -> None:
+        for account, left in self.without.values():
+            if left and account.steps >= _STEPS and "step" in account.last:
+                self._say(account, left, account.last["step"])
+
+    def _say(self, account: Account, left: list[torch.Tensor], event: Event) -> None:
+        modules = self.watch.modules()
+        names = [name for p in left if (name := full_name(modules, p)) is not None]
+        # With none at all it is another mistake (103), and what no model has any more is 118's or 135's.
+        if names and len(left) < len(account.params) and account.backwards_in_all:
+            self.found(
+                119,
+                event,
+                key=tuple(names[:1]),
+                name=names[0],
+                optimizer=name_of(account.optimizer),
+                fact=f"{_listed(names)}",
+                details={"parameters": names},
+            )
+
+
+def _is_left_out(root: nn.Module, path: str) -> tuple[nn.Module, str] | None:
+    """The user's module and its attribute that a parameter, or the layers around it, stand in; None if it is read."""
+    parts = path.split(".")
+    owners = [root]
+    for part in parts[:-1]:
+        owners.append(owners[-1]._modules.get(part))  # type: ignore[arg-type]
+    files = {names.get("__file__") for names in scopes(sys._getframe(1))} - {None}
+    for owner, name in reversed(list(zip(owners, parts))):
+        if owner is None:
+            return None
+        if users_class(owner) is not None:
+            return (owner, name) if never_read(owner, name, files) else None
+    return None
+
+
+class NoOpStep(Check):
+    """A step leaves the parameters as they were, although their gradients are not zero."""
+
+    numbers = (127,)
+
+    _FIRST, _EVERY, _IN_A_ROW, _MOVES = 4, 64, 2, 2
+
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        self.taken: dict[int, tuple[list[tuple[torch.Tensor, torch.Tensor]], bool]] = {}
+        self.idle: dict[int, int] = {}
+        self.made_with_zero: dict[int, Event] = {}  # optimizers
+        self.moving: set[int] = set()  # accounts whose learning rate was above zero
+        self.scheduled: dict[int, tuple[int, int]] = {}  # the scheduler's last step at zero, and how many there were
+
+    def on_optimizer_create(self, event: Event) -> None:
+        self.made_with_zero.pop(id(event.subject), None)
+        if not any(_positive(group.get("lr", 1)) for group in event.subject.param_groups):
+            event.where()
+            self.made_with_zero[id(event.subject)] = event
+
+    def before_optimizer_step(self, event: Event) -> None:
+        account = self.ledger.account(event.subject)
+        if account.steps >= self._FIRST and account.steps % self._EVERY > 1 and not self.thorough:
+            return
+        optimizer = event.subject
+        if event.closure or getattr(optimizer, "found_inf", None) is not None or not account.reached:
+            return
+        waits = self._waits(account, optimizer)
+        with torch.no_grad():
+            pairs = []
+            for parameter in _from_both_ends(account.params):
+                grad = parameter.grad
+                if grad is None or grad.layout != torch.strided or not type(grad).__module__.startswith("torch"):
+                    continue
+                if bool(grad.flatten()[:64].any()):
+                    pairs.append((parameter, parameter.detach().flatten()[:64].clone()))
+                if len(pairs) == 4:
+                    break
+            if pairs:
+                self.taken[id(account)] = pairs, waits
+
+    def _waits(self, account: Account, optimizer: Any) -> bool:
+        """Whether a schedule holds the learning rate at zero: one that warms up from there, or ends there. One that
+        has moved on more than once, and never gave anything else, does neither."""
+        rates = [group.get("lr", 1) for group in optimizer.param_groups]
+        if all(map(_positive, rates)):
+            self.moving.add(id(account))
+            return False
+        if not any("initial_lr" in group for group in optimizer.param_groups):
+            return False
+        if id(account) in self.moving or any(map(_positive, rates)):
+            return True
+        scheduled = account.number("scheduler.step")
+        if scheduled > self.scheduled.get(id(account), (0, 0))[0]:
+            self.scheduled[id(account)] = scheduled, self.scheduled.get(id(account), (0, 0))[1] + 1
+        return self.scheduled.get(id(account), (0, 0))[1] < self._MOVES
+
+    def on_optimizer_step(self, event: Event) -> None:
+        account = self.ledger.account(event.subject)
+        pairs, waits = self.taken.pop(id(account), ((), False))
+        if not pairs:
+            return
+        with torch.no_grad():
+            changed = any(not torch.equal(before, parameter.detach().flatten()[:64]) for parameter, before in pairs)
+        self.idle[id(account)] = 0 if changed else self.idle.get(id(account), 0) + 1
+        if self.idle[id(account)] >= self._IN_A_ROW and not waits:
+            self._say(event, [parameter for parameter, _ in pairs])
+
+    def _say(self, event: Event, parameters: list[torch.Tensor]) -> None:
+        optimizer = event.subject
+        rates = sorted({float(group["lr"]) for group in optimizer.param_groups if "lr" in group})
+        dtypes = sorted({str(parameter.dtype).removeprefix("torch.") for parameter in parameters})
+        made = self.made_with_zero.get(id(optimizer))
+        name = name_of(optimizer) or "optimizer"
+        zero = not any(rates)
+        self.found(
+            127,
+            made if zero and made is not None else event,
+            key=("zero", made.where()) if zero and made is not None else None,
+            optimizer=name,
+            call=f"{name}.step()",
+            value=rates[0] if rates else "?",
+            fact=f"learning rate {', '.join(f'{rate:g}' for rate in rates)}, parameters in {', '.join(dtypes)}",
+            related=((event, "the step that changes nothing"),) if zero and made is not None else (),
+            details={"lr": rates, "dtypes": dtypes},
+            words=_LOST if not zero else None if made is not None else _HELD_AT_ZERO,
+        )
+
+
+def _from_both_ends(params: list[torch.Tensor]) -> list[torch.Tensor]:
+    """The first, the last, the second ...: the first layers alone may get next to nothing while the last ones learn."""
+    half = (len(params) + 1) // 2
+    return [p for pair in zip(params[:half], reversed(params)) for p in pair]
+
+
+def _positive(rate: Any) -> bool:
+    return float(rate) > 0
+
+
+CHECKS = (NotInOptimizer, NeverGetsGrad, NoOpStep)

@@ -1,0 +1,1 @@
+"""2xx: training and evaluation mode."""

@@ -1,0 +1,1 @@
+"""5xx: modules and layers."""

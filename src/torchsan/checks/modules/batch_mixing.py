@@ -1,0 +1,139 @@
+"""524, at level="thorough": one sample's output changes with another sample's input.
+
+Before two forwards of a model it is run on copies, in evaluation mode: once as it is, and with one sample replaced by
+its neighbour. That is done only for models whose code, read, does nothing but compute (`torchsan.nonfinite.purity`), without
+hooks of the user's, and on the stand-ins of the replay; random states, buffers and parameters are as before.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules import module as registration
+
+from torchsan.check import Check
+from torchsan.nonfinite.purity import pure
+from torchsan.nonfinite.replay import apart
+from torchsan.probes.modules import is_compiled
+from torchsan.program.layers import tensors
+from torchsan.program.naming import name_of
+from torchsan.program.source import users_class
+from torchsan.stream.events import Event
+from torchsan.stream.weak_ids import WeakIds
+
+_LOOKS = 2  # forwards of each model
+_LEAST = 4  # samples: with fewer, "some of the others" and "all of the others" are the same
+_ROUNDING = 1e-3  # relative difference that is none
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks")
+
+
+class BatchMixing(Check):
+    """One sample's output changes with another sample's input."""
+
+    numbers = (524,)
+    level = "thorough"
+
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        self.batch_size: int | None = None  # of the loader that gave the last batch
+        self.looks: dict[int, int] = {}
+        self.mixed: dict[int, int] = {}
+        self.closed = WeakIds()  # models that are left alone
+
+    def on_loader_batch(self, event: Event) -> None:
+        size = getattr(event.subject, "batch_size", None)
+        self.batch_size = size if isinstance(size, int) else None
+
+    def before_forward(self, event: Event) -> None:
+        model, size = event.subject, self.batch_size
+        if event.depth or size is None or size < _LEAST or model in self.closed:
+            return
+        given = next(tensors((event.args, event.kwargs)), None)
+        if given is None or not given.dim() or given.shape[0] != size:
+            return
+        look = self.looks[id(model)] = self.looks.get(id(model), 0) + 1
+        if look >= _LOOKS or not _only_computes(model):
+            self.closed.add(model)
+        if model in self.closed and look < _LOOKS:
+            return
+        changed = None
+        with suppress(Exception):  # whatever it is, the forward itself will say so
+            changed = _changes(model, event.args, event.kwargs, size)
+        if changed is None or not all(_is_wrong(at, rows, size) for at, rows in changed.items()):
+            return
+        self.mixed[id(model)] = self.mixed.get(id(model), 0) + 1
+        if self.mixed[id(model)] == _LOOKS:
+            at, rows = next(iter(changed.items()))
+            own = "" if at in rows else ", and its own did not"
+            listed = ", ".join(map(str, [row for row in rows if row != at][:4]))
+            more = ", ..." if len(rows) > 5 else ""
+            fact = f"sample {at} of {size} was replaced: the outputs of samples {listed}{more} changed{own}"
+            self.found(524, event, model=name_of(model) or type(model).__name__, fact=fact)
+
+
+def _is_wrong(at: int, rows: list[int], size: int) -> bool:
+    """Some other samples changed. Where the sample itself and all others did, a statistic over the batch is meant."""
+    others = [row for row in rows if row != at]
+    return bool(others) and (at not in rows or len(others) < size - 1)
+
+
+def _only_computes(model: nn.Module) -> bool:
+    if registration._global_forward_hooks or is_compiled(model):
+        return False
+    for part in model.modules():
+        hooks = [hook for table in _HOOKS for hook in getattr(part, table).values()]
+        if any(not str(getattr(hook, "__module__", "")).startswith("torchsan") for hook in hooks):
+            return False
+        if isinstance(part, nn.parallel.DistributedDataParallel) or "forward" in part.__dict__ or is_compiled(part):
+            return False
+        if users_class(part) is not None and not pure(type(part).forward):
+            return False
+        if users_class(part) is None and not type(part).__module__.startswith("torch.nn"):
+            return False
+    return True
+
+
+def _changes(model: nn.Module, args: tuple, kwargs: dict, size: int) -> dict[int, list[int]] | None:
+    """By number of the sample that was replaced: the rows of the output that changed. None where the output has no row
+    for each sample, or is not the same twice."""
+    with apart([model]), torch.no_grad():
+        state = torch.get_rng_state()
+        for part in model.modules():
+            part.__dict__["training"] = False  # the stand-ins' end puts it back
+
+        def run(at: int | None) -> torch.Tensor | None:
+            torch.set_rng_state(state)
+            result = model(*_replaced(args, size, at), **_replaced(kwargs, size, at))
+            return next((t for t in tensors(result) if t.is_floating_point()), None)
+
+        base, again = run(None), run(None)
+        if base is None or again is None or not base.dim() or base.shape[0] != size or not torch.equal(base, again):
+            return None
+        limit = _ROUNDING * base.abs().max()
+        found = {}
+        for at in (0, size // 2):
+            result = run(at)
+            if result is None or result.shape != base.shape:
+                return None
+            found[at] = ((result - base).abs() > limit).flatten(1).any(1).nonzero().flatten().tolist()
+        return found
+
+
+def _replaced(value: Any, size: int, at: int | None) -> Any:
+    """Arguments in copy, in all of whose batches one sample is replaced by its neighbour."""
+    if isinstance(value, torch.Tensor):
+        value = value.detach().clone()
+        if at is not None and value.dim() and value.shape[0] == size:
+            value[at] = value[(at + 1) % size]
+        return value
+    if type(value) in (tuple, list):
+        return type(value)(_replaced(item, size, at) for item in value)
+    if type(value) is dict:
+        return {key: _replaced(item, size, at) for key, item in value.items()}
+    return value
+
+
+CHECKS = (BatchMixing,)

@@ -1,0 +1,1 @@
+"""9xx: saving, loading and compiling."""

@@ -1,0 +1,1 @@
+"""4xx: tensors, devices, dtypes and memory."""

@@ -1,0 +1,454 @@
+"""121 and 422: a loss or a gradient that is not finite, and the operation that made it so; 413 at level="memory".
+
+Every loss is looked at when backward is called on it, all gradients after each backward. Where one is not finite the
+step is run again at once, while the lines that made the loss are still running (`replay.py`); it is told when backward
+was called on such a loss, or when an optimizer steps on such gradients: who skips the step has taken care of it.
+
+One cause, one finding: where the origin can be told it is 422, on the origin's line; where it cannot, it is 121 on the
+line of backward for a loss, and 422 on that of the step for gradients, and the next steps are looked at operation by
+operation (`instrumented.py`).
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+import weakref
+from types import FrameType
+from typing import Any, NamedTuple
+
+import torch
+from torch import nn
+from torch.nn.parameter import is_lazy
+
+from torchsan.check import Check
+from torchsan.nonfinite import replay, rerun, verdict
+from torchsan.nonfinite.instrumented import Instrumented, compiled_frames, is_compiled
+from torchsan.nonfinite.origin import External, Record
+from torchsan.nonfinite.sentinel import finite
+from torchsan.nonfinite.step_function import local as running
+from torchsan.program.naming import name_of
+from torchsan.program.source import assigned
+from torchsan.program.where import Where
+from torchsan.stream.events import Event
+from torchsan.stream.forward_start import Remembered
+from torchsan.stream.ledger import Account
+from torchsan.stream.weak_ids import WeakIds
+
+_SKIPS = 3  # a scaler copes with an overflow now and then; steps skipped in a row before we look
+_REPLAYS = 8  # in a run: who trains on with NaN does not want one at every step
+_FORWARDS = 8  # remembered since the last step
+
+
+class _Symptom(NamedTuple):
+    """Something that is not finite, what a replay made of it, and the backward where it came up."""
+
+    fact: str
+    outcome: replay.Outcome
+    backward: Event | None
+    of_loss: bool = False
+    mark: tuple[int, int] | None = None  # of the gradients
+
+    def goes_on(self, mark: tuple[int, int] | None) -> bool:
+        """Whether more was added to the same bad gradients."""
+        return None not in (mark, self.mark) and mark[0] == self.mark[0] and mark[1] > self.mark[1]
+
+
+class _State(threading.local):
+    """What is known of a thread's current step."""
+
+    def __init__(self) -> None:
+        self.forwards: list[Remembered] = []
+        self.backward: Event | None = None
+        self.losses: list[torch.Tensor] = []  # on devices
+        self.bad_loss = False
+        self.scaled: weakref.ref | None = None  # what the scaler made of the loss
+        self.is_scaled = False
+        self.in_scaler: tuple[Any, bool] | None = None  # an optimizer, and whether it made its step
+        self.in_closure = 0  # 1, and one more for each backward inside
+        self.pending: dict[int, _Symptom] = {}  # by optimizer: bad gradients that no step has used yet
+        self.marks: dict[int, Any] = {}  # by optimizer: gradients that were finite
+        self.tracer: Instrumented | None = None
+        self.left_behind: list[Instrumented] = []  # under a mode of the program's
+
+
+class NonFinite(Check):
+    """A NaN or an infinite value came up: the first operation that made it out of finite ones."""
+
+    numbers = (121, 422, 413)
+    always = True  # the first bad step is the one that tells
+
+    def __init__(self, watch: Any):
+        super().__init__(watch)
+        self.state = _State()
+        self.replays = 0
+        self.ill: tuple[int, Any] | None = None  # the finding that stands until a step is finite again
+        self.skips: dict[int, int] = {}
+        self.compiled = compiled_frames()
+        self.known = WeakIds()  # root modules whose parameters were looked at
+        self.bad_from_the_start: set[int] = set()
+
+    # What it hears.
+
+    def before_forward(self, event: Event) -> None:
+        if event.depth or not event.grad or torch.is_inference_mode_enabled():
+            return
+        if event.subject not in self.known:
+            self.known.add(event.subject)
+            self._first_look(event.subject)
+        forwards = self.state.forwards
+        if forwards:
+            forwards[-1].let_go()
+        # Of a tiny model that rests, a look at the line costs too much; then the finding lacks it.
+        forwards.append(Remembered(event.subject, event.args, event.kwargs, None if event.rested else event.where()))
+        if len(forwards) > _FORWARDS:
+            del forwards[0]
+
+    def _first_look(self, module: nn.Module) -> None:
+        parameters = [p for p in module.parameters() if not is_lazy(p)]
+        if not finite([p.detach() for p in parameters]):
+            self.bad_from_the_start |= {id(p) for p in parameters if not finite([p.detach()])}
+
+    def on_scaler_scale(self, event: Event) -> None:
+        if isinstance(event.scaled, torch.Tensor):
+            self.state.scaled = weakref.ref(event.scaled)
+
+    def before_backward(self, event: Event) -> None:
+        state, loss = self.state, event.subject
+        if running.step is not None:
+            running.step.backwards += 1
+        state.backward, state.bad_loss = event, False
+        state.is_scaled = state.scaled is not None and state.scaled() is loss
+        if state.in_closure:
+            state.in_closure += 1
+        if self._does_not_count() or not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+            return
+        if loss.is_cpu:
+            value = loss.item()
+            if not math.isfinite(value):
+                self._bad_loss(event, value, loss)
+        elif loss.is_floating_point():
+            state.losses.append(loss.detach())
+
+    def _does_not_count(self) -> bool:
+        """A line search may try what it likes, as long as it starts from finite values. A scaled loss or its gradients
+        may be infinite because of the scale: the scaler skips the step, and that is counted."""
+        state = self.state
+        return state.in_closure > 2 or (state.is_scaled and max(self.skips.values(), default=0) < _SKIPS - 1)
+
+    def on_backward(self, event: Event) -> None:
+        state = self.state
+        losses, state.losses = state.losses, []
+        if self._does_not_count():
+            return
+        accounts = self.ledger if event.reached is None else event.reached
+        grads = [p.grad for account in accounts for p in account.params if p.grad is not None]
+        if finite(losses + grads):
+            for account in accounts:
+                key = id(account.optimizer)
+                state.marks[key] = _mark(account)
+                state.pending.pop(key, None)
+            return
+        event.where()
+        for loss in losses:
+            if not finite([loss]):
+                self._bad_loss(event, loss.item(), None)
+        for account in accounts:
+            key = id(account.optimizer)
+            state.marks.pop(key, None)
+            old, mark = state.pending.pop(key, None), _mark(account)
+            if old is not None and old.goes_on(mark):
+                state.pending[key] = old._replace(mark=mark)
+            elif not (state.bad_loss or self._all_is_lost()) and (fact := _bad_gradients(account)):
+                outcome = self._origin(grads, event, sys._getframe(1))
+                state.pending[key] = _Symptom(fact, outcome, event, mark=mark)
+                if state.in_closure:
+                    self._tell(state.pending.pop(key), event)
+
+    def before_scaler_step(self, event: Event) -> None:
+        self.state.in_scaler = (event.optimizer, False)
+
+    def before_optimizer_step(self, event: Event) -> None:
+        state, optimizer = self.state, event.subject
+        if event.closure:
+            state.in_closure = 1
+            return
+        scaler = state.in_scaler is not None and state.in_scaler[0] is optimizer
+        account = self.ledger.account(optimizer)
+        symptom = state.pending.pop(id(optimizer), None)
+        if scaler and not getattr(optimizer, "_step_supports_amp_scaling", False):
+            fine = True  # the scaler has looked
+        elif symptom is None and _mark(account) == state.marks.get(id(optimizer), -1):
+            fine = True
+        else:
+            fine = finite([p.grad for p in account.params if p.grad is not None])
+        if scaler:
+            state.in_scaler = (optimizer, fine)
+            if not fine:  # a fused optimizer is called all the same, and skips by itself
+                if symptom is not None:
+                    state.pending[id(optimizer)] = symptom
+                return
+        if fine:
+            self.ill = None
+            self.ledger.ill = False
+            self.skips.pop(id(optimizer), None)
+        elif symptom is not None:
+            self._tell(symptom, event)
+        elif not state.bad_loss:
+            if self.ill is not None and state.tracer is None:
+                self.watch.gathered.seen(self.ill)
+            elif fact := _bad_gradients(account):
+                grads = [p.grad for p in account.params if p.grad is not None]
+                self._tell(_Symptom(fact, self._origin(grads, None, sys._getframe(1)), state.backward), event)
+
+    def on_optimizer_step(self, event: Event) -> None:
+        self.state.in_closure = 0
+        if running.step is not None:
+            running.step.stepped = True
+        self._end_of_step()
+
+    def on_scaler_step(self, event: Event) -> None:
+        optimizer, stepped = self.state.in_scaler or (None, True)
+        self.state.in_scaler = None
+        if optimizer is None or stepped:
+            return
+        skips = self.skips[id(optimizer)] = self.skips.get(id(optimizer), 0) + 1
+        # As long as it is the scale alone, the replay (which goes without it) is finite.
+        symptom = self.state.pending.pop(id(optimizer), None)
+        if symptom is not None and symptom.outcome.origin is not None:
+            self._tell(symptom._replace(fact=f"the scaler skipped {skips} steps in a row"), event)
+        self._end_of_step()
+
+    def _end_of_step(self) -> None:
+        state = self.state
+        for forward in state.forwards:
+            forward.let_go()
+        state.forwards.clear()
+        state.losses.clear()
+        if state.left_behind:
+            state.left_behind = [tracer for tracer in state.left_behind if not tracer.stop()]
+        if state.tracer is not None and not state.tracer.next_step():
+            self._look_no_longer()
+
+    def close(self) -> None:
+        self._look_no_longer()
+        self._end_of_step()
+
+    # What it does about it.
+
+    def _all_is_lost(self) -> bool:
+        """NaN was told of and has gone into the parameters: there is nothing more to be found."""
+        return (self.ill is not None and self.state.tracer is None) or self.replays >= _REPLAYS
+
+    def _bad_loss(self, event: Event, value: float, loss: Any) -> None:
+        event.where()
+        self.state.bad_loss = True
+        if self.ill is not None and self.state.tracer is None:
+            self.watch.gathered.seen(self.ill)
+        elif not self._all_is_lost():
+            ends = [event.subject.detach()] if loss is None else [loss.detach()]
+            outcome = self._origin(ends, event, sys._getframe(1))
+            self._tell(_Symptom(f"the loss is {value}", outcome, event, True), event, name_of(loss))
+
+    def _origin(self, ends: list[torch.Tensor], backward: Event | None, frame: FrameType | None) -> replay.Outcome:
+        """Where `ends`, which are not finite, come from."""
+        tracer = self.state.tracer
+        if tracer is not None:
+            found = tracer.origin(ends)
+            if found is not None and found[1] is None:
+                self._look_no_longer()
+                return replay.Outcome(replay.Origin(*found, ("seen in the run itself",)), "")
+            return replay.Outcome(None, "")
+        self.replays += 1
+        return self._replay(backward or self.state.backward, frame)
+
+    def _replay(self, backward: Event | None, frame: FrameType | None) -> replay.Outcome:
+        """The whole step again where its function is known; or the lines from the forward to the loss; or where those
+        cannot be run again the forward alone."""
+        modules, forwards = self.watch.modules(), self.state.forwards
+        if not all(map(_can_run, modules)):
+            return replay.Outcome(None, "the model is spread over processes")
+        step = running.step
+        outcome = replay.Outcome(None, "no forward of a model was seen")
+        if step is not None:
+            parameters = [p for account in self.ledger for p in account.params]
+            outcome = replay.run(lambda: step.loss(parameters), modules, forwards, step.inputs(), in_step=True)
+            if outcome.origin is not None:
+                return outcome
+        lines = _lines(backward, frame)
+        if lines is not None:
+            outcome = replay.run(lines.run, modules, forwards, lines.inputs())
+        if outcome.origin is not None or not forwards:
+            return outcome
+        called = forwards[-1].call()
+        if isinstance(called, str):
+            return outcome if lines is not None else replay.Outcome(None, called)
+        module, args, kwargs = called
+        inputs = {f"input {at}": value for at, value in enumerate(args)} if len(args) > 1 else {"the input": args}
+        second = replay.run(lambda: module(*args, **kwargs), [module], forwards[-1:], {**inputs, **kwargs}, True)
+        return outcome if lines is not None and second.origin is None else second
+
+    def _tell(self, symptom: _Symptom, event: Event, loss: str | None = None) -> None:
+        if symptom.outcome.origin is not None:
+            self._report(event, symptom, symptom.outcome.origin)
+            return
+        if self.state.tracer is not None:
+            if self.ill is not None:
+                self.watch.gathered.seen(self.ill)
+            return  # it came from before, once more
+        if self.state.is_scaled and not symptom.of_loss:
+            return  # the scale alone, and a step that by-passes the scaler: that is 705
+        why = f"the step was run again to no avail: {symptom.outcome.why}; {self._look_from_now_on()}"
+        if symptom.of_loss:
+            self._say(event, 121, symptom.backward.where(), (), {}, loss=loss, fact=f"{symptom.fact}; {why}")
+        else:
+            self._say(event, 422, event.where(), (), {}, what=symptom.fact, mend=verdict.UNKNOWN, fact=why)
+
+    def _look_from_now_on(self) -> str:
+        """Look at every operation of the next steps. Gives what is said of it."""
+        modules = self.watch.modules()
+        if any(map(is_compiled, modules)) or compiled_frames() > self.compiled:
+            return "the next steps are not looked into: compiled code would run uncompiled"
+        if _distributed():
+            return "here the next steps are not looked into; where another rank made it, that rank tells"
+        self.state.tracer = Instrumented(modules)
+        self.state.tracer.start()
+        return "every operation of the next steps is looked at"
+
+    def _look_no_longer(self) -> None:
+        tracer, self.state.tracer = self.state.tracer, None
+        if tracer is not None and not tracer.stop():
+            self.state.left_behind.append(tracer)
+
+    def _report(self, event: Event, symptom: _Symptom, origin: replay.Origin) -> None:
+        record, external = origin.record, origin.external
+        place = record.where or (self.state.forwards[-1].place if self.state.forwards else event.where())
+        end = symptom.backward._where if symptom.backward is not None else None
+        related = [(end, symptom.fact)] if end is not None and end != place else []
+        details: dict[str, Any] = {"operation": record.operation, "direction": _direction(record)}
+        if record.node is not None and record.backward:
+            details["node"] = record.node
+        if record.module:
+            details["module"] = record.module
+        details.update(record.inputs)
+        if origin.notes:
+            details["replay"] = "; ".join(origin.notes)
+        words = {"what": verdict.told(record, external), "mend": verdict.mend(record, external), "fact": symptom.fact}
+        if external is not None and external.kind == "input" and self.watch.wants(423):
+            forward = next((one.place for one in self.state.forwards if one.had(external.address)), None)
+            fact = f"{external.name} holds NaN or infinite values"
+            self._say(event, 423, forward or place, tuple(related), details, name=external.name, fact=fact)
+            return
+        step = self._step_of(external or record.large)
+        if step is not None:
+            name, state = (external or record.large).name, "NaN or infinite" if external is not None else "huge"
+            related.insert(0, (place, f"`{name}` is used here"))
+            words["what"] = f"this step blew up: it left `{name}` {state}"
+            words["mend"] = "lower the learning rate, warm it up, or clip the gradients before the step"
+            self._say(event, 422, step.where(), tuple(related), details, **words)
+        elif not self._uninitialised(event, record, external, symptom, related, details):
+            self._say(event, 422, place, tuple(related), details, **words)
+
+    def _step_of(self, blamed: External | None) -> Event | None:
+        """The step that last wrote to a parameter that was finite when it was first used."""
+        if blamed is None or blamed.kind != "parameter":
+            return None
+        for module in self.watch.modules():
+            for name, parameter in module.named_parameters():
+                if name == blamed.name and id(parameter) not in self.bad_from_the_start:
+                    for account in self.ledger:
+                        if id(parameter) in account.ids and "step" in account.last:
+                            return account.last["step"]
+        return None
+
+    def _uninitialised(
+        self,
+        event: Event,
+        record: Record,
+        external: External | None,
+        symptom: _Symptom,
+        related: list,
+        details: dict,
+    ) -> bool:
+        """413: memory is filled with NaN at this level, so a NaN from nowhere is memory that nobody wrote to."""
+        if self.watch.options.level != "memory" or not self.watch.wants(413):
+            return False
+        if external is not None and external.kind in ("parameter", "buffer") and external.nan and external.name:
+            place = self._made(external.name) or record.where
+            self._say(event, 413, place, tuple(related), details, name=external.name, fact=symptom.fact)
+            return True
+        if record.fresh:
+            self._say(event, 413, record.where, tuple(related), details, name=record.operation, fact=symptom.fact)
+            return True
+        return False
+
+    def _made(self, path: str) -> Where | None:
+        """The line that assigns a parameter or buffer, by its path in one of the roots."""
+        owner, _, name = path.rpartition(".")
+        for root in self.watch.modules():
+            try:
+                module = root.get_submodule(owner)
+            except AttributeError:
+                continue
+            if hasattr(module, name):
+                return assigned(module, name)
+        return None
+
+    def _say(
+        self, event: Event, number: int, place: Where | None, related: tuple, details: dict, **words: Any
+    ) -> None:
+        if number != 121 and not self.watch.wants(number):
+            number = 121
+        self.ill = (number, place and (place.code.co_filename, place.line))
+        self.ledger.ill = True
+        counted = event.rested and event.name == "optimizer.step"  # at rest, a step is counted when it begins
+        self.found(number, place, related=related, details=details, step=self.ledger.step - bool(counted), **words)
+
+
+def _direction(record: Record) -> str:
+    return "backward" if record.backward else "forward"
+
+
+def _mark(account: Account) -> tuple[int, int] | None:
+    """Tells whether gradients were replaced or written to: that of the first parameter does as it happens to all."""
+    for p in account.params:
+        grad = p.grad
+        if grad is not None:
+            return id(grad), grad._version
+    return None
+
+
+def _bad_gradients(account: Account) -> str:
+    grads = [p.grad for p in account.params if p.grad is not None]
+    count = sum(not finite([grad]) for grad in grads)
+    return f"the gradients of {count} of {len(grads)} parameters are not finite" if count else ""
+
+
+def _lines(backward: Event | None, frame: FrameType | None) -> rerun.Again | None:
+    """The lines that made the loss, where the function that called backward is still running."""
+    place = backward._where if backward is not None else None  # where nobody asked in time there is none
+    while frame is not None and place is not None:
+        if frame.f_code is place.code:
+            return rerun.lines_to(frame, place.line)
+        frame = frame.f_back
+    return None
+
+
+def _distributed() -> bool:
+    dist = torch.distributed
+    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+
+
+def _can_run(module: nn.Module) -> bool:
+    """Whether a module can be run again by this process alone."""
+    if not _distributed():
+        return True
+    for part in module.modules():
+        name = type(part).__name__
+        if isinstance(part, nn.SyncBatchNorm) or "FSDP" in name or "FullySharded" in name:
+            return False
+    return not any(hasattr(p, "device_mesh") for p in module.parameters())
+
+
+CHECKS = (NonFinite,)

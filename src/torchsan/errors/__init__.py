@@ -1,0 +1,1 @@
+"""Torch's own errors, told better: the operands, their lines, the mend."""

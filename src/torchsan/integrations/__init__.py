@@ -1,0 +1,1 @@
+"""Frameworks and pytest: who begins and ends a watch there."""

@@ -1,0 +1,285 @@
+"""The lines between the forward and `loss.backward()` as code that can be run again.
+
+A training loop computes its loss in a few statements. From the frame that calls backward, those statements are taken
+that lead to the loss and change nothing of the program's: assignments to names out of expressions whose calls are
+torch's, a module's, or functions of the user's that only compute. What other statements made (`x, y = next(batches)`)
+is taken from the frame's variables, as long as nobody bound them to something else since.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+import linecache
+from collections.abc import Iterator
+from types import CodeType, FrameType
+from typing import Any, NamedTuple
+
+import torch
+
+from torchsan.nonfinite.origin import finite
+from torchsan.nonfinite.purity import Pure, arguments_of, writes
+from torchsan.program.layers import tensors
+from torchsan.program.where import _USER, kind_of
+from torchsan.stream.forward_start import cut
+
+_CALLERS = 3  # looked at, from the line of backward outwards
+_LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_LINES = 60  # statements looked at above backward
+
+
+class Again(NamedTuple):
+    """Code that gives the loss again: run in a copy of `names`, then `loss` is an expression to be evaluated."""
+
+    code: CodeType
+    loss: CodeType
+    names: dict[str, Any]
+    used: frozenset[str]
+
+    def inputs(self) -> dict[str, Any]:
+        """The variables that the code reads."""
+        return {name: self.names[name] for name in self.used if name in self.names}
+
+    def run(self) -> Any:
+        """The loss, computed anew."""
+        names = {name: cut(value) for name, value in self.names.items()}
+        exec(self.code, names)
+        return eval(self.loss, names)
+
+
+def lines_to(frame: FrameType, row: int) -> Again | None:
+    """The statements that lead to the `<loss>.backward()` on line `row` of a frame; None where they cannot run again.
+
+    A GradScaler is left out: `scaler.scale(loss).backward()` gives `loss`. Where backward is called on an argument of
+    the function's, such as in `def step(self, loss): loss.backward()`, the lines are those of the caller.
+
+    Args:
+        frame: where backward is called, still running, or done with backward but not with its variables.
+        row: the line of the call.
+    """
+    way = _way(frame, row)
+    loss = _loss(way[-1][1], Pure(frame)) if way else None
+    for _ in range(_CALLERS):
+        if loss is None:
+            return None
+        before = _before(way)[-_LINES:]
+        if not _is_argument(loss, before, frame):
+            return _lines(frame, before, loss)
+        code, name = frame.f_code, loss.id
+        while (frame := frame.f_back) is not None and kind_of(frame.f_code.co_filename) != _USER:
+            pass
+        way = _way(frame, frame.f_lineno) if frame is not None else []
+        loss = _argument(way[-1][1], Pure(frame), code, name) if way else None
+    return None
+
+
+def _lines(frame: FrameType, before: list[ast.stmt], loss: ast.expr) -> Again | None:
+    calls = any(isinstance(node, ast.Call) for node in ast.walk(loss))
+    if calls and not Pure(frame).expression(loss):
+        return None
+    names = {**frame.f_globals, **frame.f_locals}
+    settled = {name for name, value in names.items() if _is_settled(value)}
+    chosen = _choose(before, _loads(loss), Pure(frame), settled)
+    if not chosen and not calls:
+        return None
+    body = ast.Module([_pruned(statement) for statement in chosen], [])
+    ast.fix_missing_locations(body)
+    used = frozenset().union(_loads(loss), *map(_loads, chosen))
+    filename = frame.f_code.co_filename
+    return Again(compile(body, filename, "exec"), compile(ast.Expression(loss), filename, "eval"), names, used)
+
+
+def _is_argument(loss: ast.expr, before: list[ast.stmt], frame: FrameType) -> bool:
+    """Whether an expression is an argument of the running function, as the caller gave it."""
+    if not isinstance(loss, ast.Name) or any(loss.id in _stores(statement) for statement in before):
+        return False
+    return loss.id in arguments_of(frame.f_code)
+
+
+def _argument(statement: ast.stmt, pure: Pure, code: CodeType, name: str) -> ast.expr | None:
+    """What a statement that calls a function gives it for the argument `name`."""
+    for call in ast.walk(statement):  # outer calls first
+        if not isinstance(call, ast.Call) or any(isinstance(arg, ast.Starred) for arg in call.args):
+            continue
+        called = pure.look_up(call.func)
+        if getattr(called, "__code__", None) is not code and _code_of_call(called) is not code:
+            continue
+        given = next((keyword.value for keyword in call.keywords if keyword.arg == name), None)
+        names = arguments_of(code)
+        at = names.index(name) - (names[0] == "self")
+        return given or (call.args[at] if at < len(call.args) else None)
+    return None
+
+
+def _code_of_call(thing: Any) -> CodeType | None:
+    return getattr(getattr(type(thing), "__call__", None), "__code__", None)
+
+
+def _way(frame: FrameType, row: int) -> list[tuple[list[ast.stmt], ast.stmt]]:
+    """From the outermost block to the statement on a line: (block, statement) at every level."""
+    way: list[tuple[list[ast.stmt], ast.stmt]] = []
+    try:
+        node: ast.AST = ast.parse("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
+    except (SyntaxError, ValueError, RecursionError):
+        return way
+    while True:
+        inner = None
+        for block in _blocks(node):
+            for statement in block:
+                if statement.lineno <= row <= (statement.end_lineno or statement.lineno):
+                    inner = (block, statement)
+        if inner is None:
+            return way
+        way.append(inner)
+        node = inner[1]
+
+
+def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
+    for field in ("body", "orelse", "finalbody"):
+        block = getattr(node, field, None)
+        if isinstance(block, list):
+            yield block
+    for handler in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+        yield handler.body
+
+
+def _loss(statement: ast.AST, pure: Pure) -> ast.expr | None:
+    """What backward is called on: `loss.backward()`, `torch.autograd.backward(loss)`, `fabric.backward(loss)`."""
+    call = statement.value if isinstance(statement, (ast.Expr, ast.Assign)) else None
+    if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Attribute):
+        return None
+    if call.func.attr not in ("backward", "manual_backward"):
+        return None
+    on = call.func.value
+    if call.args and not isinstance(pure.look_up(on), (torch.Tensor, type)):
+        return call.args[0] if not isinstance(call.args[0], (ast.List, ast.Tuple)) else None
+    if isinstance(on, ast.Call) and isinstance(on.func, ast.Attribute) and on.func.attr == "scale":
+        return on.args[0] if len(on.args) == 1 else None
+    return on
+
+
+def _before(way: list[tuple[list[ast.stmt], ast.stmt]]) -> list[ast.stmt]:
+    """The statements above the last one, up to the loop or function around them."""
+    found: list[ast.stmt] = []
+    for block, statement in reversed(way):
+        if isinstance(statement, (*_LOOPS, ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            break
+        found = [*block[: next(at for at, one in enumerate(block) if one is statement)], *found]
+    return found
+
+
+def _is_settled(value: Any) -> bool:
+    """Whether a variable's value is as good as computed anew: no tensor in it hangs on a graph or is not finite."""
+    return all(t.grad_fn is None and finite(t.detach()) for t in tensors(value))
+
+
+def _choose(before: list[ast.stmt], wanted: set[str], pure: Pure, settled: set[str]) -> list[ast.stmt]:
+    """Of some statements, those that lead to the names wanted and can be run again; none where the last step cannot.
+
+    What is settled is not computed anew where it is used as the variable has it now.
+    """
+    last = {name: at for at, statement in enumerate(before) for name in _stores(statement)}
+    can: list[bool] = []
+    for at, statement in enumerate(before):
+        fine = bool(_stores(statement)) and pure.statement(statement)
+        for name in _loads(statement) if fine else ():
+            reaching = next((j for j in range(at - 1, -1, -1) if name in _stores(before[j])), -1)
+            if not (reaching >= 0 and can[reaching]) and last.get(name, -1) != reaching:
+                fine = False  # the variable holds something else by now
+        can.append(fine)
+    chosen = set()
+    todo = [(name, len(before)) for name in wanted]
+    seen = set()
+    while todo:
+        name, at = todo.pop()
+        reaching = next((j for j in range(at - 1, -1, -1) if name in _stores(before[j])), -1)
+        if name in settled and last.get(name) == reaching:
+            continue
+        if reaching >= 0 and can[reaching] and reaching not in seen:
+            seen.add(reaching)
+            chosen.add(reaching)
+            todo.extend((other, reaching) for other in _loads(before[reaching]))
+            if not isinstance(before[reaching], ast.Assign):
+                todo.append((name, reaching))  # an `if` or `with` may leave it as it was
+    for name in wanted:
+        if name in last and not can[last[name]]:
+            return []
+    return [before[at] for at in sorted(chosen)]
+
+
+def _stores(statement: ast.stmt) -> set[str]:
+    """Names that a statement binds or whose values it writes to."""
+    if isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
+        return {statement.name}
+    found = set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            found.add(node.id)
+        elif isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, (ast.Store, ast.Del)):
+            base = node.value
+            while isinstance(base, (ast.Subscript, ast.Attribute)):
+                base = base.value
+            if isinstance(base, ast.Name):
+                found.add(base.id)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and writes(node.func.attr):
+            base = node.func.value
+            if isinstance(base, ast.Name):
+                found.add(base.id)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            found |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
+    return found
+
+
+def _loads(node: ast.AST) -> set[str]:
+    """Names that a statement or expression reads from what was there before it."""
+    if isinstance(node, (ast.With, ast.If, ast.For)):
+        head = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
+        head += [node.test] if isinstance(node, ast.If) else [node.iter] if isinstance(node, ast.For) else []
+        given = _stores(node.target) if isinstance(node, ast.For) else set()
+        found = set().union(*map(_loads, head))
+        for block in _blocks(node):
+            bound = set(given)
+            for statement in block:
+                found |= _loads(statement) - bound
+                if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.With)):
+                    bound |= {name for name in _stores(statement) if _binds(statement, name)}
+        return found
+    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+        found.add(node.target.id)
+    return found - {
+        n.id
+        for part in ast.walk(node)
+        if isinstance(part, ast.comprehension)
+        for n in ast.walk(part.target)
+        if isinstance(n, ast.Name)
+    }
+
+
+def _binds(statement: ast.stmt, name: str) -> bool:
+    """Whether a statement binds a name whatever happens."""
+    if isinstance(statement, ast.With):
+        return any(_binds(inner, name) for inner in statement.body)
+    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
+    plain = isinstance(statement, (ast.Assign, ast.AnnAssign))
+    return plain and any(name in _names(target) for target in targets)
+
+
+def _names(target: ast.AST | None) -> set[str]:
+    """The names that an assignment to `target` binds."""
+    if isinstance(target, (ast.Tuple, ast.List)):
+        return set().union(*map(_names, target.elts))
+    if isinstance(target, ast.Starred):
+        return _names(target.value)
+    return {target.id} if isinstance(target, ast.Name) else set()
+
+
+class _Prune(ast.NodeTransformer):
+    """Takes out what is only there for its effect, such as `losses.append(loss)`."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        return ast.copy_location(ast.Pass(), node)
+
+
+def _pruned(statement: ast.stmt) -> ast.stmt:
+    return _Prune().visit(copy.deepcopy(statement))

@@ -1,0 +1,207 @@
+"""Looking things up in the source of a class: where an attribute is assigned, which methods read it."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+from collections.abc import Iterable
+from functools import lru_cache
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from torchsan.program.where import Where, kind_of
+
+_MOVES = frozenset(("to", "cuda", "cpu", "type_as", "shape", "size", "dtype", "device", "numel", "item"))
+
+
+# By class: where in its bases the first one of the user's stands. A model of many layers has them of few classes.
+_users: WeakKeyDictionary[type, int] = WeakKeyDictionary()
+
+
+@lru_cache(maxsize=256)
+def _tree(cls: type) -> tuple[ast.ClassDef, int, Any] | None:
+    """The class's syntax tree, the row before its first, and code of one of its methods (for the file's name)."""
+    try:
+        lines, first = inspect.getsourcelines(cls)
+        init = next(f for f in vars(cls).values() if inspect.isfunction(f))
+        tree = ast.parse(inspect.cleandoc("\n" + "".join(lines)) if lines[0][:1].isspace() else "".join(lines))
+        body = tree.body[0]
+        return (body, first - 1, init.__code__) if isinstance(body, ast.ClassDef) else None
+    except (OSError, TypeError, SyntaxError, StopIteration, IndexError):
+        return None
+
+
+def users_class(thing: Any) -> type | None:
+    """The first class of an object's that the user wrote."""
+    kind = type(thing)
+    at = _users.get(kind)
+    if at is None:
+        at = _users[kind] = next((at for at, cls in enumerate(kind.__mro__) if _is_users(cls)), -1)
+    return kind.__mro__[at] if at >= 0 else None
+
+
+def _is_users(cls: type) -> bool:
+    first = next((f for f in vars(cls).values() if inspect.isfunction(f)), None)
+    return first is not None and kind_of(first.__code__.co_filename) == 0
+
+
+def assigned(thing: Any, name: str) -> Where | None:
+    """The line of `self.<name> = ...` in the classes of `thing`, the most derived first."""
+    for cls in type(thing).__mro__:
+        known = _tree(cls)
+        if known is None:
+            continue
+        body, offset, code = known
+        for node in ast.walk(body):
+            targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+            if isinstance(node, (ast.Assign, ast.AnnAssign)) and any(_is_self(target, name) for target in targets):
+                return Where(code, -1, node.lineno + offset)
+    return None
+
+
+def grows(thing: Any, name: str) -> Where | None:
+    """The line in the classes of `thing` that adds to `self.<name>`."""
+    for cls in type(thing).__mro__:
+        known = _tree(cls)
+        if known is not None:
+            body, offset, code = known
+            rows = growing_rows(body, f"self.{name}")
+            if rows:
+                return Where(code, -1, rows[0] + offset)
+    return None
+
+
+def growing_rows(tree: ast.AST, wanted: str) -> list[int]:
+    """The rows that add to a name: `name += ...`, `name = name + ...`, `name.append(...)`, `name[key].append(...)`."""
+    rows = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.AugAssign) and ast.unparse(node.target).split("[")[0] == wanted:
+            rows.append(node.lineno)
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.value, ast.BinOp):
+            if ast.unparse(node.targets[0]) == wanted and wanted in {ast.unparse(n) for n in ast.walk(node.value)}:
+                rows.append(node.lineno)
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+            if node.func.attr in ("append", "add") and ast.unparse(node.func.value).split("[")[0] == wanted:
+                rows.append(node.lineno)
+    return rows
+
+
+def methods_that_use(thing: Any, name: str) -> dict[str, set[str]]:
+    """By method of the user's classes: "reads" and "writes" of `self.<name>` in it."""
+    found: dict[str, set[str]] = {}
+    for cls in type(thing).__mro__:
+        known = _tree(cls)
+        if known is None:
+            continue
+        for function in known[0].body:
+            if isinstance(function, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                for node in ast.walk(function):
+                    if _is_self(node, name):
+                        how = "reads" if isinstance(node.ctx, ast.Load) else "writes"
+                        found.setdefault(function.name, set()).add(how)
+    return found
+
+
+_DYNAMIC = frozenset("getattr children named_children modules named_modules get_submodule vars".split())
+
+
+def never_read(thing: Any, name: str, files: Iterable[str]) -> bool:
+    """Whether no code is seen that could reach `thing.<name>`: nothing in `files`, or in the file of its class, reads
+    an attribute of that name, and its class looks nothing up by names that are made at run time."""
+    names: set[str] = set(files)
+    for cls in type(thing).__mro__:
+        known = _tree(cls)
+        if known is not None and kind_of(known[2].co_filename) == 0:
+            names.add(known[2].co_filename)
+            for node in ast.walk(known[0]):
+                word = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+                if word in _DYNAMIC or word.startswith("__dict") or word == "_modules":
+                    return False
+    return bool(names) and not any(_reads(file, name) for file in names)
+
+
+@lru_cache(maxsize=64)
+def _attributes_read(filename: str) -> frozenset[str] | None:
+    try:
+        tree = ast.parse("".join(linecache.getlines(filename)))
+    except (SyntaxError, ValueError, RecursionError):
+        return None
+    found = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load))
+    return frozenset(node.attr for node in found)
+
+
+def _reads(filename: str, name: str) -> bool:
+    known = _attributes_read(filename)
+    return known is None or not known or name in known
+
+
+def follows_device(thing: Any, name: str) -> bool:
+    """Whether every read of `self.<name>` in the user's classes moves it (`self.name.to(...)`) or reads a plain
+    property of it, so that it need not be a buffer."""
+    reads = moved = 0
+    for cls in type(thing).__mro__:
+        known = _tree(cls)
+        if known is None:
+            continue
+        for node in ast.walk(known[0]):
+            if _is_self(node, name) and isinstance(node.ctx, ast.Load):
+                reads += 1
+            if isinstance(node, ast.Attribute) and _is_self(node.value, name):
+                moved += node.attr in _MOVES
+    return reads > 0 and moved >= reads
+
+
+def _is_self(node: Any, name: str) -> bool:
+    return (
+        isinstance(node, ast.Attribute)
+        and node.attr == name
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "self"
+    )
+
+
+def lost_results(module: Any) -> list[tuple[Where, str]]:
+    """The statements at which `forward` of a module's class runs off its end, so that it gives None, and what they
+    compute for nobody. Empty where that cannot be told, or where nothing is lost."""
+    cls = next((cls for cls in type(module).__mro__ if "forward" in vars(cls)), None)
+    known = _tree(cls) if cls is not None else None
+    if known is None or "forward" in vars(module):
+        return []
+    body, offset, code = known
+    forward = next((f for f in body.body if isinstance(f, ast.FunctionDef) and f.name == "forward"), None)
+    if forward is None or any(isinstance(node, _OTHER_WAYS) for part in forward.body for node in ast.walk(part)):
+        return []
+    returns = any(isinstance(node, ast.Return) and node.value is not None for node in ast.walk(forward))
+    found = []
+    for last in _ends(forward.body):
+        text = _computed(last, module, returns)
+        if text:
+            found.append((Where(code, -1, last.lineno + offset), text))
+    return found
+
+
+# What gives a result otherwise, or keeps it.
+_OTHER_WAYS = (ast.Yield, ast.YieldFrom, ast.Global, ast.Nonlocal, ast.FunctionDef, ast.Lambda)
+
+
+def _ends(body: list[ast.stmt]) -> list[ast.stmt]:
+    """The last statements of the paths that run off the end of a body."""
+    last = body[-1] if body else None
+    if isinstance(last, ast.If):
+        return _ends(last.body) + _ends(last.orelse)
+    if isinstance(last, ast.With):
+        return _ends(last.body)
+    return [last] if last is not None else []
+
+
+def _computed(last: ast.stmt, module: Any, returns: bool) -> str:
+    """What a last statement computes for nobody: a local name, or the output of a layer that is thrown away."""
+    if isinstance(last, ast.Assign) and len(last.targets) == 1 and isinstance(last.targets[0], ast.Name):
+        name = last.targets[0].id
+        return name if name.strip("_") and isinstance(last.value, (ast.Call, ast.BinOp, ast.Name)) else ""
+    if isinstance(last, ast.Expr) and isinstance(last.value, ast.Call) and not returns:
+        layer = last.value.func
+        if isinstance(layer, ast.Attribute) and _is_self(layer, layer.attr) and layer.attr in module._modules:
+            return ast.unparse(last.value)
+    return ""

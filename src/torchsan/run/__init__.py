@@ -1,0 +1,1 @@
+"""`torchsan run`: a program, watched as it is."""

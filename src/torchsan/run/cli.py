@@ -1,0 +1,154 @@
+"""The command line: `torchsan run [options] script.py args...`."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import click
+
+from torchlint import __version__
+
+FOUND, FAILED, INTERRUPTED = 1, 2, 130
+_HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with these arguments (those of the process where None).
+
+    Returns:
+        The exit status: the program's own, 1 for findings with --fail, 2 where nothing could be run. What ends the
+        program in another way (SystemExit, an error) is raised.
+    """
+    args = list(sys.argv[1:] if argv is None else argv)
+    try:
+        started = cli.main(args or ["--help"], prog_name="torchsan", standalone_mode=False)
+    except click.ClickException as error:
+        print(f"torchsan: error: {error.format_message()}", file=sys.stderr)
+        return FAILED
+    except click.exceptions.Abort:
+        return INTERRUPTED
+    # The program runs here, out of click's reach, which has its own ideas about what interrupts and exits mean.
+    return started() if callable(started) else started or 0
+
+
+class _Commands(click.Group):
+    """Says what was meant where a script stands in the place of the command."""
+
+    def resolve_command(self, context: click.Context, args: list[str]) -> tuple[Any, Any, list[str]]:
+        if args and args[0] not in self.commands:
+            hint = ""
+            if args[0].endswith(".py") or os.path.exists(args[0]):
+                hint = f"; did you mean `torchsan run {args[0]}`?"
+            raise click.UsageError(f"no command {args[0]!r}{hint}")
+        return super().resolve_command(context, args)
+
+
+@click.group(cls=_Commands, context_settings=_HELP)
+@click.version_option(__version__, message="torchsan %(version)s")
+def cli() -> None:
+    """Find the mistakes that ruin PyTorch training in the live run, without changing it.
+
+    In code: with torchsan.watch(model): ...   In tests: pytest --torchsan
+    """
+
+
+def _words(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...] | None:
+    """Comma-separated lists, given once or several times, as one; None where the option was not given."""
+    words = tuple(word.strip() for part in value for word in part.split(",") if word.strip())
+    for word in words:
+        reason = _unknown(word)
+        if reason:
+            raise click.BadParameter(reason, context, parameter)
+    return words or None
+
+
+def _unknown(word: str) -> str | None:
+    """Why a word means no check; None where it may mean some."""
+    from torchlint.catalogue.pages import GROUPS
+    from torchsan.report.wording import rules
+
+    if re.fullmatch(r"(TS|TL)?\d{1,3}|TS|TL|ALL", word, re.IGNORECASE):
+        return None
+    known = [*GROUPS, "ALL", *(rule.name for rule in rules())]
+    if word in known:
+        return None
+    near = get_close_matches(word.lower(), known, 1)
+    return f"{word!r} is no code, prefix, name or group" + (f" (did you mean {near[0]!r}?)" if near else "")
+
+
+def _report(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    from torchsan.report.reports import REPORTS
+
+    if value is None:
+        return None
+    ending = os.path.splitext(value)[1].lower()
+    if ending not in REPORTS:
+        raise click.BadParameter(f"{value!r} must end in {', '.join(REPORTS)}", context, parameter)
+    folder = os.path.dirname(os.path.abspath(value))
+    if not os.path.isdir(folder) or os.path.isdir(value):
+        raise click.BadParameter(f"{value!r} cannot be written there", context, parameter)
+    return value
+
+
+@cli.command(
+    context_settings={**_HELP, "allow_interspersed_args": False},
+    epilog="RULES are codes (TS101), prefixes (TS1), groups (correctness, suspicious, performance, opt-in), names or "
+    "ALL, with commas between them. Other settings: TORCHSAN_OPTIONS, and [tool.torchsan] in pyproject.toml. On "
+    "several processes: torchrun --nproc-per-node 2 -m torchsan run train.py",
+)
+@click.option("-m", "as_module", is_flag=True, help="SCRIPT is the name of a module, as with python -m.")
+@click.option("--select", multiple=True, callback=_words, metavar="RULES", help="Look for these mistakes alone.")
+@click.option("--ignore", multiple=True, callback=_words, metavar="RULES", help="Leave these out.")
+@click.option("--level", type=click.Choice(["default", "thorough", "memory"]), default=None,
+              help="thorough takes more time; memory may change numbers and speed.  [default: default]")
+@click.option("--report", callback=_report, metavar="FILE",
+              help="Write all findings to this file too, by its ending: .html (with the course of the run), .json, "
+              ".sarif or .xml (JUnit).")
+@click.option("--fail", "--exit-code", "fail", is_flag=True,
+              help="Exit with 1 where there are findings and the program itself ended well.")
+@click.option("-q", "--quiet", is_flag=True, help="Print findings, and no summary.")
+@click.argument("script")
+@click.argument("args", nargs=-1, type=click.UNPROCESSED)
+def run(
+    as_module: bool, select: tuple[str, ...] | None, ignore: tuple[str, ...] | None, level: str | None,
+    report: str | None, fail: bool, quiet: bool, script: str, args: tuple[str, ...],
+) -> Any:
+    """Run SCRIPT with ARGS as python would, and tell what is wrong with its training on standard error.
+
+    Models, optimizers, losses and loaders are found by themselves. The exit status is the script's own.
+    """
+    from torchsan.options import OptionError, gather
+    from torchsan.run import launch
+    from torchsan.run.session import Session
+
+    try:
+        options = gather({"select": select, "ignore": ignore, "level": level})
+    except OptionError as error:
+        raise click.UsageError(str(error)) from None
+    session = Session(options, report, quiet)
+    try:
+        program = (launch.module if as_module else launch.script)(script, args)
+    except launch.CannotRun as error:
+        raise click.UsageError(str(error)) from None
+
+    def started() -> int:
+        session.begin()
+        try:
+            program()
+        except BaseException as error:
+            ended: BaseException | None = error
+        else:
+            ended = None
+        session.end(ended)
+        well = ended is None or (isinstance(ended, SystemExit) and ended.code in (None, 0))
+        if ended is not None and not (well and fail):
+            launch.pass_on(ended, session.last_words)
+        session.last_words()
+        return FOUND if fail and session.findings and session.is_ours else 0
+
+    return started

@@ -1,0 +1,156 @@
+"""Runs a script or module as `python script.py` and `python -m module` do: argv, path, __main__, errors, status."""
+
+from __future__ import annotations
+
+import builtins
+import importlib.util
+import io
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from importlib.machinery import EXTENSION_SUFFIXES, SourceFileLoader
+from types import CodeType, ModuleType, TracebackType
+from typing import Any
+
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_kept: list[Any] = []  # the module that was __main__ before: its names must not be cleared under its feet
+
+
+class CannotRun(Exception):
+    """There is nothing to run; the text says why."""
+
+
+def script(path: str, args: Sequence[str]) -> Callable[[], None]:
+    """Make everything ready to run a file; the function given back runs it.
+
+    Raises:
+        CannotRun: there is no such file, or it cannot be read.
+    """
+    try:
+        with io.open_code(os.path.abspath(path)) as file:
+            source = file.read()
+    except OSError as error:
+        raise CannotRun(f"can't open {path!r}: {(error.strerror or str(error)).lower()}") from None
+    # Python joins, and does not normalise: ./train.py stays /folder/./train.py in tracebacks.
+    name = path if os.path.isabs(path) else os.path.join(os.getcwd(), path)
+    main = ModuleType("__main__")
+    loader = SourceFileLoader("__main__", name)
+    main.__dict__.update(
+        __annotations__={}, __builtins__=builtins, __cached__=None, __file__=name, __loader__=loader, __package__=None,
+    )
+    sys.argv = [path, *args]
+    _first_on_path(os.path.dirname(os.path.realpath(path)))
+    return lambda: _run(compile(source, name, "exec", dont_inherit=True), main)
+
+
+def module(name: str, args: Sequence[str]) -> Callable[[], None]:
+    """Make everything ready to run a module by its name; the function given back runs it.
+
+    Raises:
+        CannotRun: there is no such module, or it is nothing that can be run.
+    """
+    _first_on_path(os.getcwd())
+    sys.argv = ["-m", *args]  # what packages see that are imported on the way
+    try:
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.submodule_search_locations is not None:
+            name += ".__main__"
+            spec = importlib.util.find_spec(name)
+    except (ImportError, ValueError, AttributeError) as error:
+        raise CannotRun(f"no module {name!r} to run ({error})") from None
+    loader: Any = spec and spec.loader
+    # Modules written in C have no code to be run.
+    if spec is None or not hasattr(loader, "get_code") or str(spec.origin).endswith(("built-in", *EXTENSION_SUFFIXES)):
+        raise CannotRun(f"no module {name!r} to run")
+    main = ModuleType("__main__")
+    main.__dict__.update(
+        __annotations__={}, __builtins__=builtins, __cached__=spec.cached, __file__=spec.origin, __loader__=loader,
+        __package__=spec.parent, __spec__=spec,
+    )
+    sys.argv[0] = spec.origin or name
+
+    def go() -> None:
+        _run(loader.get_code(spec.name), main)
+
+    return go
+
+
+def _first_on_path(folder: str) -> None:
+    """Put the program's folder where Python put ours."""
+    if not getattr(sys.flags, "safe_path", False) and not sys.flags.isolated:
+        sys.path[0:1] = [folder]
+
+
+def _run(code: CodeType, main: ModuleType) -> None:
+    _kept.append(sys.modules["__main__"])
+    sys.modules["__main__"] = main
+    try:
+        exec(code, main.__dict__)
+    except SystemExit:
+        _wait()
+        raise
+    _wait()
+
+
+def _wait() -> None:
+    """Python waits for threads and processes before a program is over; so a watch has to."""
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    if "multiprocessing.process" in sys.modules:
+        for process in sys.modules["multiprocessing.process"].active_children():
+            if not process.daemon:
+                process.join()
+
+
+def trimmed(traceback: TracebackType | None) -> TracebackType | None:
+    """A traceback without our own frames: those that started the program, and replaced functions on the way."""
+    first = _skip(traceback, (_OWN, "<frozen importlib"))
+    at = first
+    while at is not None:
+        at.tb_next = _skip(at.tb_next, (_OWN,))
+        at = at.tb_next
+    return first
+
+
+def _skip(traceback: TracebackType | None, ours: tuple[str, ...]) -> TracebackType | None:
+    while traceback is not None and traceback.tb_frame.f_code.co_filename.startswith(ours):
+        traceback = traceback.tb_next
+    return traceback
+
+
+def _trim_chain(error: BaseException) -> None:
+    """The same for the errors that this one came of."""
+    seen = {id(error)}
+    todo = [error.__cause__, error.__context__]
+    while todo:
+        one = todo.pop()
+        if one is not None and id(one) not in seen:
+            seen.add(id(one))
+            one.__traceback__ = trimmed(one.__traceback__)
+            todo += [one.__cause__, one.__context__]
+
+
+def pass_on(error: BaseException, afterwards: Callable[[], None]) -> None:
+    """Raise what ended the program so that Python ends as it would have without us: same traceback, through the
+    program's own sys.excepthook if it has one, same exit status or signal. `afterwards` is called when that is told.
+    """
+    own = trimmed(error.__traceback__)
+    _trim_chain(error)
+    if isinstance(error, SystemExit):
+        afterwards()
+        raise error.with_traceback(own)
+    hook = sys.excepthook
+
+    def told(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
+        sys.excepthook = hook
+        if value is error:
+            value, traceback = value.with_traceback(own), own
+        try:
+            hook(kind, value, traceback)
+        finally:
+            afterwards()
+
+    sys.excepthook = told
+    raise error.with_traceback(own)

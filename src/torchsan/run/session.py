@@ -1,0 +1,150 @@
+"""One `torchsan run`: starts the watch, tells findings as they come, sums up, writes the report."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from typing import Any
+
+import msgspec
+
+from torchlint.findings import Finding
+from torchsan.options import Options
+from torchsan.report import printing
+from torchsan.report.deliver import say
+from torchsan.run.awaiting_torch import when_imported
+
+
+class Session:
+    """The watch over one program, from its start to the last word.
+
+    Args:
+        options: those of the watch; what is found is told here.
+        report: a file to write all findings to, by its ending (see `reports.REPORTS`).
+        quiet: tell findings, and nothing else.
+    """
+
+    def __init__(self, options: Options, report: str | None = None, quiet: bool = False):
+        self.base = os.getcwd()  # the program may change the folder
+        self.report = None if report is None else os.path.join(self.base, report)
+        self.shown_report = report
+        self.quiet = quiet
+        self.san: Any = None
+        self.children: Any = None
+        self.steps = 0
+        self._options = msgspec.structs.replace(options, on_finding=self._tell)
+        self._pid = os.getpid()
+        self._ending = self._terminated = False
+
+    def begin(self) -> None:
+        """Watch from the moment torch is there."""
+        when_imported("torch", self._watch)
+        # Where one of several ranks dies, torchrun terminates the others at once: they must still say what they found.
+        if os.environ.get("WORLD_SIZE", "1") != "1" and threading.current_thread() is threading.main_thread():
+            if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
+                signal.signal(signal.SIGTERM, self._terminate)
+
+    def _watch(self) -> None:
+        from torchsan.run.child_processes import Children
+        from torchsan.watcher import Watch
+
+        self.san = Watch((), (), self._options)
+        self.san.gathered.one_voice = True
+        self.children = Children(self.san, self.base)
+        self.san.start()
+        self.children.begin()
+
+    @property
+    def findings(self) -> list[Finding]:
+        """What was found so far."""
+        return [] if self.san is None else self.san.findings
+
+    @property
+    def is_ours(self) -> bool:
+        """False in a process that the program forked: that is not the one to sum up."""
+        return os.getpid() == self._pid
+
+    def end(self, error: BaseException | None = None) -> None:
+        """Stop watching. What `error` was about is added to it."""
+        if self.san is not None and self.is_ours:
+            self._ending = True
+            self.san.ends_with_program = error is None
+            self.san.stop(error)
+            for left in self.children.end():
+                self.san.gathered.join(left.findings, left.told)
+                if left.rank is not None:
+                    self.san.series_of_ranks.setdefault(left.rank, left.series)
+                self.steps = max(self.steps, left.steps)
+
+    def last_words(self) -> None:
+        """Sum up and write the report, unless the first rank does."""
+        if not self.is_ours:
+            return
+        if self.san is None or not self.san.handed_over:
+            self._sum_up()
+        if signal.getsignal(signal.SIGTERM) == self._terminate:
+            signal.signal(signal.SIGTERM, signal.SIG_DFL)
+        if self._terminated:
+            os.kill(self._pid, signal.SIGTERM)
+
+    def _terminate(self, number: int, frame: Any) -> None:
+        """SIGTERM: end as Python does, but not without the last words."""
+        if not self.is_ours:
+            signal.signal(number, signal.SIG_DFL)
+            os.kill(os.getpid(), number)
+        self._terminated = True
+        if not self._ending:
+            self.end()
+            self.last_words()
+
+    def _sum_up(self) -> None:
+        findings = self.findings
+        if self.san is not None and self.san.me is not None and self.san.me.rank > 0:
+            self._have_own_report()
+        written = self._write(findings)
+        printing.flush()
+        if self.quiet:
+            return
+        if self.san is None:
+            say("the program did not import torch: nothing was watched")
+            return
+        steps = printing.counted(max(self.steps, self.san.steps), "optimizer step")
+        if not findings:
+            say(f"nothing found in {steps}")
+        else:
+            say(f"{telling.counted(len(findings), 'finding')} in {steps}")
+            for line in printing.summary(findings, self.base):
+                _out(f"  {line}\n")
+            paged = next((finding for finding in findings if finding.url), None)
+            if paged is not None:
+                _out(f"`torchlint explain {paged.code}` tells why {paged.name} is a mistake, and when it is none.\n")
+        if written:
+            say(f"report: {self.shown_report}")
+
+    def _tell(self, finding: Finding) -> None:
+        printing.to_stderr(finding, self.base)
+
+    def _have_own_report(self) -> None:
+        """This rank is not the first of all, and nobody took up what it found: the first one writes its own report."""
+        if self.report is not None and self.shown_report is not None:
+            own = f".rank{self.san.me.rank}"
+            self.report, self.shown_report = (
+                f"{start}{own}{ending}" for start, ending in map(os.path.splitext, (self.report, self.shown_report))
+            )
+
+    def _write(self, findings: list[Finding]) -> bool:
+        if self.report is None:
+            return False
+        from torchsan.report.reports import write
+
+        steps = 0 if self.san is None else max(self.steps, self.san.steps)
+        return write(self.report, self.san, findings, self.base, steps, self.shown_report)
+
+
+def _out(text: str) -> None:
+    try:
+        sys.stderr.write(text)
+    except (OSError, ValueError, AttributeError):
+        pass

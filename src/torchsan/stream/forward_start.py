@@ -1,0 +1,122 @@
+"""How things stood when a forward began: random states, small buffers, autocast, and its inputs."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+from torch import nn
+from torch.nn.modules.batchnorm import _BatchNorm
+from torch.nn.parameter import is_lazy
+
+from torchsan.nonfinite.origin import store
+from torchsan.program.layers import tensors
+from torchsan.program.where import Where
+
+_SMALL = 1 << 16  # values up to which a buffer is copied at every forward: running statistics, not tables
+_CPU = torch.device("cpu")
+_tables: dict[int, tuple[weakref.ref, list[torch.Tensor], weakref.ref | None]] = {}
+
+
+class Remembered:
+    """Taken before a forward, cheap: about 3 µs and a copy of the small buffers. Holds the inputs until `let_go`."""
+
+    def __init__(self, module: nn.Module, args: tuple, kwargs: dict, place: Where | None):
+        self.module = weakref.ref(module)
+        self.place = place
+        buffers, device = _table(module)
+        self.cpu = torch.default_generator.get_state()
+        self.device = device
+        self.cuda = _cuda_state(device) if device.type == "cuda" else None
+        self.buffers = {id(b): b.detach().clone() for b in buffers} if buffers else {}
+        self.modes: list[tuple[str, torch.dtype]] = []
+        if torch._C._is_any_autocast_enabled():
+            self.modes = [(kind, torch.get_autocast_dtype(kind)) for kind in {"cpu", device.type} if _autocast(kind)]
+        self._given: tuple[tuple, dict] | None = (args, kwargs)
+        self._versions = [_version(value) for value in args]
+
+    def let_go(self) -> None:
+        """Hold no input any longer."""
+        self._given = None
+
+    def call(self) -> tuple[nn.Module, tuple, dict] | str:
+        """The module and its inputs, or why they are not to be had."""
+        module = self.module()
+        if module is None or self._given is None:
+            return "the inputs of the forward are gone"
+        args, kwargs = self._given
+        if [_version(value) for value in args] != self._versions:
+            return "the inputs of the forward were changed in place since"
+        return module, cut(args), cut(kwargs)
+
+    def has_input(self, args: tuple) -> bool:
+        """Whether the forward was called with the same tensor first."""
+        mine = self._given[0] if self._given is not None else ()
+        ours, theirs = next(tensors(mine), None), next(tensors(args), None)
+        return ours is not None and theirs is not None and ours.data_ptr() == theirs.data_ptr()
+
+    def had(self, address: int) -> bool:
+        """Whether the forward was given a tensor with this storage."""
+        return any(store(t) == address for t in tensors(self._given or ()))
+
+    def restore_random(self) -> None:
+        """Put the generators where they were. The caller puts them back."""
+        torch.set_rng_state(self.cpu)
+        if self.cuda is not None:
+            torch.cuda.set_rng_state(self.cuda, self.device)
+
+    def autocasts(self) -> Iterator[Any]:
+        """Contexts for the autocast that the forward ran under and that is off now."""
+        for kind, dtype in self.modes:
+            if not _autocast(kind):
+                yield torch.autocast(kind, dtype)
+
+
+def cut(value: Any) -> Any:
+    """A value in which tensors that hang on a graph are leaves of their own: a replay must not use that graph up."""
+    if isinstance(value, torch.Tensor):
+        return value.detach().requires_grad_() if value.grad_fn is not None else value
+    if type(value) in (tuple, list):
+        return type(value)(cut(item) for item in value)
+    if type(value) is dict:
+        return {key: cut(item) for key, item in value.items()}
+    return value
+
+
+def _autocast(kind: str) -> bool:
+    try:
+        return torch.is_autocast_enabled(kind)
+    except (RuntimeError, TypeError):
+        return False
+
+
+def _cuda_state(device: torch.device) -> torch.Tensor | None:
+    if not torch.cuda.is_initialized() or torch.cuda.is_current_stream_capturing():
+        return None
+    return torch.cuda.get_rng_state(device)
+
+
+def _table(module: nn.Module) -> tuple[list[torch.Tensor], torch.device]:
+    """The small buffers of a module whose earlier values matter, and its device; looked for once.
+
+    Running statistics of batch norms are left out: in training nothing reads them, in evaluation nothing writes them.
+    """
+    known = _tables.get(id(module))
+    if known is None or known[0]() is not module:
+        norms = {id(b) for m in module.modules() if isinstance(m, _BatchNorm) for b in m.buffers(recurse=False)}
+        buffers = [b for b in module.buffers() if not is_lazy(b) and b.numel() <= _SMALL and id(b) not in norms]
+        first = next(module.parameters(), None)
+        ref = weakref.ref(module, lambda _, key=id(module): _tables.pop(key, None))
+        known = _tables[id(module)] = (ref, buffers, None if first is None else weakref.ref(first))
+    first = known[2]() if known[2] is not None else None
+    return known[1], _CPU if first is None else first.device
+
+
+def _version(value: Any) -> int:
+    """Tells whether a tensor was written to; not for other arguments, nor for tensors that keep no count."""
+    try:
+        return value._version if isinstance(value, torch.Tensor) else 0
+    except RuntimeError:  # made in inference mode
+        return 0

@@ -1,0 +1,150 @@
+"""Rest: a tiny model's steady loop is listened to in part, and nothing is lost or made up for it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import torchsan
+from tests.torchsan.conftest import FIXTURES
+from torchsan import check
+from torchsan.stream import events, resting_checks
+
+SOUND = sorted((FIXTURES / "sound").glob("*.py"))
+
+
+class Counts(check.Check):
+    """Counts what it hears."""
+
+    numbers = (999,)
+
+    def __init__(self, watch):
+        super().__init__(watch)
+        self.steps = 0
+
+    def on_optimizer_step(self, event):
+        self.steps += 1
+
+
+class CountsAlways(Counts):
+    """Counts every step."""
+
+    always = True
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    known = check.known()
+    monkeypatch.setattr("torchsan.watcher.known", lambda: (*known, Counts, CountsAlways))
+
+    def counts(san):
+        return tuple(next(c.steps for c in san.checks if type(c) is cls) for cls in (Counts, CountsAlways))
+
+    return counts
+
+
+class Loop:
+    """A loop that does what it is told."""
+
+    def __init__(self, width=8):
+        torch.manual_seed(0)
+        self.model = nn.Sequential(nn.Linear(4, width), nn.Dropout(0.1), nn.Linear(width, 2))
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.01)
+
+    def run(self, steps, zero=True, clip=None):
+        for _ in range(steps):
+            if zero:
+                self.optimizer.zero_grad()
+            loss = F.cross_entropy(self.model(torch.randn(8, 4)), torch.randint(0, 2, (8,)))
+            loss.backward()
+            if clip:
+                nn.utils.clip_grad_norm_(self.model.parameters(), clip)
+            self.optimizer.step()
+
+    def evaluate(self, batches):
+        with torch.no_grad():
+            for _ in range(batches):
+                self.model(torch.randn(8, 4))
+
+
+def test_steps_are_counted_and_partly_heard(counted):
+    loop = Loop()
+    with torchsan.watch(loop.model, on_finding="collect") as san:
+        loop.run(400)
+        heard, always = counted(san)
+        assert san.steps == always == 400
+        assert 64 <= heard < 150
+    assert not san.findings, san.report()
+
+
+def test_who_asks_to_look_closer_gets_no_rest(counted):
+    loop = Loop()
+    with torchsan.watch(loop.model, on_finding="collect", level="thorough") as san:
+        loop.run(200)
+        assert counted(san) == (200, 200)
+
+
+@pytest.mark.parametrize(("level", "found"), [("default", []), ("thorough", ["TS127"])])
+def test_thorough_looks_at_every_step(level, found):
+    loop = Loop(width=20_000)  # no rest
+    with torchsan.watch(loop.model, on_finding="collect", level=level) as san:
+        loop.run(10)
+        loop.optimizer.param_groups[0]["lr"] = 0.0
+        loop.run(3)
+        assert [f.code for f in san.findings] == found
+
+
+def test_large_models_never_rest(counted):
+    loop = Loop(width=20_000)
+    with torchsan.watch(loop.model, on_finding="collect") as san:
+        loop.run(100)
+        assert counted(san) == (100, 100)
+        assert not events.rest.possible
+
+
+@pytest.mark.parametrize("before", range(66, 136, 3))  # wherever in the rhythm
+def test_what_changes_is_heard_at_once(before):
+    loop = Loop()
+    with torchsan.watch(loop.model, on_finding="collect") as san:
+        loop.run(before)
+        loop.run(3, zero=False)
+        assert [f.code for f in san.findings] == ["TS101"]
+        loop.evaluate(4)
+        assert [f.code for f in san.findings] == ["TS101", "TS201"]
+
+
+@pytest.mark.parametrize("before", range(66, 136, 3))
+def test_changes_in_the_middle_of_a_step_are_no_findings(before):
+    loop = Loop()
+    with torchsan.watch(loop.model, on_finding="collect") as san:
+        loop.run(before)
+        loop.run(2, clip=1.0)
+        assert not events.rest.asleep
+        loop.run(140)
+        loop.optimizer.zero_grad()
+        loop.model(torch.randn(8, 4)).sum().backward()  # one that no step follows
+        loop.run(3)
+    assert not san.findings, san.report()
+
+
+def test_another_thread_ends_it(counted):
+    import threading
+
+    loop = Loop()
+    with torchsan.watch(loop.model, on_finding="collect"):
+        loop.run(80)
+        thread = threading.Thread(target=loop.run, args=(2,))
+        thread.start()
+        thread.join()
+        assert not events.rest.possible
+        loop.run(20)
+
+
+@pytest.mark.parametrize("path", SOUND, ids=lambda path: path.stem)
+def test_sound_programs_stay_silent(run, monkeypatch, path):
+    for name, value in {"TINY": 1 << 40, "_STEADY": 1, "_AWAKE": 1, "_ASLEEP": 2}.items():
+        monkeypatch.setattr(rest, name, value)
+    ran = run(path)
+    assert not ran.findings, ran.san.report()
