@@ -16,7 +16,7 @@ from datetime import date
 
 import torch
 import torch.nn.functional as F
-from overhead import BEST, block, machine, watch
+from pairs import LEAST, block, machine, watch
 from results import put
 from torch import nn
 
@@ -47,7 +47,7 @@ def of_steps(model: nn.Module, step: Callable[[], None], seconds: float) -> tupl
     """The ratios of all pairs, and the median of the bare steps in seconds."""
     block(step, 2, 2)
     bare, ratios, started = [block(step, COUNT, 1)], [], time.monotonic()
-    while len(ratios) < BEST or time.monotonic() - started < seconds:
+    while len(ratios) < LEAST or time.monotonic() - started < seconds:
         with watch(model):
             watched = block(step, COUNT, BEFORE)
         gc.collect()
@@ -59,7 +59,7 @@ def of_steps(model: nn.Module, step: Callable[[], None], seconds: float) -> tupl
 def of_the_beginning(model: nn.Module, step: Callable[[], None]) -> float:
     """CPU seconds that a watch over the first steps takes more than these steps: the median of three."""
     taken = []
-    for _ in range(BEST):
+    for _ in range(LEAST):
         gc.collect()
         began = time.process_time()
         for _ in range(FIRST):

@@ -17,7 +17,6 @@ from __future__ import annotations
 import argparse
 import gc
 import importlib
-import platform
 import statistics
 import sys
 import time
@@ -33,21 +32,13 @@ import torchsan
 
 sys.path.insert(0, str(Path(__file__).parent))
 from models import make  # noqa: E402
+from pairs import LEAST, block, machine, watch  # noqa: E402
 
 MODELS = {  # counted steps of a block, steps before them, what it is, the bar
     "cnn": (8, 9, "ResNet-18-like CNN, 32×3×64×64", 1.03),
     "gpt": (8, 9, "GPT-like, 10 M parameters, 8×128", 1.03),
     "mlp": (500, 100, "tiny MLP", 1.5),
 }
-BEST = 3  # pairs at the least
-
-
-@contextmanager
-def watch(model: torch.nn.Module) -> Iterator[None]:
-    with torchsan.watch(model, on_finding="collect") as san:
-        yield
-    if san.off or san.findings:
-        raise SystemExit(f"the watch is not silent: {san.report()}")
 
 
 @contextmanager
@@ -85,16 +76,6 @@ VARIANTS: dict[str, tuple[str, Callable]] = {
 }
 
 
-def block(step: Callable[[], None], count: int, before: int) -> float:
-    """CPU seconds of a step, after `before` steps that are not counted."""
-    for _ in range(before):
-        step()
-    start = time.process_time()
-    for _ in range(count):
-        step()
-    return (time.process_time() - start) / count
-
-
 def ratio(name: str, variant: Callable, seconds: float) -> tuple[list[float], float]:
     """The ratios of all pairs, and the median of the bare steps in seconds."""
     count, before, _, _ = MODELS[name]
@@ -102,7 +83,7 @@ def ratio(name: str, variant: Callable, seconds: float) -> tuple[list[float], fl
     block(step, 1, before)
     ratios, bare = [], [block(step, count, 1)]
     started = time.monotonic()
-    while len(ratios) < BEST or time.monotonic() - started < seconds:
+    while len(ratios) < LEAST or time.monotonic() - started < seconds:
         with variant(model):
             other = block(step, count, before)
         gc.collect()  # what the variant left behind is not the bare step's to sweep
@@ -117,20 +98,6 @@ def version(package: str) -> str | None:
         return importlib.import_module(package).__version__
     except ImportError:
         return None
-
-
-def machine() -> str:
-    """The machine and the versions, in a line."""
-    model = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        lines = info.read_text().splitlines()
-        names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-        model = names[0] if names else model
-    return (
-        f"{model}, one thread; {platform.system()}, Python {platform.python_version()}, torch {torch.__version__}, "
-        f"torchsan {torchsan.__version__}"
-    )
 
 
 def table(rows: dict[str, dict[str, str]], variants: list[str]) -> str:

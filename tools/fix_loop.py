@@ -24,7 +24,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from torchlint.files.source import SourceError, parse_source
+from torchlint.files.parse import parse_source
+from torchlint.files.source import SourceError
 
 _TALLY = re.compile(r"(TL\d+) (\d+)")
 _AT_ONCE = 200  # files named on one command line

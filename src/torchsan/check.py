@@ -3,20 +3,61 @@
 from __future__ import annotations
 
 import functools
-import importlib
-import pkgutil
 from collections.abc import Callable
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
+
+from torch import nn
 
 from torchlint.findings import Finding, Related, Severity
+from torchsan.options import Options
 from torchsan.program.where import NOWHERE, Where
+from torchsan.ranks.joint_report import Who
 from torchsan.report import wording
-from torchsan.report.deliver import SanError
+from torchsan.report.deliver import Findings, SanError
+from torchsan.report.series import Series
 from torchsan.stream.events import Event
+from torchsan.stream.late_values import Late
+from torchsan.stream.ledger import Ledger
 
-if TYPE_CHECKING:
-    from torchsan.watcher import Watch
+
+class Watched(Protocol):
+    """What a check asks of its watch (`watcher.Watch`)."""
+
+    options: Options
+    ledger: Ledger
+    late: Late
+    series: Series
+    gathered: Findings
+    pages: Any  # rule pages of the user's
+    models: tuple[nn.Module, ...]
+    me: Who | None  # which rank this process is; None where it is the only one
+    off: dict[str, str]  # why a check was switched off, by its name
+    ends_with_program: bool
+
+    # Left by one check for others.
+    passes: Any
+    loaded: Any
+    last_inputs: Any
+
+    @property
+    def findings(self) -> list[Finding]: ...
+
+    @property
+    def steps(self) -> int: ...
+
+    def modules(self) -> list[nn.Module]: ...
+
+    def discover(self) -> None: ...
+
+    def wants(self, number: int) -> bool: ...
+
+    def add_finding(self, key: Any, finding: Finding) -> None: ...
+
+    def switch_off(self, check: Any, error: BaseException) -> None: ...
+
+    def go_blind(self, why: str, what: str = ...) -> None: ...
+
+    def look_for_ranks(self) -> None: ...
 
 
 class Check:
@@ -39,7 +80,7 @@ class Check:
     always = False
     hears_first = False
 
-    def __init__(self, watch: Watch):
+    def __init__(self, watch: Watched):
         self.watch = watch
         self.ledger = watch.ledger
         self.thorough = watch.options.level != "default"  # look at every step where it would be one in so many
@@ -118,14 +159,3 @@ class Check:
 
 def _place(at: Event | Where | None) -> Where | None:
     return at.where() if isinstance(at, Event) else at
-
-
-@lru_cache(maxsize=1)
-def known() -> tuple[type[Check], ...]:
-    """All check classes under `torchsan/checks/`: those that hear events first, then by the names of their files."""
-    from torchsan import checks
-
-    found: list[type[Check]] = []
-    for name in sorted(info.name for info in pkgutil.walk_packages(checks.__path__, f"{checks.__name__}.")):
-        found.extend(getattr(importlib.import_module(name), "CHECKS", ()))
-    return tuple(sorted(found, key=lambda check: not check.hears_first))

@@ -37,7 +37,8 @@ from torch import nn
 from torch.optim import Optimizer
 
 from torchlint.findings import Finding
-from torchsan.check import Check, known
+from torchsan.check import Check
+from torchsan.checks import known
 from torchsan.nonfinite.step_function import Step
 from torchsan.options import Options, gather
 from torchsan.program.layers import WRAPPERS
@@ -135,7 +136,7 @@ class Watch:
 
             write(os.fspath(path), self, findings, os.getcwd(), self.steps)
         steps = printing.counted(self.steps, "optimizer step")
-        lines = [f"torchsan: {telling.counted(len(findings), 'finding') if findings else 'nothing found'} in {steps}"]
+        lines = [f"torchsan: {printing.counted(len(findings), 'finding') if findings else 'nothing found'} in {steps}"]
         if findings:
             lines += ["", printing.as_text(findings)]
         lines.extend(f"torchsan: {name} was switched off: {why}" for name, why in self.off.items())

@@ -17,7 +17,8 @@ from tests.torchlint.support import ROOT
 from torchlint.catalogue.pages import catalogue
 from torchlint.dryrun.source_text import Parsed
 from torchlint.files.limits import MAX_CHARACTERS
-from torchlint.files.source import SourceError, parse_source
+from torchlint.files.parse import parse_source
+from torchlint.files.source import SourceError
 from torchlint.findings import Edit, Location
 from torchlint.fixes.edits import EditError, apply
 from torchlint.run.judge import Judge, Order

@@ -23,10 +23,10 @@ from torchlint.cli.baseline import BaselineError
 from torchlint.cli.live import LiveError
 from torchlint.engine import fill
 from torchlint.files.globs import spec_of, usable
-from torchlint.files.project import Discovery
 from torchlint.files.reading import read_bytes
 from torchlint.findings import Edit, Finding, Fix, Location
 from torchlint.run.cache import Cache, Digests, summed, version_key
+from torchlint.run.discovery import Discovery
 from torchlint.run.judge import Judge, Order, Verdict
 from torchlint.settings.config import CACHE_FOLDER, Config, ConfigError, load, read_config
 from torchlint.settings.requirements import lowest_torch

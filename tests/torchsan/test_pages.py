@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from torchlint.catalogue.pages import catalogue
-from torchsan.check import known
+from torchsan.checks import known
 
 LIVE = {number for cls in known() for number in cls.numbers}
 BLOCKS = [

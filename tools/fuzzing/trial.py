@@ -19,7 +19,8 @@ from torchlint.catalogue.pages import catalogue
 from torchlint.cli.add_noqa import silenced
 from torchlint.cli.check import problem_line
 from torchlint.files.garbage import collect_if_much, no_gc
-from torchlint.files.source import Source, SourceError, is_notebook, parse_source
+from torchlint.files.parse import parse_source
+from torchlint.files.source import Source, SourceError, is_notebook
 from torchlint.findings import Finding
 from torchlint.fixes.edits import EditError
 from torchlint.fixes.fixer import Fixer, diff

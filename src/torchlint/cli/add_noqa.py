@@ -9,8 +9,9 @@ import tokenize
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
+from torchlint.files.parse import parse_source
 from torchlint.files.reading import read_bytes
-from torchlint.files.source import Problem, Source, SourceError, describe, parse_source
+from torchlint.files.source import Problem, Source, SourceError, describe
 from torchlint.findings import Edit, Finding, Location
 from torchlint.fixes.edits import EditError, apply
 

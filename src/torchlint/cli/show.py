@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 from torchlint.catalogue.pages import Rule
 from torchlint.cli.status import FAILED
-from torchlint.files.project import Discovery
 from torchlint.report import clean
+from torchlint.run.discovery import Discovery
 from torchlint.settings.config import Config, cache_folder
 
 

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 import libcst as cst
 
-from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
 from torchlint.dryrun.store import Items, Store
 from torchlint.dryrun.torch_api.calls import TorchCalls
 from torchlint.dryrun.torch_api.names import base_kind, canonical
@@ -39,6 +38,7 @@ from torchlint.dryrun.values import (
     with_parts,
 )
 from torchlint.sieve import PYTHON
+from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
 
 DECLARED = {"Module": "module", "Optimizer": "optimizer", "DataLoader": "loader", "GradScaler": "scaler"}
 HARMLESS_DECORATORS = frozenset(

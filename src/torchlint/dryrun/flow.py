@@ -2,52 +2,9 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from torchlint.dryrun.source_text import Site
-    from torchlint.dryrun.values import Value
-
-
-_serial = itertools.count()
-
-
-class Event:
-    """Something that happens, at a place, to a subject. `loops` are the loops it is in, outermost first; `data` is what
-    the kind of event brings along (see `vocabulary.py` for the kinds). `serial` tells which of two was met first."""
-
-    __slots__ = ("calls", "data", "kind", "loops", "next", "prev", "serial", "site", "subject")
-
-    def __init__(self, kind: str, subject: Value | None, site: Site | None, loops: tuple[Loop, ...], calls, data):
-        self.serial = next(_serial)
-        self.kind, self.subject, self.site, self.loops, self.calls, self.data = kind, subject, site, loops, calls, data
-        self.next: list[Event] = []
-        self.prev: list[Event] = []
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self.data[name]
-        except KeyError:
-            raise AttributeError(name) from None
-
-    def get(self, name: str, default: Any = None) -> Any:
-        return self.data.get(name, default)
-
-    def __repr__(self) -> str:
-        row = self.site.location().row if self.site else 0
-        return f"<{self.kind} {self.subject!r} line {row}>"
-
-
-class Loop:
-    """A loop of the program: what it runs over, and where. `once`: it is one in name only, `for epoch in range(1)`."""
-
-    __slots__ = ("kind", "once", "over", "site", "target")
-
-    def __init__(self, kind: str, over: Value | None, site: Site | None, once: bool = False):
-        self.kind, self.over, self.site, self.once = kind, over, site, once
-        self.target = ""
+from torchlint.dryrun.values import Event, Loop
 
 
 class Graph:

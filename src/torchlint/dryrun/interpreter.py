@@ -10,8 +10,7 @@ import libcst as cst
 
 from torchlint.dryrun.calls import Calls
 from torchlint.dryrun.expressions import Expressions
-from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
-from torchlint.dryrun.flow import Event, Graph, Loop
+from torchlint.dryrun.flow import Graph
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.torch_api.methods import SCHEDULER_NAME
@@ -20,8 +19,10 @@ from torchlint.dryrun.values import (
     NONE,
     Class,
     Const,
+    Event,
     Func,
     Instance,
+    Loop,
     Opaque,
     Ref,
     Tensor,
@@ -34,6 +35,7 @@ from torchlint.dryrun.values import (
     same_class,
 )
 from torchlint.dryrun.world import World
+from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
 
 MOST_STEPS = 60_000  # expressions evaluated for one root: a bound on time, far above what real code needs
 MOST_EVENTS = 20_000

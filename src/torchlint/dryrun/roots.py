@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit, units_of
+from torchlint.catalogue.effects import KEEP_RESULT
 from torchlint.dryrun.interpreter import Run, TooMuch
 from torchlint.dryrun.store import Store
-from torchlint.dryrun.torch_api.effects import KEEP_RESULT
 from torchlint.dryrun.torch_api.frameworks import IMPLIED, inherited_hooks
 from torchlint.dryrun.values import Func, Instance
 from torchlint.dryrun.world import World
+from torchlint.sieve.facts import ClassFacts, FileFacts, Unit, units_of
 
 SHARED = ("classes", "watched_calls", "budget")
 GROWING = ("children", "unsure_children", "holds", "registered", "escaped", "keep", "made_in", "entered", "replaced")

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 import libcst as cst
 from libcst.metadata import PositionProvider
 
-from torchlint.dryrun.facts import FileFacts, Unit
 from torchlint.dryrun.tree import children, walk
 from torchlint.findings import Location
+from torchlint.sieve.facts import FileFacts, Unit
 
 MOST_CHARACTERS = 400_000  # of one unit. More is a table of data, of which libcst's tree would take gigabytes
 # libcst's own parser runs out of the process's stack, and takes the process with it, past 4,000; and a chain of 900 calls takes

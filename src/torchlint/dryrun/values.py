@@ -1,4 +1,4 @@
-"""What can be known of a value: its kind, its traits, its parts and where it came from.
+"""What can be known of a value: its kind, its traits, its parts and where it came from; and of an event, which happens to one.
 
 Values are compared by identity: two names for one optimizer hold the same object. What changes while the program runs
 (attributes, list items, modes) lives in the store, not here, so that a branch can be undone.
@@ -7,19 +7,54 @@ Values are compared by identity: two names for one optimizer hold the same objec
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit
-    from torchlint.dryrun.flow import Event
-    from torchlint.dryrun.source_text import Parsed, Site
+    from torchlint.dryrun.source_text import Site
+    from torchlint.dryrun.values import Event
+    from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
 
 NOTHING: frozenset = frozenset()
 _serial = itertools.count()
 MOST_BASES = 60  # steps from class to base that are followed: diamonds on diamonds are many
 MOST = 24  # provenance sets are cut at this size: past it nothing certain can be said anyway
 MOST_IN_CHAIN = 200  # those of values that were computed from one value after the other
+
+
+class Event:
+    """Something that happens, at a place, to a subject. `loops` are the loops it is in, outermost first; `data` is what
+    the kind of event brings along (see `vocabulary.py` for the kinds). `serial` tells which of two was met first."""
+
+    __slots__ = ("calls", "data", "kind", "loops", "next", "prev", "serial", "site", "subject")
+
+    def __init__(self, kind: str, subject: Value | None, site: Site | None, loops: tuple[Loop, ...], calls, data):
+        self.serial = next(_serial)
+        self.kind, self.subject, self.site, self.loops, self.calls, self.data = kind, subject, site, loops, calls, data
+        self.next: list[Event] = []
+        self.prev: list[Event] = []
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self.data[name]
+        except KeyError:
+            raise AttributeError(name) from None
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.data.get(name, default)
+
+    def __repr__(self) -> str:
+        row = self.site.location().row if self.site else 0
+        return f"<{self.kind} {self.subject!r} line {row}>"
+
+
+class Loop:
+    """A loop of the program: what it runs over, and where. `once`: it is one in name only, `for epoch in range(1)`."""
+
+    __slots__ = ("kind", "once", "over", "site", "target")
+
+    def __init__(self, kind: str, over: Value | None, site: Site | None, once: bool = False):
+        self.kind, self.over, self.site, self.once = kind, over, site, once
+        self.target = ""
 
 
 class Value:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 import libcst as cst
 
-from torchlint.dryrun.facts import FileFacts, Unit
-from torchlint.dryrun.flow import Event, take_apart
+from torchlint.dryrun.flow import take_apart
 from torchlint.dryrun.source_text import Parsed, TooLong
+from torchlint.dryrun.values import Event
 from torchlint.files.reading import read_bytes
 from torchlint.sieve import read_facts
+from torchlint.sieve.facts import FileFacts, Unit
 
 if TYPE_CHECKING:
     from torchlint.dryrun.neighbours import Project

@@ -13,8 +13,9 @@ from pathlib import Path
 import msgspec
 
 from torchlint.files.garbage import no_gc
+from torchlint.files.parse import parse_source
 from torchlint.files.reading import read_bytes
-from torchlint.files.source import Problem, Source, SourceError, describe, is_notebook, parse_source
+from torchlint.files.source import Problem, Source, SourceError, describe, is_notebook
 from torchlint.files.writing import replace
 from torchlint.findings import Finding, Fix
 from torchlint.fixes.edits import EditError, apply, span

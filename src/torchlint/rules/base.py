@@ -7,9 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.torch_api.names import mode_dependent as layer_mode_dependent
-from torchlint.dryrun.values import MOST, Class, Const, Instance, Iter, Method, Opaque, Seq, Tensor, Value, real
+from torchlint.dryrun.values import MOST, Class, Const, Event, Instance, Iter, Method, Opaque, Seq, Tensor, Value, real
 
 if TYPE_CHECKING:
     from torchlint.dryrun.interpreter import Run

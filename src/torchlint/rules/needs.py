@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torchlint.catalogue.apis import table, words
+from torchlint.catalogue.effects import CREATES, KEEP_RESULT
 from torchlint.catalogue.pages import Rule
-from torchlint.dryrun.torch_api.effects import CREATES, KEEP_RESULT
 
 Need = tuple[frozenset[str], ...]
 

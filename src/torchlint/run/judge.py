@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from torchlint.catalogue.pages import Rule
+from torchlint.files.parse import parse_source
 from torchlint.files.reading import read_bytes
-from torchlint.files.source import Problem, Source, SourceError, describe, parse_source
+from torchlint.files.source import Problem, Source, SourceError, describe
 from torchlint.findings import Finding
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from multiprocessing.connection import Connection, wait
 import msgspec
 
 from torchlint.files.garbage import collect_if_much
-from torchlint.files.project import File
 from torchlint.files.source import Problem
+from torchlint.run.discovery import File
 from torchlint.run.judge import Judge, Order, Verdict
 
 _CHUNK_BYTES = 64_000

@@ -10,13 +10,14 @@ import msgspec
 
 from torchlint.catalogue.pages import Catalogue, Rule
 from torchlint.files.globs import spec_of
-from torchlint.files.noqa import Noqa
-from torchlint.files.project import Discovery, File
-from torchlint.files.source import Problem, Source, SourceError, map_locations, parse_source, read_source
+from torchlint.files.parse import parse_source, read_source
+from torchlint.files.source import Problem, Source, SourceError, map_locations
 from torchlint.findings import Finding, Location
 from torchlint.run.cache import Cache, Digests
+from torchlint.run.discovery import Discovery, File
 from torchlint.run.fresh_verdicts import Fresh
 from torchlint.run.judge import Judge, Order, Verdict
+from torchlint.run.noqa import Noqa
 from torchlint.run.workers import default_jobs, judge_all
 from torchlint.settings.config import Config, cache_folder
 from torchlint.settings.selection import rules_of

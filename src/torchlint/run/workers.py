@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 
 from torchlint.files.garbage import collect_if_much, no_gc
-from torchlint.files.project import File
+from torchlint.run.discovery import File
 from torchlint.run.judge import Judge, Order, Verdict
 
 # Below this a second process costs more than it saves.

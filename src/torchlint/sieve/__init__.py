@@ -7,9 +7,7 @@ import builtins
 import re
 
 from torchlint.catalogue.apis import everywhere
-from torchlint.catalogue.vocabulary import OF_EVERY_MODULE
-from torchlint.dryrun.facts import ClassFacts, FileFacts, Unit, units_of
-from torchlint.dryrun.torch_api.effects import (
+from torchlint.catalogue.effects import (
     CREATES,
     INPLACE,
     LAYERS,
@@ -18,6 +16,8 @@ from torchlint.dryrun.torch_api.effects import (
     PURE_TENSOR_ONLY,
     SIZED,
 )
+from torchlint.catalogue.vocabulary import OF_EVERY_MODULE
+from torchlint.sieve.facts import ClassFacts, FileFacts, Unit, units_of
 
 # A file that has none of these words cannot make a torch event.
 MARKS = (b"torch", b"lightning", b"accelerate", b"transformers", b"timm", b"ignite", b"fastai", b"deepspeed")

@@ -14,11 +14,11 @@ import torch
 import torch.nn.functional as F
 
 from torchsan.errors import inplace, loader_errors
-from torchsan.errors.mends import MENDS
 from torchsan.errors.operands import Frame, Operand, at_error, describe, frames, layer_of
 from torchsan.program.where import _USER, Where
 from torchsan.report import printing, wording
 from torchsan.report.deliver import say
+from torchsan.report.mends import MENDS
 
 _MATRICES = "(mat1 and mat2|m1 and m2|self and mat2)"
 _INTEGERS = "(Long|Int|Byte|Short|Char|Bool)"

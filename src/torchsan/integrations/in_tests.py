@@ -75,8 +75,8 @@ class Watches:
     def report(self) -> str:
         """All findings as text."""
         steps = printing.counted(max((one.steps for one in self._all), default=0), "optimizer step")
-        head = f"torchsan: {telling.counted(len(self.findings), 'finding')} in {steps}"
-        return f"{head}\n\n{telling.as_text(self.findings, self._base)}"
+        head = f"torchsan: {printing.counted(len(self.findings), 'finding')} in {steps}"
+        return f"{head}\n\n{printing.as_text(self.findings, self._base)}"
 
     def plain(self) -> list[dict[str, Any]]:
         """The findings in plain types, for the way between processes."""
@@ -120,4 +120,4 @@ def summary(found: list[tuple[str, list[dict[str, Any]]]]) -> Iterator[str]:
         for node in list(dict.fromkeys(nodes))[:3]:
             yield f"    {node}"
         if len(set(nodes)) > 3:
-            yield f"    and {telling.counted(len(set(nodes)) - 3, 'test')} more"
+            yield f"    and {printing.counted(len(set(nodes)) - 3, 'test')} more"

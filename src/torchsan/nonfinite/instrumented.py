@@ -8,7 +8,6 @@ long. What is compiled would run uncompiled under a mode, so such runs are left 
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from typing import Any
 
@@ -16,8 +15,9 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
-from torchsan.nonfinite.origin import External, Record, Tracer, store
+from torchsan.nonfinite.origin import External, Record, Tracer
 from torchsan.nonfinite.replay import in_modules
+from torchsan.program.storage import store
 from torchsan.stream import events
 
 STEPS = 16  # that are looked at
@@ -86,17 +86,3 @@ class Instrumented(Tracer):
     def origin(self, values: Iterable[torch.Tensor]) -> tuple[Record, External | None] | None:
         """The origin of what is not finite in `values`, which this step has made."""
         return self.origin_of(values)
-
-
-def compiled_frames() -> int:
-    """How many functions torch.compile has compiled in this process."""
-    dynamo = sys.modules.get("torch._dynamo")
-    return dynamo.utils.counters["frames"]["total"] if dynamo is not None else 0
-
-
-def is_compiled(root: nn.Module) -> bool:
-    """Whether a module, or one in it, is compiled."""
-    return any(
-        getattr(module, "_compiled_call_impl", None) is not None or type(module).__name__ == "OptimizedModule"
-        for module in root.modules()
-    )

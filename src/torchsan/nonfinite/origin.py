@@ -18,6 +18,7 @@ import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torchsan.program.storage import store
 from torchsan.program.where import _USER, Where, _place, kind_of
 
 _ENGINE = getattr(getattr(torch.autograd.graph, "_engine_run_backward", None), "__code__", None)
@@ -321,14 +322,6 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
     elif isinstance(value, dict):
         for item in value.values():
             yield from _tensors(item)
-
-
-def store(value: torch.Tensor) -> int:
-    """Tells a tensor's memory: views of one tensor have the same."""
-    try:
-        return value.untyped_storage()._cdata
-    except (RuntimeError, NotImplementedError):
-        return -id(value)
 
 
 def finite(value: torch.Tensor) -> bool:

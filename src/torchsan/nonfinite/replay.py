@@ -27,9 +27,10 @@ from torch import nn
 from torch.nn.modules import module as registration
 from torch.nn.parallel import DistributedDataParallel
 
-from torchsan.nonfinite.origin import External, Impossible, Record, Tracer, store
+from torchsan.nonfinite.origin import External, Impossible, Record, Tracer
 from torchsan.program.autograd_graph import nodes
 from torchsan.program.layers import tensors
+from torchsan.program.storage import store
 from torchsan.program.where import _USER, kind_of
 from torchsan.stream.forward_start import Remembered
 

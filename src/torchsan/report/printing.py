@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
+from torchlint import __version__
 from torchlint.findings import Finding, Location
 from torchlint.report import Context, clean, place, write
-from torchlint import __version__
 
 if TYPE_CHECKING:
     from torchsan.program.where import Where  # which needs torch

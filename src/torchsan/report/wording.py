@@ -11,8 +11,8 @@ from typing import Any
 
 from torchlint.catalogue import pages as pages
 from torchlint.catalogue.pages import Catalogue, Rule
-from torchsan.errors.mends import MENDS, STAND_INS
 from torchsan.report.deliver import say
+from torchsan.report.mends import MENDS, STAND_INS
 
 
 class _Roles(string.Formatter):

@@ -114,7 +114,7 @@ class Session:
         if not findings:
             say(f"nothing found in {steps}")
         else:
-            say(f"{telling.counted(len(findings), 'finding')} in {steps}")
+            say(f"{printing.counted(len(findings), 'finding')} in {steps}")
             for line in printing.summary(findings, self.base):
                 _out(f"  {line}\n")
             paged = next((finding for finding in findings if finding.url), None)

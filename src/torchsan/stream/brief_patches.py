@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from torchsan.nonfinite.instrumented import compiled_frames
+from torchsan.program.compiled import compiled_frames
 from torchsan.stream.patches import Patches
 
 

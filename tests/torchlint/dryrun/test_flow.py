@@ -2,7 +2,8 @@
 
 import pytest
 
-from torchlint.dryrun.flow import Event, Graph, Loop, after, before, common_loop, leading_to
+from torchlint.dryrun.flow import Graph, after, before, common_loop, leading_to
+from torchlint.dryrun.values import Event, Loop
 
 from .support import events, runs
 

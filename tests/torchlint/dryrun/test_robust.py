@@ -9,7 +9,7 @@ from torchlint.dryrun import interpreter
 from torchlint.dryrun.store import MOST_ITEMS
 from torchlint.dryrun.values import MOST_IN_CHAIN
 from torchlint.engine import Engine
-from torchlint.files.source import read_source
+from torchlint.files.parse import read_source
 
 from .support import IMPORTS, RULES, found, marked, runs, table
 

@@ -4,8 +4,7 @@ the loss on every path, silence that on some path it may not."""
 import pytest
 
 from torchlint.dryrun.calls import declared_type
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import MOST, Const, Instance, Opaque, Union, real, union_of
+from torchlint.dryrun.values import MOST, Const, Event, Instance, Opaque, Union, real, union_of
 
 from .support import events, holds, runs, table
 

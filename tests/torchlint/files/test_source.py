@@ -9,9 +9,10 @@ import pytest
 
 from tests.torchlint.fake_engine import finding
 from torchlint.files.limits import MAX_CHARACTERS
-from torchlint.files.noqa import Noqa
-from torchlint.files.source import Source, SourceError, parse_source, read_source
+from torchlint.files.parse import parse_source, read_source
+from torchlint.files.source import Source, SourceError
 from torchlint.findings import Location
+from torchlint.run.noqa import Noqa
 
 
 def text_of(raw):

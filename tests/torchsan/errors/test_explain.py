@@ -13,8 +13,8 @@ from torch import nn
 
 import torchsan
 from torchsan.errors import explain, inplace, operands
-from torchsan.errors.mends import MENDS
 from torchsan.report import wording
+from torchsan.report.mends import MENDS
 
 HEAD = """
 import torch

@@ -468,11 +468,11 @@ def finding(code="TS101", row=3, message="mine (2 of 2)", **more):
 def meeting(monkeypatch, tmp_path):
     """Makes the meetings of several ranks that live in this process."""
     monkeypatch.setattr(joint_report.tempfile, "gettempdir", lambda: str(tmp_path))
-    monkeypatch.setattr(ranks, "PATIENCE", 0.3)
-    monkeypatch.setattr(ranks, "_LATE", 0.1)
+    monkeypatch.setattr(joint_report, "PATIENCE", 0.3)
+    monkeypatch.setattr(joint_report, "_LATE", 0.1)
 
     def meeting(rank, world=2):
-        monkeypatch.setattr(ranks, "_meetings", [0])
+        monkeypatch.setattr(joint_report, "_meetings", [0])
         return Meeting(Who(rank, world, rank, world))
 
     return meeting

@@ -145,6 +145,6 @@ def test_another_thread_ends_it(counted):
 @pytest.mark.parametrize("path", SOUND, ids=lambda path: path.stem)
 def test_sound_programs_stay_silent(run, monkeypatch, path):
     for name, value in {"TINY": 1 << 40, "_STEADY": 1, "_AWAKE": 1, "_ASLEEP": 2}.items():
-        monkeypatch.setattr(rest, name, value)
+        monkeypatch.setattr(resting_checks, name, value)
     ran = run(path)
     assert not ran.findings, ran.san.report()

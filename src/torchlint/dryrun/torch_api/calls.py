@@ -7,9 +7,8 @@ import re
 
 import libcst as cst
 
-from torchlint.dryrun.facts import Unit
+from torchlint.catalogue import effects
 from torchlint.dryrun.store import Items
-from torchlint.dryrun.torch_api import effects
 from torchlint.dryrun.torch_api.arrays import ndarray
 from torchlint.dryrun.torch_api.frameworks import Frameworks
 from torchlint.dryrun.torch_api.methods import Methods, reduced
@@ -38,6 +37,7 @@ from torchlint.dryrun.values import (
     union_of,
     with_parts,
 )
+from torchlint.sieve.facts import Unit
 
 FUNCTIONAL = "torch.nn.functional."
 

@@ -6,9 +6,9 @@ import re
 
 import libcst as cst
 
+from torchlint.catalogue import effects
 from torchlint.catalogue.apis import keywords
 from torchlint.dryrun.store import Items
-from torchlint.dryrun.torch_api import effects
 from torchlint.dryrun.torch_api.frameworks import DRIVER_NAME, DRIVES
 from torchlint.dryrun.values import (
     FALSE,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event, after
-from torchlint.dryrun.values import Instance, Ref, real
+from torchlint.dryrun.flow import after
+from torchlint.dryrun.values import Event, Instance, Ref, real
 from torchlint.rules.base import Report, View
 
 CODE = 707

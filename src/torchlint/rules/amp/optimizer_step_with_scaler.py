@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event, after
-from torchlint.dryrun.values import Tensor, real
+from torchlint.dryrun.flow import after
+from torchlint.dryrun.values import Event, Tensor, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.mixed_precision import is_scaler
 

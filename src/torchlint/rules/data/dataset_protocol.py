@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchlint.catalogue.effects import MISSPELT
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.torch_api.effects import MISSPELT
 from torchlint.dryrun.values import Class, Func
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.loaders import MAP_STYLE, created, dataset_of, option, style

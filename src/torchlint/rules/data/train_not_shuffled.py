@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Instance, Ref, real
+from torchlint.dryrun.values import Event, Instance, Ref, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.loaders import dataset_of, option, style
 

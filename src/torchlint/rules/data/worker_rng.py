@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Instance, Opaque, real
+from torchlint.dryrun.values import Event, Instance, Opaque, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.loaders import created, dataset_of, methods_within, option, workers
 

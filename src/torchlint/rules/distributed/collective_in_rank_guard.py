@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.facts import units_of
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Event
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.processes import ONE, OTHERS
+from torchlint.sieve.facts import units_of
 
 CODE = 806
 # What all processes of a group have to call together.

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import boolean
+from torchlint.dryrun.values import Event, boolean
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.processes import unit_text
 

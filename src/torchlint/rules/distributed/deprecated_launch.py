@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Const, Seq
+from torchlint.dryrun.values import Const, Event, Seq
 from torchlint.rules.base import Report, View, once
 from torchlint.rules.mends.changes import Mend, replace
 from torchlint.rules.shared.written_names import imports

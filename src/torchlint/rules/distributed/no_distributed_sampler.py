@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Class, Instance, Ref, Value, real
+from torchlint.dryrun.values import Class, Event, Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 802

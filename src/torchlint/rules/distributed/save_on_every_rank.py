@@ -6,8 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Dict, Instance, Opaque, Value, real
+from torchlint.dryrun.values import Dict, Event, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.processes import INIT, RANK, by_rank, on_one_machine, once_per_machine, one_of_several
 

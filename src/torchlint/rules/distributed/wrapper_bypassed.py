@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Instance, real
+from torchlint.dryrun.values import Event, Instance, real
 from torchlint.rules.base import Report, View
 
 CODE = 807

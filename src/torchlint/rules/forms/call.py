@@ -8,10 +8,9 @@ from typing import Any
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.names import canonical
-from torchlint.dryrun.values import Const, Opaque, real
+from torchlint.dryrun.values import Const, Event, Opaque, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, replace, with_argument
 

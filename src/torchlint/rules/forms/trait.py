@@ -7,7 +7,7 @@ from typing import Any
 
 import libcst as cst
 
-from torchlint.dryrun.torch_api.effects import LOSS_OF_CLASS
+from torchlint.catalogue.effects import LOSS_OF_CLASS
 from torchlint.dryrun.values import Tensor, Value, real
 from torchlint.rules.base import Report, View
 

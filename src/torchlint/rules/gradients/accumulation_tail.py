@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Loop
-from torchlint.dryrun.values import real
+from torchlint.dryrun.values import Loop, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.gradients.unscaled_accumulation import Accumulation, accumulations
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event, after
-from torchlint.dryrun.values import MOST, Class, Instance, Ref, Tensor, boolean, real
+from torchlint.dryrun.flow import after
+from torchlint.dryrun.values import MOST, Class, Event, Instance, Ref, Tensor, boolean, real
 from torchlint.rules.base import Report, View
 
 CODE = 107

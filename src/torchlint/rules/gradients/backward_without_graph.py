@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Opaque, Tensor, Value, real
+from torchlint.dryrun.values import Event, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 108

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.torch_api.effects import KEEPS
-from torchlint.dryrun.values import Class, Instance, Opaque, Seq, Tensor, Value, real
+from torchlint.catalogue.effects import KEEPS
+from torchlint.dryrun.values import Class, Event, Instance, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 117

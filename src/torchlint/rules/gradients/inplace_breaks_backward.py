@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event, after
-from torchlint.dryrun.torch_api.effects import KEEP_RESULT
-from torchlint.dryrun.values import Tensor, real
+from torchlint.catalogue.effects import KEEP_RESULT
+from torchlint.dryrun.flow import after
+from torchlint.dryrun.values import Event, Tensor, real
 from torchlint.rules.base import Report, View
 
 CODE = 115

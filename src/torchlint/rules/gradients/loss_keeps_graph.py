@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Opaque, Seq, Tensor, Value, real
+from torchlint.dryrun.values import Event, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, insert_after, insert_before
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event, Loop
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Const, Instance, Opaque, Ref, Value, number, real
+from torchlint.dryrun.values import Const, Event, Instance, Loop, Opaque, Ref, Value, number, real
 from torchlint.rules.base import Report, View
 
 CODE = 122

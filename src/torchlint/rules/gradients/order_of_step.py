@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event, after, before
-from torchlint.dryrun.values import Instance
+from torchlint.dryrun.flow import after, before
+from torchlint.dryrun.values import Event, Instance
 from torchlint.rules.base import Report, View
 
 CODE = 130

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event, after
-from torchlint.dryrun.values import Class, Instance, Tensor, Value, real
+from torchlint.dryrun.flow import after
+from torchlint.dryrun.values import Class, Event, Instance, Tensor, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 118

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event, Loop
-from torchlint.dryrun.values import Instance, Opaque, Ref, number, real
+from torchlint.dryrun.values import Event, Instance, Loop, Opaque, Ref, number, real
 from torchlint.rules.base import Report, View
 
 CODE = 111

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.facts import units_of
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.torch_api.methods import SCHEDULER_NAME
-from torchlint.dryrun.values import Dict, Instance, Iter, Method, Ref, Seq, Value, real
+from torchlint.dryrun.values import Dict, Event, Instance, Iter, Method, Ref, Seq, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.sieve.facts import units_of
 
 CODE = 110
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Event
 from torchlint.rules.base import Report, View
 
 CODE = 113

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchlint.dryrun.flow import Event, before
-from torchlint.dryrun.values import Const, Instance, Ref, Value, real
+from torchlint.dryrun.flow import before
+from torchlint.dryrun.values import Const, Event, Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 104

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event, after, before
-from torchlint.dryrun.values import MOST, Instance, Ref, Value, real
+from torchlint.dryrun.flow import after, before
+from torchlint.dryrun.values import MOST, Event, Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 136

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Instance, Opaque, Value, real
+from torchlint.dryrun.values import Event, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.gradients.unscaled_accumulation import every_so_often, only_gradients
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.torch_api.effects import KEEPS
-from torchlint.dryrun.values import Opaque, Tensor, Value, real
+from torchlint.catalogue.effects import KEEPS
+from torchlint.dryrun.values import Event, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.dtypes import from_data
 

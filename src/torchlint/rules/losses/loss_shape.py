@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.torch_api.shapes import Shape, differ
-from torchlint.dryrun.values import Tensor, real
+from torchlint.dryrun.values import Event, Tensor, real
 from torchlint.rules.base import Report, View, once
 from torchlint.rules.shared.loss_shapes import BROADCAST, CLASSES, EQUAL, certain, is_column, is_row
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Opaque, Tensor, Value, number, real
+from torchlint.dryrun.values import Event, Opaque, Tensor, Value, number, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.dtypes import dtype_of
 from torchlint.rules.shared.mixed_precision import autocast_of, in_half

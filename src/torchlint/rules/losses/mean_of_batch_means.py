@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Const, Instance, Opaque, Tensor, Value, number, real
+from torchlint.dryrun.values import Const, Event, Instance, Opaque, Tensor, Value, number, real
 from torchlint.rules.base import Report, View
 
 CODE = 316

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Event
 from torchlint.rules.base import Report, View
 
 CODE = 317

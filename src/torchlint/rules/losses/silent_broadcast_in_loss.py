@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Tensor, real
+from torchlint.dryrun.values import Event, Tensor, real
 from torchlint.rules.base import Report, View, once
 from torchlint.rules.shared.loss_shapes import BROADCAST, certain, is_column, is_row, reduces
 

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Instance, Tensor, Value, real
+from torchlint.dryrun.values import Event, Instance, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.rows import text_of, tree_of
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import number
+from torchlint.dryrun.values import Event, number
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.dtypes import dtype_of
 

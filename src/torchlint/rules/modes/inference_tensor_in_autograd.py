@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.torch_api.names import canonical
-from torchlint.dryrun.values import Instance, Opaque, Ref, Tensor, Value, real
+from torchlint.dryrun.values import Event, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 205

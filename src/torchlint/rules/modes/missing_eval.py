@@ -7,9 +7,8 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.expressions import CONTAINERS
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Class, Instance, Opaque, Tensor, Value, real
+from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.modes.missing_no_grad import read_out
 from torchlint.rules.shared.surroundings import bound

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Parsed
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import TRUE, Instance, Opaque, Tensor, Value, real
+from torchlint.dryrun.values import TRUE, Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at

@@ -8,10 +8,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Class, Instance, Opaque, Value, boolean, number, real, same
+from torchlint.dryrun.values import Class, Event, Instance, Opaque, Value, boolean, number, real, same
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.rows import text_of, tree_of
 from torchlint.rules.shared.loaders import body_of, option

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Opaque, real
+from torchlint.dryrun.values import Event, Opaque, real
 from torchlint.rules.base import Report, View, once
-from torchlint.rules.modules.shape_chain import may_be_dead
+from torchlint.rules.shared.reached import may_be_dead
 
 CODE = 510
 _WHAT = {

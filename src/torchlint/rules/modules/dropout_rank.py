@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.rules.base import Report, View, once
-from torchlint.rules.modules.shape_chain import may_be_dead
+from torchlint.rules.shared.reached import may_be_dead
 
 CODE = 525
 # By layer and number of dimensions: what happens instead.

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Class, Instance, Opaque
+from torchlint.dryrun.values import Class, Event, Instance, Opaque
 from torchlint.rules.base import Report, View
 from torchlint.rules.forms.call import TEST_FILE
 from torchlint.rules.mends.changes import Mend, code_of, replace

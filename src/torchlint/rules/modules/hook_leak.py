@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Instance
+from torchlint.dryrun.values import Event, Instance
 from torchlint.rules.base import Report, View
 
 CODE = 512

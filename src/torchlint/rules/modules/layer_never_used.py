@@ -7,11 +7,10 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import lru_cache
 
-from torchlint.dryrun.facts import FileFacts, units_of
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Class, Instance, Ref, real
+from torchlint.dryrun.values import Class, Event, Instance, Ref, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.modules.modules_in_plain_container import _trains
+from torchlint.sieve.facts import FileFacts, units_of
 
 CODE = 506
 _ANY = frozenset(

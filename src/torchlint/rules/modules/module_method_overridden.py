@@ -8,9 +8,21 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.catalogue.vocabulary import CALLED_WITH_NOTHING, NAMES_OF_MODES, OF_EVERY_MODULE, WHO_CALLS
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Class, Const, Dict, Func, Instance, Opaque, Ref, Seq, Tensor, Value, alternatives
+from torchlint.dryrun.values import (
+    Class,
+    Const,
+    Dict,
+    Event,
+    Func,
+    Instance,
+    Opaque,
+    Ref,
+    Seq,
+    Tensor,
+    Value,
+    alternatives,
+)
 from torchlint.rules.base import Report, View
 
 CODE = 521

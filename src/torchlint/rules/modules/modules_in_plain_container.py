@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.facts import units_of
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Class, Dict, Instance, Seq, Tensor, Value, real
+from torchlint.dryrun.values import Class, Dict, Event, Instance, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, insert_after, insert_before, replace
 from torchlint.rules.mends.rows import statement_at, text_of
+from torchlint.sieve.facts import units_of
 
 CODE = 501
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Class, Instance, Opaque, Value
+from torchlint.dryrun.values import Class, Event, Instance, Opaque, Value
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, code_of, replace
 

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Instance, Iter, Opaque, Tensor, Value
+from torchlint.dryrun.values import Event, Instance, Iter, Opaque, Tensor, Value
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, code_of, replace
 from torchlint.rules.modules.requires_grad_on_module import is_module, owner_text

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Event
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.reached import may_be_dead
 
 CODE = 508
-# Conditions on what is given: which branch is taken may depend on its size.
-_ASKS = re.compile(r"\b(?:isinstance|n?dim|size|shape|len|rank|type|numel|hasattr)\b|[=!<>]=|[<>]")
-_MAIN = re.compile(r"__name__")
 _SIGNS = frozenset(
     {"Add", "Subtract", "Multiply", "Divide", "Equal", "NotEqual", "LessThan", "GreaterThan", "LessThanEqual", "GreaterThanEqual"}
 )
@@ -37,11 +34,6 @@ def check(view: View) -> Iterator[Report]:
         if event.calls and site is event.site:
             related.append((event.calls[-1], "called from here"))
         yield Report(CODE, site, {"problem": _problem(view, event, site)}, related)
-
-
-def may_be_dead(event: Event) -> bool:
-    """Whether a condition on sizes or numbers stands around it: those are not decided here."""
-    return any(_ASKS.search(text) and not _MAIN.search(text) for text in (guard.text() for guard, _ in event.guards))
 
 
 def _problem(view: View, event: Event, site) -> str:

@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Const, Instance, Opaque, Value, real
+from torchlint.dryrun.values import Const, Event, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.modules.modules_in_plain_container import _trains
 

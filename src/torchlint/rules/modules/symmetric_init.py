@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import number
+from torchlint.dryrun.values import Event, number
 from torchlint.rules.base import Report, View
 
 CODE = 515

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.neighbours import project_of, without_comments
-from torchlint.dryrun.values import Class, Instance, Tensor, real
+from torchlint.dryrun.values import Class, Event, Instance, Tensor, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, code_of, replace
 from torchlint.rules.mends.rows import statement_at

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event, after
+from torchlint.dryrun.flow import after
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Instance, Opaque, Value, real
+from torchlint.dryrun.values import Event, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, binds, insert_after, insert_before
 from torchlint.rules.mends.imports import module_named

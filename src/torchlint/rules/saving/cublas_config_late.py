@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event, before
+from torchlint.dryrun.flow import before
+from torchlint.dryrun.values import Event
 from torchlint.rules.base import Report, View
 
 CODE = 933

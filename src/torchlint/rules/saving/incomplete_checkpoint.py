@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Instance, Ref, number, real
+from torchlint.dryrun.values import Event, Instance, Ref, number, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.checkpoints import checkpoints, in_files
 

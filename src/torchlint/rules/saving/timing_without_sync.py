@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Event
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.rows import Place, statement_at
 

@@ -8,8 +8,8 @@ from difflib import get_close_matches
 import libcst as cst
 
 from torchlint.catalogue.apis import arguments, keywords, release
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Site, dotted
+from torchlint.dryrun.values import Event
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, replace
 from torchlint.rules.shared.written_names import asks_first, expected

@@ -6,8 +6,7 @@ from types import NoneType
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Const, Instance, Iter, Opaque, Ref, Tensor, Value, real
+from torchlint.dryrun.values import Const, Event, Instance, Iter, Opaque, Ref, Tensor, Value, real
 
 _NAMES = {
     "long": "int64", "int": "int32", "short": "int16", "half": "float16", "float": "float32", "double": "float64",

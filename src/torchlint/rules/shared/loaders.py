@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.facts import Unit
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Parsed
 from torchlint.dryrun.tree import children
-from torchlint.dryrun.values import Class, Const, Func, Instance, Value, alternatives, number, real
+from torchlint.dryrun.values import Class, Const, Event, Func, Instance, Value, alternatives, number, real
 from torchlint.rules.base import View
+from torchlint.sieve.facts import Unit
 
 _PLACES = (
     "dataset",

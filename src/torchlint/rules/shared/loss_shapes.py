@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.torch_api.shapes import Shape, Size, differ
-from torchlint.dryrun.values import Const, Instance, Opaque, Value, real
-from torchlint.rules.modules.shape_chain import may_be_dead
+from torchlint.dryrun.values import Const, Event, Instance, Opaque, Value, real
+from torchlint.rules.shared.reached import may_be_dead
 
 # Losses that compare value by value: these broadcast, with a warning at most.
 BROADCAST = frozenset(

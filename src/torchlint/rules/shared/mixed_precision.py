@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Const, Instance, Ref, Value, boolean
+from torchlint.dryrun.values import Const, Event, Instance, Ref, Value, boolean
 
 LOW = frozenset({"torch.float16", "torch.half"})
 

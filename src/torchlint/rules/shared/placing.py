@@ -7,10 +7,10 @@ import re
 import textwrap
 from typing import Any
 
-from torchlint.dryrun.facts import units_of
 from torchlint.dryrun.neighbours import without_comments
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Instance, Opaque, Tensor, Value
+from torchlint.sieve.facts import units_of
 
 
 def places_itself(module: Value, index: int) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 
-from torchlint.dryrun.flow import Event, before
+from torchlint.dryrun.flow import before
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import number
+from torchlint.dryrun.values import Event, number
 from torchlint.rules.base import View
 
 INIT = "torch.distributed.init_process_group"

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.names import canonical
+from torchlint.dryrun.values import Event
 from torchlint.rules.base import View
 
 

@@ -9,8 +9,8 @@ import libcst as cst
 from torchlint.dryrun.torch_api.shapes import Shape
 from torchlint.dryrun.values import Tensor, Value, real
 from torchlint.rules.base import Report, View, once
-from torchlint.rules.modules.shape_chain import may_be_dead
 from torchlint.rules.shared.loss_shapes import is_column, is_row, of_batch
+from torchlint.rules.shared.reached import may_be_dead
 
 CODE = 417
 

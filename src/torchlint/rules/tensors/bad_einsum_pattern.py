@@ -6,12 +6,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.torch_api.shapes import ANY, Shape
-from torchlint.dryrun.values import Const, Tensor, Value
+from torchlint.dryrun.values import Const, Event, Tensor, Value
 from torchlint.rules.base import Report, View, once
-from torchlint.rules.modules.shape_chain import may_be_dead
 from torchlint.rules.shared.einsum_patterns import einops_problem, einsum_problem
+from torchlint.rules.shared.reached import may_be_dead
 from torchlint.rules.shared.written_names import expected
 
 CODE = 428

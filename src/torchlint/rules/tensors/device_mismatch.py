@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.values import Class, Instance, Opaque, Ref, Tensor, Value, real
+from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
 from torchlint.rules.tensors.tensor_created_in_forward import has_parameters

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.torch_api.effects import CREATES
+from torchlint.catalogue.effects import CREATES
 from torchlint.rules.base import Report, View
 
 CODE = 403

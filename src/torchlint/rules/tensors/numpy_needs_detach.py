@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Tensor, real
+from torchlint.dryrun.values import Event, Tensor, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.tensors.device_mismatch import on_gpu
 

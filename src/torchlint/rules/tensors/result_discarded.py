@@ -7,9 +7,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
-from torchlint.dryrun.torch_api import effects
-from torchlint.dryrun.values import Instance, Iter, Opaque, Ref, Tensor, Value, real
+from torchlint.catalogue import effects
+from torchlint.dryrun.values import Event, Instance, Iter, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, binds, code_of, insert_before
 from torchlint.rules.shared.placing import same_device

@@ -8,15 +8,14 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.facts import FileFacts, Unit
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.neighbours import project_of, without_comments
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Class, Func, Instance, Opaque, Ref, Tensor, Value, real
+from torchlint.dryrun.values import Class, Event, Func, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, with_argument
 from torchlint.rules.shared.placing import moved_on_a_path
 from torchlint.rules.shared.written_names import asks_for_gpu
+from torchlint.sieve.facts import FileFacts, Unit
 
 CODE = 402
 

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Tensor, real
+from torchlint.dryrun.values import Event, Tensor, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.rows import text_of, tree_of
 from torchlint.rules.shared.dtypes import dtype_of

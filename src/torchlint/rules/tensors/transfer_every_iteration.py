@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.flow import Event
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Instance, real
+from torchlint.dryrun.values import Event, Instance, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.dtypes import moves
 from torchlint.rules.shared.surroundings import bound

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import Event
+from torchlint.dryrun.values import Event
 from torchlint.rules.base import Report, View, once
-from torchlint.rules.modules.shape_chain import may_be_dead
+from torchlint.rules.shared.reached import may_be_dead
 
 CODE = 408
 _FROM_ONE = re.compile(r"\[[\s:,.]*1\s*:")

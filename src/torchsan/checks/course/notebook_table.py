@@ -30,7 +30,7 @@ class _Table:
 
     def __repr__(self) -> str:
         numbers = ", ".join(f"{name} {value}" for name, value in self.numbers)
-        lines = [f"torchsan: {telling.counted(self.steps, 'optimizer step')}{', ' if numbers else ''}{numbers}"]
+        lines = [f"torchsan: {printing.counted(self.steps, 'optimizer step')}{', ' if numbers else ''}{numbers}"]
         return "\n".join([*lines, *("  ".join(row) for row in self.found)])
 
     def _repr_html_(self) -> str:

@@ -12,7 +12,8 @@ from typing import Any
 from torch.optim import Optimizer
 
 from torchlint.catalogue.pages import Rule
-from torchsan.check import Check, known
+from torchsan.check import Check
+from torchsan.checks import known
 from torchsan.program.naming import name_of
 from torchsan.report import wording
 from torchsan.stream.events import Event

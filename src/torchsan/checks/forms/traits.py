@@ -9,7 +9,8 @@ from typing import Any
 
 import torch
 
-from torchsan.check import Check, known
+from torchsan.check import Check
+from torchsan.checks import known
 from torchsan.probes.losses import NAMES
 from torchsan.program.autograd_graph import trait_of
 from torchsan.report import wording

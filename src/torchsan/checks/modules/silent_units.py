@@ -20,7 +20,7 @@ from torch import nn
 from torch.compiler import is_compiling
 
 from torchsan.check import Check
-from torchsan.nonfinite.instrumented import is_compiled
+from torchsan.program.compiled import is_compiled
 from torchsan.program.where import _OURS, Where, here, kind_of
 from torchsan.stream.brief_patches import Brief
 from torchsan.stream.events import Event, is_transformed, rest

@@ -24,10 +24,11 @@ from torch.nn.parameter import is_lazy
 
 from torchsan.check import Check
 from torchsan.nonfinite import replay, rerun, verdict
-from torchsan.nonfinite.instrumented import Instrumented, compiled_frames, is_compiled
+from torchsan.nonfinite.instrumented import Instrumented
 from torchsan.nonfinite.origin import External, Record
 from torchsan.nonfinite.sentinel import finite
 from torchsan.nonfinite.step_function import local as running
+from torchsan.program.compiled import compiled_frames, is_compiled
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned
 from torchsan.program.where import Where

@@ -19,7 +19,7 @@ from torch.compiler import is_compiling
 from torchsan.check import Check
 from torchsan.checks.tensors.operand_pairs import NAMES, Pairs
 from torchsan.checks.tensors.transfers import FACTORIES, METHODS, Copy, Transfers
-from torchsan.nonfinite.instrumented import is_compiled
+from torchsan.program.compiled import is_compiled
 from torchsan.program.layers import tensors
 from torchsan.program.where import _USER, Where, _place, kind_of
 from torchsan.report.printing import code_at

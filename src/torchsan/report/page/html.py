@@ -14,9 +14,9 @@ from typing import Any
 
 import msgspec
 
+from torchlint import __version__
 from torchlint.findings import Finding, Location
 from torchlint.report import place
-from torchlint import __version__
 from torchsan.report import printing
 from torchsan.report.page.charts import Mark, heat_map, legend, plot
 from torchsan.report.page.numbers import short
@@ -106,7 +106,7 @@ def _samples(kept: Mapping[str, Any]) -> str:
     """How many samples a step was made of, by optimizer where they differ."""
     sizes = {name: int(line.last) for name, line in _of(kept, "samples").items()}
     if len(set(sizes.values())) < 2:
-        return f"A step was made of {telling.counted(min(sizes.values()), 'sample')}{_ALL}." if sizes else ""
+        return f"A step was made of {printing.counted(min(sizes.values()), 'sample')}{_ALL}." if sizes else ""
     return "Samples of a step" + _ALL + ": " + ", ".join(f"{name} {size}" for name, size in sizes.items()) + "."
 
 

@@ -52,8 +52,8 @@ def test_the_wait_for_each_batch_is_kept(run):
 def test_waiting_is_said_where_it_is_asked_for(run, share, found, monkeypatch):
     # A clock that moves on by one whenever somebody looks: once before a batch, once after it.
     monkeypatch.setattr(loader, "perf_counter", itertools.count().__next__)
-    monkeypatch.setattr(waiting, "_BATCHES", 16)
-    monkeypatch.setattr(waiting, "_SHARE", share)
+    monkeypatch.setattr(waiting_for_loader, "_BATCHES", 16)
+    monkeypatch.setattr(waiting_for_loader, "_SHARE", share)
     ran = run(LOOP.format(size=4, workers=0, more="", epochs=1), select="TS601")
     assert {finding.number for finding in ran.findings} == found
     assert all("50% of the time of 16 steps" in finding.message for finding in ran.findings)

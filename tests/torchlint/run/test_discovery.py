@@ -15,8 +15,8 @@ from tests.torchlint.fake_engine import finding
 from tests.torchlint.settings.test_config import KNOWN
 from tests.torchlint.support import fake_engine, write  # noqa: F401
 from torchlint.catalogue.pages import Catalogue
-from torchlint.files.project import Discovery
 from torchlint.files.source import Problem
+from torchlint.run.discovery import Discovery
 from torchlint.run.judge import Judge, Order, Verdict
 from torchlint.run.pool import _serve
 from torchlint.run.runner import Runner
