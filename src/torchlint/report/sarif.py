@@ -11,6 +11,7 @@ from urllib.parse import quote
 from torchlint.catalogue.pages import Rule
 from torchlint.findings import Finding, Location, Related, Severity
 from torchlint.report import Context, fingerprints, write_json
+from torchlint.report import sarif_objects as sarif
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 HOME = "https://torchlint.readthedocs.io"
@@ -20,50 +21,36 @@ _FINGERPRINT = "torchlintFinding/v1"
 
 def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
     """Print one SARIF run."""
-    write_json(as_log(findings, context), out)
+    write_json(log_of(findings, context), out)
 
 
-def as_log(findings: Sequence[Finding], context: Context) -> dict[str, Any]:
-    """The SARIF log in plain types."""
+def log_of(findings: Sequence[Finding], context: Context) -> sarif.Log:
+    """The findings as a SARIF log."""
     # Codes that are broken come with their rule even where the catalogue of this run lacks it.
     rules = {f"{context.prefix}{number}": rule for number, rule in context.rules.items()}
-    rules = {code: _rule(code, rule) for code, rule in rules.items()}
+    described = {code: _rule(code, rule) for code, rule in rules.items()}
     for finding in findings:
-        rules.setdefault(finding.code, _bare_rule(finding))
-    index = {code: number for number, code in enumerate(rules)}
-    invocation: dict[str, Any] = {"executionSuccessful": not context.problems}
-    if context.problems:
-        invocation["toolExecutionNotifications"] = [
-            {"level": "error", "message": {"text": line}} for line in context.problems
-        ]
-    driver = {"name": context.tool, "informationUri": HOME, "rules": list(rules.values())}
-    if context.version:
-        driver["version"] = context.version
-    run = {
-        "tool": {"driver": driver},
-        "invocations": [invocation],
-        "columnKind": "unicodeCodePoints",
-        "results": _results(findings, index, context),
-    }
-    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
+        described.setdefault(finding.code, _bare_rule(finding))
+    index = {code: number for number, code in enumerate(described)}
+    driver = sarif.ToolComponent(
+        name=context.tool, information_uri=HOME, rules=list(described.values()), version=context.version or None
+    )
+    invocation = sarif.Invocation(
+        execution_successful=not context.problems,
+        tool_execution_notifications=[
+            sarif.Notification(level="error", message=sarif.Message(text=line)) for line in context.problems
+        ],
+    )
+    run = sarif.Run(
+        tool=sarif.Tool(driver=driver), invocations=[invocation], column_kind="unicodeCodePoints",
+        results=_results(findings, index, context),
+    )
+    return sarif.Log(schema=SCHEMA, version="2.1.0", runs=[run])
 
 
-def _results(findings: Sequence[Finding], index: dict[str, int], context: Context) -> list[dict[str, Any]]:
+def _results(findings: Sequence[Finding], index: dict[str, int], context: Context) -> list[sarif.Result]:
     results = []
     for finding, fingerprint in zip(findings, fingerprints(findings, context)):
-        message = finding.message + (f"\n\n{finding.help}" if finding.help else "")
-        result: dict[str, Any] = {
-            "ruleId": finding.code,
-            "ruleIndex": index[finding.code],
-            "level": finding.severity.value,
-            "message": {"text": message},
-            "locations": [_location(finding.location)],
-            "partialFingerprints": {_FINGERPRINT: fingerprint},
-        }
-        if finding.related:
-            result["relatedLocations"] = [_related(number, item) for number, item in enumerate(finding.related)]
-        if finding.count > 1:
-            result["occurrenceCount"] = finding.count
         properties: dict[str, Any] = {"group": finding.group}
         if finding.step is not None:
             properties["step"] = finding.step
@@ -71,29 +58,33 @@ def _results(findings: Sequence[Finding], index: dict[str, int], context: Contex
             properties["ranks"] = list(finding.ranks)
         if finding.details:
             properties["details"] = finding.details
-        results.append({**result, "properties": properties})
+        message = finding.message + (f"\n\n{finding.help}" if finding.help else "")
+        results.append(sarif.Result(
+            rule_id=finding.code, rule_index=index[finding.code], level=finding.severity.value,
+            message=sarif.Message(text=message), locations=[_location(finding.location)],
+            partial_fingerprints={_FINGERPRINT: fingerprint},
+            related_locations=[_related(number, item) for number, item in enumerate(finding.related)],
+            occurrence_count=finding.count, properties=properties,
+        ))
     return results
 
 
-def _rule(code: str, rule: Rule) -> dict[str, Any]:
+def _rule(code: str, rule: Rule) -> sarif.ReportingDescriptor:
     level = rule.severity.value
-    return {
-        "id": code,
-        "name": _pascal(rule.name),
-        "shortDescription": {"text": rule.summary},
-        "fullDescription": {"text": _first_paragraph(rule.text) or rule.summary},
-        "help": {"text": rule.help or rule.summary, "markdown": rule.text.strip() or rule.summary},
-        "helpUri": rule.url,
-        "defaultConfiguration": {"level": level},
-        "properties": {"group": rule.group, "tags": ["pytorch", rule.group], "problem.severity": _problem(level)},
-    }
+    return sarif.ReportingDescriptor(
+        id=code, name=_pascal(rule.name),
+        short_description=sarif.RuleText.of(rule.summary),
+        full_description=sarif.RuleText.of(_first_paragraph(rule.text) or rule.summary),
+        help=sarif.RuleText.of(rule.help or rule.summary, rule.text.strip() or rule.summary),
+        help_uri=rule.url, default_configuration=sarif.Configuration(level=level),
+        properties={"group": rule.group, "tags": ["pytorch", rule.group], "problem.severity": _problem(level)},
+    )
 
 
-def _bare_rule(finding: Finding) -> dict[str, Any]:
-    rule: dict[str, Any] = {"id": finding.code, "name": _pascal(finding.name), "properties": {"group": finding.group}}
-    if finding.url:
-        rule["helpUri"] = finding.url
-    return rule
+def _bare_rule(finding: Finding) -> sarif.ReportingDescriptor:
+    return sarif.ReportingDescriptor(
+        id=finding.code, name=_pascal(finding.name), help_uri=finding.url or None, properties={"group": finding.group}
+    )
 
 
 def _problem(level: str) -> str:
@@ -110,29 +101,20 @@ def _first_paragraph(text: str) -> str:
     return " ".join(next((part for part in parts if part), "").split())
 
 
-def _location(at: Location) -> dict[str, Any]:
+def _location(at: Location, **beside: Any) -> sarif.Location:
     path = PurePath(at.filename)
-    physical: dict[str, Any] = {
-        "artifactLocation": {"uri": path.as_uri() if path.is_absolute() else quote(path.as_posix())}
-    }
+    file = sarif.ArtifactLocation(uri=path.as_uri() if path.is_absolute() else quote(path.as_posix()))
     if at.cell is None:
-        physical["region"] = _region(at)
-        return {"physicalLocation": physical}
+        region = sarif.Region(
+            start_line=at.row, start_column=at.column, end_line=at.end_row, end_column=at.end_column
+        )
+        return sarif.Location(physical_location=sarif.PhysicalLocation(artifact_location=file, region=region), **beside)
     # Rows count within the cell, which SARIF cannot say: the file is named, and the cell in words.
-    return {
-        "physicalLocation": physical,
-        "logicalLocations": [{"name": f"cell {at.cell}, line {at.row}, column {at.column}", "kind": "member"}],
-    }
+    cell = sarif.LogicalLocation(name=f"cell {at.cell}, line {at.row}, column {at.column}", kind="member")
+    return sarif.Location(
+        physical_location=sarif.PhysicalLocation(artifact_location=file), logical_locations=[cell], **beside
+    )
 
 
-def _region(at: Location) -> dict[str, int]:
-    region = {"startLine": at.row, "startColumn": at.column}
-    if at.end_row is not None:
-        region["endLine"] = at.end_row
-    if at.end_column is not None:
-        region["endColumn"] = at.end_column
-    return region
-
-
-def _related(number: int, item: Related) -> dict[str, Any]:
-    return {"id": number, "message": {"text": item.message}, **_location(item.location)}
+def _related(number: int, item: Related) -> sarif.Location:
+    return _location(item.location, id=number, message=sarif.Message(text=item.message))

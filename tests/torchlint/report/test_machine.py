@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -10,6 +11,7 @@ from tests.torchlint.fake_engine import finding
 from torchlint.catalogue.pages import catalogue
 from torchlint.findings import Location, Related, Severity
 from torchlint.report import FORMATS, Context, write
+from torchlint.report.sarif_objects import RuleText
 from torchlint.report.statistics import write as write_statistics
 
 
@@ -158,6 +160,17 @@ def test_sarif_says_everything():
     assert second["locations"][0]["logicalLocations"][0]["name"] == "cell 7, line 2, column 1"
     assert third["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "file:///abs/%C3%A9.py"
     assert (fourth["occurrenceCount"], fourth["properties"]["ranks"]) == (5, [0, 1])
+
+
+def test_sarif_leaves_no_role_of_a_message_unfilled():
+    """A rule's text is of any program: `{loss}.backward()` is `loss.backward()` there."""
+    (run,) = json.loads(told("sarif", rules={rule.code: rule for rule in catalogue()}))["runs"]
+    texts = [text["text"] for rule in run["tool"]["driver"]["rules"]
+             for text in (rule["shortDescription"], rule["fullDescription"], rule["help"])]
+    assert not [text for text in texts if re.search(r"\{[a-z_]+\}", text)]
+    assert any("`loss.backward()`" in text for text in texts)
+    with pytest.raises(ValueError, match="{loss} is filled with nothing"):
+        RuleText(text="`{loss}.backward()`")
 
 
 def test_sarif_fingerprints_stay_when_lines_move_and_differ_when_lines_repeat():
