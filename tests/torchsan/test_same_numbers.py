@@ -137,16 +137,16 @@ def test_with_and_without_a_watch(name, tmp_path, capsys):
 
 def test_the_comparison_sees_a_changed_bit(tmp_path, capsys, monkeypatch):
     """A check that draws a random number, or touches a gradient, is caught."""
-    from torchsan.checks.gradients.clipping import Clipping
+    from torchsan.checks.gradients.clip_out_of_order import ClipOutOfOrder
 
     bare = outcome("sound-classifier", tmp_path, capsys)
     assert len(bare["steps"]) >= 8
-    monkeypatch.setattr(Clipping, "before_optimizer_step", lambda self, event: torch.rand(()))
+    monkeypatch.setattr(ClipOutOfOrder, "before_optimizer_step", lambda self, event: torch.rand(()))
     assert outcome("sound-classifier", tmp_path, capsys, "default")["states"] != bare["states"]
 
     def touch(self, event):
         gradient = event.subject.param_groups[0]["params"][0].grad
         gradient.view(-1)[0] = torch.nextafter(gradient.view(-1)[0], torch.tensor(torch.inf))
 
-    monkeypatch.setattr(Clipping, "before_optimizer_step", touch)
+    monkeypatch.setattr(ClipOutOfOrder, "before_optimizer_step", touch)
     assert outcome("sound-classifier", tmp_path, capsys, "default")["steps"] != bare["steps"]

@@ -1,1 +1,1 @@
-"""8xx: several processes and devices."""
+"""8xx: several processes and devices. 815 is seen by `gradients/replaced_parameters.py`."""

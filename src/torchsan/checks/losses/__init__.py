@@ -1,1 +1,1 @@
-"""3xx: losses and metrics."""
+"""3xx: losses and metrics. 301 to 303 are judged by `forms/traits.py`."""

@@ -11,9 +11,9 @@ from torch import nn
 
 import torchsan
 from tests.torchsan.conftest import FIXTURES
-from torchsan.checks.data import fingerprints, waiting_for_loader
+from torchsan.checks.data import fingerprints, no_pin_memory, waiting_for_loader
 from torchsan.checks.distributed import accumulation_sync
-from torchsan.checks.tensors import allocator, memory_growth
+from torchsan.checks.tensors import memory_growth
 from torchsan.probes import loader
 from torchsan.program import referrers
 
@@ -198,7 +198,7 @@ def test_the_cache_is_emptied_in_every_step(run, monkeypatch, every, cuda, found
     ("more", "gpu", "found"), [("", True, {602}), ("", False, set()), (", pin_memory=True", True, set())]
 )
 def test_pageable_batches_for_a_gpu(run, monkeypatch, more, gpu, found):
-    monkeypatch.setattr(allocator, "_on_gpu", lambda model: gpu)
+    monkeypatch.setattr(no_pin_memory, "_on_gpu", lambda model: gpu)
     ran = run(LOOP.format(size=4, workers=0, more=more, epochs=1), select="TS602")
     assert {finding.number for finding in ran.findings} == found
     assert not run(LOOP.format(size=4, workers=0, more=more, epochs=1)).findings, "opt-in"

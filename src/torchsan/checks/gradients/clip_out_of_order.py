@@ -1,4 +1,4 @@
-"""112 and 703: gradients are clipped where there are none, or while they are still scaled."""
+"""112: gradients are clipped where there are none."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 
 
-class Clipping(Check):
-    """Gradients are clipped in the wrong place."""
+class ClipOutOfOrder(Check):
+    """Gradients are clipped where there are none."""
 
-    numbers = (112, 703)
+    numbers = (112,)
 
     def __init__(self, watch: Any):
         super().__init__(watch)
@@ -23,30 +23,13 @@ class Clipping(Check):
         if isinstance(event.limit, (int, float)) and math.isinf(event.limit):
             return  # measures the norm, clips nothing
         accounts = self.ledger.of(event.subject)
-        if not accounts:
+        if any(account.backwards for account in accounts):
             return
-        waiting = [account for account in accounts if account.backwards]
-        if not waiting:
-            # Fine where no step follows (a batch was skipped): said when one does.
-            for account in accounts:
-                self.empty[id(account)] = event
-                if account.steps and any(p.grad is not None for p in account.params):
-                    self._late(account, event)
-            return
-        for account in waiting:
-            scale = account.last.get("scale")
-            if scale is not None and account.number("unscale") < account.number("backward"):
-                # Changed by hand since the backward: divided by the scale, it may be.
-                if not account.changed_since():
-                    self.found(
-                        703,
-                        event,
-                        call=event.call,
-                        optimizer=name_of(account.optimizer),
-                        scaler=name_of(scale.subject),
-                        fact=f"the loss scale is {scale.subject.get_scale():g}",
-                        related=((scale, "where the loss was scaled"),),
-                    )
+        # Fine where no step follows (a batch was skipped): said when one does.
+        for account in accounts:
+            self.empty[id(account)] = event
+            if account.steps and any(p.grad is not None for p in account.params):
+                self._late(account, event)
 
     def _late(self, account: Any, event: Event) -> None:
         self.empty.pop(id(account), None)
@@ -78,4 +61,4 @@ class Clipping(Check):
             )
 
 
-CHECKS = (Clipping,)
+CHECKS = (ClipOutOfOrder,)
