@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import re
@@ -12,6 +13,7 @@ from pathlib import Path
 from torchlint.files.parse import parse_source
 from torchlint.files.reading import read_bytes
 from torchlint.files.source import Problem, Source, SourceError, describe
+from torchlint.files.writing import Changed
 from torchlint.findings import Edit, Finding, Location
 from torchlint.fixes.edits import EditError, apply
 
@@ -38,6 +40,9 @@ def add_noqa(findings: Sequence[Finding], root: Path, judged: Collection[str]) -
             if path not in judged and not Path(path).is_relative_to(os.path.abspath(root)):
                 raise OSError("it is outside of the project, and was not named")
             raw = read_bytes(path)
+            digest = hashlib.sha256(raw).hexdigest()
+            if any(finding.digest != digest for finding in some):
+                raise Changed
             after = silenced(path, raw, some)
             from torchlint.fixes.fixer import Mended, write
 

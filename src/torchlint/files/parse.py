@@ -7,24 +7,9 @@ import re
 import tokenize
 
 from torchlint.files.limits import too_much
-from torchlint.files.reading import read_bytes
-from torchlint.files.source import Problem, Source, SourceError, describe, is_notebook, unify_line_ends
+from torchlint.files.source import Problem, Source, SourceError, is_notebook, unify_line_ends
 
 _CODING = re.compile(rb"^[ \t\f]*#.*?coding[:=]")
-
-
-def read_source(path: str, filename: str | None = None) -> Source:
-    """The file at `path` as Python text, called `filename` in what is said about it.
-
-    Raises:
-        SourceError: it cannot be read, decoded, or understood as a notebook.
-    """
-    name = filename or path
-    try:
-        raw = read_bytes(path)
-    except OSError as error:
-        raise SourceError(Problem(name, f"cannot be read: {describe(error)}")) from None
-    return parse_source(name, raw)
 
 
 def parse_source(filename: str, raw: bytes) -> Source:

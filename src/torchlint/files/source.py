@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import msgspec
 
-from torchlint.findings import Edit, Finding, Location, Related
+from torchlint.findings import Finding, Location, Related
 
 NOTEBOOK_SUFFIX = ".ipynb"
 
@@ -78,7 +78,7 @@ def map_locations(finding: Finding, change: Callable[[Location], Location]) -> F
     related = tuple(Related(change(item.location), item.message) for item in finding.related)
     fix = finding.fix
     if fix is not None:
-        edits = tuple(Edit(change(edit.location), edit.content) for edit in fix.edits)
+        edits = tuple(msgspec.structs.replace(edit, location=change(edit.location)) for edit in fix.edits)
         fix = msgspec.structs.replace(fix, edits=edits)
     return msgspec.structs.replace(finding, location=change(finding.location), related=related, fix=fix)
 

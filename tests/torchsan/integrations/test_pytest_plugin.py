@@ -166,7 +166,7 @@ def test_bad(bad):
     pass
 
 def test_after():
-    from torchsan import events
+    from torchsan.stream import events
     assert not events.listening()
     assert torch.nn.Module.zero_grad.__code__.co_filename == torch.nn.Module.train.__code__.co_filename
 """)
