@@ -15,6 +15,7 @@ from torchlint.catalogue.pages import catalogue
 from torchlint.cli import main
 from torchlint.findings import Edit, Location
 from torchlint.fixes.edits import EditError, apply
+from torchlint.run import runner
 from torchlint.run.judge import Judge, Order
 from torchlint.run.runner import Runner
 from torchlint.settings.config import Config
