@@ -12,7 +12,7 @@ import msgspec
 from torchlint.catalogue.pages import Rule
 from torchlint.files.garbage import collect_if_much
 from torchlint.findings import Finding, Related
-from torchlint.sieve import may_matter
+from torchlint.sieve.may_matter import may_matter
 
 
 class Judged(msgspec.Struct, frozen=True):

@@ -23,7 +23,7 @@ from torchlint.findings import Edit, Location
 from torchlint.fixes.edits import EditError, apply
 from torchlint.run.judge import Judge, Order
 from torchlint.settings.config import Config
-from torchlint.sieve import read_facts
+from torchlint.sieve.reader import read_facts
 
 sys.path.insert(0, str(ROOT / "tools"))
 from fuzzing import books, deep, grammar, mutate, watch  # noqa: E402

@@ -80,5 +80,6 @@ def check(paths: tuple[str, ...], **options: Any) -> int:
     PATHS are files and folders (the current one by default), or - for standard input.
     """
     from torchlint.cli.check import run_check
+    from torchlint.cli.request import Request
 
-    return run_check(paths, **options)
+    return run_check(Request(paths=paths, **options))

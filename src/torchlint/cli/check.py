@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -13,6 +13,8 @@ import click
 import msgspec
 
 from torchlint import __version__
+from torchlint.catalogue.pages import Catalogue, Rule
+from torchlint.cli.request import Request
 from torchlint.cli.status import FAILED, FINDINGS
 from torchlint.files.source import Problem
 from torchlint.report import Context, clean, write
@@ -21,40 +23,9 @@ from torchlint.settings.config import Config, load
 from torchlint.settings.rulebook import load_rules
 from torchlint.settings.selection import SelectorError, active
 
-STDIN = "-"
 
-
-def run_check(
-    paths: Sequence[str],
-    *,
-    select: Sequence[str] | None,
-    extend_select: Sequence[str] | None,
-    ignore: Sequence[str] | None,
-    fix: bool,
-    unsafe_fixes: bool,
-    diff: bool,
-    add_noqa: bool,
-    baseline: str | None,
-    update_baseline: bool,
-    with_report: str | None,
-    unused_noqa: bool,
-    show_settings: bool,
-    show_files: bool,
-    torch_version: tuple[int, int] | None,
-    output_format: str,
-    output_file: str | None,
-    statistics: bool,
-    quiet: bool,
-    exit_zero: bool,
-    jobs: int | None,
-    no_cache: bool,
-    cache_dir: str | None,
-    stdin_filename: str | None,
-    force_exclude: bool,
-    config_file: str | None,
-    isolated: bool,
-) -> int:
-    """Judge and report; the arguments are the command's options.
+def run_check(request: Request) -> int:
+    """Judge and report.
 
     Returns:
         The exit status.
@@ -62,105 +33,117 @@ def run_check(
     Raises:
         BaselineError, ConfigError, PageError, SelectorError: a file of known findings, the settings, a rule page or an option
             cannot be used.
-        click.UsageError: options that contradict each other, or an output file that cannot be written.
+        click.UsageError: an output file that cannot be written, or a selection of what is no rule.
     """
-    if STDIN in paths and len(paths) > 1:
-        raise click.UsageError("- (standard input) cannot be given together with other paths")
-    if stdin_filename and STDIN not in paths:
-        raise click.UsageError("--stdin-filename is of use only where standard input is read: give - as the path")
-    if unsafe_fixes and not (fix or diff):
-        raise click.UsageError("--unsafe-fixes is of use only together with --fix or --diff")
-    if with_report is not None and (STDIN in paths or diff):
-        raise click.UsageError("--with cannot be used on standard input or together with --diff")
-    if update_baseline and baseline is None:
-        raise click.UsageError("--update-baseline is of use only together with --baseline FILE")
-    if update_baseline and (STDIN in paths or diff):
-        raise click.UsageError("--update-baseline cannot be used on standard input or together with --diff")
-    wanted = paths or (".",)
-    places = [Path(stdin_filename or ".")] if STDIN in paths else [Path(path) for path in wanted]
-    config = load(places, Path(config_file) if config_file else None, isolated)
-    if torch_version is not None:
-        config = msgspec.structs.replace(config, torch_version=torch_version)
+    config = load(request.places, Path(request.config_file) if request.config_file else None, request.isolated)
+    if request.torch_version is not None:
+        config = msgspec.structs.replace(config, torch_version=request.torch_version)
     catalogue = load_rules(config)
-    rules = active(catalogue, config.select, config.ignore, config.extend_select)
-    try:
-        rules = active(catalogue, select, ignore or (), extend_select or (), start=None if select else rules)
-    except SelectorError as error:
-        raise click.UsageError(_option_of(str(error), select, ignore, extend_select)) from None
+    rules = _rules(request, config, catalogue)
     seen = None
-    if with_report is not None:
+    if request.with_report is not None:
         from torchlint.cli import live
 
-        seen = live.read(Path(with_report))
-    if show_settings or show_files:
-        from torchlint.cli.show import print_files, print_settings
+        seen = live.read(Path(request.with_report))
+    if request.show_settings:
+        from torchlint.cli.show import print_settings
 
-        return print_settings(config, rules) if show_settings else print_files(config, wanted, force_exclude)
+        return print_settings(config, rules)
+    if request.show_files:
+        from torchlint.cli.show import print_files
+
+        return print_files(config, request.wanted, request.force_exclude)
     known = None
-    if baseline is not None:
+    if request.baseline is not None:
         from torchlint.cli.baseline import Baseline
 
-        known = Baseline.read(Path(baseline), to_update=update_baseline)
-    if STDIN in paths:
-        if add_noqa:
-            raise click.UsageError("--add-noqa changes files: it cannot be used on standard input")
-        if fix or diff:
-            from torchlint.cli.fix import mend_text
+        known = Baseline.read(Path(request.baseline), to_update=request.update_baseline)
+    runner = Runner(config, rules, catalogue)
+    if request.reads_stdin and request.add_noqa:
+        raise click.UsageError("--add-noqa changes files: it cannot be used on standard input")
+    if request.reads_stdin and (request.fix or request.diff):
+        from torchlint.cli.fix import mend_text
 
-            with _output(output_file) as out:
-                return mend_text(Runner(config, rules, catalogue), stdin_filename or STDIN, unsafe_fixes, diff, out)
-        runner = Runner(config, rules, catalogue)
-        outcome = runner.run_text(stdin_filename or STDIN, sys.stdin.buffer.read())
-    else:
-        from torchlint.cli.progress import Bar
+        with _output(request.output_file) as out:
+            return mend_text(runner, request.stdin_name, request.unsafe_fixes, request.diff, out)
+    outcome = _run(request, runner)
+    if request.diff:
+        return _show_diff(request, runner, outcome)
+    if request.fix:
+        from torchlint.cli.fix import mend_files
 
-        runner = Runner(config, rules, catalogue)
-
-        def run() -> Outcome:
-            with Bar(quiet) as bar:
-                return runner.run(
-                    wanted, jobs=jobs, cache_dir=Path(cache_dir) if cache_dir else None, use_cache=not no_cache,
-                    force_exclude=force_exclude, progress=bar,
-                )
-
-        outcome = run()
-        if diff:
-            from torchlint.cli.fix import show_changes
-
-            with _output(output_file) as out:
-                changed = show_changes(runner, outcome, unsafe_fixes, out)
-            for problem in outcome.problems:
-                print(f"torchlint: {problem_line(problem)}", file=sys.stderr)
-            return FAILED if outcome.problems else FINDINGS if changed and not exit_zero else 0
-        if fix:
-            from torchlint.cli.fix import mend_files
-
-            outcome = mend_files(run, runner, outcome, unsafe_fixes, quiet)
-        if add_noqa:
-            from torchlint.cli.add_noqa import add_noqa as write_comments
-
-            count, trouble = write_comments(outcome.findings, config.root, runner.judged)
-            if not quiet:
-                print(f"torchlint: {count} finding{'' if count == 1 else 's'} hidden by comments", file=sys.stderr)
-            outcome = Outcome([], [*outcome.problems, *trouble], outcome.files)
+        outcome = mend_files(lambda: _run(request, runner), runner, outcome, request.unsafe_fixes, request.quiet)
+    if request.add_noqa:
+        outcome = _silence(request, runner, outcome)
     if seen is not None:
-        asked = rules if select else active(catalogue, ("ALL",), [*config.ignore, *(ignore or ())])
+        asked = rules if request.select else active(catalogue, ("ALL",), [*config.ignore, *(request.ignore or ())])
         numbers = {rule.code for rule in asked} | ({one.number for one in seen} - set(catalogue.rules))
-        merged = live.merge(Path(with_report or ""), seen, outcome.findings, runner, numbers.__contains__)
+        merged = live.merge(Path(request.with_report or ""), seen, outcome.findings, runner, numbers.__contains__)
         outcome.findings = merged.findings
-        if not quiet:
-            print(f"torchlint: {clean(f'{with_report}: {merged.note}')}", file=sys.stderr)
-    if unused_noqa:
+        if not request.quiet:
+            print(f"torchlint: {clean(f'{request.with_report}: {merged.note}')}", file=sys.stderr)
+    if request.unused_noqa:
         outcome.warnings.extend(runner.unused_comments())
-    if known is not None and update_baseline:
+    if known is not None and not request.update_baseline:
+        outcome.findings = known.new_ones(outcome.findings, runner.judged_line)
+    elif known is not None:
         known.update(outcome.findings, runner.judged_line, _answers(runner, outcome, seen is not None))
         count, outcome.findings = len(outcome.findings), []
-        if not quiet:
-            print(f"torchlint: {count} finding{'' if count == 1 else 's'} written to {baseline}", file=sys.stderr)
-        quiet = True  # not "no mistakes found"
-    elif known is not None:
-        outcome.findings = known.new_ones(outcome.findings, runner.judged_line)
-    return _tell(outcome, runner, config, output_format, output_file, statistics, quiet, exit_zero)
+        if not request.quiet:
+            print(f"torchlint: {_findings(count)} written to {request.baseline}", file=sys.stderr)
+        request = msgspec.structs.replace(request, quiet=True)  # not "no mistakes found"
+    return _tell(request, runner, outcome)
+
+
+def _rules(request: Request, config: Config, catalogue: Catalogue) -> tuple[Rule, ...]:
+    """The rules that settings and options make active.
+
+    Raises:
+        SelectorError, click.UsageError: the settings, or an option, select what is no rule.
+    """
+    rules = active(catalogue, config.select, config.ignore, config.extend_select)
+    start = None if request.select else rules
+    try:
+        return active(catalogue, request.select, request.ignore or (), request.extend_select or (), start=start)
+    except SelectorError as error:
+        raise click.UsageError(_option_of(str(error), request)) from None
+
+
+def _run(request: Request, runner: Runner) -> Outcome:
+    """Judges all that was asked for."""
+    if request.reads_stdin:
+        return runner.run_text(request.stdin_name, sys.stdin.buffer.read())
+    from torchlint.cli.progress import Bar
+
+    with Bar(request.quiet) as bar:
+        return runner.run(
+            request.wanted, jobs=request.jobs, cache_dir=Path(request.cache_dir) if request.cache_dir else None,
+            use_cache=not request.no_cache, force_exclude=request.force_exclude, progress=bar,
+        )
+
+
+def _show_diff(request: Request, runner: Runner, outcome: Outcome) -> int:
+    from torchlint.cli.fix import show_changes
+
+    with _output(request.output_file) as out:
+        changed = show_changes(runner, outcome, request.unsafe_fixes, out)
+    for problem in outcome.problems:
+        print(f"torchlint: {problem_line(problem)}", file=sys.stderr)
+    return FAILED if outcome.problems else FINDINGS if changed and not request.exit_zero else 0
+
+
+def _silence(request: Request, runner: Runner, outcome: Outcome) -> Outcome:
+    """Writes a comment behind each finding; what is left is what could not be judged, or written to."""
+    from torchlint.cli.add_noqa import add_noqa
+
+    count, trouble = add_noqa(outcome.findings, runner.config.root, runner.judged)
+    if not request.quiet:
+        print(f"torchlint: {_findings(count)} hidden by comments", file=sys.stderr)
+    return Outcome([], [*outcome.problems, *trouble], outcome.files)
+
+
+def _findings(count: int) -> str:
+    return f"{count} finding{'' if count == 1 else 's'}"
 
 
 def _answers(runner: Runner, outcome: Outcome, with_live: bool) -> Callable[[str, str], bool]:
@@ -175,38 +158,38 @@ def _answers(runner: Runner, outcome: Outcome, with_live: bool) -> Callable[[str
     return is_answered
 
 
-def _option_of(message: str, select: Sequence[str] | None, ignore: Sequence[str] | None,
-               extend: Sequence[str] | None) -> str:
+def _option_of(message: str, request: Request) -> str:
     """The message with the option that holds the word it complains of."""
-    for option, words in (("--select", select), ("--ignore", ignore), ("--extend-select", extend)):
+    given = (("--select", request.select), ("--ignore", request.ignore), ("--extend-select", request.extend_select))
+    for option, words in given:
         if any(message.startswith(repr(word)) for word in words or ()):
             return f"{option}: {message}"
     return message
 
 
-def _tell(outcome: Outcome, runner: Runner, config: Config, output_format: str, output_file: str | None,
-          statistics: bool, quiet: bool, exit_zero: bool) -> int:
+def _tell(request: Request, runner: Runner, outcome: Outcome) -> int:
+    """Prints what was found, and what went wrong; the exit status."""
     for line in outcome.warnings:
         print(f"torchlint: warning: {clean(line)}", file=sys.stderr)
     problems = [problem_line(problem) for problem in outcome.problems]
     for line in problems:
         print(f"torchlint: {line}", file=sys.stderr)
-    if not (outcome.files or outcome.problems or quiet):
+    if not (outcome.files or outcome.problems or request.quiet):
         print("torchlint: warning: no Python files or notebooks there", file=sys.stderr)
     context = Context(
         version=__version__, lines=runner.line, rules={rule.code: rule for rule in runner.order.rules},
-        problems=problems, files=None if quiet else outcome.files,
+        problems=problems, files=None if request.quiet else outcome.files,
     )
-    with _output(output_file) as out:
-        if statistics:
+    with _output(request.output_file) as out:
+        if request.statistics:
             from torchlint.report.statistics import write as write_statistics
 
-            write_statistics(outcome.findings, out, context, as_json=output_format == "json")
+            write_statistics(outcome.findings, out, context, as_json=request.output_format == "json")
         else:
-            write(output_format, outcome.findings, out, context)
+            write(request.output_format, outcome.findings, out, context)
     if outcome.problems:
         return FAILED
-    return FINDINGS if outcome.findings and not exit_zero else 0
+    return FINDINGS if outcome.findings and not request.exit_zero else 0
 
 
 def problem_line(problem: Problem) -> str:

@@ -37,8 +37,8 @@ from torchlint.dryrun.values import (
     union_of,
     with_parts,
 )
-from torchlint.sieve import PYTHON
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
+from torchlint.sieve.nodes import BUILTINS
 
 DECLARED = {"Module": "module", "Optimizer": "optimizer", "DataLoader": "loader", "GradScaler": "scaler"}
 HARMLESS_DECORATORS = frozenset(
@@ -159,7 +159,7 @@ class Calls(TorchCalls):
                 builtin = getattr(self, "builtin_" + callee.name, None)
                 if builtin is not None and callee.origin is None:
                     return builtin(args, kwargs, node)
-                if callee.name in PYTHON and callee.origin is None:
+                if callee.name in BUILTINS and callee.origin is None:
                     return self._result([*args, *kwargs.values()])
             return self.call_opaque(callee, args, kwargs, node)
         return self.unknown_call("", args, kwargs, node)

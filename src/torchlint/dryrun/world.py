@@ -13,8 +13,8 @@ from torchlint.dryrun.flow import take_apart
 from torchlint.dryrun.source_text import Parsed, TooLong
 from torchlint.dryrun.values import Event
 from torchlint.files.reading import read_bytes
-from torchlint.sieve import read_facts
 from torchlint.sieve.facts import FileFacts, Unit
+from torchlint.sieve.reader import read_facts
 
 if TYPE_CHECKING:
     from torchlint.dryrun.neighbours import Project

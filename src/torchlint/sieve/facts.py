@@ -1,6 +1,6 @@
 """What one look at a file tells about it: its imports, functions and classes, and where each of them stands.
 
-Built by `sieve` from the C parser's tree; small, and enough to decide which stretches of the file libcst must parse.
+Built by `reader` from the C parser's tree; small, and enough to decide which stretches of the file libcst must parse.
 """
 
 from __future__ import annotations

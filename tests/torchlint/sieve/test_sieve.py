@@ -11,7 +11,8 @@ from torchlint.dryrun.interpreter import Run
 from torchlint.dryrun.roots import Relevance
 from torchlint.dryrun.world import World
 from torchlint.engine import Engine
-from torchlint.sieve import may_matter, read_facts, split_lines
+from torchlint.sieve.may_matter import may_matter
+from torchlint.sieve.reader import read_facts, split_lines
 
 RULES = list(catalogue())
 WITH, WITHOUT = Engine(RULES, sieve=True), Engine(RULES, sieve=False)
@@ -272,7 +273,7 @@ def test_a_file_is_not_read_through_for_each_of_its_functions(monkeypatch):
             Lines.read += 1
             return super().__iter__()
 
-    monkeypatch.setattr("torchlint.sieve.split_lines", lambda text: Lines(split_lines(text)))
+    monkeypatch.setattr("torchlint.sieve.reader.split_lines", lambda text: Lines(split_lines(text)))
     code = "model = nn.Linear(2, 2)\n" + "".join(f"def f{n}(o, x):\n    o.step()\n    model(x).sum().backward()\n" for n in range(30))
     Engine(RULES).check("a.py", IMPORTS + code)
     assert Lines.read < 10

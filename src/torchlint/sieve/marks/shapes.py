@@ -1,0 +1,159 @@
+"""Marks for the shape of a single statement or expression."""
+
+from __future__ import annotations
+
+import ast
+
+from torchlint.catalogue.apis import everywhere
+from torchlint.catalogue.effects import INPLACE, PURE_IF_TENSOR, PURE_TENSOR_ONLY, SIZED
+from torchlint.sieve.nodes import last_name, of_self
+
+_CONTEXTS = frozenset({"no_grad", "inference_mode", "enable_grad", "autocast"})
+_PURE = PURE_TENSOR_ONLY | PURE_IF_TENSOR
+_GROWING = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
+_COPIED = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp, ast.IfExp)
+_SIZE_WORDS = frozenset({"in_features", "in_channels", "input_size", "num_features", "embed_dim", "normalized_shape", "num_channels"})
+_OTHERS = frozenset({"np", "numpy", "plt", "pd", "tf", "jnp"})  # nobody calls torch so
+
+
+def _mark_import(node, words: set[str]) -> None:
+    words.update(alias.name for alias in node.names)
+    module = getattr(node, "module", None) or ""
+    if module[:6] == "torch.":
+        words.add(f"!from {module}")
+
+
+def _mark_expr(node: ast.Expr, words: set[str]) -> None:
+    value = node.value
+    if type(value) is ast.Attribute:
+        words.add("!bare")
+    elif type(value) is ast.Call:
+        name = last_name(value.func)
+        if name in _CONTEXTS:
+            words.add("!dropped")
+        elif type(value.func) is ast.Attribute and name in _PURE:
+            words.add("!discarded")
+        elif name == "load_state_dict" and any(type(item) is ast.Constant and item.value is False for item in _given(value)):
+            words.add("!loose")
+
+
+def _given(call: ast.Call) -> list[ast.expr]:
+    """All that a call is given, by place or by name."""
+    return [*call.args, *(keyword.value for keyword in call.keywords)]
+
+
+def _mark_with(node: ast.With, words: set[str]) -> None:
+    if any(type(item.context_expr) in (ast.Attribute, ast.Name) for item in node.items):
+        words.add("!bare")
+
+
+def _mark_product(node: ast.BinOp, words: set[str]) -> None:
+    if type(node.op) is ast.Mult and type(node.left) is ast.List:
+        words.add("!repeat")
+
+
+def _mark_list(node: ast.ListComp, words: set[str]) -> None:
+    if type(node.elt) is ast.Name:
+        words.add("!repeat")
+
+
+def _mark_augmented(node: ast.AugAssign, words: set[str]) -> None:
+    if type(node.value) is ast.Constant and type(node.value.value) is int:
+        return  # counts
+    target = node.target.value if type(node.target) is ast.Subscript else node.target
+    _written(target, words)
+    if of_self(target):
+        words.add(f"!grows {target.attr}")
+
+
+def _written(target: ast.expr, words: set[str]) -> None:
+    """Marks what something is written to in place: a name, an attribute, what a call gave."""
+    words.add("!inplace")
+    while type(target) is ast.Subscript:
+        target = target.value
+    if type(target) is ast.Name:
+        words.add(f"!into {target.id}")
+    elif type(target) is ast.Call:
+        words.add(f"!onto {last_name(target.func)}")
+    elif type(target) is not ast.Attribute or target.attr not in ("data", "grad"):
+        words.add("!leafwrite")
+
+
+def _mark_call(node: ast.Call, words: set[str]) -> None:
+    if type(node.func) is ast.Attribute:
+        name, owner = node.func.attr, node.func.value
+        if name in INPLACE:
+            _written(owner, words)
+        elif name == "Tensor":
+            words.add(name)
+        elif name in _GROWING and of_self(owner):
+            words.add(f"!grows {owner.attr}")
+    elif type(node.func) is ast.Name:
+        if node.func.id == "setattr":
+            words.add("!setattr")
+        elif node.func.id == "Tensor":
+            words.add("Tensor")
+    if last_name(node.func) == "tensor" and node.args and type(node.args[0]) in _COPIED:
+        words.add("!copied")
+    if written_size(node):
+        words.add("!sized")
+    for argument in node.args[:2]:
+        if type(argument) is ast.Constant and type(argument.value) is str and "->" in argument.value:
+            words.add("!pattern")
+    if type(node.func) is ast.Attribute and node.func.attr == "mean":
+        words.add("!sequence")
+    if node.keywords:
+        given = [keyword.arg for keyword in node.keywords]
+        if "requires_grad" in given:
+            words.add("!leaf")
+        if _unknown_keyword(node.func, given):
+            words.add("!keyword")
+
+
+def _unknown_keyword(func: ast.expr, given: list[str | None]) -> bool:
+    """Whether something of torch that is called so does not take one of the keywords."""
+    name = last_name(func)
+    takes = everywhere().get(name)
+    if takes is None or getattr(getattr(func, "value", None), "id", "") in _OTHERS:
+        return False
+    return any(word is not None and word not in takes for word in given)
+
+
+def written_size(node: ast.Call) -> bool:
+    """Whether a layer is made for an input of a size that is written there: a number, arithmetic, or a CONSTANT."""
+    if last_name(node.func) not in SIZED:
+        return False
+    given = node.args[0] if node.args else next((word.value for word in node.keywords if word.arg in _SIZE_WORDS), None)
+    return type(given) in (ast.Constant, ast.BinOp, ast.Tuple, ast.List) or type(given) is ast.Name and given.id.isupper()
+
+
+def _mark_compare(node: ast.Compare, words: set[str]) -> None:
+    for side in (node.left, *node.comparators):
+        if getattr(side, "attr", getattr(side, "id", "")) in ("nan", "NaN", "NAN"):
+            words.add("!nan")
+        elif type(side) is ast.Call and getattr(side.func, "id", "") == "float" and side.args and type(side.args[0]) is ast.Constant:
+            words.add("!nan")
+
+
+def _mark_subscript(node: ast.Subscript, words: set[str]) -> None:
+    if type(node.slice) is ast.Tuple and [type(key) for key in node.slice.elts[:2]] == [ast.Slice, ast.UnaryOp]:
+        words.add("!sequence")  # x[:, -1]
+    if type(node.ctx) is ast.Store:
+        if not (type(node.slice) is ast.Constant and type(node.slice.value) is str):
+            _written(node.value, words)
+        if of_self(node.value):
+            words.add(f"!grows {node.value.attr}")
+
+
+MARKERS = {
+    ast.Import: _mark_import,
+    ast.ImportFrom: _mark_import,
+    ast.Expr: _mark_expr,
+    ast.BinOp: _mark_product,
+    ast.ListComp: _mark_list,
+    ast.With: _mark_with,
+    ast.AugAssign: _mark_augmented,
+    ast.Call: _mark_call,
+    ast.Compare: _mark_compare,
+    ast.Subscript: _mark_subscript,
+}
