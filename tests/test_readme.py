@@ -6,7 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from torchlint import cli
+from torchlint.catalogue import catalogue
 from torchlint.config import KEYS
+from torchlint.report import FORMATS
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -51,3 +54,29 @@ def test_links_lead_somewhere(name):
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", path.read_text(encoding="utf-8")):
         if "://" not in target:
             assert (path.parent / target).exists(), target
+
+
+def test_all_options_are_told():
+    options = {option for parameter in cli.check.params for option in parameter.opts if option.startswith("--")}
+    told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", TEXT))
+    assert options - told == {"--version"}
+
+
+def test_all_formats_are_told():
+    row = re.search(r"^\| `--output-format`.*$", TEXT, re.M)[0]
+    assert [name for name in re.findall(r"`([a-z]+)`", row)] == list(FORMATS)
+
+
+def test_all_kinds_of_reports_are_told():
+    reports = pytest.importorskip("torchsan.reports", exc_type=ImportError)
+    row = re.search(r"^\| `--report FILE`.*$", TEXT, re.M)[0]
+    assert set(re.findall(r"`(\.[a-z]+)`", row)) == set(reports.REPORTS)
+
+
+def test_comparison_is_true():
+    """What is said of TorchFix and of fixes, against the catalogue and the page on fixes."""
+    comparison = TEXT.split("## How it compares")[1].split("\n## ")[0]
+    names = [rule for rule in catalogue() if 941 <= rule.code <= 943 and rule.lint != "none"]
+    assert len(names) == 3 and "TL941 to TL943" in comparison
+    fixes = re.findall(r"^\| \[?TL?\d{3}", (ROOT / "docs" / "fixes.md").read_text(encoding="utf-8"), re.M)
+    assert fixes and "mends some of what it finds, as torchlint does" in comparison
