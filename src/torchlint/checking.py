@@ -115,10 +115,10 @@ def run_check(
         if diff:
             from torchlint.mending import show_changes
 
-            for problem in outcome.problems:
-                print(f"torchlint: {problem_line(problem)}", file=sys.stderr)
             with _output(output_file) as out:
                 changed = show_changes(runner, outcome, unsafe_fixes, out)
+            for problem in outcome.problems:
+                print(f"torchlint: {problem_line(problem)}", file=sys.stderr)
             return FAILED if outcome.problems else FINDINGS if changed and not exit_zero else 0
         if fix:
             from torchlint.mending import mend_files

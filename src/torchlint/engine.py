@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from torchlint.catalogue import Rule
-from torchlint.findings import Edit, Finding, Related
+from torchlint.findings import Finding, Related
 from torchlint.garbage import collect_if_much
 from torchlint.sieve import may_matter
 
@@ -102,7 +102,7 @@ class Engine:
         related = tuple(Related(place(site), words) for site, words in report.related)
         fix = report.mend.fix() if report.mend is not None else None
         if fix is not None:
-            edits = tuple(Edit(named(edit.location), edit.content) for edit in fix.edits)
+            edits = tuple(msgspec.structs.replace(edit, location=named(edit.location)) for edit in fix.edits)
             fix = msgspec.structs.replace(fix, edits=edits)
         return Finding(
             code=f"TL{rule.code:03d}",

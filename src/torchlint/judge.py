@@ -93,7 +93,8 @@ class Judge:
             what = traceback.format_exception_only(error)[0].split("\n")[0][:200].rstrip(": ")
             message = f"internal error, please report it ({what}); TORCHLINT_DEBUG=1 shows where"
             return Verdict(digest, problems=(*source.problems, Problem(source.filename, message, internal=True)))
-        findings = tuple(source.place_finding(finding) for finding in judged.findings)
+        digests = {**judged.depends, source.filename: digest}
+        findings = tuple(source.place_finding(finding).made_for(digests) for finding in judged.findings)
         return Verdict(digest, findings, source.problems, judged.depends)
 
 

@@ -363,16 +363,20 @@ def test_what_a_forged_cache_says_is_not_told(tmp_path, fake_engine, monkeypatch
 
     def cached(**more):
         at = more.pop("location", Location(path, 1, 1, 1, 4))
-        fields = {"code": "TL101", "name": rule.name, "message": "m", "group": "correctness", "url": rule.url, **more}
+        fields = {"code": "TL101", "name": rule.name, "message": "m", "group": "correctness", "url": rule.url,
+                  "digest": digests.of(path), **more}
         cache = Cache(tmp_path / "c", order, digests)
         cache.put(path, Verdict(digests.of(path), (Finding(location=at, **fields),)))
         assert cache.save() is None
         return Cache(tmp_path / "c", order, digests).get(path)
 
     assert cached() is not None
-    edit = Fix("safe", "x", (Edit(Location(str(tmp_path / "secret"), 1, 1, 1, 1), "x"),))
+    edit = Fix("safe", "x", (Edit(Location(str(tmp_path / "secret"), 1, 1, 1, 1), "x", digest=digests.of(path)),))
+    stale = Fix("safe", "x", (Edit(Location(path, 1, 1, 1, 1), "x", digest=digests.of(str(tmp_path / "secret"))),))
+    assert cached(fix=msgspec.structs.replace(stale, edits=(msgspec.structs.replace(stale.edits[0], digest=digests.of(path)),)))
     for more in ({"location": Location(str(tmp_path / "secret"), 1)}, {"location": Location(path, -5)}, {"code": "TL"},
-                 {"code": "TL201"}, {"code": "\x1b"}, {"url": "\x1b"}, {"name": "x"}, {"fix": edit}):
+                 {"code": "TL201"}, {"code": "\x1b"}, {"url": "\x1b"}, {"name": "x"}, {"fix": edit}, {"fix": stale},
+                 {"digest": ""}, {"digest": digests.of(str(tmp_path / "secret"))}):
         assert cached(**more) is None, more
 
 
