@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.torchlint.support import ROOT, fake_engine, write  # noqa: F401
+from torchlint import runner
 from torchlint.cli import main
 from torchlint.edits import EditError, apply
 from torchlint.findings import Edit, Location
@@ -48,8 +49,8 @@ def meanwhile(project, monkeypatch):
     """Has files written, given as {path: text}, when the next run has judged all of its own."""
 
     def meanwhile(files):
-        def run(runner, *args, **options):
-            outcome = real(runner, *args, **options)
+        def run(self, *args, **options):
+            outcome = real(self, *args, **options)
             if files:
                 write(project, files)
                 files.clear()
@@ -114,8 +115,8 @@ def test_a_file_that_goes_is_said(project, monkeypatch, capfd):
     write(project, {"a.py": MISTAKE})
     real = Runner.run
 
-    def run(runner, *args, **options):
-        outcome = real(runner, *args, **options)
+    def run(self, *args, **options):
+        outcome = real(self, *args, **options)
         (project / "a.py").unlink(missing_ok=True)
         return outcome
 
@@ -142,9 +143,38 @@ def test_the_last_look_is_right_before_the_file_is_replaced(project, monkeypatch
     assert "it was changed while torchlint ran" in capfd.readouterr().err
 
 
+def test_a_baseline_is_of_what_was_judged(project, monkeypatch, capfd):
+    """A finding is known by the text of its line: where another text stands there, it is not written, and not hidden."""
+    def judge_all(*args):
+        yield from real(*args)
+        write(project, {"a.py": saved})
+
+    real = runner.judge_all
+    monkeypatch.setattr(runner, "judge_all", judge_all)
+    options, saved = ("--baseline", "b.json", "--no-cache"), SAVED
+    write(project, {"a.py": MISTAKE})
+    assert lint(*options, "--update-baseline") == 2
+    assert "b.json: not written: a.py: it was changed while torchlint ran" in capfd.readouterr().err
+    assert not (project / "b.json").exists()
+    assert lint(*options, "--update-baseline") == 0 and lint(*options) == 0
+    saved = MISTAKE.replace("    model.eval", "    model.train\n    model.eval")
+    assert lint(*options) == 1, "what cannot be compared is told"
+
+
+@pytest.mark.parametrize("before", [None, '{"version": 1, "findings": {}}'], ids=["new", "old"])
+def test_a_baseline_that_another_run_writes(project, meanwhile, capfd, before):
+    write(project, {"a.py": MISTAKE, **({"b.json": before} if before else {})})
+    other = '{"version": 1, "findings": {"x.py": {"TL101 0": 1}}}'
+    meanwhile({"b.json": other})
+    assert lint("--baseline", "b.json", "--update-baseline", "--no-cache") == 2
+    assert "b.json: cannot be written: it was changed while torchlint ran" in capfd.readouterr().err
+    assert sorted(os.listdir(project)) == ["a.py", "b.json", "setup.cfg"] and (project / "b.json").read_text() == other
+
+
 # A run that judges, and then mends when there are as many files in ../ready as it is told.
 WAITING = """
 import os, sys, time
+from torchlint import runner
 from torchlint.cli import main
 from torchlint.runner import Runner
 
