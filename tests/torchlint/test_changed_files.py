@@ -12,9 +12,12 @@ import pytest
 
 from tests.torchlint.support import ROOT, fake_engine, write  # noqa: F401
 from torchlint import runner
+from torchlint.catalogue import catalogue
 from torchlint.cli import main
+from torchlint.config import Config
 from torchlint.edits import EditError, apply
 from torchlint.findings import Edit, Location
+from torchlint.judge import Judge, Order
 from torchlint.runner import Runner
 
 MISTAKE = "import torch\n\n\ndef predict(model, x):\n    model.eval\n    return model(x)\n"
@@ -233,10 +236,25 @@ def test_every_finding_and_edit_names_its_text(project):
             assert one.digest == digest and [edit.digest for edit in one.fix.edits] == [digest]
 
 
-def findings(project):
-    from torchlint.catalogue import catalogue
-    from torchlint.config import Config
+def test_a_file_that_changes_between_its_own_turn_and_that_of_its_importer(project):
+    """The importer is judged by the text that is known, and says so; also where a text is tried that is on no disk."""
+    helper = b"import torch\n\n\ndef prepare(model):\n    model.eval\n"
+    for name in ("first.py", "second.py"):
+        write(project, {name: "import torch\nfrom helper import prepare\n\nprepare(torch.nn.Linear(2, 2))\n"})
+    write(project, {"helper.py": helper})
+    path, judge = str(project / "helper.py"), Judge(Order(tuple(rule for rule in catalogue() if rule.code == 132)))
+    judge.file(path)
+    write(project, {"helper.py": b"import os\n" + helper})
+    for name, text, row in (("first.py", helper, 5), ("second.py", b"import os\n\n" + helper, 7)):
+        judge.content(path, text)
+        verdict = judge.file(str(project / name))
+        (one,) = verdict.findings
+        assert (one.location.filename, one.location.row) == (path, row)
+        digest = hashlib.sha256(text).hexdigest()
+        assert [one.digest, one.fix.edits[0].digest, verdict.depends[path]] == [digest] * 3
 
+
+def findings(project):
     known = catalogue()
     return Runner(Config(project), [rule for rule in known if rule.code == 132], known).run(["."], jobs=1).findings
 
