@@ -21,7 +21,7 @@ from torchlint.judge import ENGINE_VARIABLE, Order, Verdict
 from torchlint.reading import listing_digest, read_bytes
 from torchlint.writing import TEMPORARY, replace
 
-_FORMAT = "2"
+_FORMAT = "3"
 SUM = 16  # bytes at the start of a file: what the rest adds up to
 _SHARDS = 64
 _VERSION = re.compile(r"[0-9a-f]{20}")
@@ -119,20 +119,23 @@ class Cache:
             for number, digest in entry.depends:
                 if self._digests.of(shard.paths[number]) != (digest and digest.hex()):
                     return None
-            allowed = {path, *(shard.paths[number] for number, _ in entry.depends)}
+            digests = {shard.paths[number]: digest and digest.hex() for number, digest in entry.depends}
         except IndexError:
             return None
-        return entry.verdict if self._sound(entry.verdict, path, allowed) else None
+        digests[path] = entry.verdict.digest
+        return entry.verdict if self._sound(entry.verdict, path, digests) else None
 
-    def _sound(self, verdict: Verdict, path: str, allowed: set[str]) -> bool:
+    def _sound(self, verdict: Verdict, path: str, digests: dict[str, str | None]) -> bool:
         """Whether we can have written a verdict: of active rules, and about the file and those that it depends on. A cache may
         come with a tree, and what it says of another file would be printed, or mended, as if we had found it there."""
         for finding in verdict.findings:
             if self._known.get(finding.code) != (finding.name, finding.url):
                 return False
-            places = [finding.location, *(item.location for item in finding.related)]
-            places += [edit.location for edit in finding.fix.edits] if finding.fix is not None else []
-            if any(at.filename not in allowed or at.row < 1 or at.column < 1 for at in places):
+            edits = finding.fix.edits if finding.fix is not None else ()
+            places = [finding.location, *(item.location for item in (*finding.related, *edits))]
+            if any(at.filename not in digests or at.row < 1 or at.column < 1 for at in places):
+                return False
+            if any(item.digest != (digests[item.location.filename] or "") for item in (finding, *edits)):
                 return False
         return all(problem.filename == path for problem in verdict.problems)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
@@ -34,6 +35,7 @@ def run_check(
     diff: bool,
     add_noqa: bool,
     baseline: str | None,
+    update_baseline: bool,
     with_report: str | None,
     unused_noqa: bool,
     show_settings: bool,
@@ -58,7 +60,8 @@ def run_check(
         The exit status.
 
     Raises:
-        ConfigError, PageError, SelectorError: the settings, a rule page or an option cannot be used.
+        BaselineError, ConfigError, PageError, SelectorError: a file of known findings, the settings, a rule page or an option
+            cannot be used.
         click.UsageError: options that contradict each other, or an output file that cannot be written.
     """
     if STDIN in paths and len(paths) > 1:
@@ -69,6 +72,10 @@ def run_check(
         raise click.UsageError("--unsafe-fixes is of use only together with --fix or --diff")
     if with_report is not None and (STDIN in paths or diff):
         raise click.UsageError("--with cannot be used on standard input or together with --diff")
+    if update_baseline and baseline is None:
+        raise click.UsageError("--update-baseline is of use only together with --baseline FILE")
+    if update_baseline and (STDIN in paths or diff):
+        raise click.UsageError("--update-baseline cannot be used on standard input or together with --diff")
     wanted = paths or (".",)
     places = [Path(stdin_filename or ".")] if STDIN in paths else [Path(path) for path in wanted]
     config = load(places, Path(config_file) if config_file else None, isolated)
@@ -89,6 +96,11 @@ def run_check(
         from torchlint.showing import print_files, print_settings
 
         return print_settings(config, rules) if show_settings else print_files(config, wanted, force_exclude)
+    known = None
+    if baseline is not None:
+        from torchlint.baseline import Baseline
+
+        known = Baseline.read(Path(baseline), to_update=update_baseline)
     if STDIN in paths:
         if add_noqa:
             raise click.UsageError("--add-noqa changes files: it cannot be used on standard input")
@@ -115,10 +127,10 @@ def run_check(
         if diff:
             from torchlint.mending import show_changes
 
-            for problem in outcome.problems:
-                print(f"torchlint: {problem_line(problem)}", file=sys.stderr)
             with _output(output_file) as out:
                 changed = show_changes(runner, outcome, unsafe_fixes, out)
+            for problem in outcome.problems:
+                print(f"torchlint: {problem_line(problem)}", file=sys.stderr)
             return FAILED if outcome.problems else FINDINGS if changed and not exit_zero else 0
         if fix:
             from torchlint.mending import mend_files
@@ -140,17 +152,27 @@ def run_check(
             print(f"torchlint: {clean(f'{with_report}: {merged.note}')}", file=sys.stderr)
     if unused_noqa:
         outcome.warnings.extend(runner.unused_comments())
-    if baseline is not None:
-        from torchlint.baseline import new_ones, write as write_baseline
-
-        known = Path(baseline)
-        if known.exists():
-            outcome.findings = new_ones(known, outcome.findings, runner.line)
-        else:
-            write_baseline(known, outcome.findings, runner.line)
-            count, outcome.findings = len(outcome.findings), []
+    if known is not None and update_baseline:
+        known.update(outcome.findings, runner.judged_line, _answers(runner, outcome, seen is not None))
+        count, outcome.findings = len(outcome.findings), []
+        if not quiet:
             print(f"torchlint: {count} finding{'' if count == 1 else 's'} written to {baseline}", file=sys.stderr)
+        quiet = True  # not "no mistakes found"
+    elif known is not None:
+        outcome.findings = known.new_ones(outcome.findings, runner.judged_line)
     return _tell(outcome, runner, config, output_format, output_file, statistics, quiet, exit_zero)
+
+
+def _answers(runner: Runner, outcome: Outcome, with_live: bool) -> Callable[[str, str], bool]:
+    """Whether a run has said all there is to say of a file (by its full path) and a code. All is said of a file that is gone."""
+    whole = runner.judged.difference(os.path.abspath(problem.filename) for problem in outcome.problems)
+    codes = {f"TL{rule.code:03d}" for rule in runner.order.rules}
+
+    def is_answered(path: str, code: str) -> bool:
+        asked = with_live if code.startswith("TS") else code in codes
+        return asked and path in whole or not os.path.exists(path)
+
+    return is_answered
 
 
 def _option_of(message: str, select: Sequence[str] | None, ignore: Sequence[str] | None,

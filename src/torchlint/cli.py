@@ -131,7 +131,8 @@ def _release(context: click.Context, parameter: click.Parameter, value: str | No
 @click.option("--unsafe-fixes", is_flag=True, help="With --fix or --diff: mend what may need a second look, too.")
 @click.option("--diff", is_flag=True, help="Print what --fix would change, and change nothing.")
 @click.option("--add-noqa", is_flag=True, help="Write a # noqa comment behind each statement that has a finding.")
-@click.option("--baseline", metavar="FILE", help="Leave out the findings in FILE; where there is none, write it.")
+@click.option("--baseline", metavar="FILE", help="Leave out the findings in FILE, which --update-baseline writes.")
+@click.option("--update-baseline", is_flag=True, help="With --baseline: write the findings to FILE, and print none.")
 @click.option("--with", "with_report", metavar="REPORT",
               help="Mark what a run has seen too, and add what it alone saw: REPORT is what "
               "`torchsan run --report out.json` wrote.")

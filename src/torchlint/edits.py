@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from json.decoder import scanstring
 
 from torchlint.findings import Edit, Location
-from torchlint.source import is_notebook
+from torchlint.source import is_notebook, unify_line_ends
 
 _ENDS = re.compile(r"\r\n|\r|\n")
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -25,7 +25,8 @@ def apply(filename: str, raw: bytes, edits: Sequence[Edit]) -> bytes:
     """The content of a file with edits put in. They must not overlap.
 
     Raises:
-        EditError: an edit lies outside the text, or the result cannot be written in the file's encoding.
+        EditError: an edit lies outside the text, or another text stands there than it replaces; or the result cannot be
+            written in the file's encoding.
     """
     if is_notebook(filename):
         try:
@@ -62,9 +63,16 @@ def _in_text(text: str, edits: Sequence[Edit]) -> str:
         begin, stop = _offset(text, starts, *first), _offset(text, starts, *last)
         if begin < done or stop < begin:
             raise EditError("edits overlap")
+        _expect(text[begin:stop], edit)
         pieces += (text[done:begin], edit.content.replace("\n", _line_end(text, begin)))
         done = stop
     return "".join(pieces) + text[done:]
+
+
+def _expect(text: str, edit: Edit) -> None:
+    """Raises an EditError where an edit would replace a text that it was not made for."""
+    if unify_line_ends(text) != edit.replaces:
+        raise EditError("another text stands there than the edit was made for")
 
 
 def span(at: Location) -> tuple[tuple[int, int], tuple[int, int]]:
@@ -117,6 +125,7 @@ def _in_cell(text: str, strings: list[tuple[int, int, str]], edits: Sequence[Edi
     for edit in sorted(edits, key=lambda edit: span(edit.location), reverse=True):
         first, last = span(edit.location)
         begin, stop = _offset(code, starts, *first), _offset(code, starts, *last)
+        _expect(code[begin:stop], edit)
         which = min(bisect_left(ends, begin + 1), len(ends) - 1)
         offset = begin - (ends[which - 1] if which else 0)
         left = stop - begin

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from torchlint.catalogue import Rule
-from torchlint.findings import Edit, Finding, Related
+from torchlint.findings import Finding, Related
 from torchlint.garbage import collect_if_much
 from torchlint.sieve import may_matter
 
@@ -49,9 +49,9 @@ class Engine:
         self._by_code = {rule.code: rule for rule in self.rules}
         self._world = None
 
-    def check(self, filename: str, text: str) -> Judged:
+    def check(self, filename: str, text: str, digest: str = "") -> Judged:
         """The findings of one file of Python text (a notebook comes as the text that `source.py` made of it; rows are
-        those of `text`).
+        those of `text`). `digest` is the sha256 of the bytes that it was made of, where that is known.
 
         Raises:
             SyntaxError: the text does not parse.
@@ -71,6 +71,8 @@ class Engine:
         world = self._world
         world.asked = set()
         facts = world.add(filename, text)
+        if digest:
+            world.hashes[facts.path] = digest  # importers depend on this text, not on what is on disk by their turn
         found: dict[tuple, Finding] = {}
         met = functools.partial(needs.met, self._needs) if self.sieve else None
         for run in runs_of(world, facts, self._watched, met):
@@ -102,7 +104,7 @@ class Engine:
         related = tuple(Related(place(site), words) for site, words in report.related)
         fix = report.mend.fix() if report.mend is not None else None
         if fix is not None:
-            edits = tuple(Edit(named(edit.location), edit.content) for edit in fix.edits)
+            edits = tuple(msgspec.structs.replace(edit, location=named(edit.location)) for edit in fix.edits)
             fix = msgspec.structs.replace(fix, edits=edits)
         return Finding(
             code=f"TL{rule.code:03d}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any
 
@@ -38,11 +39,14 @@ class Related(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """A change of text: `content` takes the place of what stands at `location`, whose end is given; where start and end
-    are one, it is put in."""
+    """A change of text: `content` takes the place of `replaces`, which stands at `location`, whose end is given; where start
+    and end are one, it is put in. `digest` is the sha256 of the file that it was made for, which is the only one that it may
+    be put into."""
 
     location: Location
     content: str
+    replaces: str = ""
+    digest: str = ""
 
 
 class Fix(msgspec.Struct, frozen=True):
@@ -59,7 +63,8 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
 
     `code` is TL (source) or TS (live run) and the pitfall's number. `help` says how to mend it. `step` (counted from 0),
     `ranks`, `count` and `details` are filled in by torchsan alone: when it was first seen, where, how often, with what
-    values (plain JSON types only).
+    values (plain JSON types only). `digest` is the sha256 of the file that it stands in, as it was when it was judged; ""
+    where that is not known.
     """
 
     code: str
@@ -76,6 +81,7 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
     ranks: tuple[int, ...] = ()
     count: int = 1
     details: dict[str, Any] = {}
+    digest: str = ""
 
     @property
     def number(self) -> int:
@@ -95,3 +101,11 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
         where = self.location.filename.replace("\\", "/").rsplit("/", 1)[-1]
         text = "\0".join((str(self.number), where, "".join(line.split())))
         return hashlib.sha256(text.encode()).hexdigest()[:16]
+
+    def made_for(self, digests: Mapping[str, str | None]) -> Finding:
+        """This finding with the digests of the files, by name, that it and its edits were made for."""
+        fix = self.fix
+        if fix is not None:
+            edits = (msgspec.structs.replace(edit, digest=digests.get(edit.location.filename) or "") for edit in fix.edits)
+            fix = msgspec.structs.replace(fix, edits=tuple(edits))
+        return msgspec.structs.replace(self, fix=fix, digest=digests.get(self.location.filename) or "")

@@ -7,7 +7,7 @@ import hashlib
 import os
 import stat
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,7 +19,7 @@ from torchlint.judge import Judge
 from torchlint.reading import read_bytes
 from torchlint.runner import Runner
 from torchlint.source import Problem, Source, SourceError, describe, is_notebook, parse_source
-from torchlint.writing import replace
+from torchlint.writing import Changed, replace
 
 # A fix can make room for another one; more rounds than this would be two fixes undoing each other.
 MOST_ROUNDS = 20
@@ -52,11 +52,12 @@ class Fixer:
         """Whether a finding has a fix that may be applied."""
         return finding.fix is not None and (self._unsafe or finding.fix.applicability == "safe")
 
-    def mend_all(self, findings: Iterable[Finding]) -> list[Mended]:
-        """What comes of fixing findings (with absolute filenames), file by file; files where nothing changes, and those
-        that the run was not asked to judge, are left out. Nothing is written."""
+    def mend_all(self, findings: Iterable[Finding], leave: Collection[str] = ()) -> list[Mended]:
+        """What comes of fixing findings (with absolute filenames), file by file; files where nothing changes, those that
+        the run was not asked to judge, and those to `leave`, are left out. Nothing is written. `problems` are files that
+        cannot be read any more, or hold another text than the findings were made for."""
         by_file: dict[str, list[Finding]] = {}
-        asked = self._runner.judged
+        asked = self._runner.judged.difference(leave)
         for finding in findings:
             if self.applicable(finding):
                 for name in {edit.location.filename for edit in finding.fix.edits} & asked:
@@ -67,6 +68,11 @@ class Fixer:
                 raw = read_bytes(path)
             except OSError as error:
                 self.problems.append(Problem(path, f"cannot be read: {describe(error)}"))
+                continue
+            digest = hashlib.sha256(raw).hexdigest()
+            edits = (edit for item in some for edit in item.fix.edits if edit.location.filename == path)
+            if any(edit.digest != digest for edit in edits):
+                self.problems.append(Problem(path, f"cannot be mended: {Changed()}"))
                 continue
             done = self.mend(path, raw, some)
             if done is not None:
@@ -79,8 +85,12 @@ class Fixer:
         Args:
             path: the file's name, absolute.
             raw: its content.
-            given: findings in it that come of judging other files; they count in the first round.
+            given: findings made for this content that come of judging other files; they count in the first round.
         """
+        with self._runner.sources.trying(path):
+            return self._mend(path, raw, given)
+
+    def _mend(self, path: str, raw: bytes, given: Sequence[Finding]) -> Mended | None:
         now, fixed = raw, Counter()
         findings = self._findings(path, now)
         if findings is None:
@@ -115,12 +125,13 @@ class Fixer:
             source = parse_source(path, raw)
         except SourceError:
             return None
-        self._runner.sources.add(source)
+        digest = hashlib.sha256(raw).hexdigest()
+        self._runner.sources.add(source, digest)
         fresh = self._runner.fresh
         verdict = fresh.of(path, raw)
         if verdict is None:
             with no_gc():
-                verdict = self._judge.source(source, hashlib.sha256(raw).hexdigest())
+                verdict = self._judge.source(source, digest)
             fresh.put(path, verdict)
         if any(problem.internal or not is_notebook(path) for problem in verdict.problems):
             return None
@@ -201,13 +212,11 @@ def write(mended: Mended, root: Path) -> None:
         root: the project's folder. A link in it is followed only to what is in it, too.
 
     Raises:
-        OSError: it cannot be written, or was changed by somebody else in the meantime.
+        OSError: it cannot be written; Changed, where somebody else has changed it in the meantime.
     """
     path = os.path.realpath(mended.path)
     if _leads_out(mended.path, path, root):
         raise OSError(f"it is a link to {path}, outside of the project")
-    if read_bytes(path) != mended.before:
-        raise OSError("it was changed while it was being mended")
     info = os.stat(path)
     mode = stat.S_IMODE(info.st_mode)
     # A new file may be put in the place of one that nobody may write to.
@@ -219,7 +228,7 @@ def write(mended: Mended, root: Path) -> None:
         if hasattr(os, "chown"):
             _keep_owner(temporary, info)
 
-    replace(path, mended.after, like_the_old_one)
+    replace(path, mended.after, like_the_old_one, mended.before)
 
 
 def _leads_out(path: str, real: str, root: Path) -> bool:

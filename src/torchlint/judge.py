@@ -81,7 +81,7 @@ class Judge:
             with warnings.catch_warnings():
                 # Python's own complaints about the judged code ("invalid escape sequence") are not ours to pass on.
                 warnings.simplefilter("ignore")
-                judged = self._engine.check(source.filename, source.text)
+                judged = self._engine.check(source.filename, source.text, digest)
         except SyntaxError as error:
             return Verdict(digest, problems=(*source.problems, _syntax_problem(source, error)))
         except Exception as error:  # whatever it is, it costs this file only
@@ -93,7 +93,8 @@ class Judge:
             what = traceback.format_exception_only(error)[0].split("\n")[0][:200].rstrip(": ")
             message = f"internal error, please report it ({what}); TORCHLINT_DEBUG=1 shows where"
             return Verdict(digest, problems=(*source.problems, Problem(source.filename, message, internal=True)))
-        findings = tuple(source.place_finding(finding) for finding in judged.findings)
+        digests = {**judged.depends, source.filename: digest}
+        findings = tuple(source.place_finding(finding).made_for(digests) for finding in judged.findings)
         return Verdict(digest, findings, source.problems, judged.depends)
 
 

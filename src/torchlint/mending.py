@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TextIO
 
 import msgspec
@@ -25,15 +25,18 @@ def mend_files(
 ) -> Outcome:
     """Writes what can be mended, and gives what is left. `run` lets the runner judge everything again."""
     fixed, files = Counter(), set()
-    trouble: list[Problem] = []
+    trouble: dict[str, Problem] = {}
     for _ in range(MOST_RUNS):
         fixer = Fixer(runner, unsafe)
         written = 0
-        for mended in fixer.mend_all(absolute(outcome.findings)):
+        # What somebody else is at is not tried again.
+        all_mended = fixer.mend_all(absolute(outcome.findings), leave=trouble)
+        trouble.update((problem.filename, problem) for problem in fixer.problems)
+        for mended in all_mended:
             try:
                 write(mended, runner.config.root)
             except OSError as error:
-                trouble.append(Problem(mended.path, f"cannot be mended: {describe(error)}"))
+                trouble[mended.path] = Problem(mended.path, f"cannot be mended: {describe(error)}")
                 continue
             written += 1
             files.add(mended.path)
@@ -45,17 +48,23 @@ def mend_files(
         what = ", ".join(f"{code} {count}" for code, count in sorted(fixed.items()))
         count, many = sum(fixed.values()), len(files)
         print(f"torchlint: mended {count} finding{'s' * (count > 1)} in {many} file{'s' * (many > 1)} ({what})", file=sys.stderr)
-    for one in dict.fromkeys(trouble):
-        outcome.problems.append(msgspec.structs.replace(one, filename=os.path.relpath(one.filename)))
+    outcome.problems += _shown(trouble.values())
     return outcome
 
 
 def show_changes(runner: Runner, outcome: Outcome, unsafe: bool, out: TextIO) -> bool:
-    """Prints what mending would change; whether there is anything."""
-    mended = Fixer(runner, unsafe).mend_all(absolute(outcome.findings))
+    """Prints what mending would change; whether there is anything. Files of which that cannot be said become problems."""
+    fixer = Fixer(runner, unsafe)
+    mended = fixer.mend_all(absolute(outcome.findings))
+    outcome.problems += _shown(fixer.problems)
     for one in mended:
         out.write(diff(one, os.path.relpath(one.path)))
     return bool(mended)
+
+
+def _shown(problems: Iterable[Problem]) -> list[Problem]:
+    """Problems with the names of files as people see them."""
+    return [msgspec.structs.replace(one, filename=os.path.relpath(one.filename)) for one in problems]
 
 
 def mend_text(runner: Runner, filename: str, unsafe: bool, as_diff: bool, out: TextIO) -> int:

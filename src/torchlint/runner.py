@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -17,8 +20,9 @@ from torchlint.globs import spec_of
 from torchlint.judge import Judge, Order, Verdict
 from torchlint.noqa import Noqa
 from torchlint.project import Discovery, File
+from torchlint.reading import read_bytes
 from torchlint.selection import rules_of
-from torchlint.source import Problem, Source, SourceError, map_locations, parse_source, read_source
+from torchlint.source import Problem, Source, SourceError, map_locations, parse_source
 from torchlint.workers import default_jobs, judge_all
 
 
@@ -43,23 +47,47 @@ class Sources:
 
     def __init__(self) -> None:
         self._sources: dict[str, Source | None] = {}
+        self._digests: dict[str, str] = {}
         self._noqa: dict[str, Noqa] = {}
         self._lines: dict[str, list[str]] = {}
+        self._known: tuple[dict[str, Any], ...] = (self._sources, self._digests, self._noqa, self._lines)
 
-    def add(self, source: Source) -> None:
-        """Take a source that did not come from a file, or a newer state of one."""
+    def add(self, source: Source, digest: str = "") -> None:
+        """Take a source that did not come from a file, or a newer state of one, and the sha256 of its bytes."""
+        self._drop(source.filename)
         self._sources[source.filename] = source
-        self._noqa.pop(source.filename, None)
-        self._lines.pop(source.filename, None)
+        self._digests[source.filename] = digest
+
+    @contextmanager
+    def trying(self, filename: str) -> Iterator[None]:
+        """What is added of a file in this block does not stand there, and is forgotten with its end."""
+        kept = [(known, known[filename]) for known in self._known if filename in known]
+        try:
+            yield
+        finally:
+            self._drop(filename)
+            for known, value in kept:
+                known[filename] = value
+
+    def _drop(self, filename: str) -> None:
+        for known in self._known:
+            known.pop(filename, None)
 
     def source(self, filename: str) -> Source | None:
         """The file as Python text; None where it cannot be read."""
         if filename not in self._sources:
             try:
-                self._sources[filename] = read_source(filename)
-            except SourceError:
+                raw = read_bytes(filename)
+                self._digests[filename] = hashlib.sha256(raw).hexdigest()
+                self._sources[filename] = parse_source(filename, raw)
+            except (OSError, SourceError):
                 self._sources[filename] = None
         return self._sources[filename]
+
+    def digest(self, filename: str) -> str:
+        """The sha256 of the bytes that a file was read from; "" where it cannot be read."""
+        self.source(filename)
+        return self._digests.get(filename, "")
 
     def hides(self, finding: Finding) -> bool:
         """Whether a `# noqa` comment of the file that the finding stands in hides it."""
@@ -159,7 +187,7 @@ class Runner:
         """The outcome of judging `raw` as if it were the content of `filename`, which need not exist."""
         path = os.path.abspath(filename)
         try:
-            self.sources.add(parse_source(path, raw))
+            self.sources.add(parse_source(path, raw), hashlib.sha256(raw).hexdigest())
         except SourceError:
             pass  # the judge says why
         verdict = self.fresh.of(path, raw) or Judge(self.order).content(path, raw)
@@ -205,6 +233,12 @@ class Runner:
         """The source line that a location of an outcome begins on; None where it cannot be read."""
         filename = os.path.abspath(location.filename)
         return self.sources.line(msgspec.structs.replace(location, filename=filename))
+
+    def judged_line(self, finding: Finding) -> str | None:
+        """The source line that a finding of an outcome stands on; None where its file is not any more what was judged."""
+        if finding.digest and finding.digest != self.sources.digest(os.path.abspath(finding.location.filename)):
+            return None
+        return self.line(finding.location) or ""
 
     def _outcome(
         self, findings: Iterable[Finding], problems: Iterable[Problem], files: int, warnings: list[str]

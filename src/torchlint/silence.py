@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import re
@@ -13,6 +14,7 @@ from torchlint.edits import EditError, apply
 from torchlint.findings import Edit, Finding, Location
 from torchlint.reading import read_bytes
 from torchlint.source import Problem, Source, SourceError, describe, parse_source
+from torchlint.writing import Changed
 
 _CODES = re.compile(r"#\s*noqa\s*:\s*(?P<codes>[A-Za-z]+[0-9]+(?:[\s,]+[A-Za-z]+[0-9]+)*)", re.IGNORECASE)
 
@@ -37,6 +39,9 @@ def add_noqa(findings: Sequence[Finding], root: Path, judged: Collection[str]) -
             if path not in judged and not Path(path).is_relative_to(os.path.abspath(root)):
                 raise OSError("it is outside of the project, and was not named")
             raw = read_bytes(path)
+            digest = hashlib.sha256(raw).hexdigest()
+            if any(finding.digest != digest for finding in some):
+                raise Changed
             after = silenced(path, raw, some)
             from torchlint.fix import Mended, write
 

@@ -9,9 +9,8 @@ from collections.abc import Callable
 
 import msgspec
 
-from torchlint.findings import Edit, Finding, Location, Related
+from torchlint.findings import Finding, Location, Related
 from torchlint.limits import too_much
-from torchlint.reading import read_bytes
 
 NOTEBOOK_SUFFIX = ".ipynb"
 
@@ -84,7 +83,7 @@ def map_locations(finding: Finding, change: Callable[[Location], Location]) -> F
     related = tuple(Related(change(item.location), item.message) for item in finding.related)
     fix = finding.fix
     if fix is not None:
-        edits = tuple(Edit(change(edit.location), edit.content) for edit in fix.edits)
+        edits = tuple(msgspec.structs.replace(edit, location=change(edit.location)) for edit in fix.edits)
         fix = msgspec.structs.replace(fix, edits=edits)
     return msgspec.structs.replace(finding, location=change(finding.location), related=related, fix=fix)
 
@@ -92,20 +91,6 @@ def map_locations(finding: Finding, change: Callable[[Location], Location]) -> F
 def is_notebook(filename: str) -> bool:
     """Whether the name is that of a Jupyter notebook."""
     return filename.endswith(NOTEBOOK_SUFFIX)
-
-
-def read_source(path: str, filename: str | None = None) -> Source:
-    """The file at `path` as Python text, called `filename` in what is said about it.
-
-    Raises:
-        SourceError: it cannot be read, decoded, or understood as a notebook.
-    """
-    name = filename or path
-    try:
-        raw = read_bytes(path)
-    except OSError as error:
-        raise SourceError(Problem(name, f"cannot be read: {describe(error)}")) from None
-    return parse_source(name, raw)
 
 
 def parse_source(filename: str, raw: bytes) -> Source:

@@ -39,8 +39,8 @@ def fixer(tmp_path, code=None, unsafe=True):
     return Fixer(Runner(Config(tmp_path), rules, catalogue()), unsafe)
 
 
-def edit(text, row, column, end_column=None, end_row=None, cell=None):
-    return Edit(Location("f.py", row, column, end_row or row, end_column or column, cell), text)
+def edit(text, row, column, end_column=None, end_row=None, cell=None, old=""):
+    return Edit(Location("f.py", row, column, end_row or row, end_column or column, cell), text, old)
 
 
 @pytest.mark.parametrize(("page", "block"), BAD, ids=[block_id(*item) for item in BAD])
@@ -112,9 +112,9 @@ def test_magic_lines_are_left_alone(tmp_path):
 
 def test_edits():
     assert apply("f.py", b"a\r\nbc", [edit("X", 2, 2), edit("\n", 1, 2)]) == b"a\r\n\r\nbXc"
-    assert apply("f.py", b"abc\nd", [edit("", 1, 2, 2, end_row=2)]) == b"a"
+    assert apply("f.py", b"abc\nd", [edit("", 1, 2, 2, end_row=2, old="bc\nd")]) == b"a"
     with pytest.raises(EditError, match="overlap"):
-        apply("f.py", b"abcd", [edit("1", 1, 1, 3), edit("2", 1, 2, 4)])
+        apply("f.py", b"abcd", [edit("1", 1, 1, 3, old="ab"), edit("2", 1, 2, 4)])
     with pytest.raises(EditError, match="outside"):
         apply("f.py", b"ab\ncd", [edit("1", 1, 4)])
     with pytest.raises(EditError, match="ascii"):
@@ -122,7 +122,7 @@ def test_edits():
     with pytest.raises(EditError, match="utf-7"):  # the form feed would be written "+AAw", before the "#"
         apply("f.py", b"\x0c# coding: utf-7\nx", [edit("y", 2, 1)])
     book = json.dumps({"cells": [{"source": ["ab\n", "cd\n", "ef"]}]}).encode()
-    assert json.loads(apply("n.ipynb", book, [edit("-", 1, 2, 2, end_row=3, cell=1)]))["cells"][0]["source"] == ["a-", "", "f"]
+    assert json.loads(apply("n.ipynb", book, [edit("-", 1, 2, 2, end_row=3, cell=1, old="b\ncd\ne")]))["cells"][0]["source"] == ["a-", "", "f"]
 
 
 def test_what_adds_a_finding_is_taken_back(tmp_path):
@@ -336,14 +336,16 @@ def test_a_file_is_judged_once_before_it_is_mended_and_once_after(tmp_path, monk
         assert main(["--isolated", "."]) == 0 and len(judged) == 3  # what came of it is in the cache
 
 
-def test_what_depends_on_a_mended_file_is_judged_again(tmp_path, monkeypatch, judged):
+@pytest.mark.parametrize(("name", "times"), [("first.py", 3), ("train.py", 2)])
+def test_what_depends_on_a_mended_file_is_judged_again(tmp_path, monkeypatch, judged, name, times):
+    """Unless it was mended after that file, and judged by what had become of it."""
     monkeypatch.chdir(tmp_path)
     Path("helper.py").write_text(MISTAKES, "utf-8")
-    Path("train.py").write_text("import torch\nfrom helper import predict\n\nmodel = torch.nn.Linear(2, 2)\n"
-                                "print(predict(model, torch.ones(1, 2)))\nmodel.eval\n")
+    Path(name).write_text("import torch\nfrom helper import predict\n\nmodel = torch.nn.Linear(2, 2)\n"
+                          "print(predict(model, torch.ones(1, 2)))\nmodel.eval\n")
     main(["--fix", "--isolated", "-j", "1", "."])
-    assert Path("helper.py").read_text("utf-8") == MENDED and "model.eval()" in Path("train.py").read_text()
-    assert judged.count("helper.py") == 2 and judged.count("train.py") == 3
+    assert Path("helper.py").read_text("utf-8") == MENDED and "model.eval()" in Path(name).read_text()
+    assert judged.count("helper.py") == 2 and judged.count(name) == times
 
 
 def test_what_a_cache_says_is_not_written(tmp_path, monkeypatch, judged):

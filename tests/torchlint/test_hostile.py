@@ -17,8 +17,8 @@ import pytest
 from tests.torchlint.support import ROOT, fake_engine, run_python, write  # noqa: F401
 from tests.torchlint.test_cache import run, shards
 from tests.torchlint.test_config import KNOWN, PAGE
-from torchlint import baseline, live
-from torchlint.baseline import BaselineError
+from torchlint import live
+from torchlint.baseline import Baseline, BaselineError
 from torchlint.cache import Cache, Digests, summed, version_key
 from torchlint.catalogue import PageError, read_page
 from torchlint.cli import main
@@ -363,16 +363,20 @@ def test_what_a_forged_cache_says_is_not_told(tmp_path, fake_engine, monkeypatch
 
     def cached(**more):
         at = more.pop("location", Location(path, 1, 1, 1, 4))
-        fields = {"code": "TL101", "name": rule.name, "message": "m", "group": "correctness", "url": rule.url, **more}
+        fields = {"code": "TL101", "name": rule.name, "message": "m", "group": "correctness", "url": rule.url,
+                  "digest": digests.of(path), **more}
         cache = Cache(tmp_path / "c", order, digests)
         cache.put(path, Verdict(digests.of(path), (Finding(location=at, **fields),)))
         assert cache.save() is None
         return Cache(tmp_path / "c", order, digests).get(path)
 
     assert cached() is not None
-    edit = Fix("safe", "x", (Edit(Location(str(tmp_path / "secret"), 1, 1, 1, 1), "x"),))
+    edit = Fix("safe", "x", (Edit(Location(str(tmp_path / "secret"), 1, 1, 1, 1), "x", digest=digests.of(path)),))
+    stale = Fix("safe", "x", (Edit(Location(path, 1, 1, 1, 1), "x", digest=digests.of(str(tmp_path / "secret"))),))
+    assert cached(fix=msgspec.structs.replace(stale, edits=(msgspec.structs.replace(stale.edits[0], digest=digests.of(path)),)))
     for more in ({"location": Location(str(tmp_path / "secret"), 1)}, {"location": Location(path, -5)}, {"code": "TL"},
-                 {"code": "TL201"}, {"code": "\x1b"}, {"url": "\x1b"}, {"name": "x"}, {"fix": edit}):
+                 {"code": "TL201"}, {"code": "\x1b"}, {"url": "\x1b"}, {"name": "x"}, {"fix": edit}, {"fix": stale},
+                 {"digest": ""}, {"digest": digests.of(str(tmp_path / "secret"))}):
         assert cached(**more) is None, more
 
 
@@ -410,13 +414,13 @@ def full_disk():
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
 
 
-@pytest.mark.parametrize("option", ["--fix", "--add-noqa", "--baseline=b.json", "--output-file=out"])
+@pytest.mark.parametrize("option", ["--fix", "--add-noqa", "--baseline=b.json --update-baseline", "--output-file=out"])
 def test_a_full_disk_costs_no_file(project, option, monkeypatch):
     for name in [name for name in os.environ if name.startswith("COV")]:
         monkeypatch.delenv(name)  # the new process could not write down what it covers, either
     write(project, {"a.py": MISTAKE, "deep/b.ipynb": json.dumps({"cells": [{"cell_type": "code", "source": MISTAKE}]})})
     before = {path: path.read_bytes() for path in project.rglob("*") if path.is_file()}
-    done = run_python("-m", "torchlint", "-j", "1", "-q", option, "a.py", "deep", preexec_fn=full_disk)
+    done = run_python("-m", "torchlint", "-j", "1", "-q", *option.split(), "a.py", "deep", preexec_fn=full_disk)
     err = done.stderr.decode()
     assert done.returncode == 2 and "file too large" in err and "internal" not in err and "Traceback" not in err, err
     after = {path: path.read_bytes() for path in project.rglob("*") if path.is_file() and CACHE_FOLDER not in str(path)}
@@ -540,24 +544,29 @@ def test_files_stay_as_they_were_but_for_the_change(project, option):
 def test_baselines_are_written_in_one_step_and_through_no_link(project, tmp_path, capfd):
     write(project, {"a.py": MISTAKE})
     (project / "b.json").symlink_to(tmp_path / "elsewhere.json")
-    assert lint("--baseline", "b.json", "--no-cache") == 2
-    assert "b.json: cannot be written: it is a link to" in capfd.readouterr().err and not (tmp_path / "elsewhere.json").exists()
+    for _ in range(2):
+        assert lint("--baseline", "b.json", "--update-baseline", "--no-cache") == 2
+        assert "b.json: cannot be written: it is a link to" in capfd.readouterr().err
+        assert not (tmp_path / "elsewhere.json").exists() or (tmp_path / "elsewhere.json").read_text() == "{}"
+        write(tmp_path, {"elsewhere.json": "{}"})
     (project / "b.json").unlink()
-    assert lint("--baseline", "b.json", "--no-cache") == 0
+    assert lint("--baseline", "b.json", "--update-baseline", "--no-cache") == 0
     assert stat.S_IMODE(os.stat(project / "b.json").st_mode) & 0o444
     assert lint("--baseline", "b.json", "--no-cache") == 0
 
 
 @pytest.mark.parametrize("raw", [
     b"", b"{", b"[]", b'{"version": 2, "findings": {}}', b'{"version": 1, "findings": []}', b'{"version": 1, "findings": {"a": {"b": "c"}}}',
-    b'{"version": 1, "findings": {"a": {"b": 1e400}}}', b'{"x": ' + b"[" * 100_000, b"\xff", b'{"version": "1"}',
+    b'{"version": 1, "findings": {"a": {"b": 1e400}}}', b'{"version": 1, "findings": {"a": {"b": -1}}}',
+    b'{"version": 1, "findings": {"a": {"b": 1000000000000000000000000000000}}}', b'{"x": ' + b"[" * 100_000, b"\xff", b'{"version": "1"}',
     b'{"version": 1, "findings": {}, "x": ' + b'{"a":' * 50_000 + b"1" + b"}" * 50_000 + b"}", b"\x80\x04\x95cos\nsystem\n(S'touch x'\ntR.",
 ])
 def test_baselines_that_are_none(tmp_path, raw):
     path = write(tmp_path, {"b.json": raw}) / "b.json"
-    with pytest.raises(BaselineError) as caught:
-        baseline.new_ones(path, [], lambda at: None)
-    assert len(str(caught.value)) < 500
+    for to_update in (False, True):
+        with pytest.raises(BaselineError) as caught:
+            Baseline.read(path, to_update)
+        assert len(str(caught.value)) < 500
 
 
 SEEN = {"code": "TS101", "name": "missing-zero-grad", "message": "m", "filename": "a.py", "location": {"row": 1, "column": 1},

@@ -1,6 +1,7 @@
 """What a project can say of findings that it knows: comments, baselines; and what it can ask about itself."""
 
 import json
+import os
 import re
 
 import pytest
@@ -62,7 +63,7 @@ def test_unused_noqa(lint, tmp_path):
 def test_baseline(lint, tmp_path):
     """Written once; then only what is new is told, wherever the known lines have moved to."""
     write(tmp_path, {"src/a.py": LOADS})
-    status, out, err = lint("--baseline", "known.json")
+    status, out, err = lint("--baseline", "known.json", "--update-baseline")
     assert (status, out) == (0, "") and "2 findings written to known.json" in err
     assert lint("--baseline", "known.json")[:2] == (0, "")
     text = "import os\n\n" + LOADS + "a = torch.load('new', weights_only=False)\n" + LOADS.splitlines()[1] + "\n"
@@ -73,6 +74,57 @@ def test_baseline(lint, tmp_path):
     write(tmp_path, {"known.json": "[]"})
     status, _, err = lint("--baseline", "known.json")
     assert status == 2 and "known.json: no baseline of torchlint" in err
+
+
+def test_a_baseline_is_written_only_where_that_is_asked_for(lint, tmp_path, capfd):
+    """A name that is misspelt hides nothing, and the run does not even begin."""
+    write(tmp_path, {"a.py": LOADS})
+    status, out, err = lint("--baseline", "typo.json")
+    assert (status, out) == (2, "")
+    assert err == "torchlint: error: typo.json: there is no such file: --update-baseline writes one\n"
+    assert os.listdir(tmp_path) == ["a.py"]
+    for options, what in (
+        (["--update-baseline"], "together with --baseline FILE"),
+        (["--update-baseline", "--baseline", "b.json", "--diff"], "together with --diff"),
+        (["--update-baseline", "--baseline", "b.json", "-"], "on standard input"),
+    ):
+        status, out, err = lint(*options)
+        assert (status, out) == (2, "") and what in err
+    assert os.listdir(tmp_path) == ["a.py"]
+    assert main(["--no-cache", "--baseline", "b.json", "--update-baseline"]) == 0
+    out, err = capfd.readouterr()
+    assert "No mistakes" not in out and err == "torchlint: 2 findings written to b.json\n"
+
+
+@pytest.mark.parametrize("update", [[], ["--update-baseline"]], ids=["read", "updated"])
+def test_what_is_no_baseline_is_said_and_kept(lint, tmp_path, update):
+    write(tmp_path, {"a.py": LOADS, "folder/x": "", "b.json": '{"version": 1', "train.py": "x = 1\n"})
+    for name, why in (("folder", "cannot be read: is a directory"), ("b.json", "no baseline of torchlint"),
+                      ("train.py", "no baseline of torchlint"), ("a.py/b", "cannot be read: not a directory")):
+        status, out, err = lint("--baseline", name, *update)
+        assert (status, out) == (2, "") and err.startswith(f"torchlint: error: {name}: {why}") and err.count("\n") == 1
+    assert (tmp_path / "b.json").read_text() == '{"version": 1' and (tmp_path / "train.py").read_text() == "x = 1\n"
+
+
+def test_an_update_keeps_what_the_run_does_not_know(lint, tmp_path):
+    """Findings of files and rules that it was not asked for, and of files that cannot be judged; not those of what is gone."""
+    def known():
+        found = json.loads((tmp_path / "k.json").read_text())["findings"]
+        return {file: sum(counts.values()) for file, counts in found.items()}
+
+    def update(*args):
+        return lint("--baseline", "k.json", "--update-baseline", *args)
+
+    write(tmp_path, {"a.py": LOADS, "b.py": LOADS, "c.py": LOADS})
+    assert update()[0] == 0 and known() == {"a.py": 2, "b.py": 2, "c.py": 2}
+    write(tmp_path, {"a.py": "import torch\n", "b.py": "import torch (\n"})
+    assert update("b.py")[0] == 2 and known() == {"a.py": 2, "b.py": 2, "c.py": 2}
+    assert update("--select", "TL101")[0] == 2 and known() == {"a.py": 2, "b.py": 2, "c.py": 2}
+    (tmp_path / "c.py").unlink()
+    assert update("a.py")[0] == 0 and known() == {"b.py": 2}
+    write(tmp_path, {"b.py": LOADS + LOADS.splitlines()[1] + "\n"})
+    assert update("a.py")[0] == 0 and lint("--baseline", "k.json")[0] == 1
+    assert update()[0] == 0 and known() == {"b.py": 3} and lint("--baseline", "k.json")[0] == 0
 
 
 def test_show_files_and_settings(lint, tmp_path):

@@ -281,7 +281,7 @@ def test_garbage_is_not_collected_while_a_file_is_judged(tmp_path, monkeypatch):
     seen = []
 
     class Watching:
-        def check(self, filename, text):
+        def check(self, filename, text, digest=""):
             seen.append(gc.isenabled())
             return Verdict("")
 

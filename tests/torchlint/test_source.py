@@ -11,7 +11,7 @@ from tests.torchlint.fake_engine import finding
 from torchlint.findings import Location
 from torchlint.limits import MAX_CHARACTERS
 from torchlint.noqa import Noqa
-from torchlint.source import Source, SourceError, parse_source, read_source
+from torchlint.source import Source, SourceError, parse_source
 
 
 def text_of(raw):
@@ -85,13 +85,6 @@ def test_fstrings_that_python_needs_minutes_for():
     assert "an f-string of so many parts" in trouble(b"y = rf" + b'"' * 3 + b"{x}'\n" * 100_000 + b'"' * 3).message
     fine = "y = f'{x}{x}'\n" * 50_000 + "z = {'a': '{}', f'': f'{x}" + "{x}" * 1000 + "'}\n" + "{}\n" * 50_000
     assert parse_source("x.py", fine.encode()).text == fine
-
-
-def test_file_that_cannot_be_read(tmp_path):
-    with pytest.raises(SourceError, match="cannot be read: no such file"):
-        read_source(str(tmp_path / "x.py"))
-    (tmp_path / "y.py").write_text("x = 1\n")
-    assert read_source(str(tmp_path / "y.py"), "shown.py") == Source("shown.py", "x = 1\n")
 
 
 def notebook(*cells, **more):

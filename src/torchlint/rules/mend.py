@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import children
 from torchlint.findings import Edit, Fix, Location
+from torchlint.source import unify_line_ends
 
 
 @dataclass(slots=True, frozen=True)
@@ -29,7 +30,15 @@ class Change:
             at = Location(at.filename, at.row, at.column, at.row, at.column)
         elif self.end == "stop":
             at = Location(at.filename, at.end_row, at.end_column, at.end_row, at.end_column)
-        return Edit(at, self.text)
+        return Edit(at, self.text, _stretch(self.parsed.facts.lines, at))
+
+
+def _stretch(lines: Sequence[str], at: Location) -> str:
+    """The text at a location of a file's lines."""
+    rows = lines[at.row - 1 : at.end_row]
+    if len(rows) == at.end_row - at.row + 1:  # the end may be behind the last row
+        rows[-1] = rows[-1][: at.end_column - 1]
+    return unify_line_ends("".join(rows)[at.column - 1 :])
 
 
 @dataclass(slots=True, frozen=True)

@@ -9,7 +9,7 @@ from torchlint.dryrun import interpreter
 from torchlint.dryrun.store import MOST_ITEMS
 from torchlint.dryrun.values import MOST_IN_CHAIN
 from torchlint.engine import Engine
-from torchlint.source import read_source
+from torchlint.source import parse_source
 
 from .support import IMPORTS, RULES, found, marked, runs, table
 
@@ -446,7 +446,7 @@ def test_encodings(head, end, tmp_path):
         head = b"s = '" + head + b"'"
     data = head.replace(b"\n", end.encode()) + ("\n" + IMPORTS + BAD).replace("\n", end).encode()
     write(tmp_path, {"a.py": data})
-    source = read_source(str(tmp_path / "a.py"))
+    source = parse_source(str(tmp_path / "a.py"), data)
     rows = found(source.text, tmp_path / "a.py", Engine(RULES))
     assert rows == [(head.count(b"\n") + 6, 301)]
 
