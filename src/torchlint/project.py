@@ -54,7 +54,8 @@ class Discovery:
         for path in paths:
             for file in self._under(os.path.abspath(path)):
                 if _is_text(file.path):
-                    found.setdefault(os.path.realpath(file.path), file)
+                    real = os.path.realpath(file.path)
+                    found[real] = min(found.get(real, file), file, key=lambda one: _farness(one.path, real))
                 else:
                     self._problem(file.path, "its name is not UTF-8: rename it to have it judged")
         return sorted(found.values(), key=lambda file: (-file.size, file.path))
@@ -176,6 +177,12 @@ def _is_text(path: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def _farness(path: str, real: str) -> tuple[bool, bool, str]:
+    """What goes first of several names for one file, whichever was given first: its own, for imports go from there, then one
+    in a link to its folder, then links to the file."""
+    return path != real, os.path.basename(path) != os.path.basename(real), path
 
 
 def _ignored(path: str, is_folder: bool, ignores: Sequence[tuple[str, GitIgnoreSpec]]) -> bool:

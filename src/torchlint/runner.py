@@ -167,17 +167,21 @@ class Runner:
 
     def visible(self, findings: Iterable[Finding], noqa: bool = True) -> list[Finding]:
         """The findings that are neither hidden by `# noqa` (where it is heeded) nor ignored for their file, each once, with
-        the severity that the settings give their group, in order of place. Filenames are as they were.
+        the severity that the settings give their group, in order of place. Which of several that say the same is told does
+        not depend on the order in which they come. Filenames are as they were.
         """
-        kept: dict[tuple, Finding] = {}
+        told: dict[tuple, Finding] = {}
         for finding in findings:
-            at = finding.location
-            key = (at.filename, at.cell, at.row, at.column, finding.code)
-            if key in kept or self._ignores.hide(finding) or (noqa and self.sources.hides(finding)):
+            known = told.setdefault(finding.sort_key, finding)
+            if known != finding:  # as two files see it that call one helper
+                told[finding.sort_key] = min(known, finding, key=_rank)
+        kept = []
+        for finding in told.values():
+            if self._ignores.hide(finding) or (noqa and self.sources.hides(finding)):
                 continue
             severity = self.config.severity.get(finding.group, finding.severity)
-            kept[key] = msgspec.structs.replace(finding, severity=severity)
-        return sorted(kept.values(), key=lambda finding: finding.sort_key)
+            kept.append(msgspec.structs.replace(finding, severity=severity))
+        return sorted(kept, key=lambda finding: finding.sort_key)
 
     def fit(self, findings: Iterable[Finding]) -> list[Finding]:
         """Findings from elsewhere, with full file names, made fit to be told beside those of the run: see `visible`."""
@@ -215,6 +219,13 @@ class Runner:
         said = {msgspec.structs.replace(problem, filename=shown.name(problem.filename)) for problem in problems}
         in_order = sorted(said, key=lambda one: (one.filename, one.cell or 0, one.row or 0, one.message))
         return Outcome(told, in_order, files, warnings)
+
+
+def _rank(finding: Finding) -> tuple:
+    """What goes first of findings that say the same of one place: what shows more lines and has a fix, then what is first by
+    the places it shows, and by all else that it says."""
+    places = [(at.filename, at.cell or 0, at.row, at.column) for at in (item.location for item in finding.related)]
+    return -len(places), finding.fix is None, places, msgspec.json.encode(finding)
 
 
 class _PerFile:
