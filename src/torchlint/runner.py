@@ -120,7 +120,7 @@ class Runner:
         discovery = Discovery(self.config, force_exclude)
         files = discovery.find(paths)
         self._judged = [file.path for file in files]
-        digests = Digests()
+        digests = Digests(self.order.roots)
         place = cache_dir or cache_folder(self.config)
         inside = None if cache_dir else place.parent if self.config.cache_dir is None else self.config.root
         cache = Cache(place, self.order, digests, inside) if use_cache else None

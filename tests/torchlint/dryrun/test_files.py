@@ -4,6 +4,8 @@ import pytest
 
 from tests.torchlint.support import write
 from torchlint.engine import Engine
+from torchlint.judge import Judge, Order
+from torchlint.modules import is_question
 
 from .support import IMPORTS, RULES, found, marked
 
@@ -171,7 +173,10 @@ def test_a_mistake_in_a_helper_is_told_where_it_stands(tmp_path, monkeypatch):
 
 def depends(folder, name):
     judged = Engine(RULES).check(str(folder / name), (folder / name).read_text())
-    return {path.removeprefix(str(folder)).replace("\\", "/"): digest for path, digest in judged.depends.items()}
+    return {
+        path.removeprefix(str(folder)).replace("\\", "/"): digest for path, digest in judged.depends.items()
+        if not is_question(path)
+    }
 
 
 def test_depends_names_what_was_read_and_what_could_not_be(tmp_path):
@@ -196,6 +201,18 @@ def test_depends_names_what_was_read_and_what_could_not_be(tmp_path):
 def test_a_file_that_nothing_is_imported_into_depends_on_nothing(tmp_path):
     write(tmp_path, {"main.py": IMPORTS + "import os\n", "os.py": "", "other.py": ""})
     assert depends(tmp_path, "main.py") == {}
+
+
+@pytest.mark.parametrize("text", [SOFT, b"# coding: latin-1\n# \xe9\n" + SOFT.encode(), SOFT.replace("\n", "\r\n")])
+def test_a_file_is_the_same_to_its_importers_whether_it_was_judged_before_or_not(tmp_path, text):
+    write(tmp_path, {
+        ".git/keep": "", "lib.py": text,
+        "main.py": IMPORTS + "from lib import soft\ndef f(x, y):\n    return F.cross_entropy(soft(x), y)\n",
+    })  # fmt: skip
+    order = Order(RULES)
+    alone, judge = Judge(order).file(str(tmp_path / "main.py")), Judge(order)
+    judge.file(str(tmp_path / "lib.py"))
+    assert judge.file(str(tmp_path / "main.py")) == alone and len(alone.findings) == 1
 
 
 def test_roots_are_looked_in(tmp_path):
