@@ -13,7 +13,7 @@ from torchlint.catalogue import Catalogue, Rule
 from torchlint.config import Config, cache_folder
 from torchlint.findings import Finding, Location
 from torchlint.fresh import Fresh
-from torchlint.globs import spec_of
+from torchlint.globs import Patterns
 from torchlint.judge import Judge, Order, Verdict
 from torchlint.noqa import Noqa
 from torchlint.project import Discovery, File
@@ -238,8 +238,7 @@ class _PerFile:
         for pattern, selectors in config.per_file_ignores.items():
             codes = frozenset(code for selector in selectors for code in rules_of(selector, catalogue)[0])
             # "!tests/*" means: everywhere but there.
-            spec = spec_of([pattern.removeprefix("!")])
-            self._table.append((spec, pattern.startswith("!"), codes))
+            self._table.append((Patterns([pattern.removeprefix("!")]), pattern.startswith("!"), codes))
 
     def hide(self, finding: Finding) -> bool:
         """Whether the finding's rule is ignored in the finding's file."""
@@ -250,7 +249,7 @@ class _PerFile:
             name = os.path.relpath(filename, self._root).replace(os.sep, "/")
             if name.startswith("../"):
                 name = os.path.basename(filename)
-            matching = (codes for spec, negated, codes in self._table if spec.match_file(name) != negated)
+            matching = (codes for one, negated, codes in self._table if bool(one.cover(name, False)) != negated)
             self._known[filename] = frozenset().union(*matching)
         return self._known[filename]
 
