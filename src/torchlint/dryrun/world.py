@@ -33,6 +33,8 @@ class World:
     def __init__(self, roots: Sequence[str] = ()):
         self.modules = Modules(roots)
         self._facts: dict[str, FileFacts | None] = {}
+        self._on_disk: set[str] = set()  # whose facts are of what is on disk
+        self._judged = ""
         self._trees: list[Unit] = []
         self.hashes: dict[str, str | None] = {}  # of files, folders and questions: see modules.py
         self.asked: set[str] = set()
@@ -40,12 +42,16 @@ class World:
         self.project: Project | None = None  # the last one that was read: see neighbours.py
 
     def add(self, path: str, text: str) -> FileFacts:
-        """Takes in a file whose text is at hand.
+        """Takes in the file that is judged next, whose text is at hand and need not be what is on disk.
 
         Raises:
             SyntaxError: the text does not parse.
         """
-        path = os.path.abspath(path) if path else path
+        self._judged = os.path.abspath(path) if path else path
+        self._on_disk.discard(self._judged)
+        return self._take(self._judged, text)
+
+    def _take(self, path: str, text: str) -> FileFacts:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         known = self._facts.get(path)
         if known is None or known.digest != digest:
@@ -63,21 +69,21 @@ class World:
             self._trees.clear()
         if len(self._facts) > most_files:
             self._facts.clear()
+            self._on_disk.clear()
 
     def facts(self, path: str) -> FileFacts | None:
-        """The facts of a file on disk; None if it cannot be read or does not parse."""
+        """The facts of the judged file or of one on disk; None if it cannot be read or does not parse."""
         self.asked.add(path)
-        if path not in self._facts:
+        if path not in self._on_disk and path != self._judged:
             try:
                 data = read_bytes(path, MOST_BYTES)
                 self.hashes[path] = hashlib.sha256(data).hexdigest()
                 # As it is read to be judged: what an importer sees must not depend on which of the two came first.
-                self.add(path, parse_source(path, data).text)
+                self._facts[path] = self._take(path, parse_source(path, data).text)
             except (OSError, SourceError, SyntaxError):
-                self._note(path)
+                self.hashes.setdefault(path, content_digest(path))
                 self._facts[path] = None
-        else:  # it may have come by `add`, as a text that need not be what is on disk
-            self._note(path)
+            self._on_disk.add(path)
         return self._facts[path]
 
     def parse(self, facts: FileFacts, unit: Unit) -> Parsed | None:
@@ -109,8 +115,3 @@ class World:
         if asked is not None:
             self.asked.add(asked[0])
             self.hashes.setdefault(*asked)
-
-    def _note(self, path: str) -> None:
-        """Makes known what is in a file that is depended on, whatever that is."""
-        if path not in self.hashes:
-            self.hashes[path] = content_digest(path)

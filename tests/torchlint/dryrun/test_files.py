@@ -228,3 +228,16 @@ def test_the_text_at_hand_counts_not_the_one_on_disk(tmp_path):
     bad = IMPORTS + "def f(x, y):\n    return F.cross_entropy(x.softmax(1), y)\n"
     assert found(bad, tmp_path / "main.py", engine) == [(5, 301)]
     assert found(IMPORTS, tmp_path / "main.py", engine) == []
+
+
+@pytest.mark.parametrize("tried", ["def soft(x):\n    return x\n", "def soft(x:\n", ""])
+def test_an_importer_sees_what_is_on_disk_and_not_what_was_tried(tmp_path, tried):
+    write(tmp_path, {
+        ".git/keep": "", "lib.py": SOFT + "import main\n",
+        "main.py": IMPORTS + "from lib import soft\ndef f(x, y):\n    return F.cross_entropy(soft(x), y)\n",
+    })  # fmt: skip
+    order = Order(RULES)
+    alone, judge = Judge(order).file(str(tmp_path / "main.py")), Judge(order)
+    for _ in range(2):
+        judge.content(str(tmp_path / "lib.py"), IMPORTS.encode() + tried.encode())
+        assert judge.file(str(tmp_path / "main.py")) == alone and len(alone.findings) == 1
