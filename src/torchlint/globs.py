@@ -18,6 +18,7 @@ _CLASSES = {
     "print": _LOWER + _UPPER + _DIGIT + _PUNCTUATION + " ", "space": " \t\n\r", "upper": _UPPER,
     "xdigit": _DIGIT + "abcdefABCDEF",
 }
+_END = "\0"  # no name holds it
 _ANY = frozenset(map(chr, range(256)))
 
 # One character of a name: those that may stand there.
@@ -182,13 +183,13 @@ class Patterns:
 
 def usable(pattern: str) -> bool:
     """Whether a pattern can match anything; comments and empty lines need not."""
-    return not pattern.strip(" ") or pattern[0] == "#" or bool(Patterns([pattern]))
+    return not pattern.strip(" ") or pattern[0] == "#" or _END not in pattern and bool(Patterns([pattern]))
 
 
 def of_file(data: bytes) -> Patterns:
     """The patterns in a file of this content."""
     lines = data.removeprefix(b"\xef\xbb\xbf").decode("utf-8", "surrogateescape").split("\n")
-    return Patterns(line.removesuffix("\r").partition("\0")[0] for line in lines)
+    return Patterns(line.removesuffix("\r").partition(_END)[0] for line in lines)
 
 
 def _bytewise(text: str) -> str:
@@ -252,11 +253,12 @@ def _tokens(text: str) -> Iterator[int | str | Place]:
         _NoMatch: it ends too early.
     """
     at = 0
-    while at < len(text):
+    text += _END
+    while text[at] != _END:
         letter = text[at]
         if letter == "*":
             start = at
-            while text[at: at + 1] == "*":
+            while text[at] == "*":
                 at += 1
             yield at - start
             continue
@@ -265,7 +267,7 @@ def _tokens(text: str) -> Iterator[int | str | Place]:
             yield place
         elif letter == "\\":
             at += 1
-            if at == len(text):
+            if text[at] == _END:
                 raise _NoMatch(text)
             yield _ESCAPED if text[at] == "/" else frozenset(text[at])
         else:
@@ -279,33 +281,36 @@ def _bracket(text: str, at: int) -> tuple[Place, int]:
     Raises:
         _NoMatch: it does not end, names a class that is none, or lets nothing stand there.
     """
-    text += "\0"  # so that its end can be looked at
     found: set[str] = set()
     negated = text[at] in "!^"
     at += negated
-    before = ""  # what a range would begin with
-    first = True
-    while first or text[at] != "]":
-        first = False
-        letter = text[at]
-        if letter == "-" and before and text[at + 1] not in "]\0":
+    first, before = at, ""  # `before` is what a range would begin with
+    close = -1  # the next ], looked for once
+    while at == first or text[at] != "]":
+        if text[at] == "-" and before and text[at + 1] not in ("]", _END):
             at += 1 + (text[at + 1] == "\\")
             found.update(map(chr, range(ord(before), ord(text[at]) + 1)))
             before = ""
-        elif letter == "[" and text[at + 1] == ":" and (end := text.find("]", at + 2)) >= 0 and text[end - 1] == ":" and end > at + 2:
-            if text[at + 2: end - 1] not in _CLASSES:
+        elif text[at] == "[" and text[at + 1] == ":":
+            if close < at + 2:
+                close = text.find("]", at + 2)
+            if close < 0:
                 raise _NoMatch(text)
-            found.update(_CLASSES[text[at + 2: end - 1]])
-            at, before = end, ""
+            if close > at + 2 and text[close - 1] == ":":
+                if text[at + 2: close - 1] not in _CLASSES:
+                    raise _NoMatch(text)
+                found.update(_CLASSES[text[at + 2: close - 1]])
+                at, before = close, ""
+            else:
+                before = "["
+                found.add(before)
         else:
-            at += letter == "\\"
+            at += text[at] == "\\"
             before = text[at]
             found.add(before)
-        if text[at] == "\0":
+        if text[at] == _END:
             raise _NoMatch(text)
         at += 1
-        if at >= len(text):
-            raise _NoMatch(text)
     place = _ANY - found if negated else frozenset(found)
     if not place:
         raise _NoMatch(text)
@@ -332,4 +337,4 @@ def _find(stretch: str | tuple[Place, ...], name: str, start: int, end: int) -> 
 
 def _follow(block: Sequence[Name], names: Sequence[str], at: int) -> bool:
     """Whether names from some place on are those of a block."""
-    return at + len(block) <= len(names) and all(wanted.match(name) for wanted, name in zip(block, names[at:]))
+    return at + len(block) <= len(names) and all(wanted.match(name) for wanted, name in zip(block, names[at: at + len(block)]))

@@ -56,7 +56,7 @@ def ours(paths, lines):
 
 WRITTEN = [
     "*.gen.py", "a/", "/a", "a/b", "a/*", "a/**", "**/b", "a/**/b", "!a", "a\n!a", "a/\n!a/b", "*\n!a\n!b", "**", "/**", "/", "//",
-    "a//", "a**/b", "a/b**", "a**b", "**b", "b**", "a/**/**/b", "***/b", "a/***/b", "*/b", "a/*b", "?", "??", "a?b", "[", "[a", "[]a]",
+    "a//", "a**/b", "a/b**", "a**b", "**b", "b**", "a/**/**/b", "***/b", "a/***/b", "*/b", "a/*b", "?", "??", "a?b", "[", "[a", "[]a]", "[[:]", "[[:a]", "[[::]]", "[[:]a", "[a-[:digit:]]",
     "[!]a]", "[a-b]*", "a\\", "a\\ ", "a ", "a  ", "a\\  ", " a", "#a", "\\#a", "\\!a", "!!a", "a\\\\b", "a\r", "a\\*", "\\a", "**\\/b",
     "a\\/b", "a/\\b", "[[:alpha:]", "[[:alpha:]]", "[[:upper:]]", "[[:punct:]]", "*[[:space:]]*", "[\\]]", "\xe9", "?\n!a", "a\t",
     "\ufeffa", "a\n\n#\nb", "a/b/", "*/", "!*/\na", "aa*b", "*a*b", "a*a*a*b", "*a*", "*/*/*", "*/a/**", "**/a/*/b", "/*\n!/a",
@@ -94,6 +94,11 @@ SLOW = {
 }
 
 
+# Lines as long as an ignore file may be, of what has to be looked at to its end.
+LONG = ["[" + "[:" * 30_000 + "]", "[" + "[:" * 30_000, "[a]" * 20_000, "*a" * 30_000, "\\" * 60_001, "!" * 60_000,
+        "a/" * 30_000, "x/**/" * 15_000, "[a-z" * 15_000, " " * 60_000 + "x", "x" + "\\ " * 30_000]
+
+
 @pytest.mark.parametrize("name", SLOW)
 def test_no_star_is_gone_back_to(name, monkeypatch):
     """As many looks at a stretch of a name as the length of the pattern times that of the path, at most."""
@@ -124,7 +129,7 @@ def test_a_run_ends_whatever_the_patterns(tmp_path, where):
     write(tmp_path, {".git/HEAD": "", "torchlint.toml": settings[where], "a" * 60 + ".py": WRONG,
                      "x/" + "a" * 60 + ".py": "", "aaa/" * 30 + "a.py": ""})
     if where == ".gitignore":
-        write(tmp_path, {".gitignore": "\n".join(patterns)})
+        write(tmp_path, {".gitignore": "\n".join(patterns + LONG)})
     done = run_python("-m", "torchlint", "--no-cache", ".", cwd=tmp_path)
     assert done.returncode == 1, done
 
