@@ -79,7 +79,7 @@ class World:
                 data = read_bytes(path, MOST_BYTES)
                 self.hashes[path] = hashlib.sha256(data).hexdigest()
                 # As it is read to be judged: what an importer sees must not depend on which of the two came first.
-                self._facts[path] = self._take(path, parse_source(path, data).text)
+                self._take(path, parse_source(path, data).text)
             except (OSError, SourceError, SyntaxError):
                 self.hashes.setdefault(path, content_digest(path))
                 self._facts[path] = None
