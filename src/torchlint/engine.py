@@ -17,8 +17,8 @@ from torchlint.sieve import may_matter
 
 class Judged(msgspec.Struct, frozen=True):
     """What judging one file gave. `depends` are the paths that were looked for while it was judged, with the sha256 of
-    their content or None where nothing was there: as long as they stay so, the findings stay so. A finding may stand in
-    another file than the one judged (a mistake in a helper that this file calls).
+    their content or None where nothing was there, and what was asked of folders (`modules.py`): as long as that stays so, the
+    findings stay so. A finding may stand in another file than the one judged (a mistake in a helper that this file calls).
     """
 
     findings: tuple[Finding, ...]

@@ -24,7 +24,8 @@ ENGINE_VARIABLE = "TORCHLINT_ENGINE"
 
 class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is known of one file: the sha256 of its content, the findings (placed in the file as people see it), what
-    could not be judged, and the files it depends on with their sha256, or None where nothing was there.
+    could not be judged, and the files, folders and questions (`modules.py`) it depends on with the sha256 of their content or
+    answer, or None where nothing was there.
     """
 
     digest: str
