@@ -131,9 +131,10 @@ def test_a_question_is_no_file_that_findings_may_stand_in(tmp_path):
     path, order, digests = str(tmp_path / "a.py"), Order(tuple(KNOWN)), Digests()
     asked, answer = Modules().question("module", str(tmp_path), "net")
     for name, known in ((path, True), (asked, False)):
-        found = finding(name, name=KNOWN.rules[101].name, url=KNOWN.rules[101].url)
+        text = digests.of(path)
+        found = finding(name, name=KNOWN.rules[101].name, url=KNOWN.rules[101].url, digest=text)
         cache = Cache(tmp_path / "c", order, digests)
-        cache.put(path, Verdict(digests.of(path), (found,), depends={asked: answer}))
+        cache.put(path, Verdict(text, (found,), depends={asked: answer}))
         assert cache.save() is None
         assert (Cache(tmp_path / "c", order, digests).get(path) is not None) is known
 
