@@ -7,9 +7,7 @@ or `__getattr__` of the user's runs.
 from __future__ import annotations
 
 import ast
-import linecache
 import re
-from functools import lru_cache
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
@@ -18,6 +16,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from torchsan import source
+from torchsan.source import tree_of
 from torchsan.where import _OURS, _USER, Where, kind_of
 
 _MANY = 6  # operands to name at most
@@ -168,15 +167,6 @@ def expression(at: Frame) -> ast.AST | None:
         if isinstance(node, ast.stmt) and row <= at.line <= (node.end_lineno or row):
             best = node
     return best.value if isinstance(best, ast.Expr) else best
-
-
-@lru_cache(maxsize=32)
-def tree_of(filename: str) -> ast.Module | None:
-    """The syntax tree of a file; None where there is none to be had."""
-    try:
-        return ast.parse("".join(linecache.getlines(filename)))
-    except (SyntaxError, ValueError, RecursionError):
-        return None
 
 
 def _names(node: ast.AST | None) -> list[tuple[str, ast.expr]]:

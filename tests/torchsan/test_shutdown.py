@@ -1,5 +1,5 @@
-"""`torchsan run` while Python shuts a program down: its threads, pools, child processes and exit callbacks have their own
-end, as without us, and are watched until then.
+"""`torchsan run` while Python shuts a program down: its threads, pools, child processes and exit callbacks end as they
+do without us, and are watched until then.
 
 The time given to a program is there to end one that would hang, and says nothing else.
 """
@@ -291,6 +291,7 @@ def test_a_rank_that_is_terminated_while_its_threads_are_waited_for(tmp_path):
 def test_children_are_waited_for_where_multiprocessing_was_there_before_us(tmp_path):
     (tmp_path / "sitecustomize.py").write_text("import multiprocessing.util\n")
     training = textwrap.indent(BROKEN, "    ").replace("    import sys\n    import torch\n", "")
-    (tmp_path / "a.py").write_text("import time\nimport torch\ndef train():\n    time.sleep(0.5)\n" + training + LATE["child"])
+    start = "import time\nimport torch\ndef train():\n    time.sleep(0.5)\n"
+    (tmp_path / "a.py").write_text(start + training + LATE["child"])
     paths = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
     assert "1 finding in 4 optimizer steps" in run(folder=tmp_path, PYTHONPATH=paths).stderr
