@@ -64,5 +64,6 @@ def running() -> list[str]:
 def loaded() -> list[str]:
     """The files of the user's modules that have been imported."""
     files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-    found = [file for file in files if isinstance(file, str) and os.path.isabs(file)]  # torch.ops only pretends to have one
+    # The modules behind torch.ops only pretend to have one.
+    found = [file for file in files if isinstance(file, str) and os.path.isabs(file)]
     return list(dict.fromkeys(file for file in found if kind_of(file) == _USER))

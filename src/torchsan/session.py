@@ -1,8 +1,8 @@
 """One `torchsan run`: starts the watch, tells findings as they come, sums up, writes the report.
 
-A program is not over with its last line: Python then calls what was registered with `threading` (pools end so), waits for
-threads, and calls the exit callbacks, the last one first (`multiprocessing` waits for child processes in one of them). All
-of it is watched. So the watch ends in an exit callback of its own, registered before the program could register any.
+A program is not over with its last line: Python then calls what was registered with `threading` (pools end so), waits
+for threads, and calls the exit callbacks, the last one first (`multiprocessing` waits for child processes in one of
+them). All of it is watched: the watch ends in an exit callback of its own, registered before the program could do so.
 """
 
 from __future__ import annotations

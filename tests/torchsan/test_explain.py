@@ -147,9 +147,9 @@ step((x, torch.zeros(7, dtype=torch.long)))""", 308, [
     "an index beside another one": ("i, j = torch.tensor([99]), torch.tensor([9])\nx[i * 0 + j]", None, [
         "torchsan: index-out-of-range:", "what  `j` holds 9, and `x` has 8 rows, 0 to 7",
     ]),
-    "an index of a column": ("i = torch.tensor([5])\nx[:, i]", None, ["what  `i` holds 5, and `x` has 4 columns, 0 to 3"]),
+    "an index of a column": ("i = torch.tensor([5])\nx[:, i]", None, ["`i` holds 5, and `x` has 4 columns, 0 to 3"]),
     "an index into one of two dimensions of a size": (
-        "i = torch.tensor([9])\ny = torch.ones(5, 5)\ny[:, i]", None, ["what  `i` holds 9, and `y` has 5 places there, 0"],
+        "i = torch.tensor([9])\ny = torch.ones(5, 5)\ny[:, i]", None, ["`i` holds 9, and `y` has 5 places there, 0"],
     ),
     "an index into one of two dimensions": (
         "i = torch.tensor([9])\ntorch.index_select(x, 0, i)", None, ["what  `i` holds 9\n"],

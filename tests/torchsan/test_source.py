@@ -45,7 +45,7 @@ def net(tmp_path, body="pass", more=""):
     ("pass", "\ndef use(net, x):\n    return net.left(x)\n", False),
     ("getattr(self, 'le' + 'ft')(x)", "", False),
     ("[layer(x) for layer in self.children()]", "", False),
-    ("pass", "\nSPREAD = ['used', 'net.left']\ndef use(net, x, part):\n    return net.get_submodule(part)(x)\n", False),
+    ("pass", "\nPARTS = ['net.left']\ndef use(net, x, part):\n    return net.get_submodule(part)(x)\n", False),
     ("'what is left of it'", "", True),
 ])
 def test_what_nothing_reads(tmp_path, body, more, never):
