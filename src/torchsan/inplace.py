@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchsan.operands import Frame, tree_of
+from torchsan.operands import Frame
+from torchsan.source import tree_of
 from torchsan.where import _USER, Where, here
 
 _MESSAGE = re.compile(r"\[torch\.\S*Tensor \[([\d, ]*)\]\](?:, which is output \d+ of (\w+))?, is at version (\d+)")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import torch
 from torch import nn
 
+from torchsan.assignments import loaded, running
 from torchsan.check import Check
 from torchsan.checks.replaced import replaced
 from torchsan.events import Event
 from torchsan.ledger import Account
-from torchsan.naming import name_of, scopes
+from torchsan.naming import name_of
 from torchsan.source import assigned, never_read, users_class
 from torchsan.where import Where
 
@@ -215,7 +215,7 @@ def _is_left_out(root: nn.Module, path: str) -> tuple[nn.Module, str] | None:
     owners = [root]
     for part in parts[:-1]:
         owners.append(owners[-1]._modules.get(part))  # type: ignore[arg-type]
-    files = {names.get("__file__") for names in scopes(sys._getframe(1))} - {None}
+    files = {*running(), *loaded()}
     for owner, name in reversed(list(zip(owners, parts))):
         if owner is None:
             return None

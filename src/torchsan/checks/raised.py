@@ -19,7 +19,8 @@ from torchsan.check import Check
 from torchsan.checks.used_up import used_before
 from torchsan.events import Event
 from torchsan.explain import Explanation, attach, note
-from torchsan.operands import Frame, at_error, expression, frames, layer_of, look_up, made, tree_of
+from torchsan.operands import Frame, at_error, expression, frames, layer_of, look_up, made
+from torchsan.source import tree_of
 from torchsan.traces import nodes
 from torchsan.where import _USER, Where
 

@@ -16,7 +16,7 @@ from torch.optim import lr_scheduler
 from torchsan.check import Check
 from torchsan.events import Event
 from torchsan.naming import name_of
-from torchsan.operands import tree_of
+from torchsan.source import tree_of
 from torchsan.where import _USER, Where, kind_of
 
 _MANY = 64  # schedules, before those that are gone are forgotten

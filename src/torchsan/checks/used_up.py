@@ -9,7 +9,7 @@ from types import CodeType
 from torchsan.check import Check
 from torchsan.events import Event
 from torchsan.naming import name_of
-from torchsan.operands import tree_of
+from torchsan.source import tree_of
 from torchsan.where import Where
 
 
