@@ -82,7 +82,7 @@ class Judge:
             with warnings.catch_warnings():
                 # Python's own complaints about the judged code ("invalid escape sequence") are not ours to pass on.
                 warnings.simplefilter("ignore")
-                judged = self._engine.check(source.filename, source.text, digest)
+                judged = self._engine.check(source.filename, source.text)
         except SyntaxError as error:
             return Verdict(digest, problems=(*source.problems, _syntax_problem(source, error)))
         except Exception as error:  # whatever it is, it costs this file only

@@ -288,7 +288,7 @@ def test_garbage_is_not_collected_while_a_file_is_judged(tmp_path, monkeypatch):
     seen = []
 
     class Watching:
-        def check(self, filename, text, digest=""):
+        def check(self, filename, text):
             seen.append(gc.isenabled())
             return Verdict("")
 
