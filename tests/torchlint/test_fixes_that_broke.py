@@ -1,0 +1,211 @@
+"""Programs that work: after a safe fix they say the same as before it."""
+
+import io
+import sys
+import textwrap
+import types
+from contextlib import redirect_stdout
+from unittest.mock import patch
+
+import pytest
+
+from torchlint.catalogue import catalogue
+from torchlint.config import Config
+from torchlint.fix import Fixer
+from torchlint.runner import Runner
+
+# A package that is installed: nothing of it is seen.
+ELSEWHERE = """
+import torch
+
+
+class Attack:
+    def __init__(self, model):
+        self.model = model
+
+    def __call__(self, x, y):
+        x = x.clone().requires_grad_(True)
+        (slope,) = torch.autograd.grad(torch.nn.functional.cross_entropy(self.model(x), y), x)
+        return (x + 0.1 * slope.sign()).detach()
+
+
+class Temperature:
+    def __init__(self):
+        self.value = torch.ones(1, requires_grad=True)
+
+    def fit(self, logits, labels):
+        (slope,) = torch.autograd.grad(torch.nn.functional.cross_entropy(logits / self.value, labels), self.value)
+        return slope.item()
+
+
+class Hooked:
+    def __init__(self, model):
+        model.register_forward_hook(lambda module, given, output: output.sum().backward())
+
+
+def adapt(model, x):
+    model(x).sum().backward()
+
+
+def explain(outputs):
+    torch.stack(outputs).sum().backward()
+"""
+START = """import torch
+from torch import nn
+
+import elsewhere
+
+torch.manual_seed(0)
+model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 3))
+model.eval()
+hits = 0
+"""
+
+
+def fixes(tmp_path, code, text, unsafe=False):
+    """What one rule finds in a text, and the text with its fixes; None where nothing changes."""
+    rules = [rule for rule in catalogue() if rule.code == code]
+    fixer, path, raw = Fixer(Runner(Config(tmp_path), rules, catalogue()), unsafe), str(tmp_path / "program.py"), text.encode()
+    done = fixer.mend(path, raw)
+    return [item.code for item in fixer._findings(path, raw)], done.after.decode() if done is not None else None
+
+
+def said(text):
+    """What a program prints; it has to end well."""
+    package = types.ModuleType("elsewhere")
+    exec(ELSEWHERE, package.__dict__)
+    printed = io.StringIO()
+    with patch.dict(sys.modules, elsewhere=package), redirect_stdout(printed):
+        exec(compile(text, "program.py", "exec"), {"__name__": "__main__"})
+    return printed.getvalue()
+
+
+def stays(tmp_path, code, text, found):
+    """A program that works has some findings of a rule, or none; a safe fix changes nothing of it."""
+    text = textwrap.dedent(text)
+    codes, after = fixes(tmp_path, code, text)
+    assert codes == ([f"TL{code}"] if found else [])
+    before = said(text)
+    assert after is None or said(after) == before
+
+
+@pytest.mark.parametrize(("found", "loop"), [
+    (False, """
+moved = elsewhere.Attack(model)
+for x in torch.randn(3, 8, 4):
+    y = x[:, :3].argmax(1)
+    hits += (model(moved(x, y)).argmax(1) == y).sum().item()
+"""),
+    (False, """
+scaler = elsewhere.Temperature()
+for x in torch.randn(3, 8, 4):
+    logits = model(x)
+    print(scaler.fit(logits, x[:, :3].argmax(1)))
+    hits += (logits.argmax(1) == 0).sum().item()
+"""),
+    (True, """
+scaler = elsewhere.Temperature()
+for x in torch.randn(3, 8, 4):
+    logits = model(x)
+    print(scaler.fit(logits.detach(), x[:, :3].argmax(1)))
+    hits += (logits.argmax(1) == 0).sum().item()
+"""),
+    (False, """
+for x in torch.randn(3, 8, 4):
+    elsewhere.adapt(model, x)
+    hits += (model(x).argmax(1) == 0).sum().item()
+"""),
+    (True, """
+callbacks = [elsewhere.Attack(nn.Linear(4, 3))]
+for x in torch.randn(3, 8, 4):
+    for callback in callbacks:
+        callback(x, x[:, :3].argmax(1))
+    hits += (model(x).argmax(1) == 0).sum().item()
+"""),
+    (False, """
+kept = []
+for x in torch.randn(3, 8, 4):
+    kept.append(model(x))
+    hits += (kept[-1].argmax(1) == 0).sum().item()
+elsewhere.explain(kept)
+"""),
+    (True, """
+elsewhere.Hooked(model)
+for x in torch.randn(3, 8, 4):
+    hits += (model(x).argmax(1) == 0).sum().item()
+"""),
+], ids=["attack", "calibration", "calibration without a graph", "adapts the model", "callbacks", "kept outputs", "hook"])
+def test_what_cannot_be_seen_may_need_gradients(tmp_path, found, loop):
+    stays(tmp_path, 202, START + loop + "print(hits, [p.grad is not None for p in model.parameters()])\n", found)
+
+
+FIELD = """
+import torch
+from torch import nn
+
+
+def slope(energy, x):
+    return torch.autograd.grad(energy, x)[0]
+
+
+class Field(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.1), nn.Linear(8, 1))
+
+    def forward(self, x):
+        x = x.clone().requires_grad_(True)
+        return -slope(self.net(x).sum(), x)
+
+
+def evaluate(field, loader):
+    field.eval()
+    total = 0.0
+    for x in loader:
+        total += field(x).abs().mean().item()
+    return total
+
+
+torch.manual_seed(0)
+"""
+
+
+def test_a_model_may_differentiate_within(tmp_path):
+    stays(tmp_path, 202, FIELD + "print(evaluate(Field(), torch.randn(3, 8, 4)))\n", found=False)
+
+
+def test_a_model_from_elsewhere_is_no_safe_ground(tmp_path):
+    text = "import torch\n" + FIELD[FIELD.index("\ndef evaluate") : FIELD.index("\ntorch.manual")]
+    assert fixes(tmp_path, 202, text) == (["TL202"], None)
+    assert "no_grad" in fixes(tmp_path, 202, text, unsafe=True)[1]
+
+
+def test_what_is_all_seen_is_mended(tmp_path):
+    """Tensors, numbers, text and libraries that know nothing of torch: the loop evaluates and does nothing else."""
+    loop = """
+import numpy as np
+for batch, x in enumerate(torch.randn(3, 8, 4)):
+    out = model(x)
+    loss = nn.functional.cross_entropy(out, x[:, :3].argmax(1))
+    hits += out.max(1)[1].eq(0).sum().item() + np.square(loss.item())
+    print("{}: {}".format(batch, round(loss.item(), 4)), flush=True)
+print(hits)
+"""
+    codes, after = fixes(tmp_path, 202, START + loop)
+    assert codes == ["TL202"] and "with torch.no_grad():\n    for batch" in after
+    assert said(START + loop) == said(after)
+
+
+def test_no_grad_is_not_entered_around_a_function_that_trains(tmp_path):
+    text = """import torch
+
+
+def learn(model, x):
+    model(x).sum().backward()
+
+
+def main(model, x):
+    torch.no_grad()
+    learn(model, x)
+"""
+    assert fixes(tmp_path, 134, text, unsafe=True) == (["TL134"], None)
