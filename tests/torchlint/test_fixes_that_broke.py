@@ -49,6 +49,14 @@ def adapt(model, x):
 
 def explain(outputs):
     torch.stack(outputs).sum().backward()
+
+
+class Robot:
+    @property
+    def step(self):
+        print("step")
+
+    eval = backward = step
 """
 START = """import torch
 from torch import nn
@@ -209,3 +217,73 @@ def main(model, x):
     learn(model, x)
 """
     assert fixes(tmp_path, 134, text, unsafe=True) == (["TL134"], None)
+
+
+@pytest.mark.parametrize("text", ["""
+    import torch
+
+    class Net(torch.nn.Module):
+        half = 0.5
+        def __init__(self):
+            super().__init__()
+            self.cpu = 3
+        @property
+        def eval(self):
+            print("eval")
+        def forward(self, x):
+            return x
+
+    net = Net()
+    net.half
+    net.cpu
+    net.eval
+""", """
+    import elsewhere
+    import torch
+
+    def walk(robot):
+        robot.step
+        robot.eval
+
+    walk(elsewhere.Robot())
+    elsewhere.Robot().backward
+    print(torch.ones(1))
+""", """
+    import torch
+
+    def can_learn(thing):
+        try:
+            thing.zero_grad
+            thing.backward
+        except AttributeError:
+            return False
+        return True
+
+    print(can_learn(torch.ones(1)), can_learn(torch.nn.Linear(1, 1)))
+"""], ids=["properties and values", "no module", "asked for"])
+def test_an_attribute_need_not_be_a_method(tmp_path, text):
+    stays(tmp_path, 132, text, found=False)
+
+
+def test_a_step_that_asks_for_arguments_is_not_called(tmp_path):
+    text = """
+        import torch
+
+        class Decay(torch.optim.SGD):
+            def step(self, loss):
+                print(loss)
+
+        model = torch.nn.Linear(2, 1)
+        optimizer = {made}
+        scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+        optimizer.{step}
+        scheduler.{step}
+    """
+    for made in ("Decay(model.parameters(), lr=0.1)", "torch.optim.LBFGS(model.parameters())"):
+        assert fixes(tmp_path, 132, textwrap.dedent(text.format(made=made, step="step"))) == (["TL132", "TL132"], None)
+
+
+def test_a_name_alone_is_no_safe_ground(tmp_path):
+    text = "import torch\n\n\ndef go(optimizer):\n    optimizer.step\n"
+    assert fixes(tmp_path, 132, text) == (["TL132"], None)
+    assert fixes(tmp_path, 132, text, unsafe=True)[1] == text.replace("step", "step()")
