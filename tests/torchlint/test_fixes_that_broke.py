@@ -57,6 +57,17 @@ class Robot:
         print("step")
 
     eval = backward = step
+
+
+class Frozen:
+    def __init__(self, weight):
+        self.weight = weight
+
+    def load_state_dict(self, state):
+        return Frozen(**state)
+
+    def __call__(self, x):
+        return self.weight * x
 """
 START = """import torch
 from torch import nn
@@ -287,3 +298,52 @@ def test_a_name_alone_is_no_safe_ground(tmp_path):
     text = "import torch\n\n\ndef go(optimizer):\n    optimizer.step\n"
     assert fixes(tmp_path, 132, text) == (["TL132"], None)
     assert fixes(tmp_path, 132, text, unsafe=True)[1] == text.replace("step", "step()")
+
+
+@pytest.mark.parametrize(("found", "use"), [
+    (False, "    m = m.load_state_dict(state)\n    return m.missing_keys\n"),
+    (False, "    m = m.load_state_dict(state)\n    a, b = m\n    return a, b\n"),
+    (False, "    m = m.load_state_dict(state)\n\n    def show():\n        return m.unexpected_keys\n    return show()\n"),
+    (False, "    m = m.load_state_dict(state)\n    return f'{[key for key in m.missing_keys]}'\n"),
+    (False, "    global report\n    report = m\n    report = report.load_state_dict(state)\n    return keys()\n"),
+    (False, "    holder.m = m\n    holder.m = holder.m.load_state_dict(state)\n    return holder.m[0]\n"),
+    (False, "    if (m := m.load_state_dict(state)).missing_keys:\n        return 'missing'\n"),
+    (True, "    m = m.load_state_dict(state)\n    return m\n"),
+    (True, "    m = m.load_state_dict(state)\n    return str(m)\n"),
+], ids=["keys", "unpacked", "inner function", "f-string", "global", "attribute", "walrus", "returned", "text"])
+def test_a_report_of_keys_may_be_wanted(tmp_path, found, use):
+    stays(tmp_path, 906, f"""import torch
+from torch import nn
+
+
+class Holder:
+    pass
+
+
+holder, report = Holder(), None
+state = nn.Linear(2, 2).state_dict()
+
+
+def keys():
+    return report.missing_keys
+
+
+def load(m):
+{use}
+
+print(load(nn.Linear(2, 2)))
+""", found)
+
+
+def test_an_object_that_is_not_seen_may_return_another(tmp_path):
+    stays(tmp_path, 906, """
+        import elsewhere
+        import torch
+
+        model = elsewhere.Frozen(0)
+        model = model.load_state_dict({"weight": 3})
+        print(model(torch.ones(1)))
+        print(elsewhere.Frozen(0).load_state_dict({"weight": 4})(torch.ones(1)))
+    """, found=False)
+    text = "import torch\n\n\ndef load(model, state):\n    model = model.load_state_dict(state)\n    model.eval()\n"
+    assert fixes(tmp_path, 906, text) == (["TL906"], None)
