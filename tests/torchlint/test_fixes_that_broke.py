@@ -347,3 +347,76 @@ def test_an_object_that_is_not_seen_may_return_another(tmp_path):
     """, found=False)
     text = "import torch\n\n\ndef load(model, state):\n    model = model.load_state_dict(state)\n    model.eval()\n"
     assert fixes(tmp_path, 906, text) == (["TL906"], None)
+
+
+NET = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class {name}(nn.Module):
+    rate = 0.5
+
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    @classmethod
+    def one(self, x):
+        return {one}
+
+    @staticmethod
+    def two(self):
+        return {two}
+
+    def forward(self, x):
+        {first}
+        return self.fc(self.one(self.two(x)))
+
+    def several(self, x):
+        return {several}
+
+
+torch.manual_seed(0)
+net = {name}().eval()
+with torch.no_grad():
+    print([net.several(torch.ones(1, 4)) for turn in range(3)])
+"""
+
+
+@pytest.mark.parametrize(("found", "change"), [
+    (False, {"name": "MCDropoutNet"}),
+    (False, {"first": "x = F.dropout(x, 0.5)  # Monte Carlo"}),
+    (False, {"several": "torch.stack([self(x) for _ in range(8)]).std(0)"}),
+    (False, {"first": "", "one": "F.dropout(x, self.rate)"}),
+    (False, {"first": "", "two": "F.dropout(self, 0.5)"}),
+    (True, {"first": "x = [F.dropout(self, 0.5) for self in [x]][0]"}),
+    (False, {"first": "x = (lambda self: F.dropout(self, 0.5))(x)"}),
+    (True, {"first": "x, self = F.dropout(x, 0.5), self.again()", "several": "self(x)\n\n    def again(self):\n        return self"}),
+], ids=["name", "comment", "samples", "class method", "static method", "comprehension", "lambda", "rebound"])
+def test_dropout_may_be_meant_and_self_may_be_no_module(tmp_path, found, change):
+    given = {"name": "Net", "one": "x", "two": "self", "first": "x = F.dropout(x, 0.5)", "several": "self(x)"}
+    stays(tmp_path, 204, NET.format(**given | change), found)
+
+
+def test_a_class_that_is_mixed_in_has_no_mode(tmp_path):
+    stays(tmp_path, 204, """
+        import torch
+        import torch.nn.functional as F
+        from torch import nn
+
+
+        class Dropping:
+            def drop(self, x):
+                return F.dropout(x, 0.5)
+
+
+        class Net(Dropping, nn.Module):
+            def forward(self, x):
+                return self.drop(x)
+
+
+        torch.manual_seed(0)
+        print(Net()(torch.ones(4)), Dropping().drop(torch.ones(4)))
+    """, found=True)

@@ -11,7 +11,9 @@ import libcst as cst
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.names import canonical
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Const, Opaque, real
+from torchlint.rules.around import bound
 from torchlint.rules.base import Report, View
 from torchlint.rules.mend import Mend, replace, with_argument
 
@@ -25,6 +27,18 @@ MODE = re.compile(_MODE_WORD, re.IGNORECASE)
 LEAVES = re.compile(
     rf"\bif\b[^\n]*{_MODE_WORD}[^\n]*:\s*(?:#[^\n]*\n\s*)?(?:[^\n]*\n[ \t]*)?return\b", re.IGNORECASE
 )
+
+# What says that values are dropped in prediction on purpose: uncertainty from several predictions, or new views of the data.
+_MEANT = re.compile(
+    r"monte.?carlo|(?<![a-z])mc(?![a-z])|mc_?(?:drop|predict|sampl|forward|infer)|bayes|uncertain|epistemic|enable_dropout|always.on|test.time.(?:dropout|augment)",
+    re.IGNORECASE,
+)
+_MODEL = r"\w{0,40}(?:self|model|net)(?:\.\w{1,60}){0,4}\([^()\n]{0,200}\)"
+_SAMPLES = re.compile(
+    rf"{_MODEL}[^\n]{{0,60}}?\sfor\s+_\w{{0,20}}\s+in\s+range\("
+    rf"|\bfor\s+_\w{{0,20}}\s+in\s+range\([^\n]{{0,200}}:\s*\n(?:[^\n]{{0,200}}\n)?[^\n]{{0,200}}(?:append\(|\+=)[^\n]{{0,100}}{_MODEL}", re.IGNORECASE
+)
+_AUGMENTS = re.compile(r"augment|corrupt|perturb|noise|noisy", re.IGNORECASE)
 
 
 def names(table: dict[str, Any]) -> frozenset[str]:
@@ -58,17 +72,17 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
             value = event.kwargs.get(table["argument"])
             if not isinstance(value, Const) or value.value is not table["value"]:
                 continue
-        yield Report(code, event.site, {"call": view.call_text(event.site)}, mend=_mend(event.site, table))
+        yield Report(code, event.site, {"call": view.call_text(event.site)}, mend=_mend(event, table))
 
 
-def _mend(site: Site, table: dict[str, Any]) -> Mend | None:
+def _mend(event: Event, table: dict[str, Any]) -> Mend | None:
     """The table's `fix`, a keyword argument to be given, as a change of this call; with `fix_beside`, only where the same
     function uses that word."""
-    given, beside = table.get("fix"), table.get("fix_beside")
+    given, beside, site = table.get("fix"), table.get("fix_beside"), event.site
     call = site.node
     if given is None or not isinstance(call, cst.Call) or beside and beside not in site.parsed.unit.words:
         return None
-    if "self." in given and site.parsed.unit.params[:1] != ("self",):
+    if "self." in given and not (event.get("of_module") and _self_stays(site)):
         return None
     safe = not table.get("unsafe", False)
     name, _, value = given.partition("=")
@@ -79,12 +93,34 @@ def _mend(site: Site, table: dict[str, Any]) -> Mend | None:
     return Mend(f"pass `{given}`", [change], safe) if change is not None else None
 
 
-def applies(bound: str, version: tuple[int, int] | None) -> bool:
-    """Whether a bound such as "<2.6" holds for the project's torch. Where the version is not known, it does not."""
+def _self_stays(site: Site) -> bool:
+    """Whether `self` is the object whose method a place stands in: no other function or name of that name lies between."""
+    unit = site.parsed.unit
+    if unit.params[:1] != ("self",) or unit.decorators and not set(unit.decorators) <= _OF_METHODS:
+        return False
+    around = [node for node in site.parsed.around(site.node) if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.BaseComp, cst.ClassDef))]
+    inner = [node.params if isinstance(node, cst.FunctionDef) else node for node in around if not _is_method(node, site)]
+    return "self" not in unit.binds and not any(_binds_self(node) for node in inner)
+
+
+def _is_method(node: cst.CSTNode, site: Site) -> bool:
+    return isinstance(node, cst.FunctionDef) and any(node is item for item in site.parsed.body)
+
+
+def _binds_self(node: cst.CSTNode) -> bool:
+    """Whether a part of a method has a `self` of its own."""
+    return "self" in bound(node) or any(isinstance(item, cst.Param) and item.name.value == "self" for item in walk(node))
+
+
+_OF_METHODS = frozenset({"property", "override", "typing.override", "torch.no_grad", "autocast", "torch.jit.export"})
+
+
+def applies(limit: str, version: tuple[int, int] | None) -> bool:
+    """Whether a limit such as "<2.6" holds for the project's torch. Where the version is not known, it does not."""
     if version is None:
         return False
-    number = tuple(int(part) for part in bound.lstrip("<>=").split("."))[:2]
-    return version < number if bound.startswith("<") else version >= number
+    number = tuple(int(part) for part in limit.lstrip("<>=").split("."))[:2]
+    return version < number if limit.startswith("<") else version >= number
 
 
 def _written_here(view: View, event: Event) -> bool:
@@ -98,10 +134,16 @@ def _written_here(view: View, event: Event) -> bool:
 
 
 def _in_every_mode(event: Event) -> bool:
-    """Whether a call in a module's own code is met in evaluation as well: nothing about a mode lies around it."""
+    """Whether a call in a module's own code is met in evaluation as well, and nothing says that this is meant."""
     if not event.get("in_module") or any(MODE.search(site.text()) for site, _ in event.guards):
         return False
-    return not _left_before(event)
+    return not _left_before(event) and not _meant(event)
+
+
+def _meant(event: Event) -> bool:
+    """Whether a file speaks of several predictions for one input, or a method of changing its data."""
+    unit, text = event.site.parsed.unit, "".join(event.site.parsed.facts.lines)
+    return bool(_AUGMENTS.search(unit.name) or _MEANT.search(text) or _SAMPLES.search(text))
 
 
 def _left_before(event: Event) -> bool:
