@@ -420,3 +420,77 @@ def test_a_class_that_is_mixed_in_has_no_mode(tmp_path):
         torch.manual_seed(0)
         print(Net()(torch.ones(4)), Dropping().drop(torch.ones(4)))
     """, found=True)
+
+
+def test_an_argument_may_be_a_number(tmp_path):
+    text = """
+        import torch
+        from torch import nn
+
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.fc = nn.Linear(4, 4)
+
+            def forward(self, x{declared}):
+                return x * torch.ones(4) + self.fc.weight
+
+
+        torch.manual_seed(0)
+        print(Net().to("cpu")({given}))
+    """
+    stays(tmp_path, 402, text.format(declared="", given="2.0"), found=True)
+    assert "device=x.device" in fixes(tmp_path, 402, textwrap.dedent(text.format(declared=": torch.Tensor", given="torch.ones(4)")))[1]
+
+
+@pytest.mark.parametrize("call", ["double()", "to(torch.float64)", "detach()", "sigmoid()", "view(-1)"])
+def test_what_follows_may_have_been_written_for_what_was_there(tmp_path, call):
+    text = f"""import torch
+from torch import nn
+
+
+def step():
+    layer = nn.Linear(4, 4)
+    x = layer(torch.ones(2, 4))
+    x.{call}
+    nn.functional.linear(x, torch.eye(4)).sum().backward()
+    print(layer.weight.grad, x.shape)
+"""
+    codes, after = fixes(tmp_path, 405, text)
+    assert codes == ["TL405"] and after is None
+    assert "grad" not in said(text + "\n\nstep()\n")
+
+
+def test_values_that_were_to_be_limited_are(tmp_path):
+    text = "import torch\n\n\ndef f(a):\n    x = torch.relu(a)\n    x.clamp(max=1)\n    return x\n"
+    assert fixes(tmp_path, 405, text)[1] == text.replace("    x.clamp", "    x = x.clamp")
+
+
+@pytest.mark.parametrize("tensor", ["torch.ones(2).long()", "nn.Linear(2, 2)(torch.ones(2))"])
+def test_not_every_tensor_takes_the_flag(tmp_path, tensor):
+    wanted = "True" if "long" in tensor else "False"
+    stays(tmp_path, 523, f"import torch\nfrom torch import nn\n\nx = {tensor}\nx.require_grad = {wanted}\nprint(x.shape)\n", found=True)
+
+
+def test_live_parameters_that_are_asked_for_are_not_copied(tmp_path):
+    stays(tmp_path, 904, """
+        import torch
+        from torch import nn
+
+
+        def train(model):
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for x in torch.ones(3, 4, 2):
+                optimizer.zero_grad()
+                model(x).pow(2).mean().backward()
+                optimizer.step()
+                live = model.state_dict(keep_vars=True)
+            return live
+
+
+        torch.manual_seed(0)
+        model = nn.Linear(2, 1)
+        train(model)["bias"].requires_grad_(False).zero_()
+        print(model.bias)
+    """, found=True)
