@@ -153,7 +153,13 @@ elsewhere.Hooked(model)
 for x in torch.randn(3, 8, 4):
     hits += (model(x).argmax(1) == 0).sum().item()
 """),
-], ids=["attack", "calibration", "calibration without a graph", "adapts the model", "callbacks", "kept outputs", "hook"])
+    (True, """
+for x in torch.randn(3, 8, 4):
+    out = model(x)
+    hits += (out.argmax(1) == 0).sum().item()
+    print(out.grad_fn is None, out.requires_grad)
+"""),
+], ids=["attack", "calibration", "calibration without a graph", "adapts the model", "callbacks", "kept outputs", "hook", "graph"])
 def test_what_cannot_be_seen_may_need_gradients(tmp_path, found, loop):
     stays(tmp_path, 202, START + loop + "print(hits, [p.grad is not None for p in model.parameters()])\n", found)
 

@@ -14,7 +14,7 @@ from torchlint.dryrun.values import Dict as DictValue
 from torchlint.rules.base import View
 
 # What asks autograd for something, or changes what it records.
-GRADIENTS = ("backward", "autograd.grad", "optimizer.step", "optimizer.zero_grad", "inplace.flag", "module.flag", "hook")
+GRADIENTS = ("backward", "autograd.grad", "optimizer.step", "optimizer.zero_grad", "inplace.flag", "flag.set", "hook")
 # Libraries that know nothing of torch: what they are given comes to no backward.
 _WITHOUT_TORCH = frozenset("numpy scipy sklearn skimage pandas matplotlib seaborn PIL cv2 imageio tqdm yaml".split())
 # Methods of strings, files, loggers, writers and progress bars, which no other object is asked for.
@@ -35,7 +35,8 @@ def during(view: View, parsed: Parsed, first: int, last: int) -> list[Event]:
 
 def within(view: View, forwards: list[Event]) -> list[Event]:
     """The events within some forwards, and within those of the modules that they call. A forward is run once for several
-    calls, and perhaps in another run or in the first pass of a loop, which is forgotten: so these are all events ever met."""
+    calls, and perhaps in another run or in the first pass of a loop, which is forgotten: so these are all events ever met in a
+    forward that something called."""
     found: list[Event] = []
     units: set[Unit] = set()
     while forwards:
@@ -43,7 +44,7 @@ def within(view: View, forwards: list[Event]) -> list[Event]:
         units |= new
         more = [
             event for event in view.run.graph.made
-            if new and any(site is not None and site.parsed.unit in new for site in (event.site, *event.calls))
+            if new and any(site is not None and site.parsed.unit in new for site in (*event.calls, event.site)[1:])
         ]
         found += more
         forwards = [event for event in more if event.kind == "forward"]

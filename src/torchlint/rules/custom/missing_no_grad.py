@@ -107,8 +107,11 @@ def _mend(view: View, event: Event) -> Mend | None:
     names = {local for local, name in loop.parsed.facts.imports.items() if name == "torch"}
     if place is None or not place.alone or place.statement.lineno != row or not names:
         return None
-    gives = any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in ast.walk(place.statement))
+    nodes = list(ast.walk(place.statement))
+    gives = any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes)
     if gives or not isinstance(place.statement, (ast.For, ast.While)):
+        return None
+    if {node.attr for node in nodes if isinstance(node, ast.Attribute)} & _OF_GRAPHS:
         return None
     last = place.statement.end_lineno
     inside = during(view, loop.parsed, row, last)
@@ -117,6 +120,10 @@ def _mend(view: View, event: Event) -> Mend | None:
     safe = not any(other.kind == "called" for other in inside) and id(event.subject) not in view.run.escaped
     changes = enclosed(loop.parsed, row, last, f"with {min(names)}.no_grad():")
     return Mend("switch gradients off in this loop", changes, safe) if changes is not None else None
+
+
+# What is asked of a tensor that has a graph, or of the mode itself.
+_OF_GRAPHS = frozenset({"grad", "grad_fn", "is_grad_enabled", "is_leaf", "requires_grad", "set_grad_enabled"})
 
 
 def read_out(view: View, event: Event) -> bool:
