@@ -5,7 +5,6 @@ import sys
 import textwrap
 import types
 from contextlib import redirect_stdout
-from unittest.mock import patch
 
 import pytest
 
@@ -94,8 +93,12 @@ def said(text):
     package = types.ModuleType("elsewhere")
     exec(ELSEWHERE, package.__dict__)
     printed = io.StringIO()
-    with patch.dict(sys.modules, elsewhere=package), redirect_stdout(printed):
-        exec(compile(text, "program.py", "exec"), {"__name__": "__main__"})
+    sys.modules["elsewhere"] = package
+    try:
+        with redirect_stdout(printed):
+            exec(compile(text, "program.py", "exec"), {"__name__": "__main__"})
+    finally:
+        del sys.modules["elsewhere"]
     return printed.getvalue()
 
 
@@ -159,7 +162,12 @@ for x in torch.randn(3, 8, 4):
     hits += (out.argmax(1) == 0).sum().item()
     print(out.grad_fn is None, out.requires_grad)
 """),
-], ids=["attack", "calibration", "calibration without a graph", "adapts the model", "callbacks", "kept outputs", "hook", "graph"])
+    (True, """
+model[0].register_forward_hook(lambda module, given, output: output.sum().backward())
+for x in torch.randn(3, 8, 4):
+    hits += (model(x).argmax(1) == 0).sum().item()
+"""),
+], ids=["attack", "calibration", "calibration without a graph", "adapts the model", "callbacks", "kept outputs", "hook", "graph", "own hook"])
 def test_what_cannot_be_seen_may_need_gradients(tmp_path, found, loop):
     stays(tmp_path, 202, START + loop + "print(hits, [p.grad is not None for p in model.parameters()])\n", found)
 
@@ -397,10 +405,16 @@ with torch.no_grad():
     (False, {"several": "torch.stack([self(x) for _ in range(8)]).std(0)"}),
     (False, {"first": "", "one": "F.dropout(x, self.rate)"}),
     (False, {"first": "", "two": "F.dropout(self, 0.5)"}),
+    (False, {"first": "x = F.dropout(x, 0.5 if self.training else 0.0)"}),
+    (False, {"first": "rate = 0.5 if self.training else 0.0\n        x = F.dropout(x, rate)"}),
+    (False, {"first": "x = F.dropout(x, p=self.share())", "several": "self(x)\n\n    def share(self):\n        return self.training / 2"}),
+    (False, {"first": "x = self.drop(x) if self.training else x",
+             "several": "self(x)\n\n    def drop(self, x):\n        return F.dropout(x, 0.5)"}),
     (True, {"first": "x = [F.dropout(self, 0.5) for self in [x]][0]"}),
     (False, {"first": "x = (lambda self: F.dropout(self, 0.5))(x)"}),
+    (False, {"first": "x = F.dropout(x, self.rate)", "several": "self(x)\n\n\ndef strong(net):\n    net.rate = 0.9"}),
     (True, {"first": "x, self = F.dropout(x, 0.5), self.again()", "several": "self(x)\n\n    def again(self):\n        return self"}),
-], ids=["name", "comment", "samples", "class method", "static method", "comprehension", "lambda", "rebound"])
+], ids=["name", "comment", "samples", "class method", "static method", "rate", "named rate", "asked rate", "asked before", "comprehension", "lambda", "set from outside", "rebound"])
 def test_dropout_may_be_meant_and_self_may_be_no_module(tmp_path, found, change):
     given = {"name": "Net", "one": "x", "two": "self", "first": "x = F.dropout(x, 0.5)", "several": "self(x)"}
     stays(tmp_path, 204, NET.format(**given | change), found)

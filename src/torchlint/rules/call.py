@@ -15,30 +15,11 @@ from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Const, Opaque, real
 from torchlint.rules.around import bound
 from torchlint.rules.base import Report, View
+from torchlint.rules.every_mode import in_every_mode
 from torchlint.rules.mend import Mend, replace, with_argument
 
 # Tests load files that they have written themselves.
 TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
-
-
-# Conditions that tell training from evaluation, and a return under one of them.
-_MODE_WORD = r"(?:train|eval|test|infer|phase|mode)"
-MODE = re.compile(_MODE_WORD, re.IGNORECASE)
-LEAVES = re.compile(
-    rf"\bif\b[^\n]*{_MODE_WORD}[^\n]*:\s*(?:#[^\n]*\n\s*)?(?:[^\n]*\n[ \t]*)?return\b", re.IGNORECASE
-)
-
-# What says that values are dropped in prediction on purpose: uncertainty from several predictions, or new views of the data.
-_MEANT = re.compile(
-    r"monte.?carlo|(?<![a-z])mc(?![a-z])|mc_?(?:drop|predict|sampl|forward|infer)|bayes|uncertain|epistemic|enable_dropout|always.on|test.time.(?:dropout|augment)",
-    re.IGNORECASE,
-)
-_MODEL = r"\w{0,40}(?:self|model|net)(?:\.\w{1,60}){0,4}\([^()\n]{0,200}\)"
-_SAMPLES = re.compile(
-    rf"{_MODEL}[^\n]{{0,60}}?\sfor\s+_\w{{0,20}}\s+in\s+range\("
-    rf"|\bfor\s+_\w{{0,20}}\s+in\s+range\([^\n]{{0,200}}:\s*\n(?:[^\n]{{0,200}}\n)?[^\n]{{0,200}}(?:append\(|\+=)[^\n]{{0,100}}{_MODEL}", re.IGNORECASE
-)
-_AUGMENTS = re.compile(r"augment|corrupt|perturb|noise|noisy", re.IGNORECASE)
 
 
 def names(table: dict[str, Any]) -> frozenset[str]:
@@ -59,7 +40,7 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
             continue
         if table.get("round_trip") == "silent" and _written_here(view, event):
             continue
-        if table.get("inside") == "module" and not _in_every_mode(event):
+        if table.get("inside") == "module" and not in_every_mode(event):
             continue
         missing = table.get("missing")
         if missing is not None:
@@ -131,24 +112,3 @@ def _written_here(view: View, event: Event) -> bool:
         if any(len(save.args) > 1 and given in real(save.args[1]) for save in view.of("save")):
             return True
     return False
-
-
-def _in_every_mode(event: Event) -> bool:
-    """Whether a call in a module's own code is met in evaluation as well, and nothing says that this is meant."""
-    if not event.get("in_module") or any(MODE.search(site.text()) for site, _ in event.guards):
-        return False
-    return not _left_before(event) and not _meant(event)
-
-
-def _meant(event: Event) -> bool:
-    """Whether a file speaks of several predictions for one input, or a method of changing its data."""
-    unit, text = event.site.parsed.unit, "".join(event.site.parsed.facts.lines)
-    return bool(_AUGMENTS.search(unit.name) or _MEANT.search(text) or _SAMPLES.search(text))
-
-
-def _left_before(event: Event) -> bool:
-    """Whether evaluation has left the function before it comes to the call: `if not self.training: return x`."""
-    unit, lines = event.site.parsed.unit, event.site.parsed.facts.lines
-    if not LEAVES.search("".join(lines[unit.start - 1 : unit.end])):
-        return False  # most do not: where the call stands takes a walk over the tree
-    return bool(LEAVES.search("".join(lines[unit.start - 1 : event.site.location().row - 1])))

@@ -14,7 +14,7 @@ from torchlint.dryrun.values import Dict as DictValue
 from torchlint.rules.base import View
 
 # What asks autograd for something, or changes what it records.
-GRADIENTS = ("backward", "autograd.grad", "optimizer.step", "optimizer.zero_grad", "inplace.flag", "flag.set", "hook")
+GRADIENTS = ("backward", "autograd.grad", "optimizer.step", "optimizer.zero_grad", "inplace.flag", "flag.set")
 # Libraries that know nothing of torch: what they are given comes to no backward.
 _WITHOUT_TORCH = frozenset("numpy scipy sklearn skimage pandas matplotlib seaborn PIL cv2 imageio tqdm yaml".split())
 # Methods of strings, files, loggers, writers and progress bars, which no other object is asked for.

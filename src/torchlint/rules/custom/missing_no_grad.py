@@ -111,8 +111,8 @@ def _mend(view: View, event: Event) -> Mend | None:
     gives = any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes)
     if gives or not isinstance(place.statement, (ast.For, ast.While)):
         return None
-    if {node.attr for node in nodes if isinstance(node, ast.Attribute)} & _OF_GRAPHS:
-        return None
+    if view.of("hook") or {node.attr for node in nodes if isinstance(node, ast.Attribute)} & _OF_GRAPHS:
+        return None  # a hook runs in each forward, and may go backward
     last = place.statement.end_lineno
     inside = during(view, loop.parsed, row, last)
     if any(other.kind in GRADIENTS or unseen(other) and not _is_criterion(other) for other in inside):
