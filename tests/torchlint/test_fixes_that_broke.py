@@ -514,3 +514,8 @@ def test_live_parameters_that_are_asked_for_are_not_copied(tmp_path):
         train(model)["bias"].requires_grad_(False).zero_()
         print(model.bias)
     """, found=True)
+
+
+def test_a_rate_of_a_model_says_nothing_of_the_mode(tmp_path):
+    text = NET.format(name="Net", one="x", two="self", first="x = F.dropout(x, self.model_rate)", several="self(x)")
+    assert "training=self.training" in fixes(tmp_path, 204, text)[1]

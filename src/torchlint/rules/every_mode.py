@@ -13,20 +13,25 @@ from torchlint.rules.around import read
 # Conditions that tell training from evaluation, and a return under one of them.
 _MODE_WORD = r"(?:train|eval|test|infer|phase|mode)"
 MODE = re.compile(_MODE_WORD, re.IGNORECASE)
-_ASKS = re.compile(rf"\bif\b[^\n]*{_MODE_WORD}", re.IGNORECASE)
+# The module's own mode: "mode" would be in every `model`.
+_OWN = r"\b(?:is_)?(?:train(?:ing)?|eval)\b"
+_ASKS = re.compile(rf"\bif\b[^\n]*{_OWN}", re.IGNORECASE)
 LEAVES = re.compile(
     rf"\bif\b[^\n]*{_MODE_WORD}[^\n]*:\s*(?:#[^\n]*\n\s*)?(?:[^\n]*\n[ \t]*)?return\b", re.IGNORECASE
 )
 
 # What says that values are dropped in prediction on purpose: uncertainty from several predictions, or new views of the data.
 _MEANT = re.compile(
-    r"monte.?carlo|(?<![a-z])mc(?![a-z])|mc_?(?:drop|predict|sampl|forward|infer)|bayes|uncertain|epistemic|enable_dropout|always.on|test.time.(?:dropout|augment)",
+    r"monte.?carlo|(?<![a-z])mc(?![a-z])|mc_?(?:drop|predict|sampl|forward|infer)|bayes|uncertain|epistemic|enable_dropout"
+    r"|always.on|test.time.(?:dropout|augment)",
     re.IGNORECASE,
 )
 _MODEL = r"\w{0,40}(?:self|model|net)(?:\.\w{1,60}){0,4}\([^()\n]{0,200}\)"
 _SAMPLES = re.compile(
     rf"{_MODEL}[^\n]{{0,60}}?\sfor\s+_\w{{0,20}}\s+in\s+range\("
-    rf"|\bfor\s+_\w{{0,20}}\s+in\s+range\([^\n]{{0,200}}:\s*\n(?:[^\n]{{0,200}}\n)?[^\n]{{0,200}}(?:append\(|\+=)[^\n]{{0,100}}{_MODEL}", re.IGNORECASE
+    rf"|\bfor\s+_\w{{0,20}}\s+in\s+range\([^\n]{{0,200}}:\s*\n(?:[^\n]{{0,200}}\n)?"
+    rf"[^\n]{{0,200}}(?:append\(|\+=)[^\n]{{0,100}}{_MODEL}",
+    re.IGNORECASE,
 )
 _AUGMENTS = re.compile(r"augment|corrupt|perturb|noise|noisy", re.IGNORECASE)
 
@@ -60,11 +65,11 @@ def _rate_follows(event: Event) -> bool:
     unit, facts = event.site.parsed.unit, event.site.parsed.facts
     if not given:
         return False
-    if MODE.search(event.site.parsed.text(given[0])) or isinstance(given[0], cst.Name) and given[0].value in unit.params:
+    if re.search(_OWN, event.site.parsed.text(given[0]), re.IGNORECASE) or isinstance(given[0], cst.Name) and given[0].value in unit.params:
         return True
     cls, text = _class_around(facts, unit), "".join(facts.lines[unit.start - 1 : unit.end])
     for name in read(given[0]) - {"self"}:
-        if re.search(rf"\b{name}\s*=(?!=)[^\n]*{_MODE_WORD}|{_MODE_WORD}[^\n]*:\s*\b{name}\s*=(?!=)", text, re.IGNORECASE):
+        if re.search(rf"\b{name}\s*=(?!=)[^\n]*{_OWN}|{_OWN}[^\n]*:\s*\b{name}\s*=(?!=)", text, re.IGNORECASE):
             return True
         for method in cls.methods.values() if cls is not None else ():
             if method.name == name and "training" in method.words or name in method.sets and method.name != "__init__":

@@ -9,8 +9,7 @@ from torchlint.apis import keywords
 from torchlint.dryrun.facts import Unit
 from torchlint.dryrun.flow import Event
 from torchlint.dryrun.source_text import Parsed, Site
-from torchlint.dryrun.values import Class, Func, Instance, Method, Opaque, Partial, Seq, Tensor, Value, real
-from torchlint.dryrun.values import Dict as DictValue
+from torchlint.dryrun.values import Class, Dict, Func, Instance, Method, Opaque, Partial, Seq, Tensor, Value, real
 from torchlint.rules.base import View
 
 # What asks autograd for something, or changes what it records.
@@ -92,7 +91,7 @@ def made_of(view: View, value: Value | None) -> Iterator[Value]:
     for alt in real(value):
         for part in (alt, *alt.parts):
             yield part
-            if isinstance(part, (Seq, DictValue)):
+            if isinstance(part, (Seq, Dict)):
                 for item in view.run.known_items(part):
                     yield from real(item)
 
@@ -100,7 +99,7 @@ def made_of(view: View, value: Value | None) -> Iterator[Value]:
 def carries(view: View, value: Value | None, forward: Event) -> bool:
     """Whether a value may hold the graph that a forward built."""
     for alt in real(value):
-        if isinstance(alt, (Seq, DictValue)):
+        if isinstance(alt, (Seq, Dict)):
             if any(carries(view, item, forward) for item in view.run.known_items(alt) if item is not alt):
                 return True
         elif forward in alt.flows and not (isinstance(alt, Tensor) and alt.traits.get("graph") is False):
