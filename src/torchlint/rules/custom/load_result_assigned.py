@@ -44,8 +44,9 @@ def _words(view: View, result: Value, same: str) -> dict[str, str] | None:
     if len(alts) != 1 or not isinstance(alts[0], Opaque) or "load_result" not in alts[0].tags:
         return None
     receiver = alts[0].origin
-    if type(receiver) is Opaque and receiver.source == "call" and not receiver.tags:
-        return None  # made by what cannot be seen: its load_state_dict may return the object
+    made = type(receiver) is Opaque and receiver.source == "call" and not receiver.tags
+    if made and receiver.name.rpartition(".")[2][:1].isupper():
+        return None  # of a class that cannot be seen: its load_state_dict may return the object, or another
     if _used_as_model(view, alts[0]):
         return _REPORT
     if not same:
