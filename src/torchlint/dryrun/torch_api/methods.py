@@ -725,8 +725,11 @@ class Methods:
 
     def emit_call(self, name: str, args, kwargs, node) -> None:
         if name in self.watched_calls:
-            inside = self.frame is not None and isinstance(self.frame.self_value, Instance) and self.frame.self_value.kind == "module"
-            self.emit("call", None, node, name=name, args=args, kwargs=kwargs, in_module=inside)
+            owner, home = (self.frame.self_value, self.frame.home) if self.frame is not None else (None, None)
+            unit = self.frame.func.unit if self.frame is not None and self.frame.func is not None else None
+            inside = isinstance(owner, Instance) and owner.kind == "module" and not (unit is not None and "classmethod" in unit.decorators)
+            of_module = inside and home is not None and self.kind_of_class(home) == "module"  # not of a class that is mixed in
+            self.emit("call", None, node, name=name, args=args, kwargs=kwargs, in_module=inside, of_module=of_module)
         if kwargs:
             self.emit_keywords(name, kwargs, node)
 
