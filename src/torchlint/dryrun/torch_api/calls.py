@@ -774,7 +774,7 @@ def _backward(run, name, args, kwargs, node):
 def _grad(run, name, args, kwargs, node):
     given = args[0] if args else kwargs.get("outputs")
     flows = given.flows if given is not None else NOTHING
-    run.emit("autograd.grad", given, node, flows=flows)
+    run.emit("autograd.grad", given, node, flows=flows, parts=with_parts(given) if given is not None else NOTHING)
     return Opaque("grad", "call", run.site(node), flows, NOTHING)
 
 
