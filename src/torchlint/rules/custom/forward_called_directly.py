@@ -58,16 +58,14 @@ def _module(event: Event) -> bool:
 
 def _calls_itself(cls: Class) -> bool:
     """Whether a class, or one that it derives from, has a `__call__` of its own."""
-    return any(
-        isinstance(item, Class) and ("__call__" in item.cf.methods or any(_CALL_GIVEN.match(item.facts.lines[at - 1]) for at in _rows(item)))
-        for item in cls.mro()
-    )
+    own = [item for item in cls.mro() if isinstance(item, Class)]
+    return any("__call__" in item.cf.methods or any(map(_CALL_GIVEN.match, _own_lines(item))) for item in own)
 
 
 _CALL_GIVEN = re.compile(r"\s*__call__\s*[:=]")
 
 
-def _rows(cls: Class) -> Iterator[int]:
-    """The rows of a class's own statements, methods left out."""
+def _own_lines(cls: Class) -> Iterator[str]:
+    """The lines of a class's own statements, methods left out."""
     for unit in cls.cf.body:
-        yield from range(unit.start, unit.end + 1)
+        yield from cls.facts.lines[unit.start - 1 : unit.end]

@@ -54,7 +54,8 @@ def _holds(part: Value, event: Event) -> bool:
     """Whether a value is the sum, or the list, that a statement adds to."""
     if part is event.subject and event.kind == "append":
         return True
-    return isinstance(part, Opaque) and part.site is not None and part.site.node in (event.site.node, getattr(event.site.node, "value", None))
+    made = part.site.node if isinstance(part, Opaque) and part.site is not None else None
+    return made is not None and (made is event.site.node or made is getattr(event.site.node, "value", None))
 
 
 def _mend(view: View, event: Event, name: str) -> Mend | None:

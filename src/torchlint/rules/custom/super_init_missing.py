@@ -131,7 +131,8 @@ def _plain_module(cls: Class) -> bool:
     externals = cls.externals()
     if not externals or any(name != "torch.nn.Module" for name in externals):
         return False
-    return not any(isinstance(item, Class) and (item.cf.keywords or item.cf.decorators or _MAKERS & item.cf.methods.keys()) for item in cls.mro())
+    own = [item.cf for item in cls.mro() if isinstance(item, Class)]
+    return not any(item.keywords or item.decorators or _MAKERS & item.methods.keys() for item in own)
 
 
 _MAKERS = frozenset({"__new__", "__init_subclass__"})
