@@ -17,6 +17,7 @@ from torchlint.rules.around import bound
 from torchlint.rules.base import Report, View
 from torchlint.rules.every_mode import in_every_mode
 from torchlint.rules.mend import Mend, replace, with_argument
+from torchlint.rules.saved_objects import wants_objects
 
 # Tests load files that they have written themselves.
 TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
@@ -53,16 +54,18 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
             value = event.kwargs.get(table["argument"])
             if not isinstance(value, Const) or value.value is not table["value"]:
                 continue
-        yield Report(code, event.site, {"call": view.call_text(event.site)}, mend=_mend(event, table))
+        yield Report(code, event.site, {"call": view.call_text(event.site)}, mend=_mend(view, event, table))
 
 
-def _mend(event: Event, table: dict[str, Any]) -> Mend | None:
+def _mend(view: View, event: Event, table: dict[str, Any]) -> Mend | None:
     """The table's `fix`, a keyword argument to be given, as a change of this call; with `fix_beside`, only where the same
     function uses that word."""
     given, beside, site = table.get("fix"), table.get("fix_beside"), event.site
     call = site.node
     if given is None or not isinstance(call, cst.Call) or beside and beside not in site.parsed.unit.words:
         return None
+    if table.get("round_trip") is not None and wants_objects(view, site):
+        return None  # the program's own files would be refused
     if "self." in given and not (event.get("of_module") and _self_stays(site)):
         return None
     safe = not table.get("unsafe", False)
