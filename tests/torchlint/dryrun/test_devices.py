@@ -213,5 +213,5 @@ def test_the_operand_is_named(line):
     told = [f for f in engine().check("snippet.py", text).findings if f.number == 401]
     for finding in told:
         assert "but `torch.arange(4)` is on another one" in finding.message
-        assert "move `torch.arange(4)` first" in finding.help
+        assert "`torch.arange(4).to(device)`" in finding.help
     assert told

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -139,7 +140,13 @@ def _moved_back(view: View, event: Event) -> bool:
 def _report(view: View, event: Event, value: Value, site, words: str, name: str = "") -> Report:
     name = name or _operand(event, value)
     related = [(site, words)] if site is not None else []
-    return Report(CODE, event.site, {"call": view.call_text(event.site), "value": f"`{name}`" if name else "one of them"}, related)
+    simple = re.fullmatch(r"[\w.]+(?:[(\[].*[)\]])?", name)
+    roles = {
+        "call": view.call_text(event.site),
+        "other": f"`{name}`" if name else "one of them",
+        "value": name if simple else f"({name})" if name else "x",
+    }
+    return Report(CODE, event.site, roles, related)
 
 
 def _operand(event: Event, value: Value) -> str:
