@@ -17,8 +17,8 @@ from torchlint.sieve.may_matter import may_matter
 
 class Judged(msgspec.Struct, frozen=True):
     """What judging one file gave. `depends` are the paths that were looked for while it was judged, with the sha256 of
-    their content or None where nothing was there: as long as they stay so, the findings stay so. A finding may stand in
-    another file than the one judged (a mistake in a helper that this file calls).
+    their content or None where nothing was there, and what was asked of folders (`modules.py`): as long as that stays so, the
+    findings stay so. A finding may stand in another file than the one judged (a mistake in a helper that this file calls).
     """
 
     findings: tuple[Finding, ...]
@@ -49,9 +49,9 @@ class Engine:
         self._by_code = {rule.code: rule for rule in self.rules}
         self._world = None
 
-    def check(self, filename: str, text: str, digest: str = "") -> Judged:
+    def check(self, filename: str, text: str) -> Judged:
         """The findings of one file of Python text (a notebook comes as the text that `source.py` made of it; rows are
-        those of `text`). `digest` is the sha256 of the bytes that it was made of, where that is known.
+        those of `text`).
 
         Raises:
             SyntaxError: the text does not parse.
@@ -71,8 +71,6 @@ class Engine:
         world = self._world
         world.asked = set()
         facts = world.add(filename, text)
-        if digest:
-            world.hashes[facts.path] = digest  # importers depend on this text, not on what is on disk by their turn
         found: dict[tuple, Finding] = {}
         met = functools.partial(needs.met, self._needs) if self.sieve else None
         for run in runs_of(world, facts, self._watched, met):

@@ -80,6 +80,7 @@ class Watch:
         self._open: list[Check] = []  # checks that have something to take down, perhaps
         self._depth = 0
         self._meeting: Meeting | None = None
+        self._failed = False
 
     # What the user asks for.
 
@@ -172,6 +173,13 @@ class Watch:
                 for optimizer in optimizers:
                     self.ledger.account(optimizer)
 
+    def fail(self, error: BaseException) -> None:
+        """The program has failed with `error`: add to it what it was about. The watch goes on until it is stopped."""
+        self._failed = True
+        if isinstance(error, Exception) and not isinstance(error, SanError):
+            place = of_traceback(error.__traceback__)
+            events.happened("error", error, error=error, _where=place)
+
     def stop(self, error: BaseException | None = None) -> None:
         """Stop watching and take down what was put in place. Stopping a watch that does not run does nothing.
 
@@ -193,7 +201,7 @@ class Watch:
             finally:
                 self._end()
         # Not under the lock: other ranks may have to be waited for.
-        self._meet(error)
+        self._meet()
         if raised is not None and error is None:
             raise raised
 
@@ -287,7 +295,7 @@ class Watch:
 
         if not events.listening():
             install_all(_patches)
-        self.me, self._meeting, self.handed_over = None, None, False
+        self.me, self._meeting, self.handed_over, self._failed = None, None, False, False
         self.look_for_ranks()
         self._leave()
         optimizers = self._look_around()
@@ -358,9 +366,8 @@ class Watch:
         raised = None
         if training_thread.is_taken():
             self.go_blind("a thread trains on while the watch ends", "what the end of a run shows is not looked for")
-        if isinstance(error, Exception) and not isinstance(error, SanError):
-            place = of_traceback(error.__traceback__)
-            events.happened("error", error, error=error, _where=place)
+        if error is not None:
+            self.fail(error)
         for check in list(self.checks):
             try:
                 self._safely(check, check.finish)
@@ -389,14 +396,14 @@ class Watch:
         except Exception as error:
             say(f"{type(check).__name__} could not take everything down: {type(error).__name__}: {error}")
 
-    def _meet(self, error: BaseException | None) -> None:
+    def _meet(self) -> None:
         """Bring together what the ranks found: the first one gets it all. Where it does not, each speaks for itself."""
         self.look_for_ranks()
         self._leave(over=True)
         if self._meeting is None:
             return
         if self._meeting.leads:
-            for left in self._meeting.take(in_a_hurry=error is not None):
+            for left in self._meeting.take(in_a_hurry=self._failed):
                 self.gathered.join(left.findings)
                 if left.rank is not None:
                     self.series_of_ranks[left.rank] = left.series

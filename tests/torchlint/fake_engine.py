@@ -36,7 +36,7 @@ class FakeEngine:
     def __init__(self, rules, torch_version, roots):
         self.rules = rules
 
-    def check(self, filename, text, digest=""):
+    def check(self, filename, text):
         log = os.environ.get("FAKE_ENGINE_LOG")
         if log:
             with open(log, "a") as file:

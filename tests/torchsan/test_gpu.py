@@ -159,6 +159,26 @@ def test_device_mismatch_is_explained():
     assert "TS401 device-mismatch" in note and "self.shift" in note and "cpu" in note
 
 
+def test_a_layer_left_behind_is_named_and_not_its_input():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first = nn.Linear(16, 16)
+            self.others = [nn.Linear(16, 4)]  # no ModuleList: .cuda() leaves it behind
+
+        def forward(self, x):
+            return self.others[0](self.first(x))
+
+    model = Net().cuda()
+    with pytest.raises(RuntimeError, match="same device") as caught:
+        with torchsan.watch(on_finding="collect", select="TS401") as san:
+            model(torch.randn(2, 16, device="cuda"))
+    [finding] = san.findings
+    assert "`self.others[0]` is on another one" in finding.message
+    said = "the parameters of `self.others[0]` are on cpu, all others of `Net` on cuda:0"
+    assert said in finding.message and said in caught.value.__notes__[0]
+
+
 class TestCopies:
     def kinds(self, pin):
         """The kinds of copies to the device that a pass over a loader makes, by the profiler's names."""

@@ -858,18 +858,30 @@ class Expressions:
                 self.emit("grad.set", alt, node, value=value)
             if isinstance(alt, Ref):
                 self.emit("setting", alt, node, name=f"{alt.name}.{name}", value=value)
+            kept = value
             if isinstance(alt, Instance):
                 self.emit("setattr", alt, node, name=name, value=value, old=self.store.get(alt, name))
                 if alt.kind in ("module", "wrapper", "loss"):
                     self.keep_on(alt, name, value)
+                    kept = self.kept_as_buffer(alt, name, value)
             if len(alts) == 1:
-                if type(value) in (Opaque, Tensor) and not value.name:
-                    value.name = name
-                self.put_into(alt, value)
-                self.store.set(alt, name, value)
+                if type(kept) in (Opaque, Tensor) and not kept.name:
+                    kept.name = name
+                self.put_into(alt, kept)
+                self.store.set(alt, name, kept)
             else:
                 old = self.store.get(alt, name)
-                self.store.set(alt, name, join(old, value) if old is not None else value)
+                self.store.set(alt, name, join(old, kept) if old is not None else kept)
+
+    def kept_as_buffer(self, owner: Instance, name: str, value: Value) -> Value:
+        """What a module holds of a value that is assigned to it: what has the name of a buffer is one. Behind a move it
+        stays where it was made."""
+        if isinstance(value, Tensor) and value.traits.get("buffer"):
+            self.buffers.add((id(owner), name))
+            self.keep.append(owner)
+        if (id(owner), name) not in self.buffers or self.store.get(owner, " moved") is TRUE:
+            return value
+        return self.placed_by_module(value, name)
 
     def put_into(self, place: Value, value: Value) -> None:
         """Notes that what is put into a part of a module is in the module: `model.classifier[1] = nn.Linear(...)`."""

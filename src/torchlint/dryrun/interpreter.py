@@ -111,6 +111,7 @@ class Run(Expressions, Calls):
         self.keep: list = []  # what is known by id must stay alive
         self.children: dict[int, list[Value]] = {}  # by id of a module: the modules in it, and what may be one
         self.unsure_children: set[tuple[int, int]] = set()  # ids of a module and of what is in it on some paths, or no longer
+        self.buffers: set[tuple[int, str]] = set()  # ids of modules and the names of their buffers
         self.holds: dict[int, tuple] = {}  # by id of an optimizer: the modules and tensors it updates
         self.last_call: tuple | None = None
         self.last_operands: tuple | None = None  # of the binary operation evaluated last: its node, left, right

@@ -7,9 +7,9 @@ import os
 import re
 from dataclasses import dataclass
 
-from torchlint.dryrun.world import MOST_BYTES, MOST_LEVELS, ROOT_MARKS, World
+from torchlint.dryrun.world import MOST_BYTES, World
 from torchlint.files.notebook import parse_notebook
-from torchlint.files.reading import listed, listing_digest, read_bytes
+from torchlint.files.reading import NO_SOURCE, content_digest, listed, listing_digest, read_bytes
 from torchlint.files.source import SourceError
 
 MOST_FILES = 1_000
@@ -44,7 +44,12 @@ class Project:
         self.root = root
         self.files: dict[str, Neighbour] = {}
         self.folders: dict[str, str | None] = {}
+        self.unread: dict[str, str | None] = {}
+        self.questions: dict[str, str | None] = {}
+        self._asked: set[tuple[str, str]] = set()  # imports, and the folders that they stand in
         self.complete = self._read(world)
+        if self.complete:
+            self._ask_elsewhere(world)
 
     def _read(self, world: World) -> bool:
         """Reads all files; False where there are too many of them, or too much is in them."""
@@ -63,10 +68,51 @@ class Project:
                 try:
                     data = read_bytes(path, MOST_BYTES)
                 except OSError:
+                    self.unread[path] = content_digest(path)
                     continue
                 left -= len(data)
-                self.files[path] = _read(world, path, data)
+                self.files[path] = self._file(world, folder, path, data)
         return True
+
+    def _file(self, world: World, folder: str, path: str, data: bytes) -> Neighbour:
+        """What is known of a file of this content: nothing, if it is no Python."""
+        digest = hashlib.sha256(data).hexdigest()
+        try:
+            text = parse_notebook(path, data).text if path.endswith(".ipynb") else data.decode("utf-8-sig")
+        except (UnicodeDecodeError, SourceError):
+            return Neighbour(path, "", digest, frozenset(), frozenset())
+        code = without_comments(text.splitlines())
+        files: set[str] = set()
+        unknown: set[str] = set()
+        for module, names, modules in _IMPORT.findall(code):
+            if modules:
+                asked = [name for part in modules.split(",") if (name := _NAME.match(part.strip()))]
+                wanted = [name[0] for name in asked]
+            else:
+                inside = module if module.endswith(".") else module + "."
+                wanted = [module, *(inside + name for name in _NAME.findall(names))]
+            self._asked.update((folder, name) for name in wanted)
+            paths = [world.modules.module(folder, name) for name in wanted]
+            files.update(found for found in paths if found is not None)
+            if not any(paths) and wanted:
+                unknown.update(name.rsplit(".", 1)[-1] for name in wanted[:1])
+        return Neighbour(path, code, digest, frozenset(files), frozenset(unknown))
+
+    def _ask_elsewhere(self, world: World) -> None:
+        """Notes the imports whose files are looked for where `folders` does not tell what comes and goes: above the project,
+        in folders of what was made or installed, behind links."""
+        elsewhere: dict[str, bool] = {}
+        for folder, name in self._asked:
+            inside = NO_SOURCE.isdisjoint(name.split("."))
+            for place in world.modules.looked_in(folder, name) if inside else ():
+                if place not in elsewhere:
+                    elsewhere[place] = place + os.sep not in self.folders and (
+                        os.path.lexists(place) or os.path.dirname(place) + os.sep not in self.folders
+                    )
+                inside = inside and not elsewhere[place]
+            asked = None if inside else world.modules.question("module", folder, name)
+            if asked is not None:
+                self.questions[asked[0]] = asked[1]
 
     def users(self, path: str) -> list[Neighbour]:
         """The files that import a file, by way of others too."""
@@ -89,58 +135,17 @@ def project_of(world: World, path: str) -> Project | None:
     makes the verdict depend on all its files and folders."""
     if not path or not os.path.isfile(path):
         return None
-    root = _root(path)
+    folder = os.path.dirname(path)
+    world.ask("project", folder)
+    root = world.modules.project(folder)
     if world.project is None or world.project.root != root:
         world.project = Project(world, root)
     project = world.project
-    digests = {file.path: file.digest for file in project.files.values()} | project.folders
-    for asked, digest in digests.items():
+    read = {file.path: file.digest for file in project.files.values()}
+    for asked, digest in (read | project.folders | project.unread | project.questions).items():
         world.asked.add(asked)
         world.hashes.setdefault(asked, digest)
     return project if project.complete else None
-
-
-def _root(path: str) -> str:
-    """The folder of a file's project: the one above it with a mark, else the last one above it that holds Python files."""
-    folder = unmarked = os.path.dirname(path)
-    reaches = True
-    for _ in range(MOST_LEVELS):
-        try:
-            names = os.listdir(folder)
-        except OSError:
-            break
-        if ROOT_MARKS.intersection(names):
-            return folder
-        reaches = reaches and any(name.endswith((".py", ".ipynb")) for name in names)
-        unmarked = folder if reaches else unmarked
-        if os.path.dirname(folder) == folder:
-            break
-        folder = os.path.dirname(folder)
-    return unmarked
-
-
-def _read(world: World, path: str, data: bytes) -> Neighbour:
-    """What is known of a file of this content: nothing, if it is no Python."""
-    digest = hashlib.sha256(data).hexdigest()
-    try:
-        text = parse_notebook(path, data).text if path.endswith(".ipynb") else data.decode("utf-8-sig")
-    except (UnicodeDecodeError, SourceError):
-        return Neighbour(path, "", digest, frozenset(), frozenset())
-    code = without_comments(text.splitlines())
-    files: set[str] = set()
-    unknown: set[str] = set()
-    for module, names, modules in _IMPORT.findall(code):
-        if modules:
-            asked = [name for part in modules.split(",") if (name := _NAME.match(part.strip()))]
-            wanted = [name[0] for name in asked]
-        else:
-            inside = module if module.endswith(".") else module + "."
-            wanted = [module, *(inside + name for name in _NAME.findall(names))]
-        paths = [world.find(name, path) for name in wanted]
-        files.update(found for found in paths if found is not None)
-        if not any(paths) and wanted:
-            unknown.update(name.rsplit(".", 1)[-1] for name in wanted[:1])
-    return Neighbour(path, code, digest, frozenset(files), frozenset(unknown))
 
 
 def without_comments(lines: list[str]) -> str:

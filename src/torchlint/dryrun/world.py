@@ -12,25 +12,16 @@ import libcst as cst
 from torchlint.dryrun.flow import take_apart
 from torchlint.dryrun.source_text import Parsed, TooLong
 from torchlint.dryrun.values import Event
-from torchlint.files.reading import read_bytes
+from torchlint.files.modules import Modules
+from torchlint.files.parse import parse_source
+from torchlint.files.reading import content_digest, read_bytes
+from torchlint.files.source import SourceError
 from torchlint.sieve.facts import FileFacts, Unit
 from torchlint.sieve.reader import read_facts
 
 if TYPE_CHECKING:
     from torchlint.dryrun.neighbours import Project
 
-# Imports that are never a file of the project: looking for them on disk would only cost time.
-OUTSIDE = frozenset(
-    """torch torchvision torchaudio torchtext numpy scipy pandas sklearn matplotlib PIL cv2 tqdm os sys re io math time json
-    copy random logging argparse pathlib collections functools itertools typing datetime shutil glob pickle subprocess
-    abc dataclasses enum contextlib warnings string types inspect importlib unittest pytest transformers accelerate
-    datasets pytorch_lightning lightning tensorboardX tensorboard wandb yaml timm einops ignite fastai deepspeed apex
-    tensorflow keras jax requests gc struct socket threading multiprocessing signal hashlib operator heapq bisect csv
-    tempfile traceback queue uuid platform getpass urllib http numbers decimal fractions statistics textwrap
-    torch_geometric dgl ogb __future__""".split()
-)
-ROOT_MARKS = frozenset({".git", "pyproject.toml", "setup.py", "setup.cfg"})
-MOST_LEVELS = 6
 MOST_BYTES = 4_000_000
 
 
@@ -42,23 +33,27 @@ class World:
     """
 
     def __init__(self, roots: Sequence[str] = ()):
-        self.roots = tuple(os.path.abspath(root) for root in roots)
+        self.modules = Modules(roots)
         self._facts: dict[str, FileFacts | None] = {}
+        self._on_disk: set[str] = set()  # whose facts are of what is on disk
+        self._judged = ""
         self._trees: list[Unit] = []
-        self._listing: dict[str, frozenset[str]] = {}
-        self._found: dict[tuple[str, str], str | None] = {}
-        self.hashes: dict[str, str | None] = {}
+        self.hashes: dict[str, str | None] = {}  # of files, folders and questions: see modules.py
         self.asked: set[str] = set()
         self.events: list[Event] = []  # of all runs since the last `forget`
         self.project: Project | None = None  # the last one that was read: see neighbours.py
 
     def add(self, path: str, text: str) -> FileFacts:
-        """Takes in a file whose text is at hand.
+        """Takes in the file that is judged next, whose text is at hand and need not be what is on disk.
 
         Raises:
             SyntaxError: the text does not parse.
         """
-        path = os.path.abspath(path) if path else path
+        self._judged = os.path.abspath(path) if path else path
+        self._on_disk.discard(self._judged)
+        return self._take(self._judged, text)
+
+    def _take(self, path: str, text: str) -> FileFacts:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         known = self._facts.get(path)
         if known is None or known.digest != digest:
@@ -76,26 +71,21 @@ class World:
             self._trees.clear()
         if len(self._facts) > most_files:
             self._facts.clear()
+            self._on_disk.clear()
 
     def facts(self, path: str) -> FileFacts | None:
-        """The facts of a file on disk; None if it cannot be read or does not parse."""
+        """The facts of the judged file or of one on disk; None if it cannot be read or does not parse."""
         self.asked.add(path)
-        if path not in self._facts:
-            found = None
+        if path not in self._on_disk and path != self._judged:
             try:
                 data = read_bytes(path, MOST_BYTES)
                 self.hashes[path] = hashlib.sha256(data).hexdigest()
-                text = data.decode("utf-8-sig")
-                found = read_facts(path, text)
-                found.digest = hashlib.sha256(text.encode()).hexdigest()
-            except (OSError, UnicodeDecodeError, SyntaxError):
-                self.hashes.setdefault(path, None)
-            self._facts[path] = found
-        elif path not in self.hashes:  # it came by `add`, as a text that need not be what is on disk
-            try:
-                self.hashes[path] = hashlib.sha256(read_bytes(path, MOST_BYTES)).hexdigest()
-            except OSError:
-                self.hashes[path] = None
+                # As it is read to be judged: what an importer sees must not depend on which of the two came first.
+                self._take(path, parse_source(path, data).text)
+            except (OSError, SourceError, SyntaxError):
+                self.hashes.setdefault(path, content_digest(path))
+                self._facts[path] = None
+            self._on_disk.add(path)
         return self._facts[path]
 
     def parse(self, facts: FileFacts, unit: Unit) -> Parsed | None:
@@ -111,75 +101,19 @@ class World:
     def resolve(self, name: str, importer: str) -> str | None:
         """The file of the module `name` (with leading dots if relative) as `importer` would import it; None if it is not
         a file of the project."""
-        found = self.find(name, importer)
-        if found is not None:
-            self.asked.add(found)
-        return found
-
-    def find(self, name: str, importer: str) -> str | None:
-        """The same for those who do not go on to read it."""
         folder = os.path.dirname(importer)
-        key = (folder, name)
-        if key not in self._found:
-            self._found[key] = self._search(name, folder)
-        return self._found[key]
-
-    def _search(self, name: str, folder: str) -> str | None:
-        if name.startswith("."):
-            parts = name.lstrip(".")
-            for _ in range(len(name) - len(parts) - 1):
-                folder = os.path.dirname(folder)
-            return self._at(folder, parts.split(".") if parts else [])
-        parts = name.split(".")
-        if parts[0] in OUTSIDE:
-            return None
-        for _ in range(MOST_LEVELS):
-            found = self._at(folder, parts) or self._at(os.path.join(folder, "src"), parts)
-            if found or ROOT_MARKS & self._list(folder) or os.path.dirname(folder) == folder:
-                if found:
-                    return found
-                break
-            folder = os.path.dirname(folder)
-        for root in self.roots:
-            found = self._at(root, parts)
-            if found:
-                return found
-        return None
-
-    def _list(self, folder: str) -> frozenset[str]:
-        if folder not in self._listing:
-            try:
-                self._listing[folder] = frozenset(os.listdir(folder))
-            except OSError:
-                self._listing[folder] = frozenset()
-        return self._listing[folder]
-
-    def _at(self, folder: str, parts: list[str]) -> str | None:
-        for part in parts[:-1]:
-            if part not in self._list(folder):
-                return None
-            folder = os.path.join(folder, part)
-        names = self._list(folder)
-        if not parts:
-            return os.path.join(folder, "__init__.py") if "__init__.py" in names else None
-        if parts[-1] in names:
-            inner = os.path.join(folder, parts[-1])
-            if "__init__.py" in self._list(inner):
-                return os.path.join(inner, "__init__.py")
-        if parts[-1] + ".py" in names:
-            return os.path.join(folder, parts[-1] + ".py")
-        return None
+        self.ask("module", folder, name)
+        return self.modules.module(folder, name)
 
     def is_package(self, name: str, importer: str) -> str | None:
         """The folder of a namespace package (one without __init__.py), if `name` is one."""
-        if name.startswith(".") or name.split(".")[0] in OUTSIDE:
-            return None
         folder = os.path.dirname(importer)
-        for _ in range(MOST_LEVELS):
-            inner = os.path.join(folder, *name.split("."))
-            if os.path.isdir(inner):
-                return inner
-            if ROOT_MARKS & self._list(folder):
-                break
-            folder = os.path.dirname(folder)
-        return None
+        self.ask("package", folder, name)
+        return self.modules.package(folder, name)
+
+    def ask(self, kind: str, folder: str, name: str = "") -> None:
+        """Makes the verdict depend on what a question about the project's folders is answered with."""
+        asked = self.modules.question(kind, folder, name)
+        if asked is not None:
+            self.asked.add(asked[0])
+            self.hashes.setdefault(*asked)

@@ -11,17 +11,19 @@ import os
 import re
 import sys
 import time
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
 import msgspec
 
 from torchlint import __version__
-from torchlint.files.reading import listing_digest, read_bytes
+from torchlint.files.modules import Modules, is_question
+from torchlint.files.reading import content_digest, read_bytes
 from torchlint.files.writing import TEMPORARY, replace
 from torchlint.run.judge import ENGINE_VARIABLE, Order, Verdict
 
-_FORMAT = "3"
+_FORMAT = "4"
 SUM = 16  # bytes at the start of a file: what the rest adds up to
 _SHARDS = 64
 _VERSION = re.compile(r"[0-9a-f]{20}")
@@ -57,13 +59,13 @@ def version_key(order: Order) -> str:
 
 @lru_cache(maxsize=1)
 def _own_source() -> str:
-    """A hash over the sizes and times of our own source files: a new engine must not trust an old one's verdicts."""
+    """A hash over the sizes and times of our own source files and tables: a new engine must not trust an old one's verdicts."""
     base = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     seen = []
     for folder, folders, names in os.walk(base):
         folders[:] = sorted(name for name in folders if name not in ("__pycache__", "_rules"))
         for name in sorted(names):
-            if name.endswith(".py"):
+            if name.endswith((".py", ".json")):
                 info = os.stat(os.path.join(folder, name))
                 seen.append(f"{os.path.relpath(folder, base)}/{name}:{info.st_size}:{info.st_mtime_ns}")
     return hashlib.sha256("\n".join(seen).encode("utf-8", "surrogateescape")).hexdigest()
@@ -71,10 +73,15 @@ def _own_source() -> str:
 
 class Digests:
     """The sha256 of files, read once a run; None for what is no file. A path with a separator at its end stands for what a
-    folder holds."""
+    folder holds, a question of `modules.py` for its answer.
 
-    def __init__(self) -> None:
+    Args:
+        roots: folders that the project's absolute imports start from.
+    """
+
+    def __init__(self, roots: Sequence[str] = ()) -> None:
         self._known: dict[str, str | None] = {}
+        self._modules = Modules(roots)
 
     def of(self, path: str) -> str | None:
         """The hex digest of the file at `path`; None where there is none or it cannot be read."""
@@ -82,9 +89,8 @@ class Digests:
             return self._known[path]
         except KeyError:
             try:
-                is_folder = path.endswith(os.sep)
-                digest = listing_digest(path) if is_folder else hashlib.sha256(read_bytes(path)).hexdigest()
-            except (OSError, ValueError):
+                digest = self._modules.again(path) if is_question(path) else content_digest(path)
+            except ValueError:
                 digest = None
             self._known[path] = digest
             return digest
@@ -119,7 +125,8 @@ class Cache:
             for number, digest in entry.depends:
                 if self._digests.of(shard.paths[number]) != (digest and digest.hex()):
                     return None
-            digests = {shard.paths[number]: digest and digest.hex() for number, digest in entry.depends}
+            asked = ((shard.paths[number], digest) for number, digest in entry.depends)
+            digests = {at: digest and digest.hex() for at, digest in asked if not is_question(at)}
         except IndexError:
             return None
         digests[path] = entry.verdict.digest

@@ -6,17 +6,13 @@ import os
 import stat
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
-from torchlint.files.globs import spec_of
+from torchlint.files.globs import Patterns, of_file
 from torchlint.files.reading import read_bytes
 from torchlint.files.source import Problem, describe
 from torchlint.settings.config import Config
-
-if TYPE_CHECKING:
-    from pathspec import GitIgnoreSpec
 
 _MOST_BYTES = 1_000_000  # of an ignore file
 SUFFIXES = (".py", ".pyw", ".ipynb")
@@ -40,13 +36,9 @@ class Discovery:
     def __init__(self, config: Config, force_exclude: bool = False):
         self.problems: list[Problem] = []
         self._root = str(config.root)
-        # Most excludes are the names of folders: those need no patterns, nor the library for them.
-        self._plain = frozenset(name for name in config.exclude if not set(name) & set("*?[]!/#\\ "))
-        patterns = [name for name in config.exclude if name not in self._plain]
-        takes_back = any(name.startswith("!") for name in patterns)
-        self._patterns = spec_of(config.exclude if takes_back else patterns) if patterns else None
+        self._patterns = Patterns(config.exclude)
         self._force = force_exclude
-        self._specs: dict[str, GitIgnoreSpec | None] = {}
+        self._specs: dict[str, Patterns | None] = {}
 
     def find(self, paths: Iterable[str]) -> list[File]:
         """The files under `paths`, each once, largest first: no long one must be left for the end of a parallel run."""
@@ -54,7 +46,8 @@ class Discovery:
         for path in paths:
             for file in self._under(os.path.abspath(path)):
                 if _is_text(file.path):
-                    found.setdefault(os.path.realpath(file.path), file)
+                    real = os.path.realpath(file.path)
+                    found[real] = min(found.get(real, file), file, key=lambda one: _farness(one.path, real))
                 else:
                     self._problem(file.path, "its name is not UTF-8: rename it to have it judged")
         return sorted(found.values(), key=lambda file: (-file.size, file.path))
@@ -87,8 +80,8 @@ class Discovery:
     def _walk(self, top: str) -> Iterator[File]:
         inside = os.path.realpath(top) + os.sep
         # Excludes that name the folder itself, or one above it, do not hold: it was asked for.
-        base = top if not _below(top, self._root, True) or self._excluded(top, True, self._root) else self._root
-        stack: list[tuple[str, list[tuple[str, GitIgnoreSpec]]]] = [(top, self._ignores_above(top))]
+        base = top if not _below(top, self._root) or self._excluded(top, True, self._root) else self._root
+        stack: list[tuple[str, list[tuple[str, Patterns]]]] = [(top, self._ignores_above(top))]
         while stack:
             folder, ignores = stack.pop()
             spec = self._spec(os.path.join(folder, ".gitignore"))
@@ -117,14 +110,12 @@ class Discovery:
                     self._problem(entry.path, f"cannot be read: {describe(error)}")
 
     def _left_out(
-        self, path: str, is_folder: bool, base: str, ignores: Sequence[tuple[str, GitIgnoreSpec]]
+        self, path: str, is_folder: bool, base: str, ignores: Sequence[tuple[str, Patterns]]
     ) -> bool:
-        return self._excluded(path, is_folder, base) or _ignored(path, is_folder, ignores)
+        return self._excluded(path, is_folder, base) or bool(_says(ignores, path, is_folder))
 
     def _excluded(self, path: str, is_folder: bool, base: str) -> bool:
-        below = _below(path, base, is_folder) or os.path.basename(path)
-        verdict = self._patterns.check_file(below).include if self._patterns is not None else None
-        return not self._plain.isdisjoint(below.split("/")) if verdict is None else verdict
+        return bool(self._patterns.cover(_below(path, base) or os.path.basename(path), is_folder))
 
     def _excluded_above(self, path: str, is_folder: bool) -> bool:
         """Whether a path that was named would have been left out by a walk from the project's root."""
@@ -136,7 +127,7 @@ class Discovery:
             ignores = [*ignores, (os.path.dirname(path), spec)]
         return _ignored(path, is_folder, ignores)
 
-    def _ignores_above(self, folder: str, drop_if_ignored: bool = True) -> list[tuple[str, GitIgnoreSpec]]:
+    def _ignores_above(self, folder: str, drop_if_ignored: bool = True) -> list[tuple[str, Patterns]]:
         """The ignore files that hold for a folder, from the top of its git repository down to its parent. None of them
         holds where they ignore the folder itself: it was asked for, so its files are wanted.
         """
@@ -155,11 +146,11 @@ class Discovery:
                 found.append((above, spec))
         return [] if drop_if_ignored and top > 0 and _ignored(folder, True, found) else found
 
-    def _spec(self, path: str) -> GitIgnoreSpec | None:
+    def _spec(self, path: str) -> Patterns | None:
         if path not in self._specs:
             self._specs[path] = None
             try:
-                self._specs[path] = spec_of(read_bytes(path, _MOST_BYTES).decode("utf-8", "replace").splitlines())
+                self._specs[path] = of_file(read_bytes(path, _MOST_BYTES)) or None
             except FileNotFoundError:
                 pass
             except (OSError, ValueError) as error:
@@ -178,21 +169,33 @@ def _is_text(path: str) -> bool:
     return True
 
 
-def _ignored(path: str, is_folder: bool, ignores: Sequence[tuple[str, GitIgnoreSpec]]) -> bool:
-    """As git decides: the deepest ignore file that says anything about the path has the last word."""
-    for folder, spec in reversed(ignores):
-        verdict = spec.check_file(_below(path, folder, is_folder)).include
+def _farness(path: str, real: str) -> tuple[bool, bool, str]:
+    """What goes first of several names for one file, whichever was given first: its own, for imports go from there, then one
+    in a link to its folder, then links to the file."""
+    return path != real, os.path.basename(path) != os.path.basename(real), path
+
+
+def _says(ignores: Sequence[tuple[str, Patterns]], path: str, is_folder: bool) -> bool | None:
+    """As git decides: the deepest ignore file that says anything about a path has the last word."""
+    for folder, patterns in reversed(ignores):
+        below = _below(path, folder)
+        verdict = patterns.of(below, is_folder) if below else None
         if verdict is not None:
             return verdict
-    return False
+    return None
 
 
-def _below(path: str, folder: str, is_folder: bool) -> str:
-    """The path as seen from a folder above it, with / between parts and at the end of folders; "" if not below it."""
+def _ignored(path: str, is_folder: bool, ignores: Sequence[tuple[str, Patterns]]) -> bool:
+    """The same, also by what ignores a folder that the path is in: what is in it cannot be taken back."""
+    top = ignores[0][0].rstrip(os.sep) if ignores else path
+    above = [str(folder) for folder in Path(path).parents if len(str(folder)) > len(top)]
+    return any(_says(ignores, folder, True) for folder in above) or bool(_says(ignores, path, is_folder))
+
+
+def _below(path: str, folder: str) -> str:
+    """The path as seen from a folder above it, with / between parts; "" if not below it."""
     prefix = folder if folder.endswith(os.sep) else folder + os.sep
-    if not path.startswith(prefix):
-        return ""
-    return path[len(prefix):].replace(os.sep, "/") + ("/" if is_folder else "")
+    return path[len(prefix):].replace(os.sep, "/") if path.startswith(prefix) else ""
 
 
 def _info_exclude(top: str) -> str:

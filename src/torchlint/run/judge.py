@@ -25,7 +25,8 @@ ENGINE_VARIABLE = "TORCHLINT_ENGINE"
 
 class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is known of one file: the sha256 of its content, the findings (placed in the file as people see it), what
-    could not be judged, and the files it depends on with their sha256, or None where nothing was there.
+    could not be judged, and the files, folders and questions (`modules.py`) it depends on with the sha256 of their content or
+    answer, or None where nothing was there.
     """
 
     digest: str
@@ -82,7 +83,7 @@ class Judge:
             with warnings.catch_warnings():
                 # Python's own complaints about the judged code ("invalid escape sequence") are not ours to pass on.
                 warnings.simplefilter("ignore")
-                judged = self._engine.check(source.filename, source.text, digest)
+                judged = self._engine.check(source.filename, source.text)
         except SyntaxError as error:
             return Verdict(digest, problems=(*source.problems, _syntax_problem(source, error)))
         except Exception as error:  # whatever it is, it costs this file only

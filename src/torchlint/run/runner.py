@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from torchlint.catalogue.pages import Catalogue, Rule
-from torchlint.files.globs import spec_of
+from torchlint.files.globs import Patterns
 from torchlint.files.parse import parse_source
 from torchlint.files.reading import read_bytes
 from torchlint.files.source import Problem, Source, SourceError, map_locations
@@ -149,7 +149,7 @@ class Runner:
         discovery = Discovery(self.config, force_exclude)
         files = discovery.find(paths)
         self._judged = [file.path for file in files]
-        digests = Digests()
+        digests = Digests(self.order.roots)
         place = cache_dir or cache_folder(self.config)
         inside = None if cache_dir else place.parent if self.config.cache_dir is None else self.config.root
         cache = Cache(place, self.order, digests, inside) if use_cache else None
@@ -196,17 +196,21 @@ class Runner:
 
     def visible(self, findings: Iterable[Finding], noqa: bool = True) -> list[Finding]:
         """The findings that are neither hidden by `# noqa` (where it is heeded) nor ignored for their file, each once, with
-        the severity that the settings give their group, in order of place. Filenames are as they were.
+        the severity that the settings give their group, in order of place. Which of several that say the same is told does
+        not depend on the order in which they come. Filenames are as they were.
         """
-        kept: dict[tuple, Finding] = {}
+        told: dict[tuple, Finding] = {}
         for finding in findings:
-            at = finding.location
-            key = (at.filename, at.cell, at.row, at.column, finding.code)
-            if key in kept or self._ignores.hide(finding) or (noqa and self.sources.hides(finding)):
+            known = told.setdefault(finding.sort_key, finding)
+            if known != finding:  # as two files see it that call one helper
+                told[finding.sort_key] = min(known, finding, key=_rank)
+        kept = []
+        for finding in told.values():
+            if self._ignores.hide(finding) or (noqa and self.sources.hides(finding)):
                 continue
             severity = self.config.severity.get(finding.group, finding.severity)
-            kept[key] = msgspec.structs.replace(finding, severity=severity)
-        return sorted(kept.values(), key=lambda finding: finding.sort_key)
+            kept.append(msgspec.structs.replace(finding, severity=severity))
+        return sorted(kept, key=lambda finding: finding.sort_key)
 
     def fit(self, findings: Iterable[Finding]) -> list[Finding]:
         """Findings from elsewhere, with full file names, made fit to be told beside those of the run: see `visible`."""
@@ -252,6 +256,13 @@ class Runner:
         return Outcome(told, in_order, files, warnings)
 
 
+def _rank(finding: Finding) -> tuple:
+    """What goes first of findings that say the same of one place: what shows more lines and has a fix, then what is first by
+    the places it shows, and by all else that it says."""
+    places = [(at.filename, at.cell or 0, at.row, at.column) for at in (item.location for item in finding.related)]
+    return -len(places), finding.fix is None, places, msgspec.json.encode(finding)
+
+
 class _PerFile:
     """The settings' per-file-ignores."""
 
@@ -262,8 +273,7 @@ class _PerFile:
         for pattern, selectors in config.per_file_ignores.items():
             codes = frozenset(code for selector in selectors for code in rules_of(selector, catalogue)[0])
             # "!tests/*" means: everywhere but there.
-            spec = spec_of([pattern.removeprefix("!")])
-            self._table.append((spec, pattern.startswith("!"), codes))
+            self._table.append((Patterns([pattern.removeprefix("!")]), pattern.startswith("!"), codes))
 
     def hide(self, finding: Finding) -> bool:
         """Whether the finding's rule is ignored in the finding's file."""
@@ -274,7 +284,7 @@ class _PerFile:
             name = os.path.relpath(filename, self._root).replace(os.sep, "/")
             if name.startswith("../"):
                 name = os.path.basename(filename)
-            matching = (codes for spec, negated, codes in self._table if spec.match_file(name) != negated)
+            matching = (codes for one, negated, codes in self._table if bool(one.cover(name, False)) != negated)
             self._known[filename] = frozenset().union(*matching)
         return self._known[filename]
 

@@ -207,7 +207,7 @@ def _patterns(config: Config, key: str, given: Sequence[str]) -> None:
     for pattern in given:
         if not usable(pattern):
             shown = _shown(pattern)
-            raise config.complain(key, f"{key}: {shown} is no pattern, or one with too many stars", pattern)
+            raise config.complain(key, f"{key}: {shown} is no pattern: nothing matches it", pattern)
 
 
 def _table(config: Config, key: str, value: Any, what: str) -> dict[str, Any]:

@@ -5,6 +5,7 @@ The error itself stays as it is, with a note (`add_note`); before Python 3.11 th
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 from collections.abc import Callable
@@ -13,9 +14,9 @@ from typing import Any, NamedTuple
 import torch
 import torch.nn.functional as F
 
-from torchsan.errors import inplace, loader_errors
+from torchsan.errors import devices, inplace, loader_errors, out_of_range
 from torchsan.errors.operands import Frame, Operand, at_error, describe, frames, layer_of
-from torchsan.program.where import _USER, Where
+from torchsan.program.where import _OURS, _USER, Where
 from torchsan.report import printing, wording
 from torchsan.report.deliver import say
 from torchsan.report.mends import MENDS
@@ -91,6 +92,12 @@ _LOADERS = (607, 608, 612, 615, "collate")  # errors of a DataLoader, whose samp
 _SAID = (107, 108, 416, 607)  # of these, torch says no more than the pitfall's own words
 _OTHER_CALL = (804, 934)  # whose page speaks of another call than the one that failed
 _ROLES = {"value", "name", "call"}  # that an error can fill
+# Kinds whose operand has a dtype that does not fit: which one that is.
+_UNFIT: dict[int | str, Callable[[torch.dtype], bool]] = {
+    409: lambda dtype: not dtype.is_floating_point and not dtype.is_complex,
+    410: lambda dtype: dtype is torch.float64,
+    411: lambda dtype: dtype is not torch.int64,
+}
 _LONG = 160  # of torch's words, a finding repeats so much
 _COMPILED = tuple((re.compile(pattern), number) for pattern, number in PATTERNS)
 
@@ -145,7 +152,7 @@ def explain(error: BaseException, watch: Any = None) -> Explanation | None:
         asked = wording.fields(page.help)
         if page.help and asked <= _ROLES and (asked or "{value}" not in mend):  # ours may name what the page's cannot
             mend = page.help
-    offender = _offender(kind, operands, way)
+    offender, facts = _blamed(kind, str(error), way, operands, watch)
     related = [(offender.made, f"`{offender.name}` was made here")] if offender and offender.made else []
     if kind == 115:
         offender = None
@@ -156,7 +163,7 @@ def explain(error: BaseException, watch: Any = None) -> Explanation | None:
         related.append((inside, "the line of the worker process"))
     return Explanation(
         number, name, summary, mend, at.where if at else None, layer_of(way), operands, offender, related,
-        _facts(kind, str(error), way, operands, offender), str(error).strip().split("\n", 1)[0],
+        facts, str(error).strip().split("\n", 1)[0],
     )
 
 
@@ -178,9 +185,20 @@ def _freed_by(watch: Any) -> list[tuple[Where, str]]:
     return [] if place is None else [(place, "the backward before it")]
 
 
-def _facts(
-    kind: int | str, text: str, way: list[Frame], operands: list[Operand], offender: Operand | None
-) -> list[str]:
+def _blamed(
+    kind: int | str, text: str, way: list[Frame], operands: list[Operand], watch: Any
+) -> tuple[Operand | None, list[str]]:
+    """The operand that does not fit, where it can be told, and what is known of it in words."""
+    if kind == 401:
+        return devices.apart(way, operands, watch)
+    if kind == "range":
+        outside = out_of_range.find(text, way, operands)
+        return (None, []) if outside is None else (outside.index, [outside.fact()])
+    offender = _offender(kind, operands, way)
+    return offender, _facts(kind, text, way, offender)
+
+
+def _facts(kind: int | str, text: str, way: list[Frame], offender: Operand | None) -> list[str]:
     """What the message says in numbers, said in words."""
     if kind == 809:
         return _unused(text, way)
@@ -188,8 +206,6 @@ def _facts(
         return _heads(way)
     if kind == 615:
         return loader_errors.ragged(text, way)
-    if kind == "range" and offender is not None:
-        return _range(operands, offender)
     if kind == 307:
         wrong = re.search(r"Target (-?\d+)", text)
         losses = [one.frame for one in way if one.frame.f_code.co_name in _CLASS_LOSSES]
@@ -199,11 +215,6 @@ def _facts(
             return [f"there is no class {wrong[1]} among {classes}: they count from 0 to {classes - 1}"]
     if kind == 406 and offender is not None and f"{offender.name}.view(" in _line(way):
         return [f"`{offender.name}` has strides {tuple(offender.value.stride())}"]
-    if kind == 401 and offender is not None:
-        places = {one.value.device for one in operands} - {offender.value.device}
-        others = ", ".join(sorted(map(str, places)))
-        at = f"`{offender.name}` is on {offender.value.device}"
-        return [f"{at}, the others are on {others}" if others else at]
     if kind in (306, 409, 410, 411) and offender is not None:
         return [f"`{offender.name}` is {str(offender.value.dtype).removeprefix('torch.')}"]
     sizes = re.search(r"shapes cannot be multiplied \(\d+x(\d+) and (\d+)x", text)
@@ -217,18 +228,6 @@ def _line(way: list[Frame]) -> str:
     """The user's line that the error passed last."""
     at = next((one.where for one in reversed(way) if one.kind == _USER), None)
     return "" if at is None else printing.source_line(at.location()) or ""
-
-
-def _range(operands: list[Operand], offender: Operand) -> list[str]:
-    """The largest index, and the size of what it points into."""
-    index = offender.value
-    tables = [one for one in operands if one is not offender and one.value.dim() == 2]
-    if not index.is_cpu or index.is_floating_point() or not index.numel() or len(tables) != 1:
-        return []
-    low, high = (int(end) for end in torch.aminmax(index))
-    rows = tables[0].value.shape[0]
-    wrong = low if low < 0 else high
-    return [f"`{offender.name}` holds {wrong}, and `{tables[0].name}` has {rows} rows, 0 to {rows - 1}"]
 
 
 def _heads(way: list[Frame]) -> list[str]:
@@ -305,20 +304,23 @@ def _offender(kind: int | str, operands: list[Operand], way: list[Frame]) -> Ope
     if not operands:
         return None
     plain = [one for one in operands if not isinstance(one.value, torch.nn.Parameter)] or operands
-    if kind == 401:
-        devices = [one.value.device for one in operands]
-        held = {one.value.device for one in operands if one not in plain}
-        odd = [one for one in plain if (one.value.device not in held if held else devices.count(one.value.device) == 1)]
-        return (odd or plain)[-1 if not held else 0]
     if kind in (306, 307):
         held = [one.frame.f_locals.get("target") for one in way if one.frame.f_code.co_filename == F.__file__]
         target = next((value for value in held if isinstance(value, torch.Tensor)), None)
         return next((one for one in plain if one.value is target), None)  # in backward there is none
-    if kind in (409, 411, "range"):
-        return next((one for one in plain if not one.value.is_floating_point()), plain[-1])
-    if kind == 410:
-        return next((one for one in plain if one.value.dtype is torch.float64), plain[0])
+    if kind in _UNFIT:
+        unfit = [one for one in plain if _UNFIT[kind](one.value.dtype)]
+        given = next((one for one in unfit if one.value is _input(way)), None)
+        if given is None and kind == 411 and len(unfit) == 2:
+            return unfit[1]  # what is indexed stands first, and may have any dtype
+        return unfit[0] if given is None and len(unfit) == 1 else given
     return plain[0]
+
+
+def _input(way: list[Frame]) -> Any:
+    """What torch's own function that failed was given as its input."""
+    below = itertools.takewhile(lambda one: one.kind == _OURS, reversed(way))
+    return next((one.frame.f_locals["input"] for one in below if "input" in one.frame.f_locals), None)
 
 
 def note(told: Explanation) -> str:
@@ -340,12 +342,18 @@ def note(told: Explanation) -> str:
     rows.extend((f"{'and' if at else 'where'}", f"{_place(where)}: {why}") for at, (where, why) in enumerate(
         (where, why) for where, why in told.related if told.offender is None or where != told.offender.made
     ))
-    rows.append(("mend", wording.fill(told.mend, roles(told))))
+    rows.append(("mend", wording.fill(mend_of(told), roles(told))))
     if told.number is not None and wording.rules().find(told.number) is not None:
         rows.append(("see", f"torchlint explain TL{told.number}"))
     width = min(24, max(len(label) for label, _ in rows))
     lines.extend(f"  {label:<{width}}  {text}" for label, text in rows)
     return "\n".join(lines)
+
+
+def mend_of(told: Explanation) -> str:
+    """The mend, with fields for `roles`: the page's, where all is known that it speaks of, or else our own."""
+    asked = wording.fields(told.mend)
+    return told.mend if told.number not in MENDS or asked <= roles(told).keys() else MENDS[told.number][2]
 
 
 def roles(told: Explanation) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torchsan.errors.operands import Frame, tree_of
+from torchsan.errors.operands import Frame
+from torchsan.program.source import tree_of
 from torchsan.program.where import _USER, Where, here
 
 _MESSAGE = re.compile(r"\[torch\.\S*Tensor \[([\d, ]*)\]\](?:, which is output \d+ of (\w+))?, is at version (\d+)")

@@ -7,9 +7,7 @@ or `__getattr__` of the user's runs.
 from __future__ import annotations
 
 import ast
-import linecache
 import re
-from functools import lru_cache
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
@@ -18,6 +16,7 @@ import torch.nn.functional as F
 from torch import nn
 
 from torchsan.program import source
+from torchsan.program.source import tree_of
 from torchsan.program.where import _OURS, _USER, Where, kind_of
 
 _MANY = 6  # operands to name at most
@@ -97,7 +96,7 @@ def _of_layer(way: list[Frame], at: int, found: dict[int, Operand]) -> None:
     layer = way[at].frame.f_locals.get("self")
     if not isinstance(layer, nn.Module):
         return
-    label = _path(way, layer) or type(layer).__name__
+    label = path_of(way, layer) or type(layer).__name__
     maker = _before(way, layer)
     for name, value in way[at].frame.f_locals.items():
         if isinstance(value, torch.Tensor):
@@ -117,11 +116,11 @@ def _before(way: list[Frame], layer: nn.Module) -> str | None:
             parts = list(chain)
             index = next((at for at, part in enumerate(parts) if part is layer), 0)
             if index:
-                return f"{_path(way, parts[index - 1]) or ''} ({type(parts[index - 1]).__name__})".strip()
+                return f"{path_of(way, parts[index - 1]) or ''} ({type(parts[index - 1]).__name__})".strip()
     return None
 
 
-def _modules_on(way: list[Frame]) -> list[nn.Module]:
+def modules_on(way: list[Frame]) -> list[nn.Module]:
     """The modules that were running, outermost first."""
     modules: list[nn.Module] = []
     for one in way:
@@ -131,19 +130,19 @@ def _modules_on(way: list[Frame]) -> list[nn.Module]:
     return modules
 
 
-def _path(way: list[Frame], wanted: nn.Module) -> str | None:
+def path_of(way: list[Frame], wanted: nn.Module) -> str | None:
     """The path of a module inside the outermost one that was running; None for that one itself, and for strangers."""
-    running = _modules_on(way)
+    running = modules_on(way)
     return next((name for name, module in running[0].named_modules() if module is wanted), None) or None
 
 
 def layer_of(way: list[Frame]) -> str | None:
     """The module that was running, by its path from the outermost one: "Net.encoder.0 (Linear)"."""
-    modules = _modules_on(way)
+    modules = modules_on(way)
     if not modules:
         return None
     inner = modules[-1]
-    path = _path(way, inner)
+    path = path_of(way, inner)
     if path is None:
         return type(inner).__name__
     return f"{type(modules[0]).__name__}.{path} ({type(inner).__name__})"
@@ -168,15 +167,6 @@ def expression(at: Frame) -> ast.AST | None:
         if isinstance(node, ast.stmt) and row <= at.line <= (node.end_lineno or row):
             best = node
     return best.value if isinstance(best, ast.Expr) else best
-
-
-@lru_cache(maxsize=32)
-def tree_of(filename: str) -> ast.Module | None:
-    """The syntax tree of a file; None where there is none to be had."""
-    try:
-        return ast.parse("".join(linecache.getlines(filename)))
-    except (SyntaxError, ValueError, RecursionError):
-        return None
 
 
 def _names(node: ast.AST | None) -> list[tuple[str, ast.expr]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import os
 import sys
 from typing import NamedTuple
 
@@ -20,7 +21,7 @@ class Written(NamedTuple):
 def assignments(attribute: str) -> list[Written] | None:
     """The lines that set an attribute of this name: in the files that are running, or else in any of the user's; None
     where a file also reads it, so that it has a use."""
-    for files in (_running(), _loaded()):
+    for files in (running(), loaded()):
         found: list[Written] = []
         for filename in files:
             some = _in_file(filename, attribute)
@@ -50,7 +51,7 @@ def _in_file(filename: str, attribute: str) -> list[Written] | None:
     return found
 
 
-def _running() -> list[str]:
+def running() -> list[str]:
     """The user's files that have a frame on the stack, cells of a notebook among them."""
     found, frame = [], sys._getframe(1)
     while frame is not None:
@@ -60,6 +61,9 @@ def _running() -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def _loaded() -> list[str]:
+def loaded() -> list[str]:
+    """The files of the user's modules that have been imported."""
     files = [getattr(module, "__file__", None) for module in list(sys.modules.values())]
-    return list(dict.fromkeys(file for file in files if isinstance(file, str) and kind_of(file) == _USER))
+    # The modules behind torch.ops only pretend to have one.
+    found = [file for file in files if isinstance(file, str) and os.path.isabs(file)]
+    return list(dict.fromkeys(file for file in found if kind_of(file) == _USER))

@@ -5,13 +5,19 @@ from __future__ import annotations
 import ast
 import inspect
 import linecache
+import os
+import sys
 from collections.abc import Iterable
 from functools import lru_cache
+from types import CodeType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from torchsan.program.where import Where, kind_of
+from torch import nn
 
+from torchsan.program.where import _USER, Where, kind_of
+
+_SHORT = 200  # characters of a text that may be the path of a layer, and no prose
 _MOVES = frozenset(("to", "cuda", "cpu", "type_as", "shape", "size", "dtype", "device", "numel", "item"))
 
 
@@ -19,17 +25,43 @@ _MOVES = frozenset(("to", "cuda", "cpu", "type_as", "shape", "size", "dtype", "d
 _users: WeakKeyDictionary[type, int] = WeakKeyDictionary()
 
 
-@lru_cache(maxsize=256)
-def _tree(cls: type) -> tuple[ast.ClassDef, int, Any] | None:
-    """The class's syntax tree, the row before its first, and code of one of its methods (for the file's name)."""
+@lru_cache(maxsize=64)
+def tree_of(filename: str) -> ast.Module | None:
+    """The syntax tree of a file; None where there is none to be had."""
     try:
-        lines, first = inspect.getsourcelines(cls)
-        init = next(f for f in vars(cls).values() if inspect.isfunction(f))
-        tree = ast.parse(inspect.cleandoc("\n" + "".join(lines)) if lines[0][:1].isspace() else "".join(lines))
-        body = tree.body[0]
-        return (body, first - 1, init.__code__) if isinstance(body, ast.ClassDef) else None
-    except (OSError, TypeError, SyntaxError, StopIteration, IndexError):
+        return ast.parse("".join(linecache.getlines(filename)))
+    except (SyntaxError, ValueError, RecursionError):
         return None
+
+
+@lru_cache(maxsize=256)
+def _tree(cls: type) -> tuple[ast.ClassDef, CodeType] | None:
+    """The class's syntax tree, and code of one of its methods (for the file's name); None where it is not to be had.
+
+    It is found by where its methods begin. By the names of the class and its module it may be another one: several of a
+    file have the same name, and text that is executed says that it belongs to a module of which it is no part.
+    """
+    for function in vars(cls).values():
+        if inspect.isfunction(function):
+            code = inspect.unwrap(function).__code__
+            found = _classes(code.co_filename).get((cls.__name__, code.co_name, code.co_firstlineno))
+            if found is not None:
+                return found, code
+    return None
+
+
+@lru_cache(maxsize=64)
+def _classes(filename: str) -> dict[tuple[str, str, int], ast.ClassDef]:
+    """The classes of a file, by their own name, and the name and first row of any method."""
+    found = {}
+    tree = tree_of(filename)
+    for node in ast.walk(tree) if tree is not None else ():
+        if isinstance(node, ast.ClassDef):
+            for method in ast.walk(node):
+                if isinstance(method, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    first = min([method.lineno, *(one.lineno for one in method.decorator_list)])
+                    found[node.name, method.name, first] = node
+    return found
 
 
 def users_class(thing: Any) -> type | None:
@@ -52,11 +84,11 @@ def assigned(thing: Any, name: str) -> Where | None:
         known = _tree(cls)
         if known is None:
             continue
-        body, offset, code = known
+        body, code = known
         for node in ast.walk(body):
             targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
             if isinstance(node, (ast.Assign, ast.AnnAssign)) and any(_is_self(target, name) for target in targets):
-                return Where(code, -1, node.lineno + offset)
+                return Where(code, -1, node.lineno)
     return None
 
 
@@ -65,10 +97,10 @@ def grows(thing: Any, name: str) -> Where | None:
     for cls in type(thing).__mro__:
         known = _tree(cls)
         if known is not None:
-            body, offset, code = known
+            body, code = known
             rows = growing_rows(body, f"self.{name}")
             if rows:
-                return Where(code, -1, rows[0] + offset)
+                return Where(code, -1, rows[0])
     return None
 
 
@@ -107,33 +139,61 @@ _DYNAMIC = frozenset("getattr children named_children modules named_modules get_
 
 
 def never_read(thing: Any, name: str, files: Iterable[str]) -> bool:
-    """Whether no code is seen that could reach `thing.<name>`: nothing in `files`, or in the file of its class, reads
-    an attribute of that name, and its class looks nothing up by names that are made at run time."""
+    """Whether all code is there to be read that could reach `thing.<name>`, and none does: nothing in `files`, or in the
+    files of its classes, reads an attribute of that name or writes the name as text, and its own classes look nothing up
+    by names that are made at run time. Text that is no file is not enough: the next cell of a notebook may read it."""
     names: set[str] = set(files)
     for cls in type(thing).__mro__:
+        if cls is nn.Module or cls.__module__.partition(".")[0] in sys.stdlib_module_names or not _holds_code(cls):
+            continue
         known = _tree(cls)
-        if known is not None and kind_of(known[2].co_filename) == 0:
-            names.add(known[2].co_filename)
-            for node in ast.walk(known[0]):
-                word = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-                if word in _DYNAMIC or word.startswith("__dict") or word == "_modules":
-                    return False
+        if known is None or not os.path.isfile(known[1].co_filename):
+            return False
+        names.add(known[1].co_filename)
+        for node in ast.walk(known[0]) if kind_of(known[1].co_filename) == _USER else ():
+            word = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+            if word in _DYNAMIC or word.startswith("__dict") or word == "_modules":
+                return False
     return bool(names) and not any(_reads(file, name) for file in names)
 
 
+def _holds_code(cls: type) -> bool:
+    """Whether a class has anything of its own that runs: a method in any language, a property."""
+    parts = (value for value in vars(cls).values() if not isinstance(value, type))
+    return any(callable(part) or isinstance(part, (property, classmethod, staticmethod)) for part in parts)
+
+
 @lru_cache(maxsize=64)
-def _attributes_read(filename: str) -> frozenset[str] | None:
-    try:
-        tree = ast.parse("".join(linecache.getlines(filename)))
-    except (SyntaxError, ValueError, RecursionError):
+def _words_read(filename: str) -> frozenset[str] | None:
+    """The attributes that a file reads, and the words in its texts, by which they can be looked up."""
+    tree = tree_of(filename)
+    if tree is None:
         return None
-    found = (node for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load))
-    return frozenset(node.attr for node in found)
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Load):
+            found.add(node.attr)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value) < _SHORT:
+            found.update(node.value.split("."))
+    return frozenset(found)
 
 
 def _reads(filename: str, name: str) -> bool:
-    known = _attributes_read(filename)
-    return known is None or not known or name in known
+    """Whether a file may read an attribute of this name: what cannot be read may read anything."""
+    lines = linecache.getlines(filename)
+    if not lines:
+        return not _is_empty(filename)
+    if not any(name in line for line in lines):  # to parse each file of a large project takes long
+        return False
+    known = _words_read(filename)
+    return known is None or name in known
+
+
+def _is_empty(filename: str) -> bool:
+    try:
+        return os.path.getsize(filename) == 0
+    except OSError:
+        return False
 
 
 def follows_device(thing: Any, name: str) -> bool:
@@ -168,7 +228,7 @@ def lost_results(module: Any) -> list[tuple[Where, str]]:
     known = _tree(cls) if cls is not None else None
     if known is None or "forward" in vars(module):
         return []
-    body, offset, code = known
+    body, code = known
     forward = next((f for f in body.body if isinstance(f, ast.FunctionDef) and f.name == "forward"), None)
     if forward is None or any(isinstance(node, _OTHER_WAYS) for part in forward.body for node in ast.walk(part)):
         return []
@@ -177,7 +237,7 @@ def lost_results(module: Any) -> list[tuple[Where, str]]:
     for last in _ends(forward.body):
         text = _computed(last, module, returns)
         if text:
-            found.append((Where(code, -1, last.lineno + offset), text))
+            found.append((Where(code, -1, last.lineno), text))
     return found
 
 

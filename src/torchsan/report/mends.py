@@ -172,6 +172,7 @@ MENDS: dict[int | str, tuple[str, str, str]] = {
         "index-out-of-range",
         "an index is larger than what it points into",
         "compare the largest index with the size: an embedding needs `num_embeddings` above the largest index, and "
-        "the padding and special tokens of a tokenizer count too",
+        "the padding and special tokens of a tokenizer count too; one of positions, no fewer rows than the longest "
+        "sequence has places",
     ),
 }

@@ -22,7 +22,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Returns:
         The exit status: the program's own, 1 for findings with --fail, 2 where nothing could be run. What ends the
-        program in another way (SystemExit, an error) is raised.
+        program in another way (SystemExit, an error) is raised. The report comes when the process ends, after the exit
+        callbacks of the program; with --fail they are called, and threads waited for, before this returns.
     """
     args = list(sys.argv[1:] if argv is None else argv)
     try:
@@ -144,11 +145,16 @@ def run(
             ended: BaseException | None = error
         else:
             ended = None
-        session.end(ended)
+        session.main_ended(ended)
         well = ended is None or (isinstance(ended, SystemExit) and ended.code in (None, 0))
-        if ended is not None and not (well and fail):
-            launch.pass_on(ended, session.last_words)
-        session.last_words()
-        return FOUND if fail and session.findings and session.is_ours else 0
+        try:
+            if ended is not None and not (well and fail):
+                launch.pass_on(ended)
+        finally:
+            ended = None  # as in `pass_on`
+        if not fail:
+            return 0
+        launch.shut_down()
+        return FOUND if session.findings and session.is_ours else 0
 
     return started

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import builtins
 import importlib.util
 import io
@@ -85,23 +86,29 @@ def _first_on_path(folder: str) -> None:
 def _run(code: CodeType, main: ModuleType) -> None:
     _kept.append(sys.modules["__main__"])
     sys.modules["__main__"] = main
+    exec(code, main.__dict__)
+
+
+def shut_down() -> None:
+    """End the program as Python does by itself: the callbacks of `threading`, all threads, then the exit callbacks.
+
+    Only for who must choose the exit status after that, which Python knows no way to do. (From Python 3.12 on a program
+    can start no thread any more while Python does this; here it still can.)
+    """
+    shutdown: Callable[[], None] = threading._shutdown  # type: ignore[attr-defined]
+    atexit.register(shutdown)  # the last one to be registered is the first one to be called
+    hook = sys.unraisablehook
+
+    def told(error: Any) -> None:
+        """An error in a callback, told without our own frames."""
+        hook(type(error)((error.exc_type, error.exc_value, trimmed(error.exc_traceback), error.err_msg, error.object)))
+
+    sys.unraisablehook = told
     try:
-        exec(code, main.__dict__)
-    except SystemExit:
-        _wait()
-        raise
-    _wait()
-
-
-def _wait() -> None:
-    """Python waits for threads and processes before a program is over; so a watch has to."""
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread() and not thread.daemon:
-            thread.join()
-    if "multiprocessing.process" in sys.modules:
-        for process in sys.modules["multiprocessing.process"].active_children():
-            if not process.daemon:
-                process.join()
+        atexit._run_exitfuncs()
+    finally:
+        if sys.unraisablehook is told:  # the program may have its own by now
+            sys.unraisablehook = hook
 
 
 def trimmed(traceback: TracebackType | None) -> TracebackType | None:
@@ -132,25 +139,31 @@ def _trim_chain(error: BaseException) -> None:
             todo += [one.__cause__, one.__context__]
 
 
-def pass_on(error: BaseException, afterwards: Callable[[], None]) -> None:
+def pass_on(error: BaseException) -> None:
     """Raise what ended the program so that Python ends as it would have without us: same traceback, through the
-    program's own sys.excepthook if it has one, same exit status or signal. `afterwards` is called when that is told.
+    program's own sys.excepthook if it has one, same exit status or signal.
     """
     own = trimmed(error.__traceback__)
     _trim_chain(error)
-    if isinstance(error, SystemExit):
-        afterwards()
+    if not isinstance(error, SystemExit):
+        sys.excepthook = _hook_for(error, own)
+    try:
         raise error.with_traceback(own)
+    finally:
+        # This frame is on the traceback that it would keep alive, and with it all that the program's functions held.
+        del error, own
+
+
+def _hook_for(
+    error: BaseException, own: TracebackType | None
+) -> Callable[[type[BaseException], BaseException, TracebackType | None], None]:
+    """The hook of now, told the program's own traceback of `error`. It serves once."""
     hook = sys.excepthook
 
     def told(kind: type[BaseException], value: BaseException, traceback: TracebackType | None) -> None:
         sys.excepthook = hook
         if value is error:
             value, traceback = value.with_traceback(own), own
-        try:
-            hook(kind, value, traceback)
-        finally:
-            afterwards()
+        hook(kind, value, traceback)
 
-    sys.excepthook = told
-    raise error.with_traceback(own)
+    return told

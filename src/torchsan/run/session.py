@@ -1,7 +1,13 @@
-"""One `torchsan run`: starts the watch, tells findings as they come, sums up, writes the report."""
+"""One `torchsan run`: starts the watch, tells findings as they come, sums up, writes the report.
+
+A program is not over with its last line: Python then calls what was registered with `threading` (pools end so), waits
+for threads, and calls the exit callbacks, the last one first (`multiprocessing` waits for child processes in one of
+them). All of it is watched: the watch ends in an exit callback of its own, registered before the program could do so.
+"""
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 import sys
@@ -39,7 +45,8 @@ class Session:
         self._ending = self._terminated = False
 
     def begin(self) -> None:
-        """Watch from the moment torch is there."""
+        """Watch from the moment torch is there, until Python has shut the program down."""
+        atexit.register(self._at_exit)
         when_imported("torch", self._watch)
         # Where one of several ranks dies, torchrun terminates the others at once: they must still say what they found.
         if os.environ.get("WORLD_SIZE", "1") != "1" and threading.current_thread() is threading.main_thread():
@@ -66,22 +73,33 @@ class Session:
         """False in a process that the program forked: that is not the one to sum up."""
         return os.getpid() == self._pid
 
-    def end(self, error: BaseException | None = None) -> None:
-        """Stop watching. What `error` was about is added to it."""
-        if self.san is not None and self.is_ours:
-            self._ending = True
-            self.san.ends_with_program = error is None
-            self.san.stop(error)
-            for left in self.children.end():
-                self.san.gathered.join(left.findings, left.told)
-                if left.rank is not None:
-                    self.san.series_of_ranks.setdefault(left.rank, left.series)
-                self.steps = max(self.steps, left.steps)
+    def main_ended(self, error: BaseException | None) -> None:
+        """The last line of the program has run, or `error` came out of it: what that was about is added to it.
 
-    def last_words(self) -> None:
-        """Sum up and write the report, unless the first rank does."""
-        if not self.is_ours:
+        It is not kept: it holds all that the program's functions had, which is let go of before exit callbacks run.
+        """
+        if self.san is not None and self.is_ours:
+            self.san.ends_with_program = error is None
+            if error is not None:
+                self.san.fail(error)
+
+    def _at_exit(self) -> None:
+        # Registered before our own callback, where something imported it before us: then it has not been called yet.
+        children = sys.modules.get("multiprocessing.util")
+        if children is not None and self.is_ours:
+            children._exit_function()
+        try:
+            self._close()
+        except KeyboardInterrupt:
+            say("interrupted: the report is not complete")
+
+    def _close(self) -> None:
+        """Stop watching, sum up and write the report, unless the first rank does. Closing twice does nothing."""
+        if self._ending or not self.is_ours:
             return
+        self._ending = True
+        if self.san is not None:
+            self._stop()
         if self.san is None or not self.san.handed_over:
             self._sum_up()
         if signal.getsignal(signal.SIGTERM) == self._terminate:
@@ -89,15 +107,21 @@ class Session:
         if self._terminated:
             os.kill(self._pid, signal.SIGTERM)
 
+    def _stop(self) -> None:
+        self.san.stop()
+        for left in self.children.end():
+            self.san.gathered.join(left.findings, left.told)
+            if left.rank is not None:
+                self.san.series_of_ranks.setdefault(left.rank, left.series)
+            self.steps = max(self.steps, left.steps)
+
     def _terminate(self, number: int, frame: Any) -> None:
         """SIGTERM: end as Python does, but not without the last words."""
         if not self.is_ours:
             signal.signal(number, signal.SIG_DFL)
             os.kill(os.getpid(), number)
         self._terminated = True
-        if not self._ending:
-            self.end()
-            self.last_words()
+        self._close()
 
     def _sum_up(self) -> None:
         findings = self.findings

@@ -149,7 +149,7 @@ def test_selection_reaches_the_engine(lint, project, monkeypatch):
         def __init__(self, order):
             seen.append(([rule.code for rule in order.rules], order.torch_version))
 
-        def check(self, filename, text, digest=""):
+        def check(self, filename, text):
             from torchlint.engine import Judged
 
             return Judged(())

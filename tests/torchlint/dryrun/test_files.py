@@ -4,6 +4,8 @@ import pytest
 
 from tests.torchlint.support import write
 from torchlint.engine import Engine
+from torchlint.files.modules import is_question
+from torchlint.run.judge import Judge, Order
 
 from .support import IMPORTS, RULES, found, marked
 
@@ -171,7 +173,10 @@ def test_a_mistake_in_a_helper_is_told_where_it_stands(tmp_path, monkeypatch):
 
 def depends(folder, name):
     judged = Engine(RULES).check(str(folder / name), (folder / name).read_text())
-    return {path.removeprefix(str(folder)).replace("\\", "/"): digest for path, digest in judged.depends.items()}
+    return {
+        path.removeprefix(str(folder)).replace("\\", "/"): digest for path, digest in judged.depends.items()
+        if not is_question(path)
+    }
 
 
 def test_depends_names_what_was_read_and_what_could_not_be(tmp_path):
@@ -198,6 +203,18 @@ def test_a_file_that_nothing_is_imported_into_depends_on_nothing(tmp_path):
     assert depends(tmp_path, "main.py") == {}
 
 
+@pytest.mark.parametrize("text", [SOFT, b"# coding: latin-1\n# \xe9\n" + SOFT.encode(), SOFT.replace("\n", "\r\n")])
+def test_a_file_is_the_same_to_its_importers_whether_it_was_judged_before_or_not(tmp_path, text):
+    write(tmp_path, {
+        ".git/keep": "", "lib.py": text,
+        "main.py": IMPORTS + "from lib import soft\ndef f(x, y):\n    return F.cross_entropy(soft(x), y)\n",
+    })  # fmt: skip
+    order = Order(RULES)
+    alone, judge = Judge(order).file(str(tmp_path / "main.py")), Judge(order)
+    judge.file(str(tmp_path / "lib.py"))
+    assert judge.file(str(tmp_path / "main.py")) == alone and len(alone.findings) == 1
+
+
 def test_roots_are_looked_in(tmp_path):
     main = IMPORTS + "from heads import soft\ndef f(x, y):\n    return F.cross_entropy(soft(x), y)\n"
     write(tmp_path, {"code/.git/keep": "", "code/main.py": main, "elsewhere/heads.py": SOFT})
@@ -211,3 +228,16 @@ def test_the_text_at_hand_counts_not_the_one_on_disk(tmp_path):
     bad = IMPORTS + "def f(x, y):\n    return F.cross_entropy(x.softmax(1), y)\n"
     assert found(bad, tmp_path / "main.py", engine) == [(5, 301)]
     assert found(IMPORTS, tmp_path / "main.py", engine) == []
+
+
+@pytest.mark.parametrize("tried", ["def soft(x):\n    return x\n", "def soft(x:\n", ""])
+def test_an_importer_sees_what_is_on_disk_and_not_what_was_tried(tmp_path, tried):
+    write(tmp_path, {
+        ".git/keep": "", "lib.py": SOFT + "import main\n",
+        "main.py": IMPORTS + "from lib import soft\ndef f(x, y):\n    return F.cross_entropy(soft(x), y)\n",
+    })  # fmt: skip
+    order = Order(RULES)
+    alone, judge = Judge(order).file(str(tmp_path / "main.py")), Judge(order)
+    for _ in range(2):
+        judge.content(str(tmp_path / "lib.py"), IMPORTS.encode() + tried.encode())
+        assert judge.file(str(tmp_path / "main.py")) == alone and len(alone.findings) == 1

@@ -236,20 +236,21 @@ def test_every_finding_and_edit_names_its_text(project):
 
 
 def test_a_file_that_changes_between_its_own_turn_and_that_of_its_importer(project):
-    """The importer is judged by the text that is known, and says so; also where a text is tried that is on no disk."""
+    """The importer is judged by what is on disk when it is read first, and says so; also where a text is tried that is on no disk."""
     helper = b"import torch\n\n\ndef prepare(model):\n    model.eval\n"
     for name in ("first.py", "second.py"):
         write(project, {name: "import torch\nfrom helper import prepare\n\nprepare(torch.nn.Linear(2, 2))\n"})
     write(project, {"helper.py": helper})
     path, judge = str(project / "helper.py"), Judge(Order(tuple(rule for rule in catalogue() if rule.code == 132)))
     judge.file(path)
-    write(project, {"helper.py": b"import os\n" + helper})
-    for name, text, row in (("first.py", helper, 5), ("second.py", b"import os\n\n" + helper, 7)):
-        judge.content(path, text)
+    on_disk = b"import os\n" + helper
+    write(project, {"helper.py": on_disk})
+    for name, tried in (("first.py", helper), ("second.py", b"import os\n\n" + helper)):
+        judge.content(path, tried)
         verdict = judge.file(str(project / name))
         (one,) = verdict.findings
-        assert (one.location.filename, one.location.row) == (path, row)
-        digest = hashlib.sha256(text).hexdigest()
+        assert (one.location.filename, one.location.row) == (path, 6)
+        digest = hashlib.sha256(on_disk).hexdigest()
         assert [one.digest, one.fix.edits[0].digest, verdict.depends[path]] == [digest] * 3
 
 

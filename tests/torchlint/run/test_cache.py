@@ -9,8 +9,10 @@ import time
 import msgspec
 import pytest
 
+from tests.torchlint.fake_engine import finding
 from tests.torchlint.settings.test_config import KNOWN
 from tests.torchlint.support import ENGINE, ROOT, fake_engine, run_python, write  # noqa: F401
+from torchlint.files.modules import Modules
 from torchlint.run.cache import SUM, Cache, Digests, _merged, _own_source, _Shard, summed, version_key
 from torchlint.run.judge import Order, Verdict
 from torchlint.run.runner import Runner
@@ -113,6 +115,33 @@ def test_new_engine_does_not_trust_an_old_ones_verdicts(monkeypatch):
     monkeypatch.setattr("torchlint.run.cache._own_source", lambda: "edited")
     assert version_key(Order(())) != before
     assert len(_own_source()) == 64
+
+
+def test_new_tables_of_apis_are_a_new_engine(tmp_path, monkeypatch):
+    write(tmp_path, {"run/cache.py": "", "tables.json": "{}"})
+    monkeypatch.setattr("torchlint.run.cache.__file__", str(tmp_path / "run" / "cache.py"))
+    before = _own_source.__wrapped__()
+    write(tmp_path, {"tables.json": "{ }"})
+    assert _own_source.__wrapped__() != before
+
+
+def test_a_question_is_no_file_that_findings_may_stand_in(tmp_path):
+    """The cache may come with the tree; what it has never looked at as a file is not read, or told of, as one."""
+    write(tmp_path, {"a.py": "x = 1\n"})
+    path, order, digests = str(tmp_path / "a.py"), Order(tuple(KNOWN)), Digests()
+    asked, answer = Modules().question("module", str(tmp_path), "net")
+    for name, known in ((path, True), (asked, False)):
+        text = digests.of(path)
+        found = finding(name, name=KNOWN.rules[101].name, url=KNOWN.rules[101].url, digest=text)
+        cache = Cache(tmp_path / "c", order, digests)
+        cache.put(path, Verdict(text, (found,), depends={asked: answer}))
+        assert cache.save() is None
+        assert (Cache(tmp_path / "c", order, digests).get(path) is not None) is known
+
+
+@pytest.mark.parametrize("asked", ["\0", "x\0module", "/\0nothing\0x", "/\0module\0x\0y", "\0module\0", "\0package\0."])
+def test_questions_that_are_none_are_survived(asked):
+    assert Digests().of(asked) is None
 
 
 @pytest.mark.parametrize("rubbish", [b"", b"\x00", b"not msgpack", b"\x92\x90", b"\x92\xa1x\x80", b"\x91" * 5000])

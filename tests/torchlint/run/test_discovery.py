@@ -153,6 +153,13 @@ def test_gitignore_above_the_folder_asked_for(repository):
     assert found(repository, "gen/c.py", "src/a_x.py", "src/a.py", force=True) == ["src/a.py"]
 
 
+def test_what_is_in_an_ignored_folder_is_not_taken_back(repository):
+    write(repository, {".gitignore": "gen/\n!gen/y.py\n", "gen/.gitignore": "!x.py\n", "gen/x.py": "", "gen/y.py": "", "z.py": ""})
+    asked = ["git", "-C", repository, "check-ignore", "gen/x.py", "gen/y.py", "z.py"]
+    assert subprocess.run(asked, capture_output=True, text=True).stdout.split() == ["gen/x.py", "gen/y.py"]
+    assert found(repository, "gen/x.py", "gen/y.py", "z.py", force=True) == ["z.py"]
+
+
 def test_exclude_of_a_worktree(repository, tmp_path_factory):
     git = ["git", "-C", str(repository), "-c", "user.name=x", "-c", "user.email=x@x"]
     write(repository, {"a.py": ""})
@@ -281,7 +288,7 @@ def test_garbage_is_not_collected_while_a_file_is_judged(tmp_path, monkeypatch):
     seen = []
 
     class Watching:
-        def check(self, filename, text, digest=""):
+        def check(self, filename, text):
             seen.append(gc.isenabled())
             return Verdict("")
 

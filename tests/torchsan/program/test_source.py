@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import ast
+import linecache
+import sys
+import textwrap
 
 import pytest
 from torch import nn
@@ -43,6 +46,8 @@ def net(tmp_path, body="pass", more=""):
     ("pass", "\ndef use(net, x):\n    return net.left(x)\n", False),
     ("getattr(self, 'le' + 'ft')(x)", "", False),
     ("[layer(x) for layer in self.children()]", "", False),
+    ("pass", "\nPARTS = ['net.left']\ndef use(net, x, part):\n    return net.get_submodule(part)(x)\n", False),
+    ("'what is left of it'", "", True),
 ])
 def test_what_nothing_reads(tmp_path, body, more, never):
     thing = net(tmp_path, body, more)
@@ -53,6 +58,74 @@ def test_what_nothing_reads(tmp_path, body, more, never):
 def test_files_that_cannot_be_read_may_read_anything(tmp_path):
     assert not source.never_read(net(tmp_path), "left", [str(tmp_path / "gone.py")])
     assert not source.never_read(nn.Linear(2, 2), "bias", ())
+
+
+def test_what_an_empty_file_reads(tmp_path):
+    (tmp_path / "__init__.py").touch()
+    assert source.never_read(net(tmp_path), "left", [str(tmp_path / "__init__.py")])
+
+
+def made_by(text, name="Net", file="<string>"):
+    names = {"__name__": __name__}
+    exec(compile(text, file, "exec"), names)
+    return names[name]()
+
+
+def test_nothing_is_known_of_a_class_without_its_source(tmp_path):
+    """Text that is executed, and a file that is gone, or was never there."""
+    text, beside = PROGRAM.format(body="pass"), tmp_path / "main.py"
+    beside.write_text("import torch\nprint(torch.__version__)\n", encoding="utf-8")
+    for file in ("<string>", str(tmp_path / "gone.py"), "/tmp/ipykernel_1/2.py"):
+        assert not source.never_read(made_by(text, file=file), "left", [str(beside)])
+
+
+def test_nothing_is_known_of_what_a_notebook_may_read_next(tmp_path):
+    text, cell = PROGRAM.format(body="pass"), str(tmp_path / "cell.py")
+    linecache.cache[cell] = (len(text), None, text.splitlines(True), cell)
+    assert not source.never_read(made_by(text, file=cell), "left", ())
+
+
+@pytest.mark.parametrize(("reads", "never"), [("self.left", False), ("self.used", True), (None, False)])
+def test_a_base_of_a_library_is_read_too(tmp_path, reads, never):
+    """A base class that reads the layer, one that does not, and one whose source is not there."""
+    base = tmp_path / "site-packages" / "base.py"
+    base.parent.mkdir()
+    text = f"from torch import nn\nclass Base(nn.Module):\n    def forward(self, x):\n        return {reads or 'self.used'}(x)\n"
+    if reads is not None:
+        base.write_text(text, encoding="utf-8")
+    names = {"__name__": "base"}
+    exec(compile(text, str(base), "exec"), names)
+    own = tmp_path / "own.py"
+    own.write_text("from torch import nn\nclass Net(Base):\n    def __init__(self):\n        super().__init__()\n"
+                   "        self.used, self.left = nn.Linear(2, 2), nn.Linear(2, 2)\n", encoding="utf-8")
+    exec(compile(own.read_text(), str(own), "exec"), names)
+    assert source.never_read(names["Net"](), "left", ()) is never
+
+
+def test_a_class_that_adds_no_code_hides_nothing(tmp_path):
+    cls = type(net(tmp_path))
+    assert source.never_read(type("Small", (cls,), {"size": 4})(), "left", ())
+
+
+def test_a_class_is_found_by_where_it_stands_and_not_by_its_name(tmp_path):
+    """Of two classes of one name in a file, and of text that calls itself a part of this module."""
+    path = tmp_path / "program.py"
+    path.write_text("def one():" + textwrap.indent(PROGRAM.format(body="pass"), "    ") + "\n    return Net()\n"
+                    "def two():" + textwrap.indent(PROGRAM.format(body="self.left(x)"), "    ") + "\n    return Net()\n",
+                    encoding="utf-8")
+    module = load(path)
+    assert source.assigned(module.one(), "total").line < source.assigned(module.two(), "total").line
+    assert source.methods_that_use(module.one(), "left").keys() == {"__init__"}
+    assert source.methods_that_use(module.two(), "left").keys() == {"__init__", "forward"}
+    text = PROGRAM.format(body="pass").replace("Net", "Known")
+    assert source.assigned(made_by(text, "Known"), "left") is None
+
+
+class Known:
+    """Of the same name as one that a test makes of text."""
+
+    def __init__(self):
+        self.left = 1
 
 
 def test_lines_that_grow(tmp_path):
@@ -66,3 +139,45 @@ def test_lines_that_grow(tmp_path):
 def test_fields_of_a_template():
     assert wording.fields("`{call}` and {value!r}") == {"call", "value"}
     assert wording.fields("a lone { brace") == set()
+
+
+LEFT_OUT = """
+import torch
+from torch import nn
+{more}
+CLASS = '''
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.forgotten_head = nn.Linear(4, 2), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.body(x)
+'''
+{class_}
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for step in range(4):
+    optimizer.zero_grad()
+    model(torch.randn(8, 4)).sum().backward()
+    optimizer.step()
+"""
+IN_FILE = LEFT_OUT.replace("CLASS = '''", "").replace("'''\n", "")
+
+
+@pytest.mark.parametrize(("program", "more", "class_", "codes"), [
+    (IN_FILE, "", "", ["TS506"]),
+    (LEFT_OUT, "", "exec(CLASS)", ["TS119"]),  # no gradient is what was seen
+    (IN_FILE, "import probes_of_this_test", "", ["TS119"]),
+    (IN_FILE, "import nothing_of_this_test", "", ["TS506"]),
+], ids=["in the file", "executed", "read by a module that is loaded", "read by none"])
+def test_a_layer_is_never_used_only_where_all_is_read(run, tmp_path, monkeypatch, program, more, class_, codes):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "probes_of_this_test.py").write_text("def probe(net, x):\n    return net.forgotten_head(x)\n")
+    (tmp_path / "nothing_of_this_test.py").touch()
+    try:
+        ran = run(program.replace("{more}", more).replace("{class_}", class_), select="TS506,TS119")
+    finally:
+        for name in ("probes_of_this_test", "nothing_of_this_test"):
+            sys.modules.pop(name, None)
+    assert ran.codes == codes, ran.san.report()

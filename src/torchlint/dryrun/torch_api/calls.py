@@ -144,9 +144,14 @@ class TorchCalls(Shaped, Frameworks, Methods):
             inner_value = args[0] if args else None
             inner = self.items_of(inner_value) if inner_value is not None else ()
             known = inner if inner is not None else [item for alt in real(inner_value) for item in self.known_items(alt)]
+            if name.endswith("ParameterList"):
+                known = [self.placed_by_module(item) for item in known]
             self.store.set(made, "[]", Items(tuple(known), inner is None))
         elif name in ("torch.nn.ModuleDict", "torch.nn.ParameterDict"):
             inner_items = self.store.get(args[0], "{}") if args and isinstance(args[0], Dict) else None
+            if inner_items is not None and name.endswith("ParameterDict"):
+                placed = {key: self.placed_by_module(item) for key, item in inner_items.known.items()}
+                inner_items = Items(placed, inner_items.open)
             self.store.set(made, "{}", inner_items or Items({}, bool(args)))
         else:
             return
@@ -730,6 +735,12 @@ def _parameter(run, name, args, kwargs, node):
     return Tensor("", "made", run.site(node), NOTHING, NOTHING, given, traits, {"leaf": run.site(node)})
 
 
+def _buffer(run, name, args, kwargs, node):
+    """A tensor that the module it is assigned to registers: it asks for no gradient."""
+    given = args[0] if args else kwargs.get("data")
+    return Tensor("", "made", run.site(node), NOTHING, NOTHING, given, {"graph": False, "buffer": True})
+
+
 def _variable(run, name, args, kwargs, node):
     wants = boolean(kwargs.get("requires_grad"))
     if not args:
@@ -763,7 +774,7 @@ def _backward(run, name, args, kwargs, node):
 def _grad(run, name, args, kwargs, node):
     given = args[0] if args else kwargs.get("outputs")
     flows = given.flows if given is not None else NOTHING
-    run.emit("autograd.grad", given, node, flows=flows)
+    run.emit("autograd.grad", given, node, flows=flows, parts=with_parts(given) if given is not None else NOTHING)
     return Opaque("grad", "call", run.site(node), flows, NOTHING)
 
 
@@ -829,6 +840,7 @@ _SPECIAL = {
     "contextlib.suppress": _context("other"),
     "functools.partial": _partial,
     "torch.nn.Parameter": _parameter,
+    "torch.nn.Buffer": _buffer,
     "torch.autograd.Variable": _variable,
     "torch.load": _load,
     "torch.save": _save,

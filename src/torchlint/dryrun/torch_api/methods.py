@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from functools import reduce
 
 import libcst as cst
 
@@ -30,6 +32,7 @@ from torchlint.dryrun.values import (
     Tensor,
     Union,
     Value,
+    alternatives,
     boolean,
     join,
     number,
@@ -45,6 +48,13 @@ FRAMEWORK_NAME = re.compile(r"accelerat|fabric|engine|strategy|manager|(?:^|_)am
 PARAMETER_VIEWS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children", "named_children", "buffers",
                              "named_buffers"})
 MOVES = frozenset({"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "to_empty", "type"})
+# Methods by which a module takes something under a name: what that is, and the argument that gives it.
+_REGISTERS = {
+    "add_module": ("module", "module"),
+    "register_module": ("module", "module"),
+    "register_buffer": ("buffer", "tensor"),
+    "register_parameter": ("parameter", "param"),
+}
 
 
 class Methods:
@@ -137,7 +147,7 @@ class Methods:
                     for arg in args:
                         self.adopt(instance, arg)
                 return NONE
-            if instance.kind == "module" and name in ("train", "eval"):
+            if instance.kind == "module" and (name in ("train", "eval") or name in _REGISTERS):
                 return self.module_method(instance, name, args, kwargs, node)
         flows = union_of(arg.flows for arg in args)
         return Opaque(name, "call", self.site(node), flows, NOTHING, instance)
@@ -160,13 +170,11 @@ class Methods:
         if name == "load_state_dict":
             self.emit("load", owner, node, args=args, state=args[0] if args else kwargs.get("state_dict"))
             return Opaque("load_state_dict", "call", self.site(node), NOTHING, NOTHING, owner, frozenset({"load_result"}))
-        if name in ("add_module", "register_module", "register_buffer", "register_parameter"):
-            if len(args) > 1:
-                self.adopt(owner, args[1])
-                if isinstance(args[0], Const) and isinstance(args[0].value, str) and args[0].value[:1] not in " [{":
-                    self.store.set(owner, args[0].value, args[1])
-                for alt in real(args[1]):
-                    self.registered.add(id(alt))
+        if name in _REGISTERS:
+            word, given = _REGISTERS[name]
+            self.register_as(
+                owner, args[0] if args else kwargs.get("name"), args[1] if len(args) > 1 else kwargs.get(given), word
+            )
             return NONE
         if name in ("append", "extend", "insert", "update", "__setitem__"):
             items = self.store.get(owner, "[]")
@@ -201,6 +209,44 @@ class Methods:
         if isinstance(value, (Instance, Func, Opaque)):
             return self.call_value(value, args, kwargs, node) if not isinstance(value, Opaque) else self.opaque_result(owner, name, args, kwargs, node)
         return self.opaque_result(owner, name, args, kwargs, node)
+
+    def register_as(self, owner: Instance, name: Value | None, value: Value | None, what: str) -> None:
+        """A module takes a module, buffer or parameter under a name."""
+        known = name.value if isinstance(name, Const) and isinstance(name.value, str) and name.value[:1] not in " [{" else ""
+        if known and what == "buffer":
+            self.buffers.add((id(owner), known))
+            self.keep.append(owner)
+        if value is None:
+            return
+        self.adopt(owner, value)
+        if known:
+            self.store.set(owner, known, self.placed_by_module(value, known))
+
+    def placed_by_module(self, value: Value, name: str = "") -> Value:
+        """What a module holds of a tensor that it registers. Whoever moves the module, or a larger one that it is in,
+        moves that; it need not be seen. The tensor that was given stays where it is."""
+        kept: list[Value] = []
+        for alt in alternatives(value):
+            if isinstance(alt, Tensor) and "device" in alt.traits:
+                shape, rank = alt.traits.get("shape"), alt.traits.get("rank")
+                alt = alt.with_(None, device=None, made=None, shape=shape, rank=rank)
+                alt.name = name
+                self.register(alt)
+            kept.append(alt)
+        return reduce(join, kept) if kept else value
+
+    def within(self, owner: Value) -> Iterator[Value]:
+        """A module and all that is in it."""
+        seen: set[int] = set()
+        todo: list[Value] = [owner]
+        while todo:
+            module = todo.pop()
+            if id(module) not in seen:
+                seen.add(id(module))
+                yield module
+                todo.extend(self.children.get(id(module), ()))
+                if isinstance(module, Instance) and module.kind == "wrapper":
+                    todo.extend(real(module.args[0]) if module.args else ())
 
     def view_of(self, kind: str, owner: Value, node) -> Iter:
         """model.parameters() and its like: a generator that can be gone through once."""
@@ -241,18 +287,9 @@ class Methods:
 
     def put_in_mode(self, owner: Value, value: Value, site) -> None:
         """A module and all that is in it is in a mode from here on."""
-        seen: set[int] = set()
-        todo: list[Value] = [owner]
-        while todo:
-            module = todo.pop()
-            if id(module) in seen:
-                continue
-            seen.add(id(module))
+        for module in self.within(owner):
             self.store.set(module, self.MODE, value)
             self.store.set(module, " mode site", site)
-            todo.extend(self.children.get(id(module), ()))
-            if isinstance(module, Instance) and module.kind == "wrapper":
-                todo.extend(real(module.args[0]) if module.args else ())
 
     def mode_of(self, owner: Value) -> bool | None:
         """True in training mode for certain, False in evaluation, None where it is not known."""
@@ -263,16 +300,7 @@ class Methods:
 
     def modes_within(self, owner: Value) -> dict[int, bool | None]:
         """By id: the modes of a module and of all that is in it."""
-        modes: dict[int, bool | None] = {}
-        todo: list[Value] = [owner]
-        while todo:
-            module = todo.pop()
-            if id(module) not in modes:
-                modes[id(module)] = self.mode_of(module)
-                todo.extend(self.children.get(id(module), ()))
-                if isinstance(module, Instance) and module.kind == "wrapper":
-                    todo.extend(real(module.args[0]) if module.args else ())
-        return modes
+        return {id(module): self.mode_of(module) for module in self.within(owner)}
 
     def mode_site(self, owner: Value):
         return self.store.get(owner, " mode site")
@@ -287,8 +315,23 @@ class Methods:
         if known is not None:
             self.store.set(owner, " device", known)
             self.store.set(owner, " device site", self.site(node))
+        self.move_registered(owner)
         self.emit("module.move", owner, node, name=name, device=known)
         return owner
+
+    def move_registered(self, owner: Instance) -> None:
+        """The buffers of a module and of all that is in it are no longer where they were assigned."""
+        names: dict[int, list[str]] = {}
+        for module_id, name in sorted(self.buffers):
+            names.setdefault(module_id, []).append(name)
+        for module in self.within(owner):
+            self.store.set(module, " moved", TRUE)
+            if isinstance(getattr(module, "cls", None), Class) and module.cls.method("_apply") is not None:
+                self.move_contents(module)  # a method of its own that moves what torch does not
+            for name in names.get(id(module), ()):
+                value = self.store.get(module, name)
+                if isinstance(value, Value):
+                    self.store.set(module, name, self.placed_by_module(value, name))
 
     def loss_method(self, owner: Instance, name: str, args, kwargs, node) -> Value:
         return self.module_method(owner, name, args, kwargs, node)
@@ -725,8 +768,11 @@ class Methods:
 
     def emit_call(self, name: str, args, kwargs, node) -> None:
         if name in self.watched_calls:
-            inside = self.frame is not None and isinstance(self.frame.self_value, Instance) and self.frame.self_value.kind == "module"
-            self.emit("call", None, node, name=name, args=args, kwargs=kwargs, in_module=inside)
+            owner, home = (self.frame.self_value, self.frame.home) if self.frame is not None else (None, None)
+            unit = self.frame.func.unit if self.frame is not None and self.frame.func is not None else None
+            inside = isinstance(owner, Instance) and owner.kind == "module" and not (unit is not None and "classmethod" in unit.decorators)
+            of_module = inside and home is not None and self.kind_of_class(home) == "module"  # not of a class that is mixed in
+            self.emit("call", None, node, name=name, args=args, kwargs=kwargs, in_module=inside, of_module=of_module)
         if kwargs:
             self.emit_keywords(name, kwargs, node)
 

@@ -10,20 +10,16 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.names import canonical
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Const, Event, Opaque, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, replace, with_argument
+from torchlint.rules.shared.every_mode import in_every_mode
+from torchlint.rules.shared.saved_objects import wants_objects
+from torchlint.rules.shared.surroundings import bound
 
 # Tests load files that they have written themselves.
 TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
-
-
-# Conditions that tell training from evaluation, and a return under one of them.
-_MODE_WORD = r"(?:train|eval|test|infer|phase|mode)"
-MODE = re.compile(_MODE_WORD, re.IGNORECASE)
-LEAVES = re.compile(
-    rf"\bif\b[^\n]*{_MODE_WORD}[^\n]*:\s*(?:#[^\n]*\n\s*)?(?:[^\n]*\n[ \t]*)?return\b", re.IGNORECASE
-)
 
 
 def names(table: dict[str, Any]) -> frozenset[str]:
@@ -44,7 +40,7 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
             continue
         if table.get("round_trip") == "silent" and _written_here(view, event):
             continue
-        if table.get("inside") == "module" and not _in_every_mode(event):
+        if table.get("inside") == "module" and not in_every_mode(event):
             continue
         missing = table.get("missing")
         if missing is not None:
@@ -57,17 +53,19 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
             value = event.kwargs.get(table["argument"])
             if not isinstance(value, Const) or value.value is not table["value"]:
                 continue
-        yield Report(code, event.site, {"call": view.call_text(event.site)}, mend=_mend(event.site, table))
+        yield Report(code, event.site, {"call": view.call_text(event.site)}, mend=_mend(view, event, table))
 
 
-def _mend(site: Site, table: dict[str, Any]) -> Mend | None:
+def _mend(view: View, event: Event, table: dict[str, Any]) -> Mend | None:
     """The table's `fix`, a keyword argument to be given, as a change of this call; with `fix_beside`, only where the same
     function uses that word."""
-    given, beside = table.get("fix"), table.get("fix_beside")
+    given, beside, site = table.get("fix"), table.get("fix_beside"), event.site
     call = site.node
     if given is None or not isinstance(call, cst.Call) or beside and beside not in site.parsed.unit.words:
         return None
-    if "self." in given and site.parsed.unit.params[:1] != ("self",):
+    if table.get("round_trip") is not None and wants_objects(view, site):
+        return None  # the program's own files would be refused
+    if "self." in given and not (event.get("of_module") and _self_stays(site)):
         return None
     safe = not table.get("unsafe", False)
     name, _, value = given.partition("=")
@@ -78,12 +76,34 @@ def _mend(site: Site, table: dict[str, Any]) -> Mend | None:
     return Mend(f"pass `{given}`", [change], safe) if change is not None else None
 
 
-def applies(bound: str, version: tuple[int, int] | None) -> bool:
-    """Whether a bound such as "<2.6" holds for the project's torch. Where the version is not known, it does not."""
+def _self_stays(site: Site) -> bool:
+    """Whether `self` is the object whose method a place stands in: no other function or name of that name lies between."""
+    unit = site.parsed.unit
+    if unit.params[:1] != ("self",) or unit.decorators and not set(unit.decorators) <= _OF_METHODS:
+        return False
+    around = [node for node in site.parsed.around(site.node) if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.BaseComp, cst.ClassDef))]
+    inner = [node.params if isinstance(node, cst.FunctionDef) else node for node in around if not _is_method(node, site)]
+    return "self" not in unit.binds and not any(_binds_self(node) for node in inner)
+
+
+def _is_method(node: cst.CSTNode, site: Site) -> bool:
+    return isinstance(node, cst.FunctionDef) and any(node is item for item in site.parsed.body)
+
+
+def _binds_self(node: cst.CSTNode) -> bool:
+    """Whether a part of a method has a `self` of its own."""
+    return "self" in bound(node) or any(isinstance(item, cst.Param) and item.name.value == "self" for item in walk(node))
+
+
+_OF_METHODS = frozenset({"property", "override", "typing.override", "torch.no_grad", "autocast", "torch.jit.export"})
+
+
+def applies(limit: str, version: tuple[int, int] | None) -> bool:
+    """Whether a limit such as "<2.6" holds for the project's torch. Where the version is not known, it does not."""
     if version is None:
         return False
-    number = tuple(int(part) for part in bound.lstrip("<>=").split("."))[:2]
-    return version < number if bound.startswith("<") else version >= number
+    number = tuple(int(part) for part in limit.lstrip("<>=").split("."))[:2]
+    return version < number if limit.startswith("<") else version >= number
 
 
 def _written_here(view: View, event: Event) -> bool:
@@ -94,18 +114,3 @@ def _written_here(view: View, event: Event) -> bool:
         if any(len(save.args) > 1 and given in real(save.args[1]) for save in view.of("save")):
             return True
     return False
-
-
-def _in_every_mode(event: Event) -> bool:
-    """Whether a call in a module's own code is met in evaluation as well: nothing about a mode lies around it."""
-    if not event.get("in_module") or any(MODE.search(site.text()) for site, _ in event.guards):
-        return False
-    return not _left_before(event)
-
-
-def _left_before(event: Event) -> bool:
-    """Whether evaluation has left the function before it comes to the call: `if not self.training: return x`."""
-    unit, lines = event.site.parsed.unit, event.site.parsed.facts.lines
-    if not LEAVES.search("".join(lines[unit.start - 1 : unit.end])):
-        return False  # most do not: where the call stands takes a walk over the tree
-    return bool(LEAVES.search("".join(lines[unit.start - 1 : event.site.location().row - 1])))

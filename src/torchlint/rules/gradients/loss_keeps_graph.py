@@ -7,9 +7,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.values import Event, Opaque, Seq, Tensor, Value, real
+from torchlint.dryrun.values import MOST, Event, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.mends.changes import Mend, insert_after, insert_before
+from torchlint.rules.mends.changes import Change, Mend, insert_after, insert_before
+from torchlint.rules.shared.only_shown import only_shown
 
 CODE = 106
 
@@ -24,17 +25,46 @@ def check(view: View) -> Iterator[Report]:
             continue
         value, name = found
         backward = _trained_on(view, event, value)
-        if backward is None or _starts_anew(view, event, name) or any(view.owner_text(b, "") == name for b in view.of("backward")):
+        if backward is None or _starts_anew(view, event, name) or _sent_backward(view, event, value, name):
             continue
         roles = {"name": name, "loss": view.loss_text(backward)}
         related = [(backward.site, "the graph that is kept was made for this")]
         # Where another function adds up, such as a meter, other callers may give it numbers.
         here = backward.site.parsed is event.site.parsed and backward.calls == event.calls
-        yield Report(CODE, event.site, roles, related, _mend(event) if here else None)
+        yield Report(CODE, event.site, roles, related, _mend(view, event, name) if here else None)
 
 
-def _mend(event: Event) -> Mend | None:
-    """Detaches what is added: the same number, without its graph."""
+def _sent_backward(view: View, event: Event, value: Value, name: str) -> bool:
+    """Whether the sum itself is sent backward, behind the loop or by its name: it has to keep its graph."""
+    alts = set(real(value))
+    for other in view.of("backward", "autograd.grad"):
+        if other.kind == "backward" and view.owner_text(other, "") == name:
+            return True
+        if event.loops[-1] in other.loops:
+            continue
+        # Of a loss that is made of very many parts not all are known.
+        many = len(other.parts) >= MOST and bool(other.flows & value.flows)
+        if many or not alts.isdisjoint(other.parts) or any(_holds(part, event) for part in other.parts):
+            return True
+    return False
+
+
+def _holds(part: Value, event: Event) -> bool:
+    """Whether a value is the sum, or the list, that a statement adds to."""
+    if part is event.subject and event.kind == "append":
+        return True
+    made = part.site.node if isinstance(part, Opaque) and part.site is not None else None
+    return made is not None and (made is event.site.node or made is getattr(event.site.node, "value", None))
+
+
+def _mend(view: View, event: Event, name: str) -> Mend | None:
+    """Detaches what is added: the same number, without its graph. Safe where all that becomes of the sum is seen, and
+    nobody asks for more than the number."""
+    changes = _changes(event)
+    return Mend("detach it", changes, only_shown(view, event.site, name)) if changes else None
+
+
+def _changes(event: Event) -> list[Change]:
     node, text = event.site.node, event.site.parsed.text
     if isinstance(node, cst.AugAssign):
         added = node.value
@@ -44,12 +74,12 @@ def _mend(event: Event) -> Mend | None:
     elif isinstance(node, cst.Call) and len(node.args) == 1 and not node.args[0].star:
         added = node.args[0].value
     else:
-        return None
+        return []
     if isinstance(added, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and not added.lpar:
-        return Mend("detach it", [insert_after(event.site, ".detach()", added)])
+        return [insert_after(event.site, ".detach()", added)]
     if added.lpar or isinstance(added, (cst.Tuple, cst.List, cst.Dict)):
-        return None
-    return Mend("detach it", [insert_before(event.site, "(", added), insert_after(event.site, ").detach()", added)])
+        return []
+    return [insert_before(event.site, "(", added), insert_after(event.site, ").detach()", added)]
 
 
 def _added(view: View, event: Event) -> tuple[Value, str] | None:

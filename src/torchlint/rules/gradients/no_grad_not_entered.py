@@ -10,6 +10,7 @@ from torchlint.dryrun.values import Instance
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, insert_after, insert_before
 from torchlint.rules.mends.rows import deeper, indented, statement_at
+from torchlint.rules.shared.seen_calls import GRADIENTS, during
 
 CODE = 134
 
@@ -26,10 +27,10 @@ def check(view: View) -> Iterator[Report]:
         # Made by this very call: `stack.enter_context(torch.no_grad())` gives back one that it has entered.
         here = isinstance(made, Instance) and made.site is not None and made.site.node is event.site.node
         if here and made.kind == "context" and made.type in CONTEXTS:
-            yield Report(CODE, event.site, {"call": view.call_text(event.site)}, mend=_mend(event.site))
+            yield Report(CODE, event.site, {"call": view.call_text(event.site)}, mend=_mend(view, event.site))
 
 
-def _mend(site: Site) -> Mend | None:
+def _mend(view: View, site: Site) -> Mend | None:
     """Enters it for the rest of the block. How far it was meant to reach is a guess, so this is not safe; a whole file, or
     lines that train, it was not meant for."""
     place = statement_at(site)
@@ -39,6 +40,8 @@ def _mend(site: Site) -> Mend | None:
     if called & _TRAINS or not isinstance(place.statement, ast.Expr):
         return None
     row, last = place.statement.end_lineno, place.rest[-1].end_lineno
+    if any(event.kind in GRADIENTS for event in during(view, site.parsed, row + 1, last)):
+        return None  # a function that is called trains
     changes = indented(site.parsed, row + 1, last, deeper(site.parsed, place.statement.lineno))
     if changes is None:
         return None

@@ -14,6 +14,7 @@ from torchlint.dryrun.values import TRUE, Event, Instance, Opaque, Tensor, Value
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
+from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_module, made_of, unseen, within
 
 CODE = 202
 EVALUATION = re.compile(r"(?:^|_)(?:test|eval|evaluate|evaluation|valid|validate|validation|val|predict|prediction|infer|inference)(?:$|_)", re.I)
@@ -31,7 +32,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         if event.get("frozen") is TRUE or not read_out(view, event) or _gradient_wanted(view, event):
             continue
-        if _volatile(event):
+        if _volatile(event) or _graph_may_be_used(view, event):
             continue
         evaluation = (id(event.mode_site.node) if evaluates else None, event.loops[-1])
         if evaluation in told:
@@ -39,7 +40,7 @@ def check(view: View) -> Iterator[Report]:
         told.add(evaluation)
         related = [(event.mode_site, "evaluation mode is set here, but gradients are still on")] if evaluates else []
         roles = {"call": view.call_text(event.site), "model": view.owner_text(event, "model")}
-        yield Report(CODE, event.site, roles, related, _mend(event))
+        yield Report(CODE, event.site, roles, related, _mend(view, event))
 
 
 def _is_evaluation(view: View, event: Event) -> bool:
@@ -66,8 +67,38 @@ def _says_volatile(parsed: Parsed) -> bool:
     )
 
 
-def _mend(event: Event) -> Mend | None:
-    """Switches gradients off around the loop that evaluates."""
+def _graph_may_be_used(view: View, event: Event) -> bool:
+    """Whether the model differentiates in its own forward, or something that cannot be seen may go backward from here: it is
+    given the output with its graph, or works in the same loop and is given the model, or is made of it (an attack, a map of
+    activations)."""
+    loop = event.loops[-1]
+    if _has_model(view, event, loop.over) or any(other.kind in ("backward", "autograd.grad") for other in within(view, [event])):
+        return True
+    for other in view.of("unknown", "called"):
+        if not unseen(other) or _is_criterion(other):
+            continue
+        if any(carries(view, value, event) for value in other.args):
+            return True
+        if loop in other.loops and any(_has_model(view, event, value) for value in (other.subject, *other.args)):
+            return True
+    return False
+
+
+def _has_model(view: View, event: Event, value: Value | None) -> bool:
+    return any(
+        part is event.subject or is_module(part) and view.related_modules(part, event.subject) for part in made_of(view, value)
+    )
+
+
+def _is_criterion(event: Event) -> bool:
+    """Whether a call that cannot be seen is one of a loss, as far as its name tells."""
+    return event.kind == "called" and bool(_LOSS.search(event.name or ""))
+
+
+def _mend(view: View, event: Event) -> Mend | None:
+    """Switches gradients off around the loop that evaluates, where all that it does is seen. Of a model or a loss that is
+    given by somebody else, or was given away before, not even this is known, that it asks for no gradient within: then it is
+    unsafe."""
     loop = event.loops[-1].site
     if loop is None or loop.parsed.facts is not event.site.parsed.facts:
         return None
@@ -75,17 +106,23 @@ def _mend(event: Event) -> Mend | None:
     names = {local for local, name in loop.parsed.facts.imports.items() if name == "torch"}
     if place is None or not place.alone or place.statement.lineno != row or not names:
         return None
-    inside = list(ast.walk(place.statement))
-    gives = any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in inside)
+    nodes = list(ast.walk(place.statement))
+    gives = any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes)
     if gives or not isinstance(place.statement, (ast.For, ast.While)):
         return None
-    if {node.attr for node in inside if isinstance(node, ast.Attribute)} & _TRAINS:
+    if view.of("hook") or {node.attr for node in nodes if isinstance(node, ast.Attribute)} & _OF_GRAPHS:
+        return None  # a hook runs in each forward, and may go backward
+    last = place.statement.end_lineno
+    inside = during(view, loop.parsed, row, last)
+    if any(other.kind in GRADIENTS or unseen(other) and not _is_criterion(other) for other in inside):
         return None
-    changes = enclosed(loop.parsed, row, place.statement.end_lineno, f"with {min(names)}.no_grad():")
-    return Mend("switch gradients off in this loop", changes) if changes is not None else None
+    safe = not any(other.kind == "called" for other in inside) and id(event.subject) not in view.run.escaped
+    changes = enclosed(loop.parsed, row, last, f"with {min(names)}.no_grad():")
+    return Mend("switch gradients off in this loop", changes, safe) if changes is not None else None
 
 
-_TRAINS = frozenset({"backward", "step", "zero_grad", "grad", "requires_grad", "requires_grad_"})
+# What is asked of a tensor that has a graph, or of the mode itself.
+_OF_GRAPHS = frozenset({"grad", "grad_fn", "is_grad_enabled", "is_leaf", "requires_grad", "set_grad_enabled"})
 
 
 def read_out(view: View, event: Event) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -27,7 +28,15 @@ def check(view: View) -> Iterator[Report]:
         if owner in ("self", "cls") or owner.startswith("super("):
             continue
         roles = {"call": view.call_text(event.site), "model": owner if len(owner) <= 40 else "the module"}
-        yield Report(CODE, event.site, roles, mend=_mend(event.site))
+        yield Report(CODE, event.site, roles, mend=_mend(event.site) if _class_seen(event) else None)
+
+
+def _class_seen(event: Event) -> bool:
+    """Whether the class is known with all its bases: its call is that of nn.Module then, and takes what forward takes."""
+    cls = getattr(event.subject, "cls", None)
+    if isinstance(cls, Class):
+        return all(name.startswith("torch.") for name in cls.externals())
+    return isinstance(event.subject, Instance)
 
 
 def _mend(site: Site) -> Mend | None:
@@ -41,7 +50,21 @@ def _mend(site: Site) -> Mend | None:
 def _module(event: Event) -> bool:
     value = event.subject
     if isinstance(value, Instance):
-        own = isinstance(value.cls, Class) and value.cls.method("__call__") is not None
-        return value.kind in ("module", "wrapper") and not own
+        return value.kind in ("module", "wrapper") and not (isinstance(value.cls, Class) and _calls_itself(value.cls))
     # The trainers of GAN repositories are called models, too, and their `forward()` takes what `set_input` has kept.
     return isinstance(value, Opaque) and "module" in value.tags and bool(event.args or event.get("kwargs"))
+
+
+def _calls_itself(cls: Class) -> bool:
+    """Whether a class, or one that it derives from, has a `__call__` of its own."""
+    own = [item for item in cls.mro() if isinstance(item, Class)]
+    return any("__call__" in item.cf.methods or any(map(_CALL_GIVEN.match, _own_lines(item))) for item in own)
+
+
+_CALL_GIVEN = re.compile(r"\s*__call__\s*[:=]")
+
+
+def _own_lines(cls: Class) -> Iterator[str]:
+    """The lines of a class's own statements, methods left out."""
+    for unit in cls.cf.body:
+        yield from cls.facts.lines[unit.start - 1 : unit.end]

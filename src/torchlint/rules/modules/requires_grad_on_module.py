@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import re
+import textwrap
 from collections.abc import Iterator
+from functools import lru_cache
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Class, Event, Instance, Opaque, Value
+from torchlint.dryrun.values import Class, Const, Event, Instance, Opaque, Value
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, code_of, replace
+from torchlint.rules.mends.rows import text_of, tree_of
+from torchlint.sieve.facts import ClassFacts, FileFacts
 
 CODE = 522
 
@@ -23,20 +27,59 @@ def check(view: View) -> Iterator[Report]:
         if event.name == "requires_grad" and event.site not in others and not _read(event) and not _asked(event):
             wanted = event.site.parsed.text(event.site.node).rpartition("=")[2].strip()
             name = owner_text(event)
-            if name != "self":
+            if name != "self" and not (isinstance(event.subject, Opaque) and _some_class_has_its_own(event.site.parsed.facts)):
                 roles = {"module": name, "wanted": wanted if len(wanted) < 30 else "..."}
-                yield Report(CODE, event.site, roles, mend=_mend(event.site))
+                yield Report(CODE, event.site, roles, mend=_mend(event))
 
 
-def _mend(site: Site) -> Mend | None:
-    """Calls the method that the attribute was taken for."""
+def _mend(event: Event) -> Mend | None:
+    """Calls the method that the attribute was taken for. Safe where the module is known, and nothing reads the attribute."""
+    site = event.site
     node = site.node
     if not isinstance(node, cst.Assign) or len(node.targets) != 1:
         return None
     target = node.targets[0].target
     if not isinstance(target, cst.Attribute):
         return None
-    return Mend("call `requires_grad_`", [replace(site, f"{code_of(site, target)}_({code_of(site, node.value)})")])
+    return Mend("call `requires_grad_`", [replace(site, f"{code_of(site, target)}_({code_of(site, node.value)})")], _plainly_meant(event))
+
+
+def _plainly_meant(event: Event) -> bool:
+    """Whether nothing but the flag of all parameters can be meant, and the method sets just that."""
+    if not is_module(event.subject):
+        return False  # by its use alone: its class may have a flag of its own
+    tree = tree_of(text_of(event.site.parsed))
+    flag = event.value.value if isinstance(event.value, Const) else None
+    if not isinstance(flag, bool) or "jit" in event.site.parsed.facts.words:
+        return False  # what is no bool is refused, and so is a scripted module
+    if flag and any(isinstance(node, ast.keyword) and node.arg == "requires_grad" for node in ast.walk(tree)):
+        return False  # a parameter that must not be trained, it may be
+    parameters = {name for node in ast.walk(tree) for name in _bound_to_parameters(node)}
+    return not any(_reads_flag(node, parameters) for node in ast.walk(tree))
+
+
+def _bound_to_parameters(node: ast.AST) -> Iterator[str]:
+    """The names that a loop gives to parameters, and those that a `lambda` has, which are asked for one at a time."""
+    if isinstance(node, (ast.For, ast.comprehension)) and _PARAMETERS.search(ast.unparse(node.iter)):
+        yield from (name.id for name in ast.walk(node.target) if isinstance(name, ast.Name))
+    elif isinstance(node, ast.Call) and _PARAMETERS.search(ast.unparse(node)):
+        for arg in node.args:
+            if isinstance(arg, ast.Lambda):
+                yield from (one.arg for one in arg.args.args)
+
+
+_PARAMETERS = re.compile(r"\bparam\w*\b|\bnamed_parameters\(", re.IGNORECASE)
+
+
+def _reads_flag(node: ast.AST, parameters: set[str]) -> bool:
+    """Whether an expression asks something that may be a module for its flag."""
+    if isinstance(node, ast.Constant):
+        return node.value == "requires_grad"
+    if not isinstance(node, ast.Attribute) or node.attr != "requires_grad" or not isinstance(node.ctx, ast.Load):
+        return False
+    owner = node.value
+    of_tensor = isinstance(owner, ast.Attribute) and owner.attr in ("weight", "bias")
+    return not of_tensor and not (isinstance(owner, ast.Name) and owner.id in parameters)
 
 
 def _certain(event: Event) -> bool:
@@ -59,9 +102,41 @@ def is_module(value: Value) -> bool:
     if not isinstance(value, Instance) or value.kind not in ("module", "wrapper", "loss"):
         return False
     if isinstance(value.cls, Class):
-        own = {"requires_grad", "__setattr__"}
-        return not any(isinstance(item, Class) and own & item.cf.methods.keys() for item in value.cls.mro())
+        return not any(isinstance(item, Class) and _has_its_own(item.facts, item.cf) for item in value.cls.mro())
     return value.type.startswith(("torch.nn.", "torchvision.models."))
+
+
+def _some_class_has_its_own(facts: FileFacts) -> bool:
+    return any(_has_its_own(facts, cls) for cls in facts.classes.values())
+
+
+def _has_its_own(facts: FileFacts, cls: ClassFacts) -> bool:
+    """Whether a class means something by the flag itself: it defines it, reads it, or sees to attributes itself."""
+    if _OWN & cls.methods.keys():
+        return True
+    text = "".join(facts.lines[cls.start - 1 : cls.end])
+    return "requires_grad" in text and _speaks_of_its_flag(text)
+
+
+_OWN = frozenset({"requires_grad", "requires_grad_", "__setattr__", "__getattr__", "__getattribute__"})
+
+
+@lru_cache(maxsize=64)
+def _speaks_of_its_flag(text: str) -> bool:
+    try:
+        tree = ast.parse(textwrap.dedent(text))
+    except (SyntaxError, ValueError, RecursionError):
+        return True
+    body = tree.body[0].body if tree.body and isinstance(tree.body[0], ast.ClassDef) else []
+    for item in body:
+        targets = item.targets if isinstance(item, ast.Assign) else [item.target] if isinstance(item, ast.AnnAssign) else []
+        if any(isinstance(target, ast.Name) and target.id == "requires_grad" for target in targets):
+            return True
+    return any(
+        isinstance(node, ast.Constant) and node.value == "requires_grad"
+        or isinstance(node, ast.Attribute) and node.attr == "requires_grad" and getattr(node.value, "id", "") == "self"
+        for node in ast.walk(tree)
+    )
 
 
 _VIEWS = frozenset({"modules", "children", "named_modules", "named_children"})

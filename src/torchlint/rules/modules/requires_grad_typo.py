@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.values import Event, Instance, Iter, Opaque, Tensor, Value
+from torchlint.dryrun.values import Event, Instance, Iter, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, code_of, replace
 from torchlint.rules.modules.requires_grad_on_module import is_module, owner_text
@@ -33,15 +33,25 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _mend(event: Event, method: bool) -> Mend | None:
-    """Spells it; calls the method where that was named, or where a module has nothing else."""
+    """Spells it; calls the method where that was named, or where a module has nothing else. Not safe of a tensor that is no
+    parameter: one that was computed, or that holds integers, does not take the flag."""
     site, node = event.site, event.site.node
     if not isinstance(node, cst.Assign) or len(node.targets) != 1 or not isinstance(node.targets[0].target, cst.Attribute):
         return None
     target = node.targets[0].target
     if not method:
-        return Mend("write `requires_grad`", [replace(site, "requires_grad", target.attr)])
+        safe = all(_is_parameter(alt) for alt in real(event.subject))
+        return Mend("write `requires_grad`", [replace(site, "requires_grad", target.attr)], safe)
     call = f"{code_of(site, target.value)}.requires_grad_({code_of(site, node.value)})"
-    return Mend("call `requires_grad_`", [replace(site, call)])
+    safe = all(_is_parameter(alt) or is_module(alt) or isinstance(alt, Instance) for alt in real(event.subject))
+    return Mend("call `requires_grad_`", [replace(site, call)], safe)
+
+
+def _is_parameter(value: Value) -> bool:
+    """Whether a value is a module's parameter for certain."""
+    over = getattr(value, "origin", None)
+    listed = isinstance(over, Iter) and over.kind in ("parameters", "named_parameters")
+    return listed or isinstance(value, Tensor) and bool(value.traits.get("param"))
 
 
 def _tensor_or_module(event: Event) -> bool:

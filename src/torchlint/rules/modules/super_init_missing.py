@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import before
+from torchlint.dryrun.neighbours import project_of
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Class, Instance, Ref, Tensor, real
+from torchlint.dryrun.values import Class, Func, Instance, Ref, Tensor, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
-from torchlint.rules.mends.rows import docstring_end, first_row, indent_of, insert, overlap, removed, statement_at
+from torchlint.rules.mends.rows import (
+    docstring_end,
+    first_row,
+    indent_of,
+    insert,
+    overlap,
+    removed,
+    statement_at,
+    tree_of,
+)
 
 CODE = 503
 
@@ -20,8 +31,12 @@ def check(view: View) -> Iterator[Report]:
     root = view.run.root
     if root is None or root.name != "__init__" or root.home is None or not _plain_module(root.home):
         return
-    if root.unit is not None and "__dict__" in root.unit.words:
+    if root.unit is not None and root.unit.words & {"__dict__", "__setstate__"}:
         return  # takes over what another module's __init__ has made
+    yield from (report for report in _reports(view, root) if not _begun_elsewhere(view, report.site, root.home.name))
+
+
+def _reports(view: View, root: Func) -> Iterator[Report]:
     inits = [event for event in view.of("super.init") if isinstance(event.subject, Instance) and event.subject.cls is root.home]
     early = None
     for event in view.of("setattr"):
@@ -41,6 +56,45 @@ def check(view: View) -> Iterator[Report]:
             related = [(early.site, "the first layer is assigned here")] if early is not None else []
             site = Site(parsed, definition.name)
             yield Report(CODE, site, {"name": root.home.name}, related, _mend(site))
+
+
+def _begun_elsewhere(view: View, site: Site, name: str) -> bool:
+    """Whether somebody else may run nn.Module.__init__ on an object of the class first: a class that derives from it, in
+    the file or in one that imports it, or a function that makes the object by hand."""
+    facts = site.parsed.facts
+    project = project_of(view.run.world, facts.path)
+    texts = ["".join(facts.lines), *(user.code for user in (project.users(facts.path) if project is not None else ()) if name in user.code)]
+    return any(_begins(text, name) for text in texts)
+
+
+def _begins(text: str, name: str) -> bool:
+    try:
+        tree = tree_of(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    nodes = list(ast.walk(tree))
+    classes = [node for node in nodes if isinstance(node, ast.ClassDef)]
+    derived = {name} | {alias.asname for node in nodes if isinstance(node, ast.ImportFrom) for alias in node.names if alias.name == name}
+    while True:
+        more = {one.name for one in classes if derived & set(map(_last_name, one.bases))} - derived
+        if not more:
+            break
+        derived |= more
+    for one in classes:
+        if one.name != name and derived & set(map(_last_name, one.bases)):
+            by_hand = any(_BEGINS.search(ast.unparse(item)) or f"super({name}" in ast.unparse(item) for item in one.body)
+            if by_hand or len(one.bases) > 1 or one.keywords or one.decorator_list:
+                return True
+    outside = [item for item in tree.body if not isinstance(item, ast.ClassDef)]
+    return any(_OUTSIDE.search(ast.unparse(item)) for item in outside)
+
+
+_BEGINS = re.compile(r"\bModule\.__init__\b|\bdef (?:__new__|__init_subclass__|__post_init__)\b")
+_OUTSIDE = re.compile(r"\bModule\.__init__\b|\.__init__ = ")
+
+
+def _last_name(node: ast.expr) -> str:
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
 def _mend(site: Site) -> Mend | None:
@@ -86,7 +140,11 @@ def _plain_module(cls: Class) -> bool:
     externals = cls.externals()
     if not externals or any(name != "torch.nn.Module" for name in externals):
         return False
-    return not any(isinstance(item, Class) and (item.cf.keywords or item.cf.decorators or "__new__" in item.cf.methods) for item in cls.mro())
+    own = [item.cf for item in cls.mro() if isinstance(item, Class)]
+    return not any(item.keywords or item.decorators or _MAKERS & item.methods.keys() for item in own)
+
+
+_MAKERS = frozenset({"__new__", "__init_subclass__"})
 
 
 def _layer(value) -> bool:

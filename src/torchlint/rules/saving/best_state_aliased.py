@@ -45,11 +45,13 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _mend(site: Site) -> Mend | None:
-    """Copies the state where it is taken."""
+    """Copies the state where it is taken; not where the live parameters are asked for."""
     call = getattr(site.node, "value", None)
     if not isinstance(site.node, cst.Assign) or not isinstance(call, cst.Call) or call.lpar:
         return None
     if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "state_dict":
+        return None
+    if any(arg.keyword is not None and arg.keyword.value == "keep_vars" for arg in call.args):
         return None
     name, changes = module_named(site.parsed, "copy")
     if not name or binds(site.parsed, site.node, name):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
+
+import libcst as cst
 
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
@@ -72,7 +75,11 @@ def _has_weights(view: View, module: Value, depth: int = 0) -> bool:
     if any(_has_weights(view, child, depth + 1) for child in children):
         return True
     return any(
-        event.subject is module and any(isinstance(alt, Tensor) and alt.traits.get("param") for alt in real(event.value))
+        event.subject is module
+        and any(
+            isinstance(alt, Tensor) and (alt.traits.keys() & {"param", "buffer"} or (id(module), event.name) in view.run.buffers)
+            for alt in real(event.value)
+        )
         for event in view.of("setattr")
     )
 
@@ -130,8 +137,52 @@ def _moved_back(view: View, event: Event) -> bool:
 
 
 def _report(view: View, event: Event, value: Value, site, words: str, name: str = "") -> Report:
-    name = name or getattr(real(value)[0], "name", "") or "an input"
-    if f"self.{name}" in event.site.text():
-        name = f"self.{name}"
+    name = name or _operand(event, value)
     related = [(site, words)] if site is not None else []
-    return Report(CODE, event.site, {"call": view.call_text(event.site), "value": name}, related)
+    simple = re.fullmatch(r"[\w.]+(?:[(\[].*[)\]])?", name)
+    roles = {
+        "call": view.call_text(event.site),
+        "other": f"`{name}`" if name else "one of them",
+        "value": name if simple else f"({name})" if name else "x",
+    }
+    return Report(CODE, event.site, roles, related)
+
+
+def _operand(event: Event, value: Value) -> str:
+    """What the user calls a value that an operation is given: the operand's text, the value's name, or what made it."""
+    node, text = event.site.node, event.site.parsed.text
+    alt = real(value)[0]
+    for operand, given in _operands(node, event):
+        if given is value or given is alt:
+            found = text(operand)
+            if len(found) <= 40 and "\n" not in found:
+                return found
+    name = getattr(alt, "name", "")
+    if name:
+        return f"self.{name}" if f"self.{name}" in event.site.text() else name
+    made = alt.sites.get("made") if isinstance(alt, Tensor) else None
+    found = made.text() if made is not None else ""
+    return found if len(found) <= 40 and "\n" not in found else ""
+
+
+def _operands(node: cst.CSTNode, event: Event) -> Iterator[tuple[cst.CSTNode, Value]]:
+    """The operands of an operation as they are written, each with its value, where one belongs to one."""
+    values = list(event.args if event.kind in ("forward", "loss") else event.values)
+    if isinstance(node, cst.BinaryOperation):
+        yield from zip((node.left, node.right), values)
+    elif isinstance(node, cst.AugAssign):
+        yield from zip((node.target, node.value), values)
+    elif isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
+        yield from zip((node.left, node.comparisons[0].comparator), values)
+    elif isinstance(node, cst.Call) and not any(arg.star for arg in node.args):
+        given = [arg.value for arg in node.args if arg.keyword is None]
+        if len(given) == 1 and isinstance(given[0], (cst.List, cst.Tuple)) and len(given[0].elements) == len(values) > 1:
+            given = [element.value for element in given[0].elements]
+        elif len(given) + 1 == len(values) and isinstance(node.func, cst.Attribute):
+            given = [node.func.value, *given]  # a method: of the tensor, and what it is given
+        if len(given) == len(values):
+            yield from zip(given, values)
+        keywords = event.get("kwargs") or {}
+        for arg in node.args:
+            if arg.keyword is not None and arg.keyword.value in keywords:
+                yield arg.value, keywords[arg.keyword.value]

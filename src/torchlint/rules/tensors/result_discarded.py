@@ -16,10 +16,9 @@ from torchlint.rules.shared.placing import same_device
 CODE = 405
 # Methods that, on a value of unknown kind, only a tensor can mean.
 ONLY_TENSORS = frozenset({"unsqueeze", "permute", "contiguous", "clamp", "masked_fill", "type_as", "expand_as", "view_as", "clamp_min"})
-# What follows may have been written for the shape that was there, and work.
-_RESHAPES = frozenset(
-    "view reshape permute transpose t swapaxes movedim unsqueeze squeeze flatten expand expand_as repeat view_as sum mean".split()
-)
+# What follows may have been written for the shape, type, place or graph that was there, and work: not where only values change,
+# or their layout.
+_KEEPS_KIND = frozenset({"contiguous", "clamp", "clamp_min", "clamp_max", "masked_fill", "index_fill", "scatter_add"})
 LOADER_NAME = re.compile(r"loader|dataset|(?:^|_)(?:train|test|val|valid)(?:_|$)|batches|data_iter|(?:^|_)dl$", re.IGNORECASE)
 
 
@@ -43,8 +42,8 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _mend(event: Event) -> Mend | None:
-    """Assigns the result to the name it was asked of, where that name is this function's own and is used later. Not safe where
-    the shape changes."""
+    """Assigns the result to the name it was asked of, where that name is this function's own and is used later. Safe where
+    the tensor stays of one kind."""
     site, owner = event.site, event.site.node.func.value
     if not isinstance(owner, (cst.Name, cst.Attribute)) or owner.lpar or site.node.lpar or event.calls:
         return None
@@ -61,7 +60,7 @@ def _mend(event: Event) -> Mend | None:
         rest = site.parsed.facts.lines[row : unit.end]
         if not any(re.search(rf"(?<![\w.]){re.escape(text)}\b(?!\s*=[^=])", line) for line in rest):
             return None
-    return Mend(f"assign the result to `{text}`", [insert_before(site, f"{text} = ")], event.name not in _RESHAPES)
+    return Mend(f"assign the result to `{text}`", [insert_before(site, f"{text} = ")], event.name in _KEEPS_KIND)
 
 
 def _shown(event: Event) -> bool:

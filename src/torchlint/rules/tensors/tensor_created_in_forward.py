@@ -32,18 +32,25 @@ def check(view: View) -> Iterator[Report]:
             continue
         site = made.sites["made"]
         related = [(event.site, "it meets the input here")] if event.site.node is not site.node else []
-        yield Report(CODE, site, {"call": view.call_text(site)}, related, _mend(event, site))
+        yield Report(CODE, site, {"call": view.call_text(site)}, related, _mend(view, event, site))
 
 
-def _mend(event: Event, site: Site) -> Mend | None:
-    """Makes it where the argument of forward is that it meets. That one has its name still: it is met as it came."""
+def _mend(view: View, event: Event, site: Site) -> Mend | None:
+    """Makes it where the argument of forward is that it meets. That one has its name still: it is met as it came. Safe where a
+    layer takes it as it came, too: anything else may be a number, which has no device."""
     func = site.node.func if isinstance(site.node, cst.Call) else None
     if event.site.parsed is not site.parsed or not isinstance(func, cst.Attribute) or func.attr.value not in _FACTORIES:
         return None
     given = [alt for value in event.values for alt in real(value) if getattr(alt, "source", "") == "param"]
-    name = next((alt.name for alt in given if alt.name in site.parsed.unit.params and lives_with_model(alt)), None)
-    change = with_argument(site, f"device={name}.device") if name is not None else None
-    return Mend(f"make it on the device of `{name}`", [change]) if change is not None else None
+    met = next((alt for alt in given if alt.name in site.parsed.unit.params and lives_with_model(alt)), None)
+    change = with_argument(site, f"device={met.name}.device") if met is not None else None
+    if change is None:
+        return None
+    safe = isinstance(met, Tensor) or any(
+        forward.site.parsed is site.parsed and any(alt is met for value in forward.args for alt in real(value))
+        for forward in view.of("forward") if isinstance(forward.subject, Instance) and has_parameters(forward.subject)
+    )
+    return Mend(f"make it on the device of `{met.name}`", [change], safe)
 
 
 _FACTORIES = frozenset(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 import torch
@@ -10,7 +9,8 @@ from torch import nn
 
 from torchsan.check import Check
 from torchsan.checks.gradients.replaced_parameters import replaced
-from torchsan.program.naming import name_of, scopes
+from torchsan.program.assignments import loaded, running
+from torchsan.program.naming import name_of
 from torchsan.program.source import assigned, never_read, users_class
 from torchsan.program.where import Where
 from torchsan.stream.events import Event
@@ -215,7 +215,7 @@ def _is_left_out(root: nn.Module, path: str) -> tuple[nn.Module, str] | None:
     owners = [root]
     for part in parts[:-1]:
         owners.append(owners[-1]._modules.get(part))  # type: ignore[arg-type]
-    files = {names.get("__file__") for names in scopes(sys._getframe(1))} - {None}
+    files = {*running(), *loaded()}
     for owner, name in reversed(list(zip(owners, parts))):
         if owner is None:
             return None

@@ -14,8 +14,8 @@ from typing import Any
 from torch.optim import lr_scheduler
 
 from torchsan.check import Check
-from torchsan.errors.operands import tree_of
 from torchsan.program.naming import name_of
+from torchsan.program.source import tree_of
 from torchsan.program.where import _USER, Where, kind_of
 from torchsan.stream.events import Event
 

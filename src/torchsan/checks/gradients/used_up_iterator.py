@@ -7,8 +7,8 @@ import types
 from types import CodeType
 
 from torchsan.check import Check
-from torchsan.errors.operands import tree_of
 from torchsan.program.naming import name_of
+from torchsan.program.source import tree_of
 from torchsan.program.where import Where
 from torchsan.stream.events import Event
 

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from torchsan.check import Check
-from torchsan.errors.explain import MENDS, Explanation, attach, explain, note, roles
+from torchsan.errors.explain import MENDS, Explanation, attach, explain, mend_of, note, roles
 from torchsan.errors.operands import describe, frames
 from torchsan.program.where import Where
 from torchsan.report import wording
@@ -60,7 +60,7 @@ class Errors(Check):
         known = roles(told).keys()
         if wording.fields(page.message) <= known and wording.fields(page.help) <= known:
             return None
-        return told.summary, told.mend if wording.fields(told.mend) <= known else MENDS[told.number or 0][2]
+        return told.summary, mend_of(told)
 
     def _is_known(self, number: int, event: Event) -> bool:
         """Whether another check has said it of a line on the error's way: one that saw the call itself knows more."""

@@ -1,0 +1,179 @@
+"""Which file of a project an import means. What was asked and what came of it is part of what a verdict depends on, so the
+cache asks it again: a file that was looked for in vain may have come, or one that is nearer."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Callable, Sequence
+
+# Imports that are never a file of the project: looking for them on disk would only cost time.
+OUTSIDE = frozenset(
+    """torch torchvision torchaudio torchtext numpy scipy pandas sklearn matplotlib PIL cv2 tqdm os sys re io math time json
+    copy random logging argparse pathlib collections functools itertools typing datetime shutil glob pickle subprocess
+    abc dataclasses enum contextlib warnings string types inspect importlib unittest pytest transformers accelerate
+    datasets pytorch_lightning lightning tensorboardX tensorboard wandb yaml timm einops ignite fastai deepspeed apex
+    tensorflow keras jax requests gc struct socket threading multiprocessing signal hashlib operator heapq bisect csv
+    tempfile traceback queue uuid platform getpass urllib http numbers decimal fractions statistics textwrap
+    torch_geometric dgl ogb __future__""".split()
+)
+ROOT_MARKS = frozenset({".git", "pyproject.toml", "setup.py", "setup.cfg"})
+MOST_LEVELS = 6
+# In a question: folder, what is asked, name. No path holds it.
+_BETWEEN = "\0"
+
+
+class Modules:
+    """Looks for modules and packages from folders. Each folder is listed once: what comes later is not seen.
+
+    Args:
+        roots: folders from which absolute imports resolve, besides what each file's place tells.
+    """
+
+    def __init__(self, roots: Sequence[str] = ()):
+        self.roots = tuple(os.path.abspath(root) for root in roots)
+        self._listing: dict[str, frozenset[str]] = {}
+        self._answers: dict[tuple[str, str, str], tuple[str | None, frozenset[str]]] = {}
+        self._seen: set[str] = set()  # the folders that the present question has led to
+        self._kinds: dict[str, Callable[[str, str], str | None]] = {
+            "module": self._module, "package": self._package, "start": self._start, "project": self._project,
+        }
+
+    def module(self, folder: str, name: str) -> str | None:
+        """The file of the module `name` (with leading dots if relative) as a file in `folder` would import it; None if it is
+        not a file of the project."""
+        return self._answer("module", folder, name)
+
+    def package(self, folder: str, name: str) -> str | None:
+        """The folder of a namespace package (one without __init__.py), if `name` is one."""
+        return self._answer("package", folder, name)
+
+    def project(self, folder: str) -> str:
+        """The folder of the project that the files in `folder` are of: the one above it with a mark, else the last one above
+        it that holds Python files."""
+        return self._answer("project", folder, "") or folder
+
+    def looked_in(self, folder: str, name: str) -> frozenset[str]:
+        """The folders, there or not, that the answer to `module` hangs on."""
+        self._answer("module", folder, name)
+        return self._answers["module", folder, name][1]
+
+    def question(self, kind: str, folder: str, name: str = "") -> tuple[str, str | None] | None:
+        """What was asked, as text, and what stands for the answer: as long as the answer is the same, so is that. None where
+        the answer is the same whatever the folders hold. Where nothing of a first name is there, this is what was asked, for
+        all that begins with it."""
+        if kind != "project" and name[:1] != ".":
+            first = name.partition(".")[0]
+            if first in OUTSIDE:
+                return None
+            if self._answer("start", folder, first) is None:
+                kind, name = "start", first
+        return _BETWEEN.join((folder, kind, name)), _digest(self._answer(kind, folder, name))
+
+    def again(self, question: str) -> str | None:
+        """What stands now for the answer to a question.
+
+        Raises:
+            ValueError: it is no question.
+        """
+        folder, kind, name = question.split(_BETWEEN)
+        if kind not in self._kinds:
+            raise ValueError(question)
+        return _digest(self._answer(kind, folder, name))
+
+    def _answer(self, kind: str, folder: str, name: str) -> str | None:
+        key = (kind, folder, name)
+        if key not in self._answers:
+            self._seen = set()
+            answer = self._kinds[kind](folder, name)
+            self._answers[key] = answer, frozenset(self._seen)
+        return self._answers[key][0]
+
+    def _module(self, folder: str, name: str) -> str | None:
+        if name.startswith("."):
+            parts = name.lstrip(".")
+            for _ in range(len(name) - len(parts) - 1):
+                folder = os.path.dirname(folder)
+            return self._at(folder, parts.split(".") if parts else [])
+        parts = name.split(".")
+        if parts[0] in OUTSIDE:
+            return None
+        for place in self._places(folder):
+            found = self._at(place, parts)
+            if found:
+                return found
+        return None
+
+    def _places(self, folder: str) -> list[str]:
+        """The folders that absolute imports of a file in `folder` are looked for in."""
+        places = []
+        for above in self._above(folder):
+            places += [above, os.path.join(above, "src")]
+        return [*places, *self.roots]
+
+    def _above(self, folder: str) -> list[str]:
+        """A folder and those above it, up to the top of the project, but not far."""
+        found = [folder]
+        while len(found) < MOST_LEVELS and not ROOT_MARKS & self._list(folder) and os.path.dirname(folder) != folder:
+            folder = os.path.dirname(folder)
+            found.append(folder)
+        return found
+
+    def _list(self, folder: str) -> frozenset[str]:
+        self._seen.add(folder)
+        if folder not in self._listing:
+            try:
+                self._listing[folder] = frozenset(os.listdir(folder))
+            except OSError:
+                self._listing[folder] = frozenset()
+        return self._listing[folder]
+
+    def _at(self, folder: str, parts: list[str]) -> str | None:
+        for part in parts[:-1]:
+            if part not in self._list(folder):
+                return None
+            folder = os.path.join(folder, part)
+        names = self._list(folder)
+        if not parts:
+            return os.path.join(folder, "__init__.py") if "__init__.py" in names else None
+        if parts[-1] in names:
+            inner = os.path.join(folder, parts[-1])
+            if "__init__.py" in self._list(inner):
+                return os.path.join(inner, "__init__.py")
+        if parts[-1] + ".py" in names:
+            return os.path.join(folder, parts[-1] + ".py")
+        return None
+
+    def _start(self, folder: str, name: str) -> str | None:
+        """The nearest place that holds something of a name, whatever it is."""
+        wanted = {name, name + ".py"}
+        return next((place for place in self._places(folder) if not wanted.isdisjoint(self._list(place))), None)
+
+    def _package(self, folder: str, name: str) -> str | None:
+        parts = name.split(".")
+        if not parts[0] or parts[0] in OUTSIDE:
+            return None
+        for above in self._above(folder):
+            inner = os.path.join(above, *parts)
+            if parts[0] in self._list(above) and os.path.isdir(inner):
+                return inner
+        return None
+
+    def _project(self, folder: str, name: str) -> str:
+        top, reaches = folder, True
+        above = self._above(folder)
+        if ROOT_MARKS & self._list(above[-1]):
+            return above[-1]
+        for one in above:
+            reaches = reaches and any(name.endswith((".py", ".ipynb")) for name in self._list(one))
+            top = one if reaches else top
+        return top
+
+
+def is_question(path: str) -> bool:
+    """Whether what a verdict depends on is a question, and no path."""
+    return _BETWEEN in path
+
+
+def _digest(answer: str | None) -> str | None:
+    return None if answer is None else hashlib.sha256(answer.encode("utf-8", "surrogateescape")).hexdigest()
