@@ -20,5 +20,5 @@ functions, classes and methods do, and what the libraries around it do with code
 
 Files of the project are found by import from where the importing file stands (`world`); what was looked at is returned with the
 findings, so that the cache knows on what they depend. The other way, who imports the file, is asked only where a finding
-would be made (`neighbours`).
+would be made (`World.project_of`).
 """

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import libcst as cst
 
@@ -14,15 +13,11 @@ from torchlint.dryrun.source_text import Parsed, TooLong
 from torchlint.dryrun.values import Event
 from torchlint.files.modules import Modules
 from torchlint.files.parse import parse_source
+from torchlint.files.project import MOST_BYTES, Project
 from torchlint.files.reading import content_digest, read_bytes
 from torchlint.files.source import SourceError
 from torchlint.sieve.facts import FileFacts, Unit
 from torchlint.sieve.reader import read_facts
-
-if TYPE_CHECKING:
-    from torchlint.dryrun.neighbours import Project
-
-MOST_BYTES = 4_000_000
 
 
 class World:
@@ -38,10 +33,10 @@ class World:
         self._on_disk: set[str] = set()  # whose facts are of what is on disk
         self._judged = ""
         self._trees: list[Unit] = []
-        self.hashes: dict[str, str | None] = {}  # of files, folders and questions: see modules.py
+        self.hashes: dict[str, str | None] = {}  # of files, folders and questions: see files/modules.py
         self.asked: set[str] = set()
         self.events: list[Event] = []  # of all runs since the last `forget`
-        self.project: Project | None = None  # the last one that was read: see neighbours.py
+        self._project: Project | None = None  # the last one that was read
 
     def add(self, path: str, text: str) -> FileFacts:
         """Takes in the file that is judged next, whose text is at hand and need not be what is on disk.
@@ -117,3 +112,20 @@ class World:
         if asked is not None:
             self.asked.add(asked[0])
             self.hashes.setdefault(*asked)
+
+    def project_of(self, path: str) -> Project | None:
+        """The project of a file on disk; None where it is no file, or the project is too large to be read. Who asks for it
+        makes the verdict depend on all its files and folders."""
+        if not path or not os.path.isfile(path):
+            return None
+        folder = os.path.dirname(path)
+        self.ask("project", folder)
+        root = self.modules.project(folder)
+        if self._project is None or self._project.root != root:
+            self._project = Project(self.modules, root)
+        project = self._project
+        read = {file.path: file.digest for file in project.files.values()}
+        for asked, digest in (read | project.folders | project.unread | project.questions).items():
+            self.asked.add(asked)
+            self.hashes.setdefault(asked, digest)
+        return project if project.complete else None

@@ -6,7 +6,7 @@ import shutil
 
 import pytest
 
-from tests.torchlint.dryrun.test_neighbours import BOOK, MODEL
+from tests.torchlint.files.test_project import BOOK, MODEL
 from tests.torchlint.support import ROOT, write
 from torchlint.catalogue.pages import Catalogue
 from torchlint.run.runner import Runner
@@ -115,7 +115,7 @@ def test_a_file_that_comes_and_goes(tmp_path, name):
 
 
 def test_a_file_that_is_too_large_until_it_is_not(tmp_path, monkeypatch):
-    monkeypatch.setattr("torchlint.dryrun.neighbours.MOST_BYTES", 1000)
+    monkeypatch.setattr("torchlint.files.project.MOST_BYTES", 1000)
     moves = "from model import Reader\nReader(8).cuda()\n"
     root = write(tmp_path, {"setup.cfg": "", "model.py": MODEL, "train.py": "from model import Reader\nReader(8)\n",
                             "serve.py": moves + "#" * 1000})

@@ -13,7 +13,7 @@ from torchlint.dryrun.torch_api.names import canonical
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend
 from torchlint.rules.mends.imports import Use, first_argument, imported_again, is_program, last_argument, span, use_at
-from torchlint.rules.saving.deprecated_api import AMP, applies, rename
+from torchlint.rules.shared.deprecations import AMP, applies, rename
 from torchlint.rules.shared.written_names import calls, qualified, second_choice
 
 CODE = 708

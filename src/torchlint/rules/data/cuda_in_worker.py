@@ -9,8 +9,8 @@ import libcst as cst
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.values import Class, Func, Instance, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.devices import on_gpu
 from torchlint.rules.shared.loaders import body_of, calls_always_made, created, dataset_of, option, workers
-from torchlint.rules.tensors.device_mismatch import on_gpu
 
 CODE = 607
 

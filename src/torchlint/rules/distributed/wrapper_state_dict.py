@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.neighbours import project_of
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Dict, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
@@ -35,7 +34,7 @@ def _row(site: Site) -> int:
 
 def _expected(view: View, path: str) -> bool:
     """Whether another file of the project is ready for the names: it loads a state into a wrapper, or takes the name off."""
-    project = project_of(view.run.world, path)
+    project = view.run.world.project_of(path)
     others = [file.code for file in project.files.values() if file.path != path] if project is not None else []
     return any(_WRAPS.search(code) and ".load_state_dict(" in code or _UNWRAPS.search(code) for code in others)
 

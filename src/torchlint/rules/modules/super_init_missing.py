@@ -7,7 +7,6 @@ import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import before
-from torchlint.dryrun.neighbours import project_of
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Func, Instance, Ref, Tensor, real
 from torchlint.rules.base import Report, View
@@ -62,7 +61,7 @@ def _begun_elsewhere(view: View, site: Site, name: str) -> bool:
     """Whether somebody else may run nn.Module.__init__ on an object of the class first: a class that derives from it, in
     the file or in one that imports it, or a function that makes the object by hand."""
     facts = site.parsed.facts
-    project = project_of(view.run.world, facts.path)
+    project = view.run.world.project_of(facts.path)
     texts = ["".join(facts.lines), *(user.code for user in (project.users(facts.path) if project is not None else ()) if name in user.code)]
     return any(_begins(text, name) for text in texts)
 

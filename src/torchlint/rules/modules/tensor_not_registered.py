@@ -8,12 +8,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.neighbours import project_of, without_comments
 from torchlint.dryrun.values import Class, Event, Instance, Tensor, real
+from torchlint.files.project import without_comments
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, code_of, replace
 from torchlint.rules.mends.rows import statement_at
-from torchlint.rules.tensors.tensor_created_in_forward import made_on_default
+from torchlint.rules.shared.devices import made_on_default
 
 CODE = 502
 _TRAINED = re.compile(r"weight|bias|kernel|param|alpha|beta|gamma|^[wbW]\d*$", re.IGNORECASE)
@@ -50,7 +50,7 @@ def _given_from_outside(view: View, event: Event) -> bool:
     assigned = re.compile(rf"\b(?!self\b)\w+(?:\[\w*\])?\.{event.name}[ \t]*=[^=]")
     if assigned.search(without_comments(facts.lines)):
         return True
-    project = project_of(view.run.world, facts.path)
+    project = view.run.world.project_of(facts.path)
     return project is not None and any(assigned.search(user.code) for user in project.users(facts.path))
 
 

@@ -7,18 +7,16 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.catalogue.apis import Deprecated, release, table
+from torchlint.catalogue.apis import table
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.rules.base import Report, View
-from torchlint.rules.mends.changes import Change, Mend, replace
+from torchlint.rules.mends.changes import Change, Mend
 from torchlint.rules.mends.imports import Use, imported_again, is_program, last_argument, use_at
-from torchlint.rules.shared.written_names import calls, qualified, second_choice
+from torchlint.rules.shared.deprecations import AMP, applies, rename
+from torchlint.rules.shared.written_names import calls, second_choice
 
 CODE = 942
-AMP = ("torch.cuda.amp.", "torch.cpu.amp.")
-# Every project meets these: told only to those who say that they run on no older release.
-_EVERYBODY = release(table().releases[-1])
 # torch.range would have every file with a loop read closely.
 WATCHED = frozenset(canonical(name) for name in table().deprecated if not name.startswith(AMP) and name != "torch.range")
 # The same function under another name: same arguments, same result.
@@ -43,13 +41,6 @@ def check(view: View) -> Iterator[Report]:
             continue
         then = f"; use `{entry.instead}`" if entry.instead else ""
         yield Report(CODE, event.site, {"name": name, "by": entry.by, "then": then}, mend=_mend(event.site, name))
-
-
-def applies(entry: Deprecated, view: View) -> bool:
-    """Whether the project's torch says so, too. What only the newest release says, older ones have no word for."""
-    if view.torch_version is None:
-        return release(entry.by) < _EVERYBODY
-    return view.torch_version >= release(entry.by)
 
 
 def _mend(site: Site, name: str) -> Mend | None:
@@ -85,17 +76,3 @@ def _rewrite(parsed: Parsed, use: Use) -> list[Change] | None:
         alone = call is not None and len(call.args) == 1 and not call.keywords
         return [] if alone and not isinstance(call.args[0], ast.Starred) else None
     return []
-
-
-def rename(site: Site, name: str, wanted: str) -> Change | None:
-    """The call's name changed to another one of torch; None where an import would have to change, too."""
-    func = site.node.func
-    if not isinstance(func, cst.Attribute):
-        return None
-    root: cst.BaseExpression = func
-    while isinstance(root, cst.Attribute):
-        owner = qualified(site, root.value)
-        root = root.value
-        if owner and wanted.startswith(owner + "."):
-            return replace(site, site.parsed.text(root) + wanted[len(owner) :], func)
-    return None

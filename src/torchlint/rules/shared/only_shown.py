@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.neighbours import project_of
 from torchlint.dryrun.source_text import Site
 from torchlint.rules.base import View
 from torchlint.rules.mends.rows import statement_at, text_of, tree_of
@@ -79,7 +78,7 @@ class _Paths:
 
     def used_elsewhere(self, name: str) -> bool:
         """Whether a file that imports this one has a word, or may have it: a project that is too large is not read."""
-        project = project_of(self.view.run.world, self.path)
+        project = self.view.run.world.project_of(self.path)
         if project is None:
             return os.path.isfile(self.path)
         wanted = re.compile(rf"\b{re.escape(name)}\b")

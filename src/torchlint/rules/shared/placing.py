@@ -7,9 +7,9 @@ import re
 import textwrap
 from typing import Any
 
-from torchlint.dryrun.neighbours import without_comments
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Instance, Opaque, Tensor, Value
+from torchlint.files.project import without_comments
 from torchlint.sieve.facts import units_of
 
 

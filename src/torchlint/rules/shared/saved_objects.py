@@ -6,7 +6,6 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.neighbours import project_of
 from torchlint.dryrun.source_text import Site
 from torchlint.rules.base import View
 from torchlint.rules.mends.rows import statement_at, text_of, tree_of
@@ -35,7 +34,7 @@ def _texts(view: View, site: Site) -> Iterator[str]:
     """The file, those that import it, and those that it imports."""
     facts = site.parsed.facts
     yield text_of(site.parsed)
-    project = project_of(view.run.world, facts.path)
+    project = view.run.world.project_of(facts.path)
     if project is None:
         return
     own = project.files.get(facts.path)

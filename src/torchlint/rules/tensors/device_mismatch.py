@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import libcst as cst
 
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.devices import has_parameters, on_gpu
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
-from torchlint.rules.tensors.tensor_created_in_forward import has_parameters
 
 CODE = 401
 
@@ -82,19 +81,6 @@ def _has_weights(view: View, module: Value, depth: int = 0) -> bool:
         )
         for event in view.of("setattr")
     )
-
-
-def on_gpu(device: Any) -> bool:
-    """Whether a device is a GPU wherever there is one."""
-    if isinstance(device, str):
-        return device.startswith("cuda")
-    if isinstance(device, Instance) and device.kind == "device":
-        first = device.arg(0, "type")
-        texts = [alt.value for alt in real(first) if hasattr(alt, "value")]
-        return any(isinstance(text, str) and text.startswith("cuda") for text in texts)
-    if isinstance(device, Value) and not isinstance(device, (Instance, Opaque)):
-        return any(isinstance(getattr(alt, "value", None), str) and alt.value.startswith("cuda") for alt in real(device))
-    return False
 
 
 def _on_cpu(view: View, value: Value) -> bool:

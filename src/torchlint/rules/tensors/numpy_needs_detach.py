@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Tensor, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.tensors.device_mismatch import on_gpu
+from torchlint.rules.shared.devices import on_gpu
 
 CODE = 416
 READS = frozenset(

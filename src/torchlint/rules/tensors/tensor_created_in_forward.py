@@ -8,11 +8,12 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.neighbours import project_of, without_comments
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Class, Event, Func, Instance, Opaque, Ref, Tensor, Value, real
+from torchlint.dryrun.values import Class, Event, Func, Instance, Tensor, real
+from torchlint.files.project import without_comments
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, with_argument
+from torchlint.rules.shared.devices import has_parameters, lives_with_model, made_on_default
 from torchlint.rules.shared.placing import moved_on_a_path
 from torchlint.rules.shared.written_names import asks_for_gpu
 from torchlint.sieve.facts import FileFacts, Unit
@@ -58,59 +59,6 @@ _FACTORIES = frozenset(
 )
 
 
-def made_on_default(view: View) -> Iterator[tuple[Event, Tensor]]:
-    """Tensors on the default device, with the event in which they meet what lives on the model's device."""
-    for event in view.of("mix"):
-        values = [alt for value in event.values for alt in real(value)]
-        made = [
-            alt for alt in values
-            if isinstance(alt, Tensor) and alt.traits.get("device") == "default" and "made" in alt.traits
-            and not alt.traits.get("dim0") and not alt.traits.get("maybe0")
-        ]
-        if not made or len(real_alternatives(event)) != len(event.values):
-            continue
-        others = [alt for alt in values if alt not in made]
-        module = event.subject
-        if any(lives_with_model(alt) for alt in others) or isinstance(module, Instance) and has_parameters(module):
-            for tensor in made:
-                yield event, tensor
-
-
-def real_alternatives(event: Event) -> list[Value]:
-    """The values of a mix that are one thing for certain."""
-    return [value for value in event.values if len(real(value)) == 1]
-
-
-def lives_with_model(value: Value) -> bool:
-    """Whether a value is certainly a tensor on the model's device: an input of forward, or what a layer made of it."""
-    if isinstance(value, Tensor) and not value.traits.get("param"):
-        if "device" in value.traits or "made" in value.traits:
-            return False
-        # Parts hold the parts of parts: one look is enough.
-        return _comes_with_model(value) or any(_comes_with_model(part) for part in value.parts)
-    return _comes_with_model(value)
-
-
-def _comes_with_model(value: Value) -> bool:
-    if isinstance(value, Tensor):
-        if value.traits.get("param"):
-            return True
-        return "device" not in value.traits and "made" not in value.traits and (bool(value.flows) or value.source == "param")
-    named = isinstance(value, Opaque) and value.source == "param" and value.tags <= frozenset({"module?"}) and value.name in _INPUTS
-    return named or isinstance(value, Opaque) and bool(value.flows)
-
-
-_INPUTS = frozenset({"x", "input", "inputs", "X", "data", "images", "image", "img", "feat", "features", "feature", "hidden", "tokens", "src", "tgt",
-                     "inp", "embeddings", "embedding", "emb", "z", "y", "t", "tensor", "batch", "input_ids", "seq", "query", "key", "value"})
-
-
-def has_parameters(module: Instance) -> bool:
-    """Whether a layer of torch holds weights."""
-    return isinstance(module.cls, Ref) and module.type.rsplit(".", 1)[-1].startswith(
-        ("Linear", "Conv", "Embedding", "LSTM", "GRU", "RNN", "BatchNorm", "LayerNorm", "Bilinear")
-    )
-
-
 def _of_module(root: Func) -> bool:
     """Whether a `forward` may be a module's: nothing is moved to another device with an object of a plain class."""
     return not isinstance(root.home, Class) or bool(root.home.externals())
@@ -124,7 +72,7 @@ def _stays_on_cpu(view: View, root: Func) -> bool:
         return True
     if _moves(without_comments(facts.lines)):
         return False
-    project = project_of(view.run.world, facts.path)
+    project = view.run.world.project_of(facts.path)
     users = project.users(facts.path) if project is not None else []
     if not users:
         return _runs_itself(facts)

@@ -6,12 +6,11 @@ import os
 import pytest
 
 from tests.torchlint.support import write
-from torchlint.dryrun.neighbours import project_of
 from torchlint.dryrun.world import World
 from torchlint.engine import Engine
 from torchlint.files.reading import listing_digest
 
-from .support import RULES
+from tests.torchlint.dryrun.support import RULES
 
 MODEL = """import torch
 from torch import nn
@@ -111,11 +110,11 @@ def test_a_project_is_bounded_and_survives_what_is_no_python(tmp_path, monkeypat
     os.mkfifo(tmp_path / "pipe.py")
     world = World()
     path = str(tmp_path / "model.py")
-    known = {os.path.basename(file.path): bool(file.code) for file in project_of(world, path).files.values()}
+    known = {os.path.basename(file.path): bool(file.code) for file in world.project_of(path).files.values()}
     assert known == {"c.py": True, "model.py": True, "bad.py": False, "bad.ipynb": False}
-    monkeypatch.setattr("torchlint.dryrun.neighbours.MOST_FILES", 1)
-    assert project_of(World(), path) is None
-    assert project_of(world, str(tmp_path / "gone.py")) is None
+    monkeypatch.setattr("torchlint.files.project.MOST_FILES", 1)
+    assert World().project_of(path) is None
+    assert world.project_of(str(tmp_path / "gone.py")) is None
 
 
 WRAPPED = """import torch

@@ -1,4 +1,4 @@
-"""The other files of a project, above all those that import a file: read only where a finding depends on them."""
+"""The files of a project as text, above all those that import a file: read only where a finding depends on them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ import os
 import re
 from dataclasses import dataclass
 
-from torchlint.dryrun.world import MOST_BYTES, World
+from torchlint.files.modules import Modules
 from torchlint.files.notebook import parse_notebook
 from torchlint.files.reading import NO_SOURCE, content_digest, listed, listing_digest, read_bytes
 from torchlint.files.source import SourceError
 
+MOST_BYTES = 4_000_000  # of a file
 MOST_FILES = 1_000
 MOST_FOLDERS = 1_000
 _MOST_BYTES = 100_000_000  # of all files of a project
@@ -36,22 +37,22 @@ class Project:
     """The Python files and notebooks of one project, read once.
 
     Args:
-        world: finds what they import.
+        modules: finds what they import.
         root: the folder that holds them all.
     """
 
-    def __init__(self, world: World, root: str):
+    def __init__(self, modules: Modules, root: str):
         self.root = root
         self.files: dict[str, Neighbour] = {}
         self.folders: dict[str, str | None] = {}
         self.unread: dict[str, str | None] = {}
         self.questions: dict[str, str | None] = {}
         self._asked: set[tuple[str, str]] = set()  # imports, and the folders that they stand in
-        self.complete = self._read(world)
+        self.complete = self._read(modules)
         if self.complete:
-            self._ask_elsewhere(world)
+            self._ask_elsewhere(modules)
 
-    def _read(self, world: World) -> bool:
+    def _read(self, modules: Modules) -> bool:
         """Reads all files; False where there are too many of them, or too much is in them."""
         todo, left = [self.root], _MOST_BYTES
         while todo:
@@ -71,10 +72,10 @@ class Project:
                     self.unread[path] = content_digest(path)
                     continue
                 left -= len(data)
-                self.files[path] = self._file(world, folder, path, data)
+                self.files[path] = self._file(modules, folder, path, data)
         return True
 
-    def _file(self, world: World, folder: str, path: str, data: bytes) -> Neighbour:
+    def _file(self, modules: Modules, folder: str, path: str, data: bytes) -> Neighbour:
         """What is known of a file of this content: nothing, if it is no Python."""
         digest = hashlib.sha256(data).hexdigest()
         try:
@@ -84,33 +85,33 @@ class Project:
         code = without_comments(text.splitlines())
         files: set[str] = set()
         unknown: set[str] = set()
-        for module, names, modules in _IMPORT.findall(code):
-            if modules:
-                asked = [name for part in modules.split(",") if (name := _NAME.match(part.strip()))]
+        for module, names, plain in _IMPORT.findall(code):
+            if plain:
+                asked = [name for part in plain.split(",") if (name := _NAME.match(part.strip()))]
                 wanted = [name[0] for name in asked]
             else:
                 inside = module if module.endswith(".") else module + "."
                 wanted = [module, *(inside + name for name in _NAME.findall(names))]
             self._asked.update((folder, name) for name in wanted)
-            paths = [world.modules.module(folder, name) for name in wanted]
+            paths = [modules.module(folder, name) for name in wanted]
             files.update(found for found in paths if found is not None)
             if not any(paths) and wanted:
                 unknown.update(name.rsplit(".", 1)[-1] for name in wanted[:1])
         return Neighbour(path, code, digest, frozenset(files), frozenset(unknown))
 
-    def _ask_elsewhere(self, world: World) -> None:
+    def _ask_elsewhere(self, modules: Modules) -> None:
         """Notes the imports whose files are looked for where `folders` does not tell what comes and goes: above the project,
         in folders of what was made or installed, behind links."""
         elsewhere: dict[str, bool] = {}
         for folder, name in self._asked:
             inside = NO_SOURCE.isdisjoint(name.split("."))
-            for place in world.modules.looked_in(folder, name) if inside else ():
+            for place in modules.looked_in(folder, name) if inside else ():
                 if place not in elsewhere:
                     elsewhere[place] = place + os.sep not in self.folders and (
                         os.path.lexists(place) or os.path.dirname(place) + os.sep not in self.folders
                     )
                 inside = inside and not elsewhere[place]
-            asked = None if inside else world.modules.question("module", folder, name)
+            asked = None if inside else modules.question("module", folder, name)
             if asked is not None:
                 self.questions[asked[0]] = asked[1]
 
@@ -128,24 +129,6 @@ class Project:
                     found[other.path] = other
                     todo.append(other.path)
         return list(found.values())
-
-
-def project_of(world: World, path: str) -> Project | None:
-    """The project of a file on disk; None where it is no file, or the project is too large to be read. Who asks for it
-    makes the verdict depend on all its files and folders."""
-    if not path or not os.path.isfile(path):
-        return None
-    folder = os.path.dirname(path)
-    world.ask("project", folder)
-    root = world.modules.project(folder)
-    if world.project is None or world.project.root != root:
-        world.project = Project(world, root)
-    project = world.project
-    read = {file.path: file.digest for file in project.files.values()}
-    for asked, digest in (read | project.folders | project.unread | project.questions).items():
-        world.asked.add(asked)
-        world.hashes.setdefault(asked, digest)
-    return project if project.complete else None
 
 
 def without_comments(lines: list[str]) -> str:
