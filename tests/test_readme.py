@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from torchlint import cli
 from torchlint.catalogue.pages import catalogue
+from torchlint.cli import arguments
 from torchlint.report import FORMATS
 from torchlint.settings.config import KEYS
 
 ROOT = Path(__file__).parents[1]
+FOLDERS = ("src", "tests", "rules", "tools", "benchmarks", "docs", "examples", "fixtures")
+EXAMPLES_OF_PATHS = {"lint/rules/", "train.py"}  # of a user's project
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
 
 spec = importlib.util.spec_from_file_location("update_readme", ROOT / "docs" / "update_readme.py")
@@ -57,7 +59,7 @@ def test_links_lead_somewhere(name):
 
 
 def test_all_options_are_told():
-    options = {option for parameter in cli.check.params for option in parameter.opts if option.startswith("--")}
+    options = {option for parameter in arguments.check.params for option in parameter.opts if option.startswith("--")}
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", TEXT))
     assert options - told == {"--version"}
 
@@ -80,3 +82,15 @@ def test_comparison_is_true():
     assert len(names) == 3 and "TL941 to TL943" in comparison
     fixes = re.findall(r"^\| \[?TL?\d{3}", (ROOT / "docs" / "fixes.md").read_text(encoding="utf-8"), re.M)
     assert fixes and "mends some of what it finds, as torchlint does" in comparison
+
+
+@pytest.mark.parametrize("name", ["README.md", "CONTRIBUTING.md", "docs/architecture.md", "docs/fixes.md", "docs/report.md"])
+def test_files_that_are_named_are_there(name):
+    """`run/runner.py` is the end of a path in this repository; what a reader is to make has a number that no page has."""
+    text = re.sub(r"^ *```.*?^ *```$", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.S | re.M)
+    inside = (path for folder in FOLDERS for path in (ROOT / folder, *(ROOT / folder).rglob("*")))
+    paths = {"/" + path.relative_to(ROOT).as_posix() for path in inside}
+    named = set(re.findall(r"`((?:[\w-]+/)+[\w-]*(?:\.(?:py|md))?|[\w-]+\.py)`", text))
+    ours = {path for path in named if path.endswith((".py", ".md")) or path.startswith(FOLDERS)}
+    missing = {path for path in ours if not any(known.endswith("/" + path.rstrip("/")) for known in paths)}
+    assert missing <= EXAMPLES_OF_PATHS

@@ -5,12 +5,11 @@ import os
 
 import pytest
 
+from tests.torchlint.dryrun.support import RULES
 from tests.torchlint.support import write
 from torchlint.dryrun.world import World
 from torchlint.engine import Engine
 from torchlint.files.reading import listing_digest
-
-from tests.torchlint.dryrun.support import RULES
 
 MODEL = """import torch
 from torch import nn

@@ -1,6 +1,6 @@
 """Layers, datasets and loaders as real code writes them: through helpers, options in dicts, branches, bases."""
 
-from .support import events, holds, runs, table
+from tests.torchlint.dryrun.support import events, holds, runs, table
 
 DATA = "from torch.utils.data import DataLoader, Dataset, DistributedSampler, IterableDataset, RandomSampler\n"
 

@@ -3,14 +3,13 @@ not say."""
 
 from collections import Counter
 
+from tests.torchlint.dryrun.support import IMPORTS, engine, events, found, holds, runs, table
 from torchlint.dryrun.flow import after
 from torchlint.dryrun.values import Instance
 from torchlint.rules.base import View
 from torchlint.rules.distributed import optimizer_before_shard
 from torchlint.rules.forms import order
 from torchlint.rules.gradients import exhausted_parameters
-
-from .support import IMPORTS, engine, events, found, holds, runs, table
 
 SOUND = {
     "gan-without-detach": """
