@@ -6,7 +6,7 @@ import importlib.util
 import re
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -52,6 +52,14 @@ def nothing_compiled() -> None:
     """While what other tests compiled lives, there are looks that a watch does not take."""
     if "torch._dynamo" in sys.modules:
         torch._dynamo.reset()
+
+
+@pytest.fixture(autouse=True)
+def programs_are_forgotten() -> Iterator[None]:
+    """What a loaded file reads counts as a use, wherever it stands: no program may be judged by those of other tests."""
+    yield
+    for name in [name for name in sys.modules if name.startswith("fixture_")]:
+        del sys.modules[name]
 
 
 @pytest.fixture

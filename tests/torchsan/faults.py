@@ -134,8 +134,8 @@ def methods(cls: type) -> list[str]:
 
 def modules() -> Iterator[Any]:
     """The modules of all checks."""
-    for info in pkgutil.iter_modules(checks.__path__):
-        yield importlib.import_module(f"{checks.__name__}.{info.name}")
+    for info in pkgutil.walk_packages(checks.__path__, f"{checks.__name__}."):
+        yield importlib.import_module(info.name)
 
 
 def functions(module: Any) -> list[str]:
@@ -169,7 +169,7 @@ def rounds(*of: Callable[[Any], list[str]]) -> Iterator[list[tuple[Any, str]]]:
         of: `methods`, `functions`, or both.
     """
     for all_of in of:
-        owners = check.known() if all_of is methods else tuple(modules())
+        owners = checks.known() if all_of is methods else tuple(modules())
         names = {owner: all_of(owner) for owner in owners}
         for turn in range(max(map(len, names.values()))):
             yield [(owner, own[turn]) for owner, own in names.items() if turn < len(own)]

@@ -27,7 +27,7 @@ import torchsan
 from tests.torchsan import faults
 from tests.torchsan.run.test_run import ENV
 from tests.torchsan.test_watch import hooks_of, places
-from torchsan import check
+from torchsan import check, checks
 from torchsan.report import deliver
 from torchsan.stream import events
 
@@ -453,7 +453,7 @@ def test_interrupted_in_a_check(place, error, monkeypatch):
         raise error
 
     setattr(Slow, place, interrupted)
-    known = check.known()
+    known = checks.known()
     half = len(known) // 2
     monkeypatch.setattr("torchsan.watcher.known", lambda: (*known[:half], Slow, *known[half:]))
     model = small()

@@ -20,7 +20,7 @@ from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 import torchsan
-from torchsan import check
+from torchsan import check, checks
 from torchsan.options import OptionError
 from torchsan.stream import events
 
@@ -442,7 +442,7 @@ def test_a_check_that_fails_is_switched_off_and_said_once(capsys, monkeypatch):
             Faulty.calls += 1
             raise ZeroDivisionError("of mine")
 
-    known = check.known()
+    known = checks.known()
     monkeypatch.setattr("torchsan.watcher.known", lambda: (*known, Faulty))
     with torchsan.watch(on_finding="collect") as san:
         train(small(), steps=4, zero=False)
@@ -471,7 +471,7 @@ def test_wherever_a_check_fails_the_run_goes_on(place, capsys, monkeypatch):
     elif place == "late":
         body = {"numbers": (999,), "__doc__": "Never works.", "on_backward": ask}
     Faulty = type("Faulty", (check.Check,), body)
-    known = check.known()
+    known = checks.known()
     monkeypatch.setattr("torchsan.watcher.known", lambda: (Faulty, *known))
     with torchsan.watch(on_finding="collect") as san:
         train(small(), steps=4, zero=place == "on_optimizer_zero_grad")

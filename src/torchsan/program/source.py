@@ -7,7 +7,7 @@ import inspect
 import linecache
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from types import CodeType
 from typing import Any
@@ -182,11 +182,32 @@ def _reads(filename: str, name: str) -> bool:
     """Whether a file may read an attribute of this name: what cannot be read may read anything."""
     lines = linecache.getlines(filename)
     if not lines:
-        return not _is_empty(filename)
+        return not (_is_empty(filename) or filename == "<string>" and _stands_whole_on_the_stack(filename, name))
     if not any(name in line for line in lines):  # to parse each file of a large project takes long
         return False
     known = _words_read(filename)
     return known is None or name in known
+
+
+def _stands_whole_on_the_stack(filename: str, name: str) -> bool:
+    """Whether all texts of this name that are running (`python -c`, what `exec` is given) can be seen whole, as the code that
+    was made of them, and none names `name`. What starts the workers of a test run is such a text."""
+    frames, frame = [], sys._getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == filename:
+            frames.append(frame.f_code)
+        frame = frame.f_back
+    whole = {part for code in frames if code.co_name == "<module>" for part in _parts(code)}
+    texts = (constant.split(".") for code in whole for constant in code.co_consts if isinstance(constant, str))
+    return whole.issuperset(frames) and name not in set().union(*texts, *(code.co_names for code in whole))
+
+
+def _parts(code: CodeType) -> Iterator[CodeType]:
+    """A piece of code and all that is defined in it."""
+    yield code
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _parts(constant)
 
 
 def _is_empty(filename: str) -> bool:

@@ -163,7 +163,7 @@ step((x, torch.zeros(7, dtype=torch.long)))""", 308, [
     "a layer left behind": (
         "model.head = nn.Linear(3, 2)\nmodel.encoder.to('meta')\nmodel(x.to('meta'), 'head')", 401,
         ["in  Net.head (Linear)", "what  the parameters of `self.head` are on cpu, all others of `Net` on meta",
-         "`self.head = self.head.to(device)`"],
+         "`self.head.to(device)`"],
     ),
     "layers left behind": (
         "outer = nn.Sequential(nn.Linear(4, 4), model)\nouter[0].to('meta')\nouter(x.to('meta'))", 401,
@@ -178,7 +178,7 @@ step((x, torch.zeros(7, dtype=torch.long)))""", 308, [
         ["what  the parameters of `self.others[0]` are on cpu, all others of `Many` on meta"],
     ),
     "an input left behind": (
-        "model.to('meta')(x)", 401, ["what  `x` is on cpu, `weight of encoder.0` is on meta", "`x = x.to(device)`"],
+        "model.to('meta')(x)", 401, ["what  `x` is on cpu, `weight of encoder.0` is on meta", "`x.to(device)`"],
     ),
     "a value that has no name, on another device": (
         "class Cat(Net):\n    def forward(self, x):\n        h = self.encoder(x)\n"

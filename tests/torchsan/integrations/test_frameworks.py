@@ -457,7 +457,7 @@ class TestIgnite:
 @pytest.mark.parametrize("module", ["lightning", "transformers", "accelerate", "ignite"])
 def test_a_missing_framework_is_named(module, monkeypatch):
     monkeypatch.delitem(vars(torchsan), module, raising=False)
-    for name in (f"torchsan.{module}", "pytorch_lightning"):
+    for name in (f"torchsan.{module}", f"torchsan.integrations.{module}", "pytorch_lightning"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     parts = [name for name in sys.modules if name.startswith(f"{module}.")]
     for name in (module, "pytorch_lightning", *parts):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import linecache
+import re
 import sys
 import textwrap
 
@@ -163,6 +164,7 @@ for step in range(4):
     optimizer.step()
 """
 IN_FILE = LEFT_OUT.replace("CLASS = '''", "").replace("'''\n", "")
+UNREAD = re.search(r"forgotten_\w+", LEFT_OUT)[0]  # this file, which is loaded, must not name it where that counts
 
 
 @pytest.mark.parametrize(("program", "more", "class_", "codes"), [
@@ -181,3 +183,22 @@ def test_a_layer_is_never_used_only_where_all_is_read(run, tmp_path, monkeypatch
         for name in ("probes_of_this_test", "nothing_of_this_test"):
             sys.modules.pop(name, None)
     assert ran.codes == codes, ran.san.report()
+
+
+@pytest.mark.parametrize(("text", "codes"), [
+    ("def start():\n    global ran\n    ran = run(program, select='TS506,TS119')\n\nstart()", ["TS506"]),
+    ("ran = run(program, select='TS506,TS119')\nif ran is None:\n    ran.UNREAD", ["TS119"]),
+    ("ran = run(program, select='TS506,TS119')\nhead = 'net.UNREAD'", ["TS119"]),
+], ids=["says nothing of it", "reads it", "names it"])
+def test_what_starts_a_program_may_be_a_text(run, text, codes):
+    """`python -c`, the workers of pytest-xdist: there is no file to be read, but the code itself."""
+    names = {"run": run, "program": IN_FILE.replace("{more}", "").replace("{class_}", "")}
+    exec(text.replace("UNREAD", UNREAD), names)
+    assert names["ran"].codes == codes, names["ran"].san.report()
+
+
+def test_a_text_of_which_a_part_alone_is_running_may_read_anything(run):
+    names = {"run": run, "program": IN_FILE.replace("{more}", "").replace("{class_}", "")}
+    text = "def start():\n    return run(program, select='TS506,TS119')\n\ndef other(net):\n    return net.UNREAD"
+    exec(text.replace("UNREAD", UNREAD), names)
+    assert names["start"]().codes == ["TS119"]

@@ -9,7 +9,7 @@ from torch import nn
 
 import torchsan
 from tests.torchsan.conftest import FIXTURES
-from torchsan import check
+from torchsan import check, checks
 from torchsan.stream import events, resting_checks
 
 SOUND = sorted((FIXTURES / "sound").glob("*.py"))
@@ -36,7 +36,7 @@ class CountsAlways(Counts):
 
 @pytest.fixture
 def counted(monkeypatch):
-    known = check.known()
+    known = checks.known()
     monkeypatch.setattr("torchsan.watcher.known", lambda: (*known, Counts, CountsAlways))
 
     def counts(san):
