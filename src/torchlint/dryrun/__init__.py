@@ -1,7 +1,16 @@
 """The run without running: what a program would do, told as events on values.
 
-`roots` decides where runs start, `interpreter` walks statements, `expressions` and `calls` the rest; `torch_api` knows what torch's
-functions, classes and methods do, and what the libraries around it do with code written for them.
+`roots` decides where runs start; `interpreter` holds one run and puts together what it can do, a file for each part:
+
+- Python: `statements`, with `paths` (branches, loops) and `conditions`; `expressions`, with `names`, `containers`, `iteration`,
+  `operators`, `attributes` and `assignment`; `calls`, with the project's `functions` and `classes` and Python's `builtins`.
+- `torch_api`: `calls` of torch and `methods` of its objects, with `functions` and `special_calls`; `forwards`, `modules` and
+  `module_parts`; `tensors`, `devices`; `optimizers`, `contexts`; `unknown`, of which only its use tells what it is; the sizes,
+  `shaped` and `layer_shapes`, and the `axes` they stand on; `frameworks`, the libraries around torch; `names`.
+
+The parts know each other only by way of the run: each is a class that `Run` inherits, and imports none that stands above it.
+
+What holds for all of them:
 
 - Values (`values`) are compared by identity: two names for one optimizer hold one object. A value remembers the forward calls
   it came out of (`flows`) and what it was computed from (`parts`): that is how a backward finds its models and optimizers.

@@ -3,7 +3,7 @@ the loss on every path, silence that on some path it may not."""
 
 import pytest
 
-from torchlint.dryrun.calls import declared_type
+from torchlint.dryrun.functions import declared_type
 from torchlint.dryrun.values import MOST, Const, Event, Instance, Opaque, Union, real, union_of
 
 from .support import events, holds, runs, table

@@ -1,0 +1,1 @@
+"""What torch's functions, classes and methods do, and the libraries around it."""

@@ -1,4 +1,5 @@
-"""What the classes and functions of torch, and of the libraries on top of it, are: by qualified name."""
+"""What names tell: what the classes and functions of torch, and of the libraries on top of it, are, by qualified name; and
+what a value is by its own name, where nothing else tells."""
 
 from __future__ import annotations
 
@@ -45,6 +46,11 @@ _WRAPPERS = re.compile(
 )
 _SAMPLERS = re.compile(r"^torch\.utils\.data\.\w*Sampler$")
 _ACCELERATORS = re.compile(r"^accelerate\.(?:\w+\.)*Accelerator$|^(?:lightning|lightning_fabric|lightning\.fabric)\.(?:\w+\.)*Fabric$")
+# What a value is called, of which nothing else tells what it is.
+OPTIMIZER_NAME = re.compile(r"optim|(?:^|_)opt(?:_|$|\d|[A-Z])|^opt|(?:^|_)(?:adam|sgd)(?:_|$)", re.IGNORECASE)
+SCHEDULER_NAME = re.compile(r"sched|lr_policy|(?:^|_)warmup", re.IGNORECASE)
+SCALER_NAME = re.compile(r"scaler", re.IGNORECASE)
+FRAMEWORK_NAME = re.compile(r"accelerat|fabric|engine|strategy|manager|(?:^|_)amp$", re.IGNORECASE)
 
 
 @lru_cache(maxsize=4096)  # a program asks for the same names again and again

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from torchlint.dryrun.flow import after, before, common_loop, leading_to
-from torchlint.dryrun.torch_api.methods import SCHEDULER_NAME
+from torchlint.dryrun.torch_api.names import SCHEDULER_NAME
 from torchlint.dryrun.values import Const, Event, Instance, Loop, Opaque, Ref, Value, number, real
 from torchlint.rules.base import Report, View
 

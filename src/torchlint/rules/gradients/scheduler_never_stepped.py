@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.torch_api.methods import SCHEDULER_NAME
+from torchlint.dryrun.torch_api.names import SCHEDULER_NAME
 from torchlint.dryrun.values import Dict, Event, Instance, Iter, Method, Ref, Seq, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.sieve.facts import units_of

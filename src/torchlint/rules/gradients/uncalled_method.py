@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.torch_api.methods import OPTIMIZER_NAME, SCHEDULER_NAME
+from torchlint.dryrun.torch_api.names import OPTIMIZER_NAME, SCHEDULER_NAME
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, insert_after

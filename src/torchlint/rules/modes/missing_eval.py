@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.expressions import CONTAINERS
+from torchlint.dryrun.containers import CONTAINERS
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View

@@ -1,0 +1,184 @@
+"""Python's own functions: `enumerate`, `list`, `isinstance`, ..., each as `builtin_` and its name."""
+
+from __future__ import annotations
+
+from torchlint.dryrun.store import Items
+from torchlint.dryrun.values import (
+    NONE,
+    NOTHING,
+    Class,
+    Const,
+    Dict,
+    Func,
+    Instance,
+    Iter,
+    Method,
+    Opaque,
+    Ref,
+    Tensor,
+    Value,
+    alternatives,
+    real,
+    union_of,
+    with_parts,
+)
+
+
+class Builtins:
+    """The part of a run that knows Python's own functions. See `interpreter.Run` for the state it works on."""
+
+    def result_of(self, args, tags=NOTHING) -> Value:
+        return Opaque("", "call", None, union_of(a.flows for a in args), union_of(frozenset({a}) for a in args), None, tags)
+
+    def builtin_enumerate(self, args, kwargs, node) -> Value:
+        return Iter("enumerate", args[0], self.site(node)) if args else Opaque("", "call")
+
+    def builtin_zip(self, args, kwargs, node) -> Value:
+        return Iter("zip", self.sequence("tuple", args, node, "*" in kwargs), self.site(node))
+
+    def builtin_iter(self, args, kwargs, node) -> Value:
+        if args and isinstance(args[0], (Instance, Opaque)):
+            for alt in real(args[0]):
+                self.emit("loader.iterate", alt, node, over=alt, manual=True)
+        return Iter("same", args[0], self.site(node)) if args else Opaque("", "call")
+
+    def builtin_next(self, args, kwargs, node) -> Value:
+        if not args:
+            return Opaque("", "call")
+        if isinstance(args[0], Iter) and args[0].site is not None and args[0].site.node is node.args[0].value:
+            self.emit("loader.first", args[0].base, node)  # next(iter(loader)): the pass that starts here ends here
+        for alt in real(args[0]):
+            if isinstance(alt, Instance) and isinstance(alt.cls, Class):
+                found = alt.cls.method("__next__")
+                if found:
+                    return self.call_method(alt, "__next__", [], {}, node)
+        return self.element(args[0])
+
+    def builtin_list(self, args, kwargs, node) -> Value:
+        if not args:
+            return self.sequence("list", [], node)
+        self.consume(args[0], node)
+        items = self.items_of(args[0])
+        if items is not None:
+            return self.sequence("list", list(items), node)
+        if isinstance(args[0], Iter) and args[0].kind in ("parameters", "named_parameters"):
+            return self.sequence("list", [self.element(args[0])], node, True)
+        element = self.element(args[0])
+        return self.sequence("list", [element], node, True)
+
+    builtin_tuple = builtin_set = builtin_sorted = builtin_reversed = builtin_list
+
+    def builtin_dict(self, args, kwargs, node) -> Value:
+        if len(args) == 1 and not kwargs and isinstance(args[0], Opaque) and "state_dict" in args[0].tags:
+            return self.shallow_copy(args[0], node)
+        if args and isinstance(args[0], Dict):
+            items = self.store.get(args[0], "{}") or Items({}, True)
+            return self.mapping({**items.known, **kwargs}, node, items.open)
+        return self.mapping(dict(kwargs), node, bool(args) or "**" in kwargs)
+
+    def builtin_filter(self, args, kwargs, node) -> Value:
+        if len(args) < 2:
+            return Opaque("", "call")
+        made = Iter("filter", args[1], self.site(node), once=True)
+        self.emit("iter.create", made, node)
+        return made
+
+    def builtin_map(self, args, kwargs, node) -> Value:
+        if len(args) > 1:
+            result = self.call_value(args[0], [self.element(arg) for arg in args[1:]], {}, node) if isinstance(args[0], (Func, Class, Ref, Method)) else self.result_of(args)
+            return Iter("generator", self.sequence("list", [result], node, True), self.site(node), once=True)
+        return Opaque("", "call")
+
+    def builtin_setattr(self, args, kwargs, node) -> Value:
+        if len(args) == 3:
+            for owner in real(args[0]):
+                if isinstance(args[1], Const) and isinstance(args[1].value, str) and args[1].value.isidentifier():
+                    self.set_attribute(owner, args[1].value, args[2], node)
+                elif isinstance(owner, (Instance, Opaque)):
+                    self.register(args[2])
+        return NONE
+
+    def builtin_getattr(self, args, kwargs, node) -> Value:
+        if len(args) >= 2 and isinstance(args[1], Const) and isinstance(args[1].value, str) and args[1].value.isidentifier():
+            return self.attribute(args[0], args[1].value, node)
+        return Opaque("", "call", None, NOTHING, NOTHING, args[0] if args else None)
+
+    def builtin_isinstance(self, args, kwargs, node) -> Value:
+        answers = {self.is_a(alt, args[1]) for alt in alternatives(args[0])} if len(args) == 2 else {None}
+        answer = answers.pop() if len(answers) == 1 else None
+        return Opaque("", "call", tags=frozenset({"bool"})) if answer is None else Const(answer)
+
+    def is_a(self, value: Value, cls: Value) -> bool | None:
+        """Whether a module or tensor is of one of torch's classes; None where that is not certain."""
+        names = [alt.name if isinstance(alt, Ref) else "?" for alt in (self.items_of(cls) or (cls,))]
+        if "?" in names:
+            return None
+        if isinstance(value, Tensor):
+            if all(name.startswith("PIL.") for name in names):
+                return False
+            return True if {"torch.Tensor", "torch.autograd.Variable"} & set(names) else None
+        if isinstance(value, Instance) and value.kind in ("module", "wrapper", "loss"):
+            if "torch.nn.Module" in names or isinstance(value.cls, Ref) and value.type in names:
+                return True
+            return False if names == ["torch.Tensor"] else None
+        return None
+
+    def builtin_issubclass(self, args, kwargs, node) -> Value:
+        answers = {self.derives(alt, args[1]) for alt in alternatives(args[0])} if len(args) == 2 else {None}
+        return Const(True) if answers == {True} else Opaque("", "call", tags=frozenset({"bool"}))
+
+    def derives(self, cls: Value, base: Value) -> bool | None:
+        """Whether a class is another one, or is made from it in the project; None where that is not certain."""
+        bases = self.items_of(base) or (base,)
+        names = {alt.name for alt in bases if isinstance(alt, Ref)}
+        own = list(cls.mro()) if isinstance(cls, Class) else [cls]
+        return True if any(item in bases or isinstance(item, Ref) and item.name in names for item in own) else None
+
+    def _number(self, args, kwargs, node) -> Value:
+        self.emit("readout", args[0] if args else None, node, name="float")
+        return Opaque("", "call", tags=frozenset({"number"}))
+
+    def builtin_float(self, args, kwargs, node) -> Value:
+        if len(args) == 1 and isinstance(args[0], Const) and isinstance(args[0].value, (str, int, float)):
+            try:
+                return Const(float(args[0].value))
+            except (ValueError, OverflowError):
+                pass
+        return self._number(args, kwargs, node)
+
+    builtin_int = builtin_len = builtin_bool = builtin_round = builtin_hasattr = builtin_id = _number
+
+    builtin_str = builtin_repr = builtin_format = builtin_type = _number
+
+    def builtin_print(self, args, kwargs, node) -> Value:
+        for arg in args:
+            self.emit("readout", arg, node, name="print")
+        return NONE
+
+    def builtin_range(self, args, kwargs, node) -> Value:
+        return Opaque("range", "call", None, tags=frozenset({"range"}))
+
+    def builtin_sum(self, args, kwargs, node) -> Value:
+        if not args:
+            return Opaque("", "call")
+        element = self.element(args[0])
+        if isinstance(element, Tensor):
+            return element.with_(self.site(node), act=None)
+        return Opaque("", "op", self.site(node), element.flows | args[0].flows, with_parts(element))
+
+    def builtin_max(self, args, kwargs, node) -> Value:
+        return self.result_of(args)
+
+    builtin_min = builtin_abs = builtin_pow = builtin_divmod = builtin_vars = builtin_any = builtin_all = builtin_max
+
+    def builtin_input(self, args, kwargs, node) -> Value:
+        return Opaque("", "call", tags=frozenset({"str"}))
+
+    def builtin_open(self, args, kwargs, node) -> Value:
+        return Opaque("file", "call", tags=frozenset({"file"}))
+
+    def builtin_exit(self, args, kwargs, node) -> Value:
+        self.graph.tails = []
+        return NONE
+
+    builtin_quit = builtin_exit

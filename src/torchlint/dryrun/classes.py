@@ -1,0 +1,133 @@
+"""Classes of the project: their bases, what stands in their bodies, their instances and what other methods set on these."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.dryrun.torch_api.names import base_kind
+from torchlint.dryrun.values import NONE, NOTHING, TRUE, Class, Func, Instance, Opaque, Union, Value
+from torchlint.sieve.facts import ClassFacts, FileFacts
+
+
+class ProjectClasses:
+    """The part of a run that knows the project's classes. See `interpreter.Run` for the state it works on."""
+
+    def class_of(self, facts: FileFacts, cf: ClassFacts) -> Class:
+        """The class value of a class of the project, its bases resolved."""
+        found = self.classes.get(id(cf))
+        if found is None:
+            found = self.classes[id(cf)] = Class(cf, facts)
+            for base in cf.bases:
+                first, _, rest = base.replace("()", "").partition(".")
+                value = self.nested_class(facts, first) or self.global_value(first, facts) or Opaque(first, "global")
+                for part in rest.split(".") if rest else ():
+                    value = self.attribute(value, part, None)
+                if isinstance(value, Opaque) and value.name == "object":
+                    continue
+                found.bases.append(value)
+            found.complete = True
+        return found
+
+    def nested_class(self, facts: FileFacts, name: str) -> Class | None:
+        if name in facts.classes or name in facts.imports:
+            return None
+        for cf in facts.all_classes():
+            if cf.name == name:
+                return self.class_of(facts, cf)
+        return None
+
+    def kind_of_class(self, cls: Class) -> str:
+        """What instances of a project class are: module, optimizer, scheduler, dataset, sampler, or plain instances."""
+        for name in cls.externals():
+            kind = base_kind(name)
+            if kind:
+                return kind
+        return "instance"
+
+    def instantiate(self, cls: Class, args, kwargs, node: cst.CSTNode) -> Value:
+        """An instance of a class of the project; its __init__ is run."""
+        instance = Instance(cls, self.kind_of_class(cls), self.site(node) if node is not None else None, args, kwargs)
+        self.made_here(instance)
+        if instance.kind == "module":
+            self.store.set(instance, self.MODE, TRUE)
+            self.emit_module(instance, node)
+        found = cls.method("__init__")
+        if found is not None:
+            owner, unit = found
+            self.inline(Func("__init__", owner.facts, unit, owner), [instance, *args], kwargs, node, instance)
+            if self.graph.dead:
+                instance.complete = False
+        elif any(d.split(".")[-1].startswith("dataclass") for d in cls.cf.decorators):
+            for name, value in kwargs.items():
+                self.store.set(instance, name, value)
+        if instance.kind == "optimizer":
+            self.created_optimizer(instance, node, seen=found is not None)
+        elif instance.kind == "scheduler":
+            self.emit("scheduler.create", instance, node, optimizer=instance.arg(0, "optimizer"))
+        return instance
+
+    def class_attribute(self, cls: Class, name: str) -> Value | None:
+        """A name in the body of a class or of its bases."""
+        found = self.store.get(cls, name)
+        if found is not None:
+            return found
+        for owner in cls.mro():
+            if not isinstance(owner, Class):
+                continue
+            if name in owner.cf.classes:
+                return self.class_of(owner.facts, owner.cf.classes[name])
+            if name in owner.cf.methods:
+                unit = owner.cf.methods[name]
+                return Func(name, owner.facts, unit, owner)
+            for unit in owner.cf.body:
+                if name in unit.words:
+                    value = self.run_class_body(owner, unit, name)
+                    if value is not None:
+                        self.base_store.set(cls, name, value)
+                        return value
+        return None
+
+    def run_class_body(self, cls: Class, unit, name: str) -> Value | None:
+        parsed = self.world.parse(cls.facts, unit)
+        if parsed is None or id(unit) in self.ran:
+            return None
+        self.ran.add(id(unit))
+        with self.silent():
+            self.frame = self.Frame(cls.facts, Func("<class>", cls.facts, unit, cls))
+            self.frame.base = self.store
+            self.parsed = parsed
+            self.run_block(parsed.body)
+            return self.store.get(self.frame, name)
+
+    def late_attribute(self, owner: Instance, name: str) -> Value | None:
+        """An attribute that no code run so far has set: some other method of the class sets it."""
+        mark = " late " + name
+        if self.base_store.get(owner, mark) is not None:
+            return None
+        self.base_store.set(owner, mark, TRUE)
+        for cls in owner.cls.mro():
+            if not isinstance(cls, Class):
+                continue
+            for unit in cls.cf.methods.values():
+                if name in unit.sets and unit.name != "__init__" and unit not in self.stack:
+                    with self.silent():
+                        self.frame = None
+                        self.run_root_function(Func(unit.name, cls.facts, unit, cls), owner)
+                    value = self.base_store.get(owner, name)
+                    if value is not None:
+                        return value
+        return None
+
+    def set_elsewhere(self, owner: Instance, name: str) -> Value:
+        """An attribute that __init__ leaves at None for another method to set: on an object of which only that is known, it
+        may be either."""
+        for cls in owner.cls.mro():
+            if isinstance(cls, Class):
+                for unit in cls.cf.methods.values():
+                    if name in unit.sets and unit.name != "__init__":
+                        late = Opaque(name, "attr", None, NOTHING, NOTHING, owner)
+                        value = Union((NONE, late))
+                        self.base_store.set(owner, name, value)
+                        self.store.set(owner, name, value)
+                        return value
+        return NONE

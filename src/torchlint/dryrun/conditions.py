@@ -1,0 +1,86 @@
+"""What a condition is for certain, and what it says of the names in it where it holds."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from torchlint.dryrun.torch_api.names import SCHEDULER_NAME
+from torchlint.dryrun.values import Class, Const, Instance, Opaque, Ref, Tensor, Union, Value, boolean, same_class
+
+_FLAG = re.compile(
+    r"(?:is|do|use|has|should|needs?|with|if|no|enable|update)_\w+$|(?:is_?)?(?:train|training|eval|test|testing|val)$"
+)
+
+
+class Conditions:
+    """The part of a run that judges conditions. See `interpreter.Run` for the state it works on."""
+
+    def truth(self, test: cst.BaseExpression) -> bool | None:
+        """Evaluates a condition; what it is for certain. Numbers are never folded: they count loops."""
+        value = self.eval(test)
+        if isinstance(value, Tensor):
+            self.emit("decided", value, test)
+        if isinstance(value, Const) and isinstance(value.value, (bool, str, type(None))):
+            return bool(value.value)
+        if _is_flag(value):
+            return boolean(self.store.get(value, " truth"))
+        if isinstance(value, Instance):
+            return None if value.kind in ("dataset", "loader", "instance") else True
+        if type(value) is Opaque and value.source in ("param", "attr") and SCHEDULER_NAME.search(value.name) and "bool" not in value.tags:
+            return True if isinstance(test, (cst.Name, cst.Attribute)) else None  # `if scheduler:` asks whether there is one
+        return None
+
+    def narrow(self, test: cst.BaseExpression, holds: bool) -> None:
+        """What a condition says of the names in it: `x is None`, `not x`, `a and b`."""
+        kind = type(test)
+        if kind is cst.UnaryOperation and type(test.operator) is cst.Not:
+            self.narrow(test.expression, not holds)
+        elif kind is cst.BooleanOperation:
+            if (type(test.operator) is cst.And) == holds:
+                self.narrow(test.left, holds)
+                self.narrow(test.right, holds)
+        elif kind is cst.Comparison and len(test.comparisons) == 1:
+            part = test.comparisons[0]
+            if type(part.operator) in (cst.Is, cst.IsNot) and type(part.comparator) is cst.Name:
+                if part.comparator.value == "None":
+                    self._keep_only(test.left, (type(part.operator) is cst.Is) == holds)
+            elif type(part.operator) in (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual) and (
+                type(part.operator) in (cst.Is, cst.Equal)
+            ) != holds:
+                self._leave_out(test.left, part.comparator, same_class)
+        elif kind is cst.Call and type(test.func) is cst.Name and test.func.value == "issubclass" and not holds:
+            if len(test.args) == 2:
+                self._leave_out(test.args[0].value, test.args[1].value, self.derives)
+        elif kind is cst.Name:
+            flag = self.peek(test)
+            if _is_flag(flag):
+                self.store.set(flag, " truth", Const(holds))  # for as long as this path goes, in what it calls too
+            self._keep_only(test, not holds, truthy=True)
+
+    def _leave_out(self, target: cst.BaseExpression, cls: cst.BaseExpression, fits) -> None:
+        """A name holds no class that fits `cls`: what else it may hold."""
+        value = self.peek(target) if type(target) in (cst.Name, cst.Attribute) else None
+        if isinstance(value, Union) and any(isinstance(alt, (Class, Ref)) for alt in value.alts):
+            base = self.eval(cls)
+            alts = [alt for alt in value.alts if not isinstance(alt, (Class, Ref)) or not fits(alt, base)]
+            if alts and len(alts) < len(value.alts):
+                self.assign(target, alts[0] if len(alts) == 1 else Union(tuple(alts)), quiet=True)
+
+    def _keep_only(self, target: cst.BaseExpression, none: bool, truthy: bool = False) -> None:
+        if type(target) not in (cst.Name, cst.Attribute):
+            return
+        value = self.peek(target)
+        if not isinstance(value, Union):
+            return
+        alts = [alt for alt in value.alts if (isinstance(alt, Const) and alt.value is None) == none]
+        if truthy and none:
+            alts = list(value.alts)
+        if alts and len(alts) < len(value.alts):
+            self.assign(target, alts[0] if len(alts) == 1 else Union(tuple(alts)), quiet=True)
+
+
+def _is_flag(value: Value | None) -> bool:
+    """Whether a value is an argument that says what to do, `is_train` or `update=True`: nothing changes it later."""
+    return type(value) is Opaque and value.source == "param" and ("bool" in value.tags or bool(_FLAG.match(value.name)))

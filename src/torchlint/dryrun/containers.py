@@ -1,0 +1,216 @@
+"""Lists, tuples, sets and dicts: how they are written, what is known to be in them, what their items and methods give."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.dryrun.store import Items
+from torchlint.dryrun.values import (
+    NONE,
+    NOTHING,
+    Const,
+    Dict,
+    Instance,
+    Iter,
+    Opaque,
+    Seq,
+    Tensor,
+    Value,
+    join,
+    number,
+    real,
+    union_of,
+)
+
+CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList",
+                        "torch.nn.ParameterDict"})
+BATCHY = frozenset({"batch", "batch?"})
+
+
+class Containers:
+    """The part of a run that knows what is in a container. See `interpreter.Run` for the state it works on."""
+
+    def eval_sequence(self, node) -> Value:
+        kind = {cst.List: "list", cst.Tuple: "tuple", cst.Set: "set"}[type(node)]
+        items, is_open = [], False
+        for element in node.elements:
+            if isinstance(element, cst.StarredElement):
+                inner = self.items_of(self.eval(element.value))
+                if inner is None:
+                    is_open = True
+                else:
+                    items.extend(inner)
+            else:
+                items.append(self.eval(element.value))
+        return self.sequence(kind, items, node, is_open)
+
+    def sequence(self, kind: str, items: list[Value], node: cst.CSTNode | None, is_open: bool = False) -> Seq:
+        seq = Seq(kind, self.site(node) if node is not None else None)
+        seq.flows = union_of(item.flows for item in items)
+        seq.parts = union_of(item.parts for item in items)
+        self.store.set(seq, "[]", Items(tuple(items), is_open))
+        self.made_in[id(seq)] = self.loops
+        self.keep.append(seq)
+        return seq
+
+    def eval_dict(self, node: cst.Dict) -> Value:
+        known, is_open = {}, False
+        for element in node.elements:
+            if isinstance(element, cst.StarredDictElement):
+                inner = self.eval(element.value)
+                items = self.store.get(inner, "{}") if isinstance(inner, Dict) else None
+                if items is None:
+                    is_open = True
+                else:
+                    known.update(items.known)
+                    is_open = is_open or items.open
+                continue
+            key, value = self.eval(element.key), self.eval(element.value)
+            try:
+                known[key.value if isinstance(key, Const) else f"*{len(known)}"] = value
+            except TypeError:
+                is_open = True
+        return self.mapping(known, node, is_open)
+
+    def mapping(self, known: dict, node: cst.CSTNode | None, is_open: bool = False) -> Dict:
+        made = Dict(self.site(node) if node is not None else None)
+        made.flows = union_of(item.flows for item in known.values())
+        self.store.set(made, "{}", Items(known, is_open))
+        return made
+
+    def items_of(self, value: Value) -> tuple[Value, ...] | None:
+        """The items of a list or tuple if they are all known."""
+        if isinstance(value, Seq):
+            items = self.store.get(value, "[]")
+            if items is not None and not items.open:
+                return items.known
+        if isinstance(value, Instance) and value.type in CONTAINERS and value.kind == "module":
+            items = self.store.get(value, "[]")
+            if items is not None and not items.open:
+                return items.known
+        return None
+
+    def known_items(self, value: Value) -> tuple[Value, ...]:
+        """Those items of a container that are known, also where there may be more."""
+        if isinstance(value, (Seq, Instance)):
+            items = self.store.get(value, "[]")
+            if items is not None:
+                return items.known
+        if isinstance(value, Dict) or isinstance(value, Instance):
+            items = self.store.get(value, "{}")
+            if items is not None:
+                return tuple(items.known.values())
+        return ()
+
+    def gather(self, owner: Seq | Dict, value: Value) -> None:
+        """Notes that what a value was computed from is in a list or dict by now."""
+        owner.flows = union_of((owner.flows, value.flows))
+        owner.parts = union_of((owner.parts, frozenset({value}) if isinstance(value, Opaque) else NOTHING, value.parts))
+
+    def container_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
+        if isinstance(owner, Seq):
+            items = self.store.get(owner, "[]") or Items((), True)
+            if name in ("append", "add", "appendleft", "insert") and args:
+                self.emit("append", owner, node, value=args[-1])
+                self.gather(owner, args[-1])
+                known = items.known if args[-1] in items.known else (*items.known, args[-1])
+                self.store.set(owner, "[]", Items(known[-12:], items.open or bool(self.loops) or name != "append"))
+                return NONE
+            if name in ("extend", "update") and args:
+                more = self.known_items(args[0])
+                self.gather(owner, args[0])
+                self.store.set(owner, "[]", Items((*items.known, *more)[-12:], items.open or self.items_of(args[0]) is None))
+                return NONE
+            if name in ("clear",):
+                self.store.set(owner, "[]", Items(()))
+                return NONE
+            if name in ("copy",):
+                return self.sequence(owner.kind, list(items.known), node, items.open)
+            if name == "pop":
+                self.store.set(owner, "[]", Items(items.known, True))
+                return self.element(owner)
+            return Opaque(name, "call")
+        items = self.store.get(owner, "{}") or Items({}, True)
+        if name in ("items", "values", "keys"):
+            return Iter(name, owner, self.site(node)) if name != "keys" else Opaque("keys", "call")
+        if name in ("get", "pop", "setdefault") and args:
+            value = items.known.get(args[0].value) if isinstance(args[0], Const) and args[0].value.__hash__ else None
+            if value is not None:
+                return value
+            default = args[1] if len(args) > 1 else NONE
+            return join(Opaque(name, "item", None, NOTHING, NOTHING, owner), default) if items.open else default
+        if name == "update":
+            known = dict(items.known)
+            if args and isinstance(args[0], Dict):
+                other = self.store.get(args[0], "{}") or Items({}, True)
+                known.update(other.known)
+                self.store.set(owner, "{}", Items(known, items.open or other.open))
+            else:
+                known.update(kwargs)
+                self.store.set(owner, "{}", Items(known, items.open or bool(args)))
+            return NONE
+        if name == "copy" and isinstance(owner, Dict):
+            return self.mapping(dict(items.known), node, items.open)
+        return Opaque(name, "call")
+
+    # -- items ----------------------------------------------------------------------------------------------------
+
+    def eval_subscript(self, node: cst.Subscript) -> Value:
+        owner = self.eval(node.value)
+        keys = []
+        for element in node.slice:
+            if isinstance(element.slice, cst.Index):
+                keys.append(self.eval(element.slice.value))
+            else:
+                for part in (element.slice.lower, element.slice.upper, element.slice.step):
+                    if part is not None:
+                        self.eval(part)
+                keys.append(None)
+        alts = real(owner)
+        if len(alts) == 1:
+            self.last_of(alts[0], keys, node)
+        found = [self.item(alt, keys, node) for alt in alts]
+        if not found:
+            return Opaque("", "item")
+        result = found[0]
+        for alt in found[1:]:
+            result = join(result, alt)
+        return result
+
+    def item(self, owner: Value, keys: list[Value | None], node: cst.CSTNode) -> Value:
+        key = keys[0] if len(keys) == 1 else None
+        if isinstance(owner, (Seq, Instance)):
+            items = self.store.get(owner, "[]")
+            if items is not None:
+                n = number(key)
+                if isinstance(n, int) and not items.open and -len(items.known) <= n < len(items.known):
+                    return items.known[n]
+                if key is None and isinstance(owner, Seq):
+                    return self.sequence(owner.kind, list(items.known), node, True)
+                if items.known and not items.open:
+                    result = items.known[0]
+                    for alt in items.known[1:]:
+                        result = join(result, alt)
+                    return result
+        if isinstance(owner, (Dict, Instance)):
+            items = self.store.get(owner, "{}")
+            if items is not None and isinstance(key, Const):
+                try:
+                    if key.value in items.known:
+                        return items.known[key.value]
+                except TypeError:
+                    pass
+        if isinstance(owner, Tensor):
+            whole = all(k is None or isinstance(k, Const) and k.value is None for k in keys)
+            part = owner.with_(None, layout=None) if whole else owner.with_(None, layout=None, maybe0=True)
+            return self.item_shape(owner, keys, part)
+        if isinstance(owner, Opaque):
+            if isinstance(key, Const) and isinstance(key.value, (str, int)):
+                name = f"[{key.value!r}]"
+                found = self.store.get(owner, name)
+                if found is None:
+                    found = Opaque(str(key.value), "item", None, owner.flows, owner.parts, owner, owner.tags & BATCHY)
+                    self.base_store.set(owner, name, found)
+                return found
+            return Opaque("", "item", None, owner.flows, owner.parts, owner, owner.tags & BATCHY)
+        return Opaque("", "item", None, owner.flows, owner.parts, owner)

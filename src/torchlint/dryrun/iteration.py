@@ -1,0 +1,133 @@
+"""What going through something does, and what each element is worth: of loops, comprehensions, `next`."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.dryrun.containers import CONTAINERS
+from torchlint.dryrun.values import NOTHING, Const, Instance, Iter, Opaque, Seq, Tensor, Value, join, real
+
+
+class Iteration:
+    """The part of a run that goes through iterables. See `interpreter.Run` for the state it works on."""
+
+    def eval_comprehension(self, node) -> Value:
+        results: list[Value] = []
+        self.run_for_in(node, node.for_in, results)
+        results = results[-1:]
+        if isinstance(node, cst.ListComp) and isinstance(node.elt, cst.Name) and isinstance(results[0] if results else None, Instance):
+            self.emit("repeat", results[0], node)
+        if isinstance(node, cst.DictComp):
+            return self.mapping({f"*{n}": value for n, value in enumerate(results)}, node, True)
+        kind = {cst.ListComp: "list", cst.SetComp: "set"}.get(type(node), "generator")
+        made = self.sequence("list" if kind == "generator" else kind, results, node, True)
+        return Iter("generator", made, made.site, once=True) if kind == "generator" else made
+
+    def run_for_in(self, node, part: cst.CompFor, results: list[Value]) -> None:
+        """A `for` of a comprehension, with those behind it: what it gives is added to the results."""
+        over = self.eval(part.iter)
+        element_of = self.start_iteration(over, part)
+
+        def step():
+            self.assign(part.target, element_of(), quiet=True)
+            for condition in part.ifs:
+                self.eval(condition.test)
+            if part.inner_for_in is not None:
+                self.run_for_in(node, part.inner_for_in, results)
+            elif isinstance(node, cst.DictComp):
+                self.eval(node.key)
+                results.append(self.eval(node.value))
+            else:
+                results.append(self.eval(node.elt))
+
+        self.run_loop("comprehension", part, over, step)
+
+    def start_iteration(self, over: Value, node: cst.CSTNode):
+        """Tells that a pass over a value starts; gives what each element is worth."""
+        core = self.iterated(over)
+        self.consume(over, node)
+        for alt in real(core):
+            if isinstance(alt, Instance) and alt.kind == "loader" or isinstance(alt, Opaque):
+                self.emit("loader.iterate", alt, node.iter, over=alt)
+        return lambda: self.element(over)
+
+    def iterated(self, over: Value) -> Value:
+        """What enumerate(...), tqdm(...) and their like go over in the end."""
+        while isinstance(over, Iter) and over.kind in ("enumerate", "same"):
+            over = over.base
+        return over
+
+    def element(self, over: Value) -> Value:
+        """One element of an iterable."""
+        alts = real(over)
+        if len(alts) > 1:
+            result = self.element(alts[0])
+            for alt in alts[1:]:
+                result = join(result, self.element(alt))
+            return result
+        if alts:
+            over = alts[0]
+        if isinstance(over, Iter):
+            return self.iter_element(over)
+        if isinstance(over, Seq) or isinstance(over, Instance) and over.type in CONTAINERS:
+            items = self.known_items(over)
+            if items and len(items) <= 4:
+                result = items[0]
+                for alt in items[1:]:
+                    result = join(result, alt)
+                return result
+            if items and all(isinstance(item, Const) for item in items):
+                return Opaque("", "item")
+            return Opaque("", "item", None, over.flows, NOTHING, over)
+        if isinstance(over, Instance) and over.kind == "loader":
+            batch = Opaque("batch", "item", None, NOTHING, NOTHING, over, frozenset({"batch"}))
+            sizes = self.batch_of(over)
+            if sizes is None:
+                return batch
+            parts = [Opaque("", "item", None, NOTHING, NOTHING, batch, batch.tags) for _ in sizes]
+            for part, shape in zip(parts, sizes):
+                self.note_shape(part, shape)
+            return self.sequence("list", parts, None)
+        if isinstance(over, Tensor):
+            return over.with_(None, maybe0=True)
+        flows = over.flows
+        return Opaque("", "item", None, flows, over.parts, over, frozenset({"batch?"}))
+
+    def iter_element(self, over: Iter) -> Value:
+        if over.kind == "enumerate":
+            return self.sequence("tuple", [Opaque("", "op", tags=frozenset({"number"})), self.element(over.base)], None)
+        if over.kind in ("same", "generator", "values"):
+            return self.element(over.base) if over.kind != "values" else self._any_item(over.base)
+        if over.kind == "zip":
+            return self.sequence("tuple", [self.element(item) for item in self.known_items(over.base)], None)
+        if over.kind == "items":
+            return self.sequence("tuple", [Opaque("", "item", tags=frozenset({"str"})), self._any_item(over.base)], None)
+        if over.kind in ("parameters", "named_parameters"):
+            traits = {"graph": True, "leaf": True, "param": True}
+            value: Value = Tensor("", "item", None, NOTHING, NOTHING, over, traits)
+        elif over.kind in ("modules", "children", "named_modules", "named_children"):
+            value = Opaque("", "item", None, NOTHING, NOTHING, over, frozenset({"module"}))
+        else:
+            value = Opaque("", "item", None, over.flows, NOTHING, over)
+        if over.kind.startswith("named_"):
+            return self.sequence("tuple", [Opaque("", "item", tags=frozenset({"str"})), value], None)
+        return value
+
+    def _any_item(self, over: Value) -> Value:
+        items = self.known_items(over)
+        if not items:
+            return Opaque("", "item", None, over.flows, over.parts, over, frozenset({"batch?"}))
+        result = items[0]
+        for alt in items[1:]:
+            result = join(result, alt)
+        return result
+
+    def consume(self, over: Value, node: cst.CSTNode) -> None:
+        """Notes that a generator is used up by this, if it is that one for certain."""
+        alts = real(over)
+        for alt in alts if len(alts) == 1 else ():
+            inner = alt
+            while isinstance(inner, Iter) and inner.kind in ("enumerate", "same", "zip") and not inner.once:
+                inner = inner.base
+            if isinstance(inner, Iter) and inner.once:
+                self.emit("consume", inner, node.iter if hasattr(node, "iter") else node)

@@ -1,0 +1,204 @@
+"""What operators give: arithmetic, comparisons, `and`, `or`, `not`, `a if b else c`."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from torchlint.dryrun.values import (
+    FALSE,
+    NOTHING,
+    UNSET,
+    Class,
+    Const,
+    Dict,
+    Func,
+    Instance,
+    Opaque,
+    Ref,
+    Seq,
+    Tensor,
+    Union,
+    Value,
+    alternatives,
+    boolean,
+    join,
+    number,
+    same_class,
+    union_of,
+    with_parts,
+)
+
+_NANS = frozenset({"torch.nan", "numpy.nan", "numpy.NaN", "numpy.NAN", "math.nan"})
+
+
+def _is_nan(node: cst.BaseExpression, value: Value) -> bool:
+    """Whether an expression is not-a-number, written as such: torch.nan, float("nan")."""
+    if isinstance(value, Ref):
+        return value.name in _NANS
+    named = isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "float"
+    if not named or len(node.args) != 1:
+        return False
+    given = node.args[0].value
+    return isinstance(given, cst.SimpleString) and given.value.strip("\"'").lower() == "nan"
+
+
+class Operators:
+    """The part of a run that evaluates operators. See `interpreter.Run` for the state it works on."""
+
+    def eval_binary(self, node: cst.BinaryOperation) -> Value:
+        left, right = self.eval(node.left), self.eval(node.right)
+        self.last_operands = (node, left, right)
+        return self.arithmetic(node, type(node.operator).__name__, left, right)
+
+    def arithmetic(self, node: cst.CSTNode, operator: str, left: Value, right: Value) -> Value:
+        """The value of `left operator right`."""
+        a, b = number(left), number(right)
+        if a is not None and b is not None:
+            return self.calculate(operator, a, b)
+        if isinstance(left, Seq) and isinstance(right, Seq) and operator == "Add":
+            one, two = self.store.get(left, "[]"), self.store.get(right, "[]")
+            if one is not None and two is not None:
+                return self.sequence(left.kind, [*one.known, *two.known], node, one.open or two.open)
+        if operator == "Multiply" and isinstance(left, Seq) and self.known_items(left):
+            for item in self.known_items(left):
+                self.emit("repeat", item, node, count=b)
+            return self.sequence(left.kind, list(self.known_items(left)), node, True)
+        sides = (left, right)
+        flows, parts = union_of(s.flows for s in sides), union_of(
+            with_parts(s).union(alternatives(s)) for s in sides if isinstance(s, (Opaque, Union))
+        )
+        tensors = [alt for side in sides for alt in alternatives(side) if isinstance(alt, Tensor)]
+        if tensors:
+            self.emit_mix(node, sides)
+            traits, sites = {}, {}
+            graphs = [t.traits.get("graph") for t in tensors]
+            if any(graph is True for graph in graphs):
+                traits["graph"] = True
+                sites.update({k: t.sites[k] for t in tensors for k in ("graph",) if k in t.sites})
+            elif all(graph is False for graph in graphs) and all(
+                isinstance(alt, (Tensor, Const)) or isinstance(alt, Opaque) and not alt.flows
+                for side in sides for alt in alternatives(side)
+            ):
+                traits["graph"] = False
+            small = operator in ("Add", "Subtract") and (b is not None and abs(b) < 1e-2)
+            if small and isinstance(left, Tensor) and left.traits.get("act"):
+                traits["act"], sites["act"] = left.traits["act"], left.sites.get("act")
+            devices = {t.traits.get("device") for t in tensors if not t.traits.get("dim0")}
+            ranks = [t.traits.get("rank", 0) for t in tensors if t in sides]
+            if ranks and all(ranks) and (operator != "MatrixMultiply" or len(ranks) == 2):
+                traits["rank"] = max(ranks)
+            numbers = sum(isinstance(s, Const) or isinstance(s, Opaque) and "number" in s.tags for s in sides)
+            if len(devices) == 1 and None not in devices and len(tensors) + numbers == 2:
+                traits["device"] = devices.pop()
+                self.still_made(tensors, traits, sites)
+            made = Tensor("", "op", self.site(node), flows, parts, None, traits, sites)
+            return self.arithmetic_shape(operator, left, right, made, node)
+        return Opaque("", "op", self.site(node), flows, parts)
+
+    def calculate(self, operator: str, a, b) -> Value:
+        try:
+            if operator == "Add":
+                return Const(a + b)
+            if operator == "Subtract":
+                return Const(a - b)
+            if operator == "Multiply" and abs(a) < 1e9 and abs(b) < 1e9:
+                return Const(a * b)
+            if operator == "Divide":
+                return Const(a / b)
+            if operator == "FloorDivide":
+                return Const(a // b)
+            if operator == "Modulo":
+                return Const(a % b)
+        except (ArithmeticError, TypeError):
+            pass
+        return Opaque("", "op", tags=frozenset({"number"}))
+
+    def eval_unary(self, node: cst.UnaryOperation) -> Value:
+        value = self.eval(node.expression)
+        if type(node.operator) is cst.Not:
+            known = boolean(value) if isinstance(value, Const) and isinstance(value.value, (bool, type(None), str)) else None
+            if known is None and type(value) is Opaque:
+                known = boolean(self.store.get(value, " truth"))
+            return Opaque("", "op") if known is None else Const(not known)
+        n = number(value)
+        if type(node.operator) is cst.Minus:
+            if n is not None:
+                return Const(-n)
+        if isinstance(value, Tensor):
+            return value.with_(act=None)
+        return Opaque("", "op", self.site(node), value.flows, value.parts) if isinstance(value, (Opaque, Union)) else value
+
+    def eval_comparison(self, node: cst.Comparison) -> Value:
+        left = self.eval(node.left)
+        result: Value = Opaque("", "op", tags=frozenset({"bool"}))
+        before = node.left
+        for part in node.comparisons:
+            right = self.eval(part.comparator)
+            operator = type(part.operator)
+            if _is_nan(before, left) or _is_nan(part.comparator, right):
+                self.emit("compare.nan", None, node, operator=operator.__name__, left=before, right=part.comparator)
+            before = part.comparator
+            if len(node.comparisons) == 1:
+                if operator in (cst.Is, cst.IsNot) and isinstance(right, Const) and right.value is None:
+                    if isinstance(left, Const) and left is not UNSET:
+                        return Const((left.value is None) == (operator is cst.Is))
+                    if isinstance(left, (Instance, Seq, Dict, Func, Class, Tensor)):
+                        return Const(operator is cst.IsNot)
+                if operator in (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual) and same_class(left, right):
+                    return Const(operator in (cst.Is, cst.Equal))
+                if operator in (cst.Equal, cst.NotEqual) and isinstance(left, Const) and isinstance(right, Const):
+                    if isinstance(left.value, (str, bool)) and isinstance(right.value, (str, bool)):
+                        return Const((left.value == right.value) == (operator is cst.Equal))
+                if operator in (cst.Is, cst.IsNot) and isinstance(left, Const) and isinstance(right, Const):
+                    if isinstance(right.value, bool) and isinstance(left.value, bool):
+                        return Const((left.value is right.value) == (operator is cst.Is))
+            for side in (left, right):
+                if side.flows:
+                    self.emit("readout", side, node, name="comparison")
+            if isinstance(left, Tensor) or isinstance(right, Tensor):
+                if operator in (cst.Equal, cst.NotEqual, cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual):
+                    self.emit_mix(node, (left, right))
+                    result = Tensor("", "op", self.site(node), NOTHING, NOTHING, None, {"graph": False})
+                    result = self.arithmetic_shape(operator.__name__, left, right, result, node)
+            left = right
+        return result
+
+    def eval_boolean(self, node: cst.BooleanOperation) -> Value:
+        left = self.eval(node.left)
+        is_and = type(node.operator) is cst.And
+        known = self.certain_truth(left)
+        if known is not None:
+            if known != is_and:
+                return left
+            return self.eval(node.right)
+        right_value: list[Value] = []
+        self.branch((lambda: right_value.append(self.eval(node.right)), lambda: None))
+        right = right_value[0]
+        if is_and and self.certain_truth(right) is False:
+            return FALSE
+        return join(left, right) if not isinstance(left, Opaque) or not is_and else Opaque("", "op", None, right.flows, right.parts)
+
+    def certain_truth(self, value: Value) -> bool | None:
+        if isinstance(value, Const) and isinstance(value.value, (bool, str, type(None))):
+            return bool(value.value)
+        if isinstance(value, (Func, Class)) or isinstance(value, Instance) and value.kind in ("optimizer", "scheduler", "scaler"):
+            return True
+        if type(value) is Opaque:
+            return boolean(self.store.get(value, " truth"))
+        return None
+
+    def eval_choice(self, node: cst.IfExp) -> Value:
+        known = self.truth(node.test)
+        if known is not None:
+            return self.eval(node.body if known else node.orelse)
+        found: list[Value] = []
+
+        def path(part, holds):
+            def go():
+                self.narrow(node.test, holds)
+                found.append(self.eval(part))
+
+            return go
+
+        self.branch((path(node.body, True), path(node.orelse, False)))
+        return join(found[0], found[1])

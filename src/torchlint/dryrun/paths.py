@@ -1,0 +1,147 @@
+"""Where paths part and meet again: branches, loops, and the jumps out of these."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+
+import libcst as cst
+
+from torchlint.dryrun.store import Store
+from torchlint.dryrun.values import Const, Event, Loop, Opaque, Value, alternatives, same
+
+
+class Jumps:
+    """The paths that leave a loop body before its end."""
+
+    __slots__ = ("base", "breaks", "continues")
+
+    def __init__(self, base: Store):
+        self.base = base
+        self.breaks: list = []
+        self.continues: list = []
+
+
+class Paths:
+    """The part of a run that follows several paths. See `interpreter.Run` for the state it works on."""
+
+    def branch(self, paths) -> None:
+        """Runs each of several paths from here, then goes on with what is known on all of them."""
+        base, tails = self.store, self.graph.tails
+        ends = []
+        for path in paths:
+            self.store = Store(base)
+            self.graph.tails = list(tails)
+            path()
+            if not self.graph.dead:
+                ends.append((self.store.writes_since(base), self.graph.tails))
+        self.store = base
+        self.meet(ends)
+
+    def meet(self, ends) -> None:
+        """Goes on after paths that end here, each given by its writes and its last events."""
+        tails: dict[Event, None] = {}
+        for _, last in ends:
+            tails.update(dict.fromkeys(last))
+        if ends:
+            self.store.merge([writes for writes, _ in ends])
+        self.graph.tails = list(tails)
+        if len(tails) > 6:
+            self.graph.add(Event("join", None, None, self.loops, self.call_sites, {}))
+
+    @contextmanager
+    def guarded(self, test: cst.CSTNode, holds: bool):
+        old = self.guards
+        self.guards = (*old, (self.site(test), holds))
+        try:
+            yield
+        finally:
+            self.guards = old
+
+    def run_loop(self, kind: str, node, over: Value | None, step, endless: bool = False, orelse=None) -> None:
+        """Runs a loop body until what is known at its head no longer changes, twice at most."""
+        once = _once(node)
+        loop = Loop(kind, over, self.site(node), once)
+        outer = self.loops
+        self.loops = (*outer, loop)
+        head = self.emit("loop", over, node, loop=loop)
+        if self.graph.dead:
+            self.loops = outer
+            return
+        base = self.store
+        mark = self.graph.mark()
+        passes = 2 if len(self.loops) <= 3 and not once else 1
+        for number in range(passes):
+            jumps = Jumps(base)
+            self.jumps.append(jumps)
+            self.store = Store(base)
+            try:
+                step()
+                ends = list(jumps.continues)
+                if not self.graph.dead:
+                    ends.append((self.store.writes_since(base), self.graph.tails))
+            finally:
+                self.jumps.pop()
+                self.store = base
+            trial = Store(base)
+            trial.merge([{}, *(writes for writes, _ in ends)])
+            if number == passes - 1 or not _changed(base, trial.data):
+                break
+            self.graph.undo(mark)
+            base.data.update(trial.data)
+        if not once:
+            for _, tails in ends:
+                self.graph.link(head, tails)
+        self.loops = outer
+        if once:
+            exits = ends
+        else:
+            exits = [] if endless else [({}, [head]), *((writes, []) for writes, _ in ends)]
+        self.graph.tails = []
+        if exits:
+            self.meet(exits)
+            if orelse is not None:
+                after_loop = self.graph.tails
+                self.graph.tails = after_loop
+                self.suite(orelse.body)
+        if jumps.breaks:
+            normal = [({}, self.graph.tails)] if not self.graph.dead else []
+            self.meet(normal + jumps.breaks)
+
+    def leave(self, kind: str) -> None:
+        if self.jumps and not self.graph.dead:
+            jumps = self.jumps[-1]
+            where = jumps.breaks if kind == "break" else jumps.continues
+            where.append((dict(self.store.writes_since(jumps.base)), self.graph.tails))
+        self.graph.tails = []
+
+
+def _once(node: cst.CSTNode) -> bool:
+    """`for epoch in range(1)`: a loop in name only."""
+    over = node.iter if type(node) is cst.For else None
+    return (
+        type(over) is cst.Call and type(over.func) is cst.Name and over.func.value == "range"
+        and len(over.args) == 1 and type(over.args[0].value) is cst.Integer and over.args[0].value.value == "1"
+    )
+
+
+def _changed(base: Store, writes: dict) -> bool:
+    for (owner, name), value in writes.items():
+        old = base.get(owner, name)
+        if old is None or old is value:
+            continue
+        if isinstance(value, Value) and isinstance(old, Value):
+            if same(old, value) or _plain(old) and _plain(value):
+                continue
+            return True
+        if not isinstance(value, Value):
+            if type(value) is type(old) and getattr(value, "known", value) == getattr(old, "known", old):
+                continue
+            return True
+    return False
+
+
+def _plain(value: Value) -> bool:
+    return all(
+        isinstance(alt, Const) and not isinstance(alt.value, (bool, type(None))) or type(alt) is Opaque and not alt.flows and not alt.parts
+        for alt in alternatives(value)
+    )

@@ -1,0 +1,93 @@
+"""Where tensors are: what says so, what moves them, where several meet."""
+
+from __future__ import annotations
+
+import re
+
+from torchlint.catalogue import effects
+from torchlint.dryrun.values import Const, Instance, Opaque, Ref, Seq, Tensor, Value, real
+
+
+class Devices:
+    """The part of a run that knows devices. See `interpreter.Run` for the state it works on."""
+
+    def device_of(self, value: Value | None):
+        """What is known of a device argument: its text, or the value itself (two equal values are one device)."""
+        alts = real(value)
+        if len(alts) != 1:
+            known = [self.device_of(alt) for alt in alts]
+            return known[0] if known and isinstance(known[0], str) and known.count(known[0]) == len(known) else value
+        alt = alts[0]
+        if isinstance(alt, Const):
+            if isinstance(alt.value, str):
+                return alt.value.replace("cuda:0", "cuda")
+            return f"cuda:{alt.value}" if isinstance(alt.value, int) else None
+        if isinstance(alt, Instance) and alt.kind == "device":
+            inner = alt.arg(0, "type")
+            if isinstance(inner, Const):
+                return self.device_of(inner)
+            return alt
+        return alt
+
+    def default_device(self):
+        """Where a tensor is made when nothing is said; None where that is not known."""
+        for context in reversed(self.contexts):
+            if context.kind == "device":
+                return self.device_of(context.value)
+            if context.kind == "unknown":
+                return None
+        return "default"
+
+    def made_beside(self, last: str, given) -> bool:
+        """Whether a tensor is made where those are that it is made of, as by torch.normal(mean, std)."""
+        if last in ("normal", "complex"):
+            return any(not isinstance(alt, (Const, Seq)) for value in given[:2] for alt in real(value))
+        if last != "tensor" or not given:
+            return False
+        alts = [alt for alt in real(given[0]) if isinstance(alt, Opaque)]
+        return any(alt.flows or isinstance(alt, Tensor) and "made" not in alt.traits for alt in alts)
+
+    def still_made(self, tensors, traits: dict, sites: dict) -> None:
+        """What is computed from tensors made here alone was made here too."""
+        if not all("made" in t.traits for t in tensors):
+            return
+        traits["made"] = tensors[0].traits["made"]
+        sites.update({key: tensors[0].sites[key] for key in ("made", "device") if key in tensors[0].sites})
+        if all(t.traits.get("dim0") for t in tensors):
+            traits["dim0"] = True
+        elif any(t.traits.get("maybe0") for t in tensors):
+            traits["maybe0"] = True
+
+    def typed(self, owner: Tensor, to: Value, site) -> Tensor:
+        """x.type(...): a type of torch.cuda moves the tensor, one of torch brings it to the CPU; an unknown one may do either."""
+        name = to.name if isinstance(to, Ref) else to.value if isinstance(to, Const) and isinstance(to.value, str) else ""
+        if re.fullmatch(r"torch\.[a-z_]*\d*", name):  # torch.float32: a dtype
+            return owner.with_(site, layout=None, leaf=None)
+        made = owner.with_(site, layout=None, leaf=None, made=None, out_of=None)
+        made.traits.pop("device", None)
+        if name.startswith("torch.cuda."):
+            made.traits["device"] = "cuda"
+            made.sites["device"] = site
+        return made
+
+    def emit_mix(self, node, values, module: Value | None = None, chosen: bool = False) -> None:
+        """Several tensors meet in one operation: of interest where the device of one of them is known. `chosen`: one or
+        another of them, not all."""
+        if self.unsure:
+            return
+        if any(isinstance(alt, Tensor) and alt.traits.get("device") is not None for value in values for alt in real(value)):
+            self.emit("mix", module, node, values=values, chosen=chosen)
+
+
+def on_cpu(item: Value) -> bool:
+    """Whether something was brought to the CPU by name: `x.cpu()`."""
+    if isinstance(item, Tensor):
+        return item.traits.get("device") == "cpu"
+    return isinstance(item, Opaque) and item.source == "call" and item.name == "cpu"
+
+
+def reduced(made: Tensor, name: str) -> Tensor:
+    """A result that may have no dimensions left: such a tensor meets those of any device."""
+    if name in effects.REDUCES and "device" in made.traits:
+        made.traits["maybe0"] = True
+    return made

@@ -1,0 +1,179 @@
+"""What calling a module does: its forward, or what a layer of torch gives."""
+
+from __future__ import annotations
+
+import re
+
+from torchlint.catalogue import effects
+from torchlint.dryrun.store import Items
+from torchlint.dryrun.values import (
+    Class,
+    Const,
+    Dict,
+    Func,
+    Instance,
+    Opaque,
+    Ref,
+    Seq,
+    Tensor,
+    Union,
+    Value,
+    real,
+    union_of,
+    with_parts,
+)
+from torchlint.sieve.facts import Unit
+
+_TRAINING_WORDS = frozenset({"backward", "zero_grad", "train", "eval", "autocast"})
+
+
+class Forwards:
+    """The part of a run that calls modules. See `interpreter.Run` for the state it works on."""
+
+    def call_module(self, module: Instance, args, kwargs, node, direct: bool = False, wrapped: bool = False) -> Value:
+        """A module is called: its forward is run where the project defines it. `wrapped`: DataParallel or DDP stands around
+        it, which brings the inputs to the right device."""
+        if module.kind == "wrapper" and module.args:
+            self.tag(module, "wrapped")
+            inner = [alt for alt in real(module.args[0]) if isinstance(alt, Instance)]
+            if inner:
+                return self.call_module(inner[0], args, kwargs, node, wrapped=True)
+        if module.kind == "loss" and isinstance(module.cls, Ref):
+            last = module.type.rsplit(".", 1)[-1]
+            return self.loss_call(effects.LOSS_OF_CLASS.get(last, last), module, args, kwargs, node)
+        grad, grad_site = self.grad_state()
+        event = self.emit("forward", module, node, mode=self.mode_of(module), mode_site=self.mode_site(module), grad=grad,
+                          grad_site=grad_site, args=args, kwargs=kwargs, direct=direct, inside=self.inside_module(module),
+                          device=None if wrapped else self.store.get(module, " device"),
+                          device_site=self.store.get(module, " device site"), frozen=self.store.get(module, " frozen"))
+        values = [*args, *kwargs.values()]
+        flows = union_of([frozenset({event}), *(value.flows for value in values)])
+        parts = union_of(with_parts(value) for value in values if isinstance(value, Opaque))
+        if isinstance(module.cls, Class):
+            found = module.cls.method("forward")
+            if found is not None:
+                result = self.run_forward(module, found, args, kwargs, node)
+                return self.out_of(self.came_from(result, flows), event)
+            if "torch.nn.Sequential" not in module.cls.externals():
+                return Opaque("output", "call", self.site(node), flows, parts, module)
+        made = self.layer_output(module, args, node, flows, parts, grad)
+        return self.out_of(self.layer_shape(module, args[0] if args else None, made, node), event)
+
+    def out_of(self, value: Value, event) -> Value:
+        """Notes on a model's output which call gave it; what moves it takes the note away."""
+        if isinstance(value, Tensor):
+            value.traits["out_of"] = event
+        return value
+
+    def in_forward(self) -> bool:
+        return any(key.name == "forward" for key in self.stack if isinstance(key, Unit))
+
+    def inside_module(self, called: Value) -> bool:
+        """Whether the code that calls a module belongs to a module around it: then it is not the model itself."""
+        if self.in_forward():
+            return True
+        # A method that is the root of the run may well be the training loop; one that is called is part of a model.
+        around = self.frame.self_value if self.frame is not None and len(self.stack) > 1 else None
+        return isinstance(around, Instance) and around.kind == "module" and around is not called
+
+    def layer_output(self, module: Instance, args, node, flows, parts, grad) -> Value:
+        name = module.type
+        first = args[0] if args else None
+        if name == "torch.nn.Sequential" or isinstance(module.cls, Class):
+            items = self.store.get(module, "[]")
+            value: Value = first if first is not None else Opaque("", "call")
+            if items is not None and (items.known and not items.open):
+                self.chained += 1
+                for item in items.known:
+                    value = self.each(real(item), lambda alt, v=value: self.call_value(alt, [v], {}, node))
+                self.chained -= 1
+                return self.came_from(value, flows)
+            return Tensor("", "op", self.site(node), flows, parts, module, {"graph": True} if grad else {})
+        act = effects.LAYER_ACTIVATIONS.get(name)
+        if act is not None:
+            made = self.activated(act, first, node, flows, parts)
+            if module.site is not None:
+                made.sites["layer"] = module.site
+            return made
+        if name in ("torch.nn.Identity", "torch.nn.Flatten", "torch.nn.Unflatten") and isinstance(first, Tensor):
+            return first.with_(None, layout=None)
+        if re.search(r"LSTM|GRU|RNN", name):
+            states = [item for arg in args[1:] for alt in real(arg) for item in (self.known_items(alt) or (alt,))]
+            self.emit_mix(node, (*args[:1], *states), module, any(len(real(arg)) > 1 for arg in args[1:]))
+        if name.startswith("torch.nn.") and not re.search(r"LSTM|GRU|RNN|MultiheadAttention|ModuleList|ModuleDict|AdaptiveLog", name):
+            traits: dict = {"graph": True} if grad and re.search(r"Linear|Conv|Norm|Embedding|Bilinear|Transformer|PReLU", name) else {}
+            if not traits and isinstance(first, Tensor) and first.traits.get("graph"):
+                traits["graph"] = True
+            self.emit_mix(node, tuple(args), module)
+            return Tensor("", "op", self.site(node), flows, parts, module, traits, {"graph": self.site(node)})
+        last = self.last_of_head(module) if name.startswith("torchvision.models.") else None
+        if last is not None:
+            traits = {"act": effects.LAYER_ACTIVATIONS[last.type]} | ({"graph": True} if grad else {})
+            sites = {"act": last.site, "graph": self.site(node)}
+            return Tensor("", "op", self.site(node), flows, parts, module, traits, sites)
+        return Opaque("output", "call", self.site(node), flows, parts, module)
+
+    def last_of_head(self, model: Instance) -> Instance | None:
+        """The activation that a model of torchvision ends with, where the program gave it a head that ends with one."""
+        if model.type.count(".") != 2 or re.search("inception|googlenet", model.type):
+            return None  # detectors and others whose output is no tensor
+        for name in ("fc", "classifier", "head", "heads"):
+            alts = real(self.store.get(model, name))
+            while len(alts) == 1 and isinstance(alts[0], Instance) and alts[0].type == "torch.nn.Sequential":
+                items = self.store.get(alts[0], "[]")
+                alts = real(items.known[-1]) if items is not None and items.known and not items.open else ()
+            if len(alts) == 1 and isinstance(alts[0], Instance) and alts[0].type in effects.LAYER_ACTIVATIONS:
+                return alts[0]
+        return None
+
+    def run_forward(self, module: Instance, found, args, kwargs, node) -> Value:
+        """Runs a project module's forward; a second call with the same module in the same mode on the same kind of input gives
+        the same again."""
+        owner, unit = found
+        given = [*map(_likeness, args), *((name, _likeness(value)) for name, value in sorted(kwargs.items()))]
+        key = f" forward {self.mode_of(module)} {self.grad_state()[0]} {self.replaced} {given}"
+        known = self.base_store.get(module, key)
+        if known is not None and not unit.words & _TRAINING_WORDS:
+            return known
+        self.keep.extend([*args, *kwargs.values()])  # the key may know them by id
+        func = Func("forward", owner.facts, unit, owner)
+        result = self.inline(func, [module, *args], kwargs, node, module)
+        if unit not in self.stack and not self.graph.dead:
+            self.base_store.set(module, key, result)
+        return result
+
+    def came_from(self, value: Value, flows) -> Value:
+        """A module's output, with the forward events it came out of: the module's own, then those of its layers."""
+        if isinstance(value, Union):
+            return Union(tuple(self.came_from(alt, flows) for alt in value.alts))
+        if isinstance(value, Tensor):
+            of = union_of((flows, value.flows))
+            return Tensor("", "output", value.site, of, value.parts, value, dict(value.traits), dict(value.sites))
+        if isinstance(value, Seq):
+            items = self.store.get(value, "[]")
+            made_seq = Seq(value.kind, value.site)
+            made_seq.flows = union_of((flows, value.flows))
+            if items is not None:
+                self.store.set(made_seq, "[]", Items(tuple(self.came_from(item, flows) for item in items.known), items.open))
+            return made_seq
+        if isinstance(value, Dict):
+            items = self.store.get(value, "{}")
+            made_dict = Dict(value.site)
+            made_dict.flows = union_of((flows, value.flows))
+            if items is not None:
+                known = {key: self.came_from(item, flows) for key, item in items.known.items()}
+                self.store.set(made_dict, "{}", Items(known, items.open))
+            return made_dict
+        if isinstance(value, Opaque):
+            of = union_of((flows, value.flows))
+            return Opaque(value.name, "call", value.site, of, value.parts, value, value.tags)
+        return value
+
+
+def _likeness(value: Value):
+    """What a forward may make its result depend on: two inputs alike in this give results that are alike."""
+    if isinstance(value, Const):
+        return repr(value.value) if isinstance(value.value, (bool, str, type(None))) else "number"
+    if isinstance(value, Tensor):
+        return [value.traits.get(name) for name in ("act", "graph", "device", "layout", "shape")]
+    return "" if isinstance(value, Opaque) else id(value)

@@ -1,0 +1,148 @@
+"""What layers of torch make of the sizes of what goes in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from torchlint.dryrun.torch_api import shapes
+from torchlint.dryrun.torch_api.shapes import ANY, Clash, Shape, Size
+from torchlint.dryrun.values import Const, Instance, Ref, Tensor, Union, Value, real
+
+_LAYER = re.compile(r"torch\.nn\.(?P<kind>Conv|ConvTranspose|BatchNorm|MaxPool|AvgPool|AdaptiveAvgPool|AdaptiveMaxPool)(?P<n>[123])d$")
+_KEEPS = re.compile(
+    r"torch\.nn\.(?:(?:Feature)?(?:Alpha)?Dropout[123]?d?|Identity|(?:Log)?Softmax(?:2d|in)?|(?:Leaky|P|R)?ReLU6?|GELU|[SC]?ELU|SiLU|Mish"
+    r"|Tanh(?:shrink)?|Hard\w+|(?:Log)?Sigmoid|Soft\w+|Threshold|InstanceNorm[123]d|SyncBatchNorm|LocalResponseNorm)$"
+)
+_COUNTS = frozenset({"Dropout1d", "Dropout2d", "Dropout3d", "InstanceNorm1d"})
+
+
+class LayerShapes:
+    """The part of a run that knows sizes behind layers. See `interpreter.Run` for the state it works on."""
+
+    def layer_shape(self, module: Instance, given: Value | None, result: Value, node) -> Value:
+        """The output of a layer of torch."""
+        if not isinstance(module.cls, Ref) or not module.type.startswith("torch.nn.") or isinstance(given, Union) and len(real(given)) > 1:
+            return result
+        shape, clash = self.through(module, self.shape_of(given))
+        self.clash(clash, given, node, module)
+        self.emit_rank(module.type.removeprefix("torch.nn."), given, node, module)
+        keeps = shape == self.shape_of(given)
+        return self.with_shape(result, shape, given.sites.get("shape") if keeps and isinstance(given, Tensor) else module.site)
+
+    def emit_rank(self, layer: str, given: Value | None, node, module: Instance | None = None) -> None:
+        """A layer that counts dimensions gets an input of a known number of them."""
+        shape = self.shape_of(given)
+        if layer in _COUNTS and shape.rank is not None and not self.unsure:
+            source = given.sites.get("shape")
+            self.emit("rank", module, node, layer=layer, shape=shape, source=source, chained=self.chained)
+
+    def through(self, module: Instance, shape: Shape) -> tuple[Shape, Clash | None]:
+        """What a layer of torch makes of a shape, and why it cannot."""
+        made, clash = self.through_layer(module, shape)
+        # With another number of dimensions there is no output to go on with.
+        return (ANY if clash is not None and clash.what == "dimensions" else made), clash
+
+    def through_layer(self, module: Instance, shape: Shape) -> tuple[Shape, Clash | None]:
+        name = module.type
+        if "**" in module.kwargs or "*" in module.kwargs:
+            return ANY, None
+        get = module.arg
+        if name == "torch.nn.Linear":
+            return shapes.linear(shape, self.whole(get(0, "in_features")), self.whole(get(1, "out_features")))
+        if name == "torch.nn.Embedding":
+            return Shape((*shape.dims, self.whole(get(1, "embedding_dim"))), shape.open), None
+        if name == "torch.nn.LayerNorm":
+            return shape, shapes.layer_norm(shape, self.numbers(get(0, "normalized_shape")) or ())
+        if name == "torch.nn.GroupNorm":
+            channels = self.whole(get(1, "num_channels"))
+            wrong = shape.rank is not None and shape.rank > 1 and shapes.differ(shape.dims[1], channels)
+            return shape, Clash("channels", str(channels), shapes.told(shape.dims[1]), "other") if wrong else None
+        if name in ("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN", "torch.nn.LSTMCell", "torch.nn.GRUCell", "torch.nn.RNNCell"):
+            inside = self.whole(get(0, "input_size"))
+            return ANY, shapes.linear(shape, inside, None)[1]
+        if name in ("torch.nn.TransformerEncoderLayer", "torch.nn.TransformerDecoderLayer", "torch.nn.MultiheadAttention"):
+            width = self.whole(get(0, "embed_dim" if name.endswith("Attention") else "d_model"))
+            return shapes.linear(shape, width, width)
+        if name == "torch.nn.Flatten":
+            start, end = get(0, "start_dim"), get(1, "end_dim")
+            return shapes.flattened(shape, 1 if start is None else self.whole(start), -1 if end is None else self.whole(end)), None
+        if _KEEPS.match(name):
+            return shape, None
+        match = _LAYER.match(name)
+        return self.spatial(module, match["kind"], int(match["n"]), shape) if match else (ANY, None)
+
+    def spatial(self, module: Instance, kind: str, n: int, shape: Shape) -> tuple[Shape, Clash | None]:
+        """Convolutions, pooling and batch norm over n dimensions."""
+        get = module.arg
+        if kind == "BatchNorm":
+            return shape, shapes.normalized(shape, n, self.whole(get(0, "num_features")))
+        before = shape.tail(n)
+        if kind.startswith("Adaptive"):
+            wanted = self.window(get(0, "output_size"), n, 0)
+            after = [None if size is None else size for size in wanted]
+            return self.pooled(shape, n, after), None
+        if kind.endswith("Pool"):
+            kernel = self.window(get(0, "kernel_size"), n, 0)
+            stride = self.window(get(1, "stride"), n, 0) if get(1, "stride") is not None else kernel
+            padding = self.window(get(2, "padding"), n, 0)
+            dilation = self.window(get(3, "dilation"), n, 1) if kind == "MaxPool" else [1] * n
+            ceil = get(5 if kind == "MaxPool" else 3, "ceil_mode") is not None
+            after = [shapes.slid(*sizes, ceil=ceil) for sizes in zip(before, kernel, stride, padding, dilation)]
+            return self.pooled(shape, n, after), None
+        kernel, stride = self.window(get(2, "kernel_size"), n, 0), self.window(get(3, "stride"), n, 1)
+        given = get(4, "padding")
+        dilation = self.window(get(8 if kind == "ConvTranspose" else 5, "dilation"), n, 1)
+        if kind == "ConvTranspose":
+            padding, extra = self.window(given, n, 0), self.window(get(5, "output_padding"), n, 0)
+            after = [shapes.widened(*sizes) for sizes in zip(before, kernel, stride, padding, extra, dilation)]
+        elif isinstance(given, Const) and given.value == "same":
+            after = list(before)
+        else:
+            padding = [0] * n if isinstance(given, Const) and given.value == "valid" else self.window(given, n, 0)
+            after = [shapes.slid(*sizes) for sizes in zip(before, kernel, stride, padding, dilation)]
+        return shapes.convolution(shape, self.whole(get(0, "in_channels")), self.whole(get(1, "out_channels")), after)
+
+    def pooled(self, shape: Shape, n: int, after: Sequence[Size]) -> Shape:
+        if not shape.open and len(shape.dims) <= n:
+            return ANY
+        return Shape((*shape.dims[: max(len(shape.dims) - n, 0)], *after), shape.open)
+
+    def window(self, value: Value | None, n: int, default: int) -> list[Size]:
+        """A kernel size, stride or padding for n dimensions."""
+        if value is None:
+            return [default] * n
+        found = self.numbers(value)
+        if found is None or len(found) not in (1, n):
+            return [None] * n
+        return found * n if len(found) == 1 else found
+
+    def check_chain(self, made: Instance, items: Sequence[Value], node) -> None:
+        """The layers of a Sequential, one after the other, whatever goes in."""
+        shape, source = ANY, None
+        for item in items:
+            if not isinstance(item, Instance) or not isinstance(item.cls, Ref):
+                shape, source = ANY, None
+                continue
+            before = Tensor("", "op", None, traits={"shape": shape}, sites={} if source is None else {"shape": source})
+            after, clash = self.through(item, shape)
+            if clash is not None:
+                self.chained += 1
+                self.clash(clash, before, node, item)
+                self.chained -= 1
+            if after != shape:
+                source = item.site
+            shape = after
+
+    def check_heads(self, made: Instance, node) -> None:
+        """Attention splits its width among the heads."""
+        names = {"torch.nn.MultiheadAttention": "embed_dim", "torch.nn.Transformer": "d_model"}
+        name = names.get(made.type, "d_model")
+        if made.type not in names and not made.type.startswith("torch.nn.Transformer") or {"*", "**"} & made.kwargs.keys():
+            return
+        heads_name = "num_heads" if name == "embed_dim" else "nhead"
+        width, heads = self.whole(made.arg(0, name)), self.whole(made.arg(1, heads_name))
+        if made.type == "torch.nn.Transformer":
+            width, heads = 512 if made.arg(0, name) is None else width, 8 if made.arg(1, heads_name) is None else heads
+        if width and heads and width % heads:
+            self.emit("heads", made, node, width=width, heads=heads, width_name=name, heads_name=heads_name)

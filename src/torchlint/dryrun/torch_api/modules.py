@@ -1,0 +1,176 @@
+"""What methods of modules do: modes, moves, parameters, state dicts."""
+
+from __future__ import annotations
+
+from torchlint.dryrun.store import Items
+from torchlint.dryrun.torch_api.module_parts import ModuleParts
+from torchlint.dryrun.values import (
+    FALSE,
+    NONE,
+    NOTHING,
+    TRUE,
+    Class,
+    Const,
+    Func,
+    Instance,
+    Iter,
+    Opaque,
+    Ref,
+    Tensor,
+    Value,
+    boolean,
+    real,
+)
+
+PARAMETER_VIEWS = frozenset({"parameters", "named_parameters", "modules", "named_modules", "children", "named_children", "buffers",
+                             "named_buffers"})
+MOVES = frozenset({"to", "cuda", "cpu", "half", "float", "double", "bfloat16", "to_empty", "type"})
+# Methods by which a module takes something under a name: what that is, and the argument that gives it.
+REGISTERS = {
+    "add_module": ("module", "module"),
+    "register_module": ("module", "module"),
+    "register_buffer": ("buffer", "tensor"),
+    "register_parameter": ("parameter", "param"),
+}
+
+
+class Modules(ModuleParts):
+    """The part of a run that knows modules. See `interpreter.Run` for the state it works on."""
+
+    MODE = " mode"  # a store key that no program can write: (module, MODE) is True in training, False in evaluation
+
+    def module_method(self, owner: Instance, name: str, args, kwargs, node) -> Value:
+        done = self.framework_method(owner, name, args, kwargs, node)
+        if done is not None:
+            return done
+        if name in ("train", "eval"):
+            return self.set_mode(owner, name, args, kwargs, node)
+        if name in PARAMETER_VIEWS:
+            return self.view_of(name, owner, node)
+        if name in MOVES:
+            return self.move_module(owner, name, args, kwargs, node)
+        if name == "zero_grad":
+            self.emit("optimizer.zero_grad", owner, node)
+            return NONE
+        if name == "state_dict":
+            return Opaque("state_dict", "call", self.site(node), NOTHING, NOTHING, owner, frozenset({"state_dict"}))
+        if name == "load_state_dict":
+            self.emit("load", owner, node, args=args, state=args[0] if args else kwargs.get("state_dict"))
+            return Opaque("load_state_dict", "call", self.site(node), NOTHING, NOTHING, owner, frozenset({"load_result"}))
+        if name in REGISTERS:
+            word, given = REGISTERS[name]
+            self.register_as(
+                owner, args[0] if args else kwargs.get("name"), args[1] if len(args) > 1 else kwargs.get(given), word
+            )
+            return NONE
+        if name in ("append", "extend", "insert", "update", "__setitem__"):
+            items = self.store.get(owner, "[]")
+            if items is None and owner.type in ("torch.nn.ModuleDict",):
+                return NONE
+            items = items or Items((), True)
+            values = [args[-1]] if name in ("append", "insert") and args else []
+            is_open = items.open or bool(self.loops) or name != "append"
+            if name == "extend" and args:
+                values = list(self.known_items(args[0]))
+                self.escaped.update(id(alt) for alt in real(args[0]))
+            self.store.set(owner, "[]", Items((*items.known, *values), is_open))
+            for value in values:
+                self.adopt(owner, value)
+            return NONE
+        if name in ("values", "keys", "items"):
+            return Iter(name, owner, self.site(node))
+        if name in ("requires_grad_", "apply", "compile", "share_memory", "train_", "freeze"):
+            if name == "requires_grad_":
+                self.store.set(owner, " frozen", TRUE if args and boolean(args[0]) is False or boolean(kwargs.get("requires_grad")) is False else FALSE)
+            return owner
+        if name in ("forward", "__call__"):
+            return self.call_module(owner, args, kwargs, node, direct=name == "forward")
+        if name == "from_pretrained" and isinstance(owner.cls, Ref):
+            return self.call_ref(Ref(f"{owner.type}.from_pretrained"), args, kwargs, node)
+        if name.startswith("register_"):
+            self.emit("hook", owner, node, name=name, in_forward=self.in_forward())
+            return Opaque("handle", "call", self.site(node), NOTHING, NOTHING, owner)
+        if name == "no_sync":
+            return Instance(Ref("no_sync"), "context", self.site(node), args, kwargs)
+        value = self.attribute(owner, name, node)
+        if isinstance(value, (Instance, Func, Opaque)):
+            return self.call_value(value, args, kwargs, node) if not isinstance(value, Opaque) else self.opaque_result(owner, name, args, kwargs, node)
+        return self.opaque_result(owner, name, args, kwargs, node)
+
+    def loss_method(self, owner: Instance, name: str, args, kwargs, node) -> Value:
+        return self.module_method(owner, name, args, kwargs, node)
+
+    def view_of(self, kind: str, owner: Value, node) -> Iter:
+        """model.parameters() and its like: a generator that can be gone through once."""
+        made = Iter(kind, owner, self.site(node), once=True)
+        self.emit("iter.create", made, node)
+        return made
+
+    # -- modes ----------------------------------------------------------------------------------------------------
+
+    def set_mode(self, owner: Value, name: str, args, kwargs, node) -> Value:
+        """model.train() and model.eval(), for the module and all that is in it."""
+        given = args[0] if args else kwargs.get("mode")
+        known: bool | None = name == "train"
+        if name == "train" and given is not None:
+            known = boolean(given) if isinstance(given, Const) else None
+        value = NONE if known is None else Const(known)
+        self.emit("module.train" if known else "module.eval" if known is False else "module.mode", owner, node)
+        self.put_in_mode(owner, value, self.site(node))
+        return owner
+
+    def put_in_mode(self, owner: Value, value: Value, site) -> None:
+        """A module and all that is in it is in a mode from here on."""
+        for module in self.within(owner):
+            self.store.set(module, self.MODE, value)
+            self.store.set(module, " mode site", site)
+
+    def mode_of(self, owner: Value) -> bool | None:
+        """True in training mode for certain, False in evaluation, None where it is not known."""
+        value = self.store.get(owner, self.MODE)
+        if isinstance(value, Const) and isinstance(value.value, bool):
+            return value.value
+        return None
+
+    def modes_within(self, owner: Value) -> dict[int, bool | None]:
+        """By id: the modes of a module and of all that is in it."""
+        return {id(module): self.mode_of(module) for module in self.within(owner)}
+
+    def mode_site(self, owner: Value):
+        return self.store.get(owner, " mode site")
+
+    # -- moves ----------------------------------------------------------------------------------------------------
+
+    def move_module(self, owner: Instance, name: str, args, kwargs, node) -> Value:
+        device: Value | None = args[0] if args else kwargs.get("device")
+        if name == "cuda" and device is None:
+            device = Const("cuda")
+        if name == "cpu":
+            device = Const("cpu")
+        known = self.device_of(device) if device is not None and name in ("to", "cuda", "cpu") else None
+        if known is not None:
+            self.store.set(owner, " device", known)
+            self.store.set(owner, " device site", self.site(node))
+        self.move_registered(owner)
+        self.emit("module.move", owner, node, name=name, device=known)
+        return owner
+
+    def move_registered(self, owner: Instance) -> None:
+        """The buffers of a module and of all that is in it are no longer where they were assigned."""
+        names: dict[int, list[str]] = {}
+        for module_id, name in sorted(self.buffers):
+            names.setdefault(module_id, []).append(name)
+        for module in self.within(owner):
+            self.store.set(module, " moved", TRUE)
+            if isinstance(getattr(module, "cls", None), Class) and module.cls.method("_apply") is not None:
+                self.move_contents(module)  # a method of its own that moves what torch does not
+            for name in names.get(id(module), ()):
+                value = self.store.get(module, name)
+                if isinstance(value, Value):
+                    self.store.set(module, name, self.placed_by_module(value, name))
+
+    def move_contents(self, owner: Value) -> None:
+        """An object of unknown kind is moved: the tensors that were put on it may go along."""
+        for name, value in list(self.attributes_of(owner)):
+            if isinstance(value, Tensor) and "device" in value.traits:
+                self.store.set(owner, name, value.with_(None, device=None, made=None))

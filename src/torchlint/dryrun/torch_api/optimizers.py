@@ -1,0 +1,138 @@
+"""Optimizers, schedulers and scalers: what they hold, what their methods do."""
+
+from __future__ import annotations
+
+from torchlint.dryrun.values import (
+    NONE,
+    NOTHING,
+    Dict,
+    Func,
+    Instance,
+    Iter,
+    Method,
+    Opaque,
+    Seq,
+    Tensor,
+    Value,
+    real,
+    union_of,
+)
+
+
+class Optimizers:
+    """The part of a run that knows optimizers. See `interpreter.Run` for the state it works on."""
+
+    def created_optimizer(self, made: Instance, node, seen: bool = False) -> None:
+        """An optimizer was built; `seen`: by an __init__ of the project, which was run and took the parameters there."""
+        params = made.arg(0, "params")
+        modules, tensors, complete = self.held(params) if params is not None else ((), (), False)
+        if params is not None and not seen:
+            self.consume(params, node)
+        self.emit("optimizer.create", made, node, params=params, modules=modules, tensors=tensors, complete=complete)
+        self.holds[id(made)] = (modules, tensors, complete)
+
+    def held(self, params: Value, depth: int = 0) -> tuple[tuple[Value, ...], tuple[Value, ...], bool]:
+        """The modules and tensors whose parameters a value gives, and whether that is all of it."""
+        modules: list[Value] = []
+        tensors: list[Value] = []
+        complete = depth < 8
+        alts = real(params)
+        if len(alts) != 1:
+            complete = False
+        for alt in alts if depth < 8 else ():
+            if isinstance(alt, Iter):
+                if alt.kind in ("parameters", "named_parameters"):
+                    modules.append(alt.base)
+                    continue
+                inner = self.held(alt.base, depth + 1)
+                if alt.kind not in ("same",):
+                    inner = (*inner[:2], False)
+            elif isinstance(alt, Seq) or isinstance(alt, Instance) and alt.kind == "module":
+                items = self.store.get(alt, "[]")
+                known = items.known if items is not None else ()
+                parts = [self.held(item, depth + 1) for item in known]
+                inner = (
+                    tuple(m for p in parts for m in p[0]),
+                    tuple(t for p in parts for t in p[1]),
+                    items is not None and not items.open and all(p[2] for p in parts),
+                )
+            elif isinstance(alt, Dict):
+                items = self.store.get(alt, "{}")
+                if items is None or "params" not in items.known:
+                    return tuple(modules), tuple(tensors), False
+                inner = self.held(items.known["params"], depth + 1)
+            elif isinstance(alt, Tensor):
+                if isinstance(alt.origin, Iter) and alt.traits.get("param"):
+                    modules.append(alt.origin.base)
+                    complete = False
+                elif isinstance(alt.origin, Instance) and alt.origin.kind == "module":
+                    modules.append(alt.origin)
+                    complete = False
+                else:
+                    tensors.append(alt)
+                continue
+            else:
+                for part in alt.parts:
+                    if isinstance(part, Instance) and part.kind in ("module", "wrapper") or isinstance(part, Opaque) and "module" in part.tags:
+                        modules.append(part)
+                    elif isinstance(part, (Iter, Seq)):
+                        modules.extend(self.held(part, depth + 4)[0])
+                complete = False
+                continue
+            modules.extend(inner[0])
+            tensors.extend(inner[1])
+            complete = complete and inner[2]
+        return tuple(dict.fromkeys(modules)), tuple(dict.fromkeys(tensors)), complete
+
+    def optimizer_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
+        if name == "step":
+            closure = args[0] if args else kwargs.get("closure")
+            for alt in real(closure):
+                if isinstance(alt, (Func, Method)):
+                    self.call_value(alt, [], {}, node)
+            self.emit("optimizer.step", owner, node, closure=closure)
+            return NONE
+        if name == "zero_grad":
+            self.emit("optimizer.zero_grad", owner, node)
+            return NONE
+        if name == "add_param_group":
+            self.emit("optimizer.add", owner, node, params=args[0] if args else None)
+            return NONE
+        if name == "load_state_dict":
+            self.emit("load", owner, node, args=args, state=args[0] if args else None)
+            return Opaque(name, "call", self.site(node), NOTHING, NOTHING, owner, frozenset({"load_result"}))
+        if name == "state_dict":
+            return Opaque("state_dict", "call", self.site(node), NOTHING, NOTHING, owner, frozenset({"optimizer_state"}))
+        return self.unknown_call(name, args, kwargs, node, owner)
+
+    def scheduler_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
+        if name == "step":
+            self.emit("scheduler.step", owner, node, args=[*args, *kwargs.values()])
+            return NONE
+        tag = {"state_dict": "scheduler_state", "load_state_dict": "load_result"}.get(name)
+        return Opaque(name, "call", self.site(node), NOTHING, NOTHING, owner, frozenset({tag}) if tag else NOTHING)
+
+    def scaler_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
+        first = args[0] if args else None
+        if name == "scale":
+            self.emit("scaler.scale", owner, node, value=first)
+            if first is None:
+                return Opaque("scaled", "op")
+            made = Tensor("", "op", self.site(node), first.flows, union_of((frozenset({first}), first.parts)), first)
+            made.traits["scaled"] = owner
+            return made
+        if name == "step":
+            for closure in real(args[1] if len(args) > 1 else kwargs.get("closure")):
+                if isinstance(closure, Func):
+                    self.call_value(closure, [], {}, node)
+            self.emit("scaler.step", owner, node, optimizer=first)
+            for alt in real(first):
+                self.emit("optimizer.step", alt, node, closure=None, scaler=owner)
+            return NONE
+        if name == "unscale_":
+            self.emit("scaler.unscale", owner, node, optimizer=first)
+            return NONE
+        if name == "update":
+            self.emit("scaler.update", owner, node)
+            return NONE
+        return Opaque(name, "call", None, NOTHING, NOTHING, owner, frozenset({"scaler_state"}) if name == "state_dict" else NOTHING)

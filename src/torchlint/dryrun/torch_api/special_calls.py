@@ -1,0 +1,178 @@
+"""Functions with a meaning of their own, by qualified name: torch.no_grad, torch.save, nn.Parameter, functools.partial, ..."""
+
+from __future__ import annotations
+
+from torchlint.dryrun.values import (
+    NONE,
+    NOTHING,
+    Const,
+    Dict,
+    Instance,
+    Iter,
+    Opaque,
+    Partial,
+    Ref,
+    Seq,
+    Tensor,
+    boolean,
+    real,
+    union_of,
+    with_parts,
+)
+
+
+def _context(kind: str, value=None):
+    def make(run, name, args, kwargs, node):
+        made = Instance(Ref(name), "context", run.site(node), args, kwargs)
+        if name in ("torch.set_grad_enabled", "torch.inference_mode"):
+            given = args[0] if args else kwargs.get("mode")
+            known = boolean(given) if given is not None else (True if name == "torch.inference_mode" else None)
+            grad = known if name == "torch.set_grad_enabled" or known is None else not known
+            run.base_store.set(made, " value", grad)  # fixed as it is made: no branch can change it
+            if name == "torch.set_grad_enabled":
+                run.pending_grad = (grad, run.site(node))
+        else:
+            run.base_store.set(made, " value", value)
+        run.base_store.set(made, " kind", kind)
+        return made
+
+    return make
+
+
+def _partial(run, name, args, kwargs, node):
+    if not args:
+        return Opaque("partial", "call")
+    return Partial(args[0], args[1:], kwargs)
+
+
+def _parameter(run, name, args, kwargs, node):
+    given = args[0] if args else kwargs.get("data")
+    wants = kwargs.get("requires_grad", args[1] if len(args) > 1 else None)
+    if wants is not None and boolean(wants) is not True:
+        return Tensor("", "made", run.site(node), NOTHING, NOTHING, given, {"param": True})
+    traits = {"graph": True, "leaf": True, "param": True}
+    return Tensor("", "made", run.site(node), NOTHING, NOTHING, given, traits, {"leaf": run.site(node)})
+
+
+def _buffer(run, name, args, kwargs, node):
+    """A tensor that the module it is assigned to registers: it asks for no gradient."""
+    given = args[0] if args else kwargs.get("data")
+    return Tensor("", "made", run.site(node), NOTHING, NOTHING, given, {"graph": False, "buffer": True})
+
+
+def _variable(run, name, args, kwargs, node):
+    wants = boolean(kwargs.get("requires_grad"))
+    if not args:
+        return Opaque("Variable", "call")
+    if wants:
+        return Tensor("", "made", run.site(node), NOTHING, NOTHING, args[0], {"graph": True, "leaf": True})
+    return args[0]
+
+
+def _load(run, name, args, kwargs, node):
+    return Opaque("load", "call", run.site(node), NOTHING, NOTHING, None, frozenset({"loaded"}))
+
+
+def _save(run, name, args, kwargs, node):
+    given = args[0] if args else kwargs.get("obj")
+    items = run.store.get(given, "{}") if isinstance(given, Dict) else None  # as they are now: a later branch may blur them
+    run.emit("save", given, node, args=args, kwargs=kwargs, items=items)
+    return NONE
+
+
+def _backward(run, name, args, kwargs, node):
+    given = args[0] if args else kwargs.get("tensors")
+    values = [alt for alt in real(given)]
+    items = [item for value in values if isinstance(value, Seq) for item in run.known_items(value)] or values
+    flows = union_of(item.flows for item in items)
+    parts = union_of(with_parts(item) for item in items)
+    run.emit("backward", given, node, flows=flows, parts=parts, framework=None, kwargs=kwargs)
+    return NONE
+
+
+def _grad(run, name, args, kwargs, node):
+    given = args[0] if args else kwargs.get("outputs")
+    flows = given.flows if given is not None else NOTHING
+    run.emit("autograd.grad", given, node, flows=flows, parts=with_parts(given) if given is not None else NOTHING)
+    return Opaque("grad", "call", run.site(node), flows, NOTHING)
+
+
+def _ordered(run, name, args, kwargs, node):
+    if args:
+        items = run.items_of(args[0])
+        if items is not None:
+            known = {}
+            for pair in items:
+                inner = run.items_of(pair)
+                if inner is None or len(inner) != 2 or not isinstance(inner[0], Const):
+                    return run.mapping({}, node, True)
+                known[inner[0].value] = inner[1]
+            return run.mapping(known, node)
+        return run.mapping({}, node, True)
+    return run.mapping(dict(kwargs), node)
+
+
+def _compile(run, name, args, kwargs, node):
+    return args[0] if args else Opaque("compile", "call", tags=frozenset({"decorator"}))
+
+
+def _checkpoint(run, name, args, kwargs, node):
+    if not args:
+        return Opaque("checkpoint", "call")
+    return run.each(real(args[0]), lambda alt: run.call_value(alt, args[1:], {}, node))
+
+
+def _chain(run, name, args, kwargs, node):
+    return Iter("generator", run.sequence("list", [run.element(arg) for arg in args], node, True), run.site(node), once=True) if not any(
+        isinstance(alt, Iter) and alt.kind in ("parameters", "named_parameters") for arg in args for alt in real(arg)
+    ) else Iter("filter", run.sequence("list", list(args), node), run.site(node), once=True)
+
+
+def _export(run, name, args, kwargs, node):
+    """A model is frozen as it stands. The older ONNX exporter puts it in evaluation mode itself."""
+    model = args[0] if args else kwargs.get("model", kwargs.get("mod", kwargs.get("func")))
+    itself = name == "torch.onnx.export" and ("training" in kwargs or "**" in kwargs or boolean(kwargs.get("dynamo")) is not True)
+    for alt in real(model) if not itself else ():
+        if isinstance(alt, (Instance, Opaque)):
+            run.emit("export", alt, node, name=name, modes=run.modes_within(alt), mode_site=run.mode_site(alt))
+    return run.unknown_call(name, args, kwargs, node)
+
+
+def _sync_batchnorm(run, name, args, kwargs, node):
+    return args[0] if args else Opaque("", "call")
+
+
+SPECIAL = {
+    "torch.no_grad": _context("grad", False),
+    "torch.inference_mode": _context("grad", False),
+    "torch.enable_grad": _context("grad", True),
+    "torch.set_grad_enabled": _context("grad"),
+    "torch.amp.autocast": _context("autocast"),
+    "torch.autograd.set_detect_anomaly": _context("other"),
+    "torch.autograd.detect_anomaly": _context("other"),
+    "torch.profiler.profile": _context("other"),
+    "torch.profiler.record_function": _context("other"),
+    "torch.autograd.profiler.profile": _context("other"),
+    "torch.autograd.profiler.record_function": _context("other"),
+    "contextlib.nullcontext": _context("other"),
+    "contextlib.ExitStack": _context("exitstack"),
+    "contextlib.suppress": _context("other"),
+    "functools.partial": _partial,
+    "torch.nn.Parameter": _parameter,
+    "torch.nn.Buffer": _buffer,
+    "torch.autograd.Variable": _variable,
+    "torch.load": _load,
+    "torch.save": _save,
+    "torch.autograd.backward": _backward,
+    "torch.autograd.grad": _grad,
+    "deepspeed.initialize": lambda run, name, args, kwargs, node: run.deepspeed_initialize(args, kwargs, node),
+    "collections.OrderedDict": _ordered,
+    "torch.compile": _compile,
+    "torch.jit.script": _compile,
+    "torch.utils.checkpoint.checkpoint": _checkpoint,
+    "torch.jit.trace": _export,
+    "torch.onnx.export": _export,
+    "torch.export.export": _export,
+    "itertools.chain": _chain,
+    "torch.nn.SyncBatchNorm.convert_sync_batchnorm": _sync_batchnorm,
+}
