@@ -9,7 +9,7 @@ import pytest
 from torchlint import cli
 from torchlint.catalogue.pages import catalogue
 from torchlint.report import FORMATS
-from torchlint.settings.config import KEYS
+from torchlint.settings.keys import KEYS
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
