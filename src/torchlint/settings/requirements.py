@@ -13,7 +13,10 @@ from torchlint.files.reading import read_bytes
 
 _REQUIREMENT = re.compile(r"""["']?torch ?(?:\[[^\]]*\])? ?\(? ?(?P<bounds>[=<>~!][^;#"')\\]*)""", re.IGNORECASE)
 # The bounds that nearly all projects have. `packaging`, which reads the others, takes a tenth of a small run's time to load.
-_PLAIN = re.compile(r"[=>~]= ?([0-9]{1,6})(?:\.([0-9]{1,6})(?:\.[0-9]+)*)?(?: ?, ?(?:<=?|!=) ?[0-9]+(?:\.[0-9]+)*)* ?")
+_OTHER = r"(?:<=?|!=) ?[0-9]+(?:\.[0-9]+)*"
+_PLAIN = re.compile(
+    rf"(?:{_OTHER} ?, ?)*[=>~]= ?([0-9]{{1,6}})(?:\.([0-9]{{1,6}})(?:\.[0-9]+)*)?(?: ?, ?{_OTHER})* ?"
+)
 _FROM_BELOW = ("==", "===", ">=", "~=", ">")
 # conda's: a list item, perhaps with a channel before the name; one equals sign is enough there.
 _CONDA = re.compile(r"""^ ?- ?["']?(?:[\w./-]+::)?(?:py)?torch ?(?P<bounds>[=<>~!][^#"']*)""")
@@ -128,7 +131,7 @@ def _of_pyproject(text: str) -> Iterator[str]:
 
 
 def _for_pip(version: str) -> Iterator[str]:
-    """Requirements for what poetry and conda write: `^2.1`, `~2.1`, `=2.1`, `2.1`, and `|` between those of which one may hold."""
+    """Requirements for what poetry and conda write: `^2.1`, `~2.1`, `=2.1`, `2.1`, with `|` where one of several may hold."""
     for part in version.split("|"):
         bounds = re.sub(r"\^|~(?!=)", ">=", part.strip())
         yield "torch " + re.sub(r"^=?(?=[\w ])", "==", bounds)
