@@ -9,7 +9,7 @@ import pytest
 from torchlint.catalogue.pages import catalogue
 from torchlint.cli import arguments
 from torchlint.report import FORMATS
-from torchlint.settings.config import KEYS
+from torchlint.settings.keys import KEYS
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("src", "tests", "rules", "tools", "benchmarks", "docs", "examples", "fixtures")
@@ -59,7 +59,11 @@ def test_links_lead_somewhere(name):
 
 
 def test_all_options_are_told():
+<<<<<<< HEAD
     options = {option for parameter in arguments.check.params for option in parameter.opts if option.startswith("--")}
+=======
+    options = {option for parameter in cli.arguments.check.params for option in parameter.opts if option.startswith("--")}
+>>>>>>> r-settings
     told = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", TEXT))
     assert options - told == {"--version"}
 

@@ -17,7 +17,8 @@ from torchlint.files.source import Source
 from torchlint.findings import Location
 from torchlint.run.judge import Judge
 from torchlint.run.runner import Runner
-from torchlint.settings.config import ConfigError, load
+from torchlint.settings.config import ConfigError
+from torchlint.settings.lookup import load
 from torchlint.settings.rulebook import load_rules
 from torchlint.settings.selection import SelectorError, active, rules_of
 

@@ -28,7 +28,9 @@ from torchlint.findings import Edit, Finding, Fix, Location
 from torchlint.run.cache import Cache, Digests, summed, version_key
 from torchlint.run.discovery import Discovery
 from torchlint.run.judge import Judge, Order, Verdict
-from torchlint.settings.config import CACHE_FOLDER, Config, ConfigError, load, read_config
+from torchlint.settings.config import CACHE_FOLDER, Config, ConfigError
+from torchlint.settings.lookup import load
+from torchlint.settings.reading import read_config
 from torchlint.settings.requirements import lowest_torch
 from torchlint.settings.rulebook import load_rules
 

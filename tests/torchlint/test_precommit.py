@@ -102,3 +102,4 @@ def test_hook_tells_findings(try_hook, home):
     assert "TL301" in text
     [made] = home.glob(f"**/site-packages/torchlint/_rules/{COMPILED}")
     assert made.read_bytes() == compiled(pages_folder()), "the package that was built has its pages in one file, too"
+    assert list(home.glob("**/site-packages/torchlint/settings/schema.json")), "the schema of the settings is shipped"

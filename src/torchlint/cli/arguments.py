@@ -22,7 +22,7 @@ def _words(context: click.Context, parameter: click.Parameter, value: tuple[str,
 def _release(context: click.Context, parameter: click.Parameter, value: str | None) -> tuple[int, int] | None:
     if value is None:
         return None
-    from torchlint.settings.config import parse_version
+    from torchlint.settings.keys import parse_version
 
     version = parse_version(value)
     if version is None:

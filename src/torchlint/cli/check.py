@@ -19,7 +19,8 @@ from torchlint.cli.status import FAILED, FINDINGS
 from torchlint.files.source import Problem
 from torchlint.report import Context, clean, write
 from torchlint.run.runner import Outcome, Runner
-from torchlint.settings.config import Config, load
+from torchlint.settings.config import Config
+from torchlint.settings.lookup import load
 from torchlint.settings.rulebook import load_rules
 from torchlint.settings.selection import SelectorError, active
 

@@ -11,7 +11,7 @@ import click
 from torchlint.catalogue.pages import DEFAULT_GROUPS, Catalogue, Rule
 from torchlint.report import write_json
 from torchlint.report.style import COLOURS, coloured
-from torchlint.settings.config import load
+from torchlint.settings.lookup import load
 from torchlint.settings.rulebook import load_rules
 from torchlint.settings.selection import nearest
 

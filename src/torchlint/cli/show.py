@@ -10,7 +10,8 @@ from torchlint.catalogue.pages import Rule
 from torchlint.cli.status import FAILED
 from torchlint.report import clean
 from torchlint.run.discovery import Discovery
-from torchlint.settings.config import Config, cache_folder
+from torchlint.settings.config import Config
+from torchlint.settings.lookup import cache_folder
 
 
 def print_settings(config: Config, rules: Sequence[Rule]) -> int:

@@ -2,6 +2,7 @@
 
 Layout: `<folder>/<version>/<two hex digits>.msgpack`. The version stands for everything that verdicts depend on besides
 files; a shard holds the verdicts of the folders whose names hash to it, so that a run over few files reads few shards.
+Written by hand: libraries for caches unpickle what they find or open a database, and anybody may have written these files.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ from torchlint.run.fresh_verdicts import Fresh
 from torchlint.run.judge import Judge, Order, Verdict
 from torchlint.run.noqa import Noqa
 from torchlint.run.workers import default_jobs, judge_all
-from torchlint.settings.config import Config, cache_folder
+from torchlint.settings.config import Config
+from torchlint.settings.lookup import cache_folder
 from torchlint.settings.selection import rules_of
 
 

@@ -11,10 +11,15 @@ from typing import Any
 from torchlint.catalogue.pages import tomllib
 from torchlint.files.reading import read_bytes
 
-_REQUIREMENT = re.compile(r"""^ ?["']?torch ?(?:\[[^\]]*\])? ?\(? ?(?P<bounds>[=<>~!^][^;#"']*)""")
+_REQUIREMENT = re.compile(r"""["']?torch ?(?:\[[^\]]*\])? ?\(? ?(?P<bounds>[=<>~!][^;#"')\\]*)""", re.IGNORECASE)
+# The bounds that nearly all projects have. `packaging`, which reads the others, takes a tenth of a small run's time to load.
+_OTHER = r"(?:<=?|!=) ?[0-9]+(?:\.[0-9]+)*"
+_PLAIN = re.compile(
+    rf"(?:{_OTHER} ?, ?)*[=>~]= ?([0-9]{{1,6}})(?:\.([0-9]{{1,6}})(?:\.[0-9]+)*)?(?: ?, ?{_OTHER})* ?"
+)
+_FROM_BELOW = ("==", "===", ">=", "~=", ">")
 # conda's: a list item, perhaps with a channel before the name; one equals sign is enough there.
 _CONDA = re.compile(r"""^ ?- ?["']?(?:[\w./-]+::)?(?:py)?torch ?(?P<bounds>[=<>~!][^#"']*)""")
-_LOWER = re.compile(r"(?:===?|>=|~=?|>|\^) ?(\d{1,6})(?:\.(\d{1,6}))?(?!\d)")
 _MOST_BYTES = 2_000_000
 _MOST_CHARACTERS = 2_000  # of one line: a requirement has fewer, and patterns take their time over long ones
 
@@ -34,8 +39,24 @@ def _lower_bound(line: str) -> tuple[int, int] | None:
     found = _REQUIREMENT.match(line)
     if not found:
         return None
-    lower = [(int(match[1]), int(match[2] or 0)) for match in _LOWER.finditer(found["bounds"])]
-    return max(lower, default=None)
+    # What pip refuses, and people write all the same: `>=2.0.0+cu118`, `>=1.7.*`, `>=1.7.1<2.0.0`.
+    bounds = re.sub(r"\.\*|\+[\w.-]+", "", found["bounds"].partition(" -")[0])
+    bounds = re.sub(r"(?<=\w) ?(?=[<>=!~])", ",", bounds)
+    plain = _PLAIN.fullmatch(bounds)
+    return (int(plain[1]), int(plain[2] or 0)) if plain else _lowest(bounds)
+
+
+def _lowest(bounds: str) -> tuple[int, int] | None:
+    """The lowest release within bounds as pip reads them; None where there is none, or they are not for pip to read."""
+    from packaging.specifiers import SpecifierSet
+    from packaging.version import Version
+
+    try:
+        lower = [Version(one.version).release for one in SpecifierSet(bounds) if one.operator in _FROM_BELOW]
+    except ValueError:
+        return None
+    releases = [(*release, 0)[:2] for release in lower]
+    return max((release for release in releases if max(release) < 1_000_000), default=None)
 
 
 def _lines(root: Path) -> Iterator[str]:
@@ -73,7 +94,8 @@ def _of_conda(text: str) -> Iterator[str]:
     for line in text.splitlines():
         match = _CONDA.match(" ".join(line.split())) if len(line) <= _MOST_CHARACTERS else None
         if match:
-            yield "torch " + re.sub(r"^=(?!=)", "==", match["bounds"])
+            # A build stands behind the version: `=1.9.0=py3.8_cuda`.
+            yield from _for_pip(re.sub(r"(?<=[\w.*]) ?=(?!=).*", "", match["bounds"]))
 
 
 def _of_setup(text: str) -> Iterator[str]:
@@ -105,7 +127,14 @@ def _of_pyproject(text: str) -> Iterator[str]:
         version = _table(table, "dependencies").get("torch")
         version = version.get("version") if isinstance(version, dict) else version
         if isinstance(version, str):
-            yield f"torch {version}" if version[:1] in "=<>~!^" else f"torch =={version}"
+            yield from _for_pip(version)
+
+
+def _for_pip(version: str) -> Iterator[str]:
+    """Requirements for what poetry and conda write: `^2.1`, `~2.1`, `=2.1`, `2.1`, with `|` where one of several may hold."""
+    for part in version.split("|"):
+        bounds = re.sub(r"\^|~(?!=)", ">=", part.strip())
+        yield "torch " + re.sub(r"^=?(?=[\w ])", "==", bounds)
 
 
 def _table(data: dict[str, Any], *keys: str) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from tests.torchlint.files.test_project import BOOK, MODEL
 from tests.torchlint.support import ROOT, write
 from torchlint.catalogue.pages import Catalogue
 from torchlint.run.runner import Runner
-from torchlint.settings.config import load
+from torchlint.settings.lookup import load
 from torchlint.settings.rulebook import load_rules
 
 SOFT = "from torch import nn\n\n\nclass Net(nn.Module):\n    def forward(self, x):\n        return nn.functional.softmax(x, 1)\n"

@@ -7,15 +7,10 @@ import pytest
 from tests.torchlint.support import write
 from torchlint.catalogue.pages import Catalogue, PageError, Rule, read_page
 from torchlint.findings import Severity
-from torchlint.settings.config import (
-    CACHE_FOLDER,
-    DEFAULT_EXCLUDES,
-    ConfigError,
-    cache_folder,
-    load,
-    parse_version,
-    read_config,
-)
+from torchlint.settings.config import CACHE_FOLDER, DEFAULT_EXCLUDES, ConfigError
+from torchlint.settings.keys import parse_version
+from torchlint.settings.lookup import cache_folder, load
+from torchlint.settings.reading import read_config
 from torchlint.settings.requirements import lowest_torch
 from torchlint.settings.rulebook import load_rules
 from torchlint.settings.selection import SelectorError, active, rules_of
@@ -107,49 +102,49 @@ def test_no_project_has_its_cache_in_the_working_folder(tmp_path, monkeypatch):
     assert cache_folder(config) == tmp_path / "here" / CACHE_FOLDER
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("[tool.torchlint]\n\nigore = []\n", "3: unknown key 'igore' (did you mean 'ignore'?)"),
-        ("[tool.torchlint]\nxyzzy = 1\n", "2: unknown key 'xyzzy'"),
-        ("ignore = 1\n[tool.torchlint]\nignore = 'TL1'\n", "3: ignore must be a list of strings"),
-        ("[tool.torchlint]\nselect = [1]\n", "2: select must be a list of strings"),
-        (
-            "[tool.torchlint]\nper_file_ignores = {}\n",
-            "2: unknown key 'per_file_ignores' (did you mean 'per-file-ignores'?)",
-        ),
-        (
-            "[tool.torchlint]\nper-file-ignores = []\n",
-            "2: per-file-ignores must be a table from file pattern to list of codes",
-        ),
-        (
-            "[tool.torchlint.per-file-ignores]\n'a.py' = 'TL1'\n",
-            "2: per-file-ignores of 'a.py' must be a list of strings",
-        ),
-        ("[tool.torchlint]\nseverity = 'error'\n", "2: severity must be a table from group to severity"),
-        (
-            "[tool.torchlint.severity]\ncorectness = 'error'\n",
-            "2: severity: 'corectness' is no group (did you mean 'correctness'?); groups are correctness, suspicious, "
-            "performance, opt-in",
-        ),
-        (
-            "[tool.torchlint]\nseverity.suspicious = 'warn'\n",
-            "2: severity of suspicious must be error, warning or note, not 'warn' (did you mean 'warning'?)",
-        ),
-        (
-            "[tool.torchlint]\ntorch-version = 2.6\n",
-            '2: torch-version must be a string such as "2.6": write torch-version = "2.6"',
-        ),
-        (
-            "[tool.torchlint]\ntorch-version = 'new'\n",
-            "2: torch-version must be a string such as \"2.6\": 'new' is not",
-        ),
-        ("[tool.torchlint]\ncache-dir = 1\n", "2: cache-dir must be a string: the path of a folder"),
-        ("[tool]\ntorchlint = 3\n", "2: [tool.torchlint] must be a table"),
-        ("[tool.torchlint]\nselect = [\n", "2: not valid TOML: Invalid value"),
-        ("[tool.torchlint]\nselect = ]\nignore = []\n", "2: not valid TOML: Invalid value"),
-    ],
-)
+MISTAKES = [
+    ("[tool.torchlint]\n\nigore = []\n", "3: unknown key 'igore' (did you mean 'ignore'?)"),
+    ("[tool.torchlint]\nxyzzy = 1\n", "2: unknown key 'xyzzy'"),
+    ("ignore = 1\n[tool.torchlint]\nignore = 'TL1'\n", "3: ignore must be a list of strings"),
+    ("[tool.torchlint]\nselect = [1]\n", "2: select must be a list of strings"),
+    (
+        "[tool.torchlint]\nper_file_ignores = {}\n",
+        "2: unknown key 'per_file_ignores' (did you mean 'per-file-ignores'?)",
+    ),
+    (
+        "[tool.torchlint]\nper-file-ignores = []\n",
+        "2: per-file-ignores must be a table from file pattern to list of codes",
+    ),
+    (
+        "[tool.torchlint.per-file-ignores]\n'a.py' = 'TL1'\n",
+        "2: per-file-ignores of 'a.py' must be a list of strings",
+    ),
+    ("[tool.torchlint]\nseverity = 'error'\n", "2: severity must be a table from group to severity"),
+    (
+        "[tool.torchlint.severity]\ncorectness = 'error'\n",
+        "2: severity: 'corectness' is no group (did you mean 'correctness'?); groups are correctness, suspicious, "
+        "performance, opt-in",
+    ),
+    (
+        "[tool.torchlint]\nseverity.suspicious = 'warn'\n",
+        "2: severity of suspicious must be error, warning or note, not 'warn' (did you mean 'warning'?)",
+    ),
+    (
+        "[tool.torchlint]\ntorch-version = 2.6\n",
+        '2: torch-version must be a string such as "2.6": write torch-version = "2.6"',
+    ),
+    (
+        "[tool.torchlint]\ntorch-version = 'new'\n",
+        "2: torch-version must be a string such as \"2.6\": 'new' is not",
+    ),
+    ("[tool.torchlint]\ncache-dir = 1\n", "2: cache-dir must be a string: the path of a folder"),
+    ("[tool]\ntorchlint = 3\n", "2: [tool.torchlint] must be a table"),
+    ("[tool.torchlint]\nselect = [\n", "2: not valid TOML: Invalid value"),
+    ("[tool.torchlint]\nselect = ]\nignore = []\n", "2: not valid TOML: Invalid value"),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), MISTAKES)
 def test_mistakes_are_named_with_their_line(tmp_path, text, message):
     assert config_error(tmp_path, text) == f"pyproject.toml:{message}"
 

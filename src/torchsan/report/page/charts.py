@@ -1,6 +1,7 @@
 """Charts as inline SVG: lines over steps with findings marked, and a map of layers. Colours come from the page's style.
 
-Everything that is not a number is escaped here: the page takes what it is given as it is.
+Everything that is not a number is escaped here: the page takes what it is given as it is. Drawn by hand: a library for charts
+would be one more thing to install beside the user's torch, and most bring scripts, which the page does without.
 """
 
 from __future__ import annotations

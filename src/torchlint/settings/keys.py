@@ -1,0 +1,64 @@
+"""What a settings file may hold, key by key. It is checked by these types, and `schema.json`, which editors read, is made of
+them by `python tools/settings_schema.py`."""
+# Without `annotations` of __future__: msgspec would have to evaluate each one at every start.
+
+import re
+from typing import Annotated, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from torchlint.catalogue.pages import DEFAULT_GROUPS, GROUPS
+from torchlint.findings import Severity
+from torchlint.settings.config import CACHE_FOLDER, DEFAULT_EXCLUDES
+
+_RELEASE = r"^\s*(\d{1,6})\.(\d{1,6})(?:\.\d+)?(?:[+a-z].*|\s*)$"
+
+Strings = tuple[str, ...]
+Group = Literal[tuple(GROUPS)]  # type: ignore[valid-type]
+
+
+class Settings(Struct, rename="kebab", forbid_unknown_fields=True, frozen=True):
+    """Settings of torchlint: [tool.torchlint] in pyproject.toml, or torchlint.toml."""
+
+    select: Annotated[Strings, Meta(
+        description="The rules to judge by: codes (TL101), prefixes (TL1), groups, names or ALL. By default the groups "
+                    f"{' and '.join(DEFAULT_GROUPS)}.",
+        examples=[["correctness", "TL6"]],
+    )] | UnsetType = UNSET
+    extend_select: Annotated[Strings, Meta(description="Rules besides those.", examples=[["performance"]])] = ()
+    ignore: Annotated[Strings, Meta(description="Rules to leave out.", examples=[["TL202"]])] = ()
+    per_file_ignores: Annotated[dict[str, Strings], Meta(
+        description="Rules to leave out in some files, by file pattern.",
+        examples=[{"tests/*": ["TL2"]}],
+    )] = {}
+    exclude: Annotated[Strings, Meta(
+        description="Files and folders to leave out, instead of the usual ones.", examples=[["third_party"]],
+    )] = DEFAULT_EXCLUDES
+    extend_exclude: Annotated[Strings, Meta(
+        description="Files and folders to leave out, besides the usual ones.", examples=[["third_party"]],
+    )] = ()
+    torch_version: Annotated[str, Meta(
+        description="The torch release to judge by. By default the lowest that the project's requirements admit.",
+        examples=["2.4"],
+        pattern=_RELEASE,
+    )] | UnsetType = UNSET
+    severity: Annotated[dict[Group, Severity], Meta(
+        description="error, warning or note, by group of rules.",
+        examples=[{"suspicious": "note"}],
+        extra_json_schema={"propertyNames": {"enum": list(GROUPS)}},  # which msgspec leaves out
+    )] = {}
+    extend_rules: Annotated[Strings, Meta(
+        description="Folders with rule pages of your own.", examples=[["lint/rules"]],
+    )] = ()
+    cache_dir: Annotated[str, Meta(
+        description=f"The folder of the cache, in the project. By default {CACHE_FOLDER}.", examples=[".cache/torchlint"],
+    )] | UnsetType = UNSET
+
+
+KEYS = Settings.__struct_encode_fields__
+
+
+def parse_version(text: str) -> tuple[int, int] | None:
+    """The torch release "2.6" or "2.6.1" as (2, 6); None where the text is no release."""
+    found = re.search(_RELEASE, text)
+    return (int(found[1]), int(found[2])) if found else None

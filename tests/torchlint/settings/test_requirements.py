@@ -1,0 +1,180 @@
+"""Lines that say which torch a project needs, as pip, poetry and conda have them, and what is read of them."""
+
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.torchlint.support import write
+from torchlint.settings import requirements
+from torchlint.settings.requirements import lowest_torch
+
+PIP = {
+    "torch": None,
+    "torch==2.1.0": (2, 1),
+    "torch>=2.0.0": (2, 0),
+    "torch>=2.0,<3": (2, 0),
+    "torch==2.1.*": (2, 1),
+    "torch==2.*": (2, 0),
+    "torch==2": (2, 0),
+    "torch>=2": (2, 0),
+    "torch==2.1234567": None,
+    "torch~=2.1": (2, 1),
+    "torch~=2.1.0": (2, 1),
+    "torch===2.1": (2, 1),
+    "torch!=2.0.1,>=1.9": (1, 9),
+    "torch!=2.6.*,>=2.5.0": (2, 5),
+    "torch!=1.0": None,
+    "torch>1.9": (1, 9),
+    "torch<2.5": None,
+    "torch<=2.5": None,
+    "torch>=1.8.1, <=1.9.1": (1, 8),
+    "torch<3.0.0,>=2.2.1": (2, 2),
+    "torch>=2.0,>=2.2": (2, 2),
+    "torch>=1.4,": (1, 4),
+    "torch (>=1.4,<2)": (1, 4),
+    "torch(>1.4)": (1, 4),
+    "torch[opt]==2.3.1+cu118": (2, 3),
+    "torch[extra,other] >= 2.2": (2, 2),
+    "torch==1.10.1+cu102": (1, 10),
+    "torch==2.1.0+cu121.with.pypi.cudnn": (2, 1),
+    "torch==1.10.0.post2": (1, 10),
+    "torch==2.0.0.dev20230101+cu118": (2, 0),
+    "torch>=2.0.0rc1": (2, 0),
+    "torch>=2.6.0.dev": (2, 6),
+    "torch >= 1.13.1, != 2.0.0 , <3 ; python_version < '3.12'": (1, 13),
+    "torch>=1.0,!=1.5.0; sys_platform != 'darwin' and (python_version > '3.7')": (1, 0),
+    "torch;python_version>'3'": None,
+    "torch>=1.10;python_version>='3.7'": (1, 10),
+    "torch>=2.0.0  # for compile": (2, 0),
+    "torch==2.1.0 \\": (2, 1),
+    "torch==2.1.0 --hash=sha256:0123456789abcdef": (2, 1),
+    "torch==1.8.1+cu111 -f https://download.pytorch.org/whl/torch_stable.html": (1, 8),
+    "torch @ https://download.pytorch.org/whl/cu118/torch-2.5.1%2Bcu118-cp310-cp310-linux_x86_64.whl": None,
+    "torch @ file:///wheels/torch-2.1.0-cp311-cp311-linux_x86_64.whl": None,
+    "torch @ git+https://github.com/pytorch/pytorch@v2.1.0": None,
+    "-e git+https://github.com/pytorch/pytorch.git@v1.8#egg=torch>=1.8": None,
+    "-r torch==2.1.txt": None,
+    "--extra-index-url https://download.pytorch.org/whl/cu118": None,
+    "#torch==1.1": None,
+    "# torch==1.1": None,
+    "    torch>=1.8": (1, 8),
+    "Torch==1.12.0": (1, 12),
+    "torchvision==0.15": None,
+    "torch-scatter==2.0": None,
+    "torch_geometric>=2.3": None,
+    "torch.x==1.0": None,
+    "pytorch-lightning>=1.4": None,
+    "torch==latest": None,
+    "torch=2.1": None,
+    # which pip refuses, but which are written
+    "torch>=2.0.0+cu118": (2, 0),
+    "torch>=2.0.*": (2, 0),
+    "torch~=2": (2, 0),
+    "torch>=1.7.1<2.0.0": (1, 7),
+    '"torch>=2.0",': (2, 0),
+}
+POETRY = {
+    "^2.1": (2, 1),
+    "^2.1.2": (2, 1),
+    "^2": (2, 0),
+    "~2.2": (2, 2),
+    "~2": (2, 0),
+    "~=1.9.0": (1, 9),
+    "2.3": (2, 3),
+    "=2.3": (2, 3),
+    "==2.3.1": (2, 3),
+    "2.0.*": (2, 0),
+    "2.0.1+cu118": (2, 0),
+    "*": None,
+    "": None,
+    "latest": None,
+    "<3": None,
+    "!=2.0.1": None,
+    ">=2.0,<3.0": (2, 0),
+    ">=1.7 <2": (1, 7),
+    "^1.13,!=1.13.1": (1, 13),
+    "^1.13 || ^2.0": (1, 13),
+    ">=1.13,<2.0.1 || >2.0.1": (1, 13),
+    "^2.0 || <1": (2, 0),
+}
+CONDA = {
+    "pytorch": None,
+    "pytorch=1.9.0": (1, 9),
+    "pytorch = 1.9": (1, 9),
+    "pytorch==1.9": (1, 9),
+    "pytorch=1.7.1=py3.7_cuda11.0.221_cudnn8.0.5_0": (1, 7),
+    "pytorch==1.7.1=py3.7_0": (1, 7),
+    "pytorch>=1.8=*cuda*": (1, 8),
+    "pytorch=1.10=*cuda*": (1, 10),
+    "pytorch=*=*cuda*": None,
+    "pytorch=1.12.*": (1, 12),
+    "pytorch=2": (2, 0),
+    "pytorch::pytorch>=2.1,<3": (2, 1),
+    "conda-forge/linux-64::pytorch=2.0": (2, 0),
+    "pytorch=1.10|2.0": (1, 10),
+    "pytorch=2.5.0  # with CUDA": (2, 5),
+    "pytorch-cuda=11.8": None,
+    "libtorch=2.0": None,
+    "torch==1.13.1+cu117": (1, 13),
+    "'torch==2.3.0'": (2, 3),
+}
+
+
+@pytest.mark.parametrize("line", PIP)
+def test_lines_for_pip(tmp_path, line):
+    for form in (line + "\n", line + "\r\n", f"numpy\n{line}\n--hash=sha256:0\n"):
+        assert lowest_torch(write(tmp_path, {"requirements.txt": form})) == PIP[line]
+
+
+@pytest.mark.parametrize("version", POETRY)
+def test_versions_for_poetry(tmp_path, version):
+    for form in (json.dumps(version), f"{{version = {json.dumps(version)}, optional = true}}"):
+        write(tmp_path, {"pyproject.toml": f"[tool.poetry.dependencies]\ntorch = {form}\n"})
+        assert lowest_torch(tmp_path) == POETRY[version]
+
+
+@pytest.mark.parametrize("line", CONDA)
+def test_lines_for_conda(tmp_path, line):
+    assert lowest_torch(write(tmp_path, {"environment.yml": f"dependencies:\n  - {line}\n"})) == CONDA[line]
+
+
+parts = st.lists(st.integers(0, 10**6 - 1).map(str), min_size=1, max_size=4).map(".".join)
+exact = st.builds("{}{}{}".format, st.sampled_from(["==", ">="]), st.sampled_from(["", " "]), parts)
+plain = exact | st.builds("~={}.{}".format, parts, parts)
+others = st.lists(st.builds("{}{}".format, st.sampled_from(["<", "<=", "!=", ">=", "<= "]), parts), max_size=3)
+several = st.tuples(others, st.lists(plain, max_size=2), others).map(lambda lists: sum(lists, []))
+
+
+@given(several, st.sampled_from([",", ", ", " , "]))
+def test_plain_bounds_are_read_as_packaging_reads_them(bounds, comma):
+    text = comma.join(bounds)
+    found = requirements._PLAIN.fullmatch(text)
+    if found:
+        assert (int(found[1]), int(found[2] or 0)) == requirements._lowest(text)
+
+
+@given(st.text("torch=<>~!^.,*0129 +-_;#[]()\\|'\"@:/a", max_size=60))
+def test_no_line_is_too_odd(tail):
+    for text in ("torch" + tail, "torch==" + tail, tail):
+        requirements._lower_bound(text)
+        for line in requirements._for_pip(text):
+            requirements._lower_bound(line)
+        for line in requirements._of_conda("- py" + text):
+            requirements._lower_bound(line)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [">=2,", "==1.", "9", "1.9", " ", "<2", "<2,", "a", ".", "+", "=", "==", ",", "*", "|", "!=1.*,", "(", "1!", "-", "_"],
+)
+def test_long_lines_are_cheap(tmp_path, piece):
+    start = time.process_time()
+    for first in ("torch", "torch>=", "torch==1.", "torch>=1.0+"):
+        line = (first + piece * 2000)[:1999]
+        for end in ("", "x", "!"):
+            write(tmp_path, {"requirements.txt": line + end, "environment.yml": "- py" + (line + end)[:1995]})
+            lowest_torch(tmp_path)
+    assert time.process_time() - start < 2
