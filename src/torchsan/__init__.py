@@ -12,12 +12,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from torchlint import __version__
-
 __all__ = ["SanError", "SanWarning", "Watch", "__version__", "watch"]
 _MODULES = ("accelerate", "ignite", "lightning", "transformers", "writers")
 
 if TYPE_CHECKING:
+    from torchlint import __version__
     from torchsan.report.deliver import SanError, SanWarning
     from torchsan.watcher import Watch, watch
 
@@ -27,6 +26,8 @@ def __getattr__(name: str) -> Any:
         from torchsan import watcher as home
     elif name in ("SanError", "SanWarning"):
         from torchsan.report import deliver as home
+    elif name == "__version__":
+        import torchlint as home
     elif name in _MODULES:
         return importlib.import_module(f"torchsan.{name}")
     else:

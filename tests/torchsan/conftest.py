@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import re
 import sys
 import warnings
@@ -15,9 +16,12 @@ import pytest
 import torch
 
 import torchsan
+from torchsan.checks.gradients import parameters
+from torchsan.program.assignments import loaded
 
 torch.set_num_threads(1)  # with tensors as small as these, threads only wait for each other
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "torchsan"
+TESTS = str(Path(__file__).parents[1]) + os.sep
 
 
 class Ran:
@@ -55,8 +59,10 @@ def nothing_compiled() -> None:
 
 
 @pytest.fixture(autouse=True)
-def programs_are_forgotten() -> Iterator[None]:
-    """What a loaded file reads counts as a use, wherever it stands: no program may be judged by those of other tests."""
+def programs_are_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a loaded file reads counts as a use, wherever it stands: no program may be judged by the tests of others, nor by
+    their programs."""
+    monkeypatch.setattr(parameters, "loaded", lambda: [file for file in loaded() if not file.startswith(TESTS)])
     yield
     for name in [name for name in sys.modules if name.startswith("fixture_")]:
         del sys.modules[name]

@@ -202,7 +202,7 @@ import sys
 def test_it():
     loaded = [name for name in sys.modules if name.split(".")[0] in ("torch", "torchlint", "msgspec", "rich")]
     assert not loaded
-    assert sorted(name for name in sys.modules if name.startswith("torchsan")) == ["torchsan", "torchsan.integrations.pytest_plugin"]
+    assert sorted(name for name in sys.modules if name.startswith("torchsan")) == ["torchsan", "torchsan.integrations", "torchsan.integrations.pytest_plugin"]
 """, "-p", "no:hypothesispytest", helper="")
     done.assert_outcomes(passed=1)
 
