@@ -112,14 +112,16 @@ def _rules(request: Request, config: Config, catalogue: Catalogue) -> tuple[Rule
 
 def _run(request: Request, runner: Runner) -> Outcome:
     """Judges all that was asked for."""
+    cache_dir, use_cache = Path(request.cache_dir) if request.cache_dir else None, not request.no_cache
     if request.reads_stdin:
-        return runner.run_text(request.stdin_name, sys.stdin.buffer.read())
+        raw = sys.stdin.buffer.read()
+        return runner.run_text(request.stdin_name, raw, cache_dir=cache_dir, use_cache=use_cache)
     from torchlint.cli.progress import Bar
 
     with Bar(request.quiet) as bar:
         return runner.run(
-            request.wanted, jobs=request.jobs, cache_dir=Path(request.cache_dir) if request.cache_dir else None,
-            use_cache=not request.no_cache, force_exclude=request.force_exclude, progress=bar,
+            request.wanted, jobs=request.jobs, cache_dir=cache_dir, use_cache=use_cache,
+            force_exclude=request.force_exclude, progress=bar,
         )
 
 

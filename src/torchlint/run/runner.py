@@ -18,7 +18,7 @@ from torchlint.files.reading import read_bytes
 from torchlint.files.source import Problem, Source, SourceError, map_locations
 from torchlint.findings import Finding, Location
 from torchlint.run.cache import Cache, Digests
-from torchlint.run.discovery import Discovery, File
+from torchlint.run.discovery import Discovery, File, is_text
 from torchlint.run.fresh_verdicts import Fresh
 from torchlint.run.judge import Judge, Order, Verdict
 from torchlint.run.noqa import Noqa
@@ -151,9 +151,7 @@ class Runner:
         files = discovery.find(paths)
         self._judged = [file.path for file in files]
         digests = Digests(self.order.roots)
-        place = cache_dir or cache_folder(self.config)
-        inside = None if cache_dir else place.parent if self.config.cache_dir is None else self.config.root
-        cache = Cache(place, self.order, digests, inside) if use_cache else None
+        cache = self._cache(cache_dir, digests) if use_cache else None
         verdicts: dict[str, Verdict] = {}
         todo: list[File] = []
         for file in files:
@@ -167,7 +165,7 @@ class Runner:
             else:
                 verdicts[file.path] = known
         done, total = 0, sum(file.size for file in todo)
-        warnings = []
+        warnings: list[str] = []
         try:
             for file, verdict in judge_all(todo, self.order, jobs or default_jobs()):
                 verdicts[file.path] = verdict
@@ -178,22 +176,44 @@ class Runner:
                 done += file.size
                 progress(Tick(done, total))
         finally:  # an interrupted run keeps what it found out
-            trouble = cache.save() if cache else None
-        if trouble and (cache_dir or self.config.cache_dir or os.path.islink(place)):
-            warnings.append(trouble)
+            warnings += self._saved(cache, cache_dir)
         problems = discovery.problems + [problem for verdict in verdicts.values() for problem in verdict.problems]
         findings = (finding for verdict in verdicts.values() for finding in verdict.findings)
         return self._outcome(findings, problems, len(files), warnings)
 
-    def run_text(self, filename: str, raw: bytes) -> Outcome:
-        """The outcome of judging `raw` as if it were the content of `filename`, which need not exist."""
-        path = os.path.abspath(filename)
+    def run_text(
+        self, filename: str, raw: bytes, *, cache_dir: Path | None = None, use_cache: bool = False
+    ) -> Outcome:
+        """The outcome of judging `raw` as if it were the content of `filename`, which need not exist. Where it is the content,
+        the cache knows it, and is told, as for the file."""
+        path, digest = os.path.abspath(filename), hashlib.sha256(raw).hexdigest()
         try:
-            self.sources.add(parse_source(path, raw), hashlib.sha256(raw).hexdigest())
+            self.sources.add(parse_source(path, raw), digest)
         except SourceError:
             pass  # the judge says why
-        verdict = self.fresh.of(path, raw) or Judge(self.order).content(path, raw)
-        return self._outcome(verdict.findings, verdict.problems, 1, [])
+        digests = Digests(self.order.roots)
+        saved = use_cache and is_text(path) and digests.of(path) == digest
+        cache = self._cache(cache_dir, digests) if saved else None
+        verdict = self.fresh.of(path, raw) or (cache.get(path) if cache else None)
+        warnings = []
+        if verdict is None:
+            verdict = Judge(self.order).content(path, raw)
+            if cache:
+                cache.put(path, verdict)
+                warnings = self._saved(cache, cache_dir)
+        return self._outcome(verdict.findings, verdict.problems, 1, warnings)
+
+    def _cache(self, folder: Path | None, digests: Digests) -> Cache:
+        """The cache in the folder that was asked for, or where the settings have it."""
+        place = folder or cache_folder(self.config)
+        inside = None if folder else place.parent if self.config.cache_dir is None else self.config.root
+        return Cache(place, self.order, digests, inside)
+
+    def _saved(self, cache: Cache | None, folder: Path | None) -> list[str]:
+        """Writes what the cache was told, and says what went wrong, where the place is one that somebody asked for."""
+        trouble = cache.save() if cache else None
+        asked = folder or self.config.cache_dir or os.path.islink(cache_folder(self.config))
+        return [trouble] if trouble and asked else []
 
     def visible(self, findings: Iterable[Finding], noqa: bool = True) -> list[Finding]:
         """The findings that are neither hidden by `# noqa` (where it is heeded) nor ignored for their file, each once, with
