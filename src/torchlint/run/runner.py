@@ -12,9 +12,9 @@ from typing import Any
 import msgspec
 
 from torchlint.catalogue.pages import Catalogue, Rule
+from torchlint.files.disk import Disk
 from torchlint.files.globs import Patterns
 from torchlint.files.parse import parse_source
-from torchlint.files.reading import read_bytes
 from torchlint.files.source import Problem, Source, SourceError, map_locations
 from torchlint.findings import Finding, Location
 from torchlint.run.cache import Cache, Digests
@@ -47,7 +47,8 @@ class Tick(msgspec.Struct, frozen=True):
 class Sources:
     """The files that findings stand in, read once each, to look up their lines and their `# noqa` comments."""
 
-    def __init__(self) -> None:
+    def __init__(self, disk: Disk | None = None) -> None:
+        self._disk = disk or Disk()
         self._sources: dict[str, Source | None] = {}
         self._digests: dict[str, str] = {}
         self._noqa: dict[str, Noqa] = {}
@@ -79,7 +80,7 @@ class Sources:
         """The file as Python text; None where it cannot be read."""
         if filename not in self._sources:
             try:
-                raw = read_bytes(filename)
+                raw = self._disk.read(filename)
                 self._digests[filename] = hashlib.sha256(raw).hexdigest()
                 self._sources[filename] = parse_source(filename, raw)
             except (OSError, SourceError):
@@ -179,7 +180,7 @@ class Runner:
             warnings += self._saved(cache, cache_dir)
         problems = discovery.problems + [problem for verdict in verdicts.values() for problem in verdict.problems]
         findings = (finding for verdict in verdicts.values() for finding in verdict.findings)
-        return self._outcome(findings, problems, len(files), warnings)
+        return self.outcome(findings, problems, len(files), warnings)
 
     def run_text(
         self, filename: str, raw: bytes, *, cache_dir: Path | None = None, use_cache: bool = False
@@ -201,7 +202,7 @@ class Runner:
             if cache:
                 cache.put(path, verdict)
                 warnings = self._saved(cache, cache_dir)
-        return self._outcome(verdict.findings, verdict.problems, 1, warnings)
+        return self.outcome(verdict.findings, verdict.problems, 1, warnings)
 
     def _cache(self, folder: Path | None, digests: Digests) -> Cache:
         """The cache in the folder that was asked for, or where the settings have it."""
@@ -214,6 +215,17 @@ class Runner:
         trouble = cache.save() if cache else None
         asked = folder or self.config.cache_dir or os.path.islink(cache_folder(self.config))
         return [trouble] if trouble and asked else []
+
+    def outcome(
+        self, findings: Iterable[Finding], problems: Iterable[Problem], files: int, warnings: list[str]
+    ) -> Outcome:
+        """What is told of findings and problems, with file names as people see them."""
+        shown = _Shown()
+        told = [map_locations(finding, shown.location) for finding in self.visible(findings)]
+        told.sort(key=lambda finding: finding.sort_key)
+        said = {msgspec.structs.replace(problem, filename=shown.name(problem.filename)) for problem in problems}
+        in_order = sorted(said, key=lambda one: (one.filename, one.cell or 0, one.row or 0, one.message))
+        return Outcome(told, in_order, files, warnings)
 
     def visible(self, findings: Iterable[Finding], noqa: bool = True) -> list[Finding]:
         """The findings that are neither hidden by `# noqa` (where it is heeded) nor ignored for their file, each once, with
@@ -265,16 +277,6 @@ class Runner:
         if finding.digest and finding.digest != self.sources.digest(os.path.abspath(finding.location.filename)):
             return None
         return self.line(finding.location) or ""
-
-    def _outcome(
-        self, findings: Iterable[Finding], problems: Iterable[Problem], files: int, warnings: list[str]
-    ) -> Outcome:
-        shown = _Shown()
-        told = [map_locations(finding, shown.location) for finding in self.visible(findings)]
-        told.sort(key=lambda finding: finding.sort_key)
-        said = {msgspec.structs.replace(problem, filename=shown.name(problem.filename)) for problem in problems}
-        in_order = sorted(said, key=lambda one: (one.filename, one.cell or 0, one.row or 0, one.message))
-        return Outcome(told, in_order, files, warnings)
 
 
 def _rank(finding: Finding) -> tuple:
