@@ -82,24 +82,25 @@ class Disk:
 
 
 class Unsaved(Disk):
-    """Files and folders as they would be if some texts were saved. A text is known by where its file really is, so that it is
-    seen through links, too."""
+    """Files and folders as they would be if some texts were saved. What is put and dropped holds from the next `look_again` on."""
 
     def __init__(self) -> None:
-        self._texts: dict[str, bytes] = {}
+        self._given: dict[str, bytes] = {}
+        self._texts: dict[str, bytes] = {}  # by where files really are, so that a text is seen through links, too
         self._inside: dict[str, dict[str, bool]] = {}  # by folder: the names that saving puts there, and which are folders
 
     def put(self, path: str, text: str | bytes) -> None:
         """Take a text for what is in the file at `path`, which need not exist."""
-        self._texts[os.path.realpath(path)] = text if isinstance(text, bytes) else as_saved(text)
-        self._note_folders()
+        self._given.pop(path, None)  # of two texts for one file, the last one given counts
+        self._given[path] = text if isinstance(text, bytes) else as_saved(text)
 
     def drop(self, path: str) -> None:
-        """From here on the file at `path` is what it is on disk."""
-        if self._texts.pop(os.path.realpath(path), None) is not None:
-            self._note_folders()
+        """Take the file at `path` for what it is on disk."""
+        self._given.pop(path, None)
 
-    def _note_folders(self) -> None:
+    def look_again(self) -> None:
+        """Finds out anew where the given texts would be saved: folders may have become links."""
+        self._texts = {os.path.realpath(path): text for path, text in self._given.items()}
         self._inside = {}
         for path in self._texts:
             is_folder = False
