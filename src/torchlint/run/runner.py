@@ -126,12 +126,14 @@ class Runner:
         config: the settings.
         rules: the active rules.
         catalogue: all rules; per-file-ignores may name inactive ones.
+        disk: what findings are looked up in.
     """
 
-    def __init__(self, config: Config, rules: Sequence[Rule], catalogue: Catalogue):
+    def __init__(self, config: Config, rules: Sequence[Rule], catalogue: Catalogue, disk: Disk | None = None):
         self.config = config
-        self.order = Order(tuple(rules), config.torch_version, _roots(config.root))
-        self.sources = Sources()
+        disk = disk or Disk()
+        self.order = Order(tuple(rules), config.torch_version, _roots(config.root, disk))
+        self.sources = Sources(disk)
         self.fresh = Fresh()
         self._judged: list[str] = []
         self._ignores = _PerFile(config, catalogue)
@@ -326,6 +328,6 @@ class _Shown:
         return msgspec.structs.replace(location, filename=self.name(location.filename))
 
 
-def _roots(root: Path) -> tuple[str, ...]:
+def _roots(root: Path, disk: Disk) -> tuple[str, ...]:
     """The folders that the project's absolute imports start from."""
-    return tuple(str(folder) for folder in (root, root / "src") if folder.is_dir())
+    return tuple(folder for folder in (str(root), str(root / "src")) if disk.is_folder(folder))

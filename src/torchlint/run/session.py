@@ -16,7 +16,7 @@ from torchlint.findings import Finding
 from torchlint.run.cache import Digests
 from torchlint.run.fresh_verdicts import Fresh
 from torchlint.run.judge import Judge, Order, make_engine
-from torchlint.run.runner import Outcome, Runner, Sources
+from torchlint.run.runner import Outcome, Runner
 from torchlint.settings.choice import Choice, paths_of
 
 
@@ -80,7 +80,6 @@ class Session:
                 verdict = self._judge.content(path, raw)
                 collect_if_much()
             self._known.put(path, verdict)
-        runner.sources = Sources(self._disk)
         return Findings(runner.outcome(verdict.findings, verdict.problems, 1, []))
 
     def changed(self, path: str | PathLike[str], text: str | bytes) -> None:
@@ -93,7 +92,7 @@ class Session:
 
     def _runner(self) -> Runner:
         """A runner by the settings as they are now."""
-        return Runner(*self._choice.load(self._places))
+        return Runner(*self._choice.load(self._places), disk=self._disk)
 
     def _begin(self, order: Order) -> None:
         """Starts with nothing known: what was found out by another order may not hold."""

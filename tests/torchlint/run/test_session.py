@@ -66,6 +66,14 @@ def test_a_file_that_was_never_saved_is_seen_as_if_it_were(root, session):
     assert not session.check(root / "train.py")
 
 
+def test_the_folder_that_imports_start_from_may_be_unsaved(root, session):
+    write(root, {"pkg/pyproject.toml": "", "pkg/train.py": TRAIN})
+    (root / "net.py").unlink()
+    assert not session.check(root / "pkg" / "train.py")
+    session.changed(root / "src" / "net.py", SOFT)
+    assert numbers(session.check(root / "pkg" / "train.py")) == [301]
+
+
 def test_who_uses_a_model_may_be_unsaved(root, session):
     write(root, {"model.py": MODEL, "use.py": "from model import Reader\nReader(8)\n"})
     before = session.check(root / "model.py")
