@@ -1,3 +1,20 @@
 """torchlint: finds the mistakes that ruin PyTorch training, in the source, before it starts."""
 
+import importlib
+
 __version__ = "0.1.0"
+__all__ = ["Finding", "Session", "check"]
+
+# Where they are, as text: this file lies below all others, and loads none of them before somebody asks.
+_PUBLIC = {"Finding": "torchlint.findings", "Session": "torchlint.run.session", "check": "torchlint.api"}
+
+
+def __getattr__(name: str):
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    found = globals()[name] = getattr(importlib.import_module(_PUBLIC[name]), name)
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PUBLIC})

@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import msgspec
 
 from torchlint.catalogue.pages import Rule
 from torchlint.files.garbage import collect_if_much
+from torchlint.files.modules import Modules
 from torchlint.findings import Finding, Related
 from torchlint.sieve.may_matter import may_matter
 
@@ -33,6 +34,7 @@ class Engine:
         torch_version: the torch release to judge by, as (major, minor); None where it is not known.
         roots: folders from which absolute imports of project files resolve, besides what each file's place tells.
         sieve: leave out what no rule can have anything to say about; off only to test that nothing is lost by it.
+        modules: what finds imports, with the disk that all is read from; its own where None.
     """
 
     def __init__(
@@ -41,6 +43,7 @@ class Engine:
         torch_version: tuple[int, int] | None = None,
         roots: Sequence[str] = (),
         sieve: bool = True,
+        modules: Modules | None = None,
     ):
         self.rules = tuple(rules)
         self.sieve = sieve
@@ -48,6 +51,12 @@ class Engine:
         self.roots = tuple(roots)
         self._by_code = {rule.code: rule for rule in self.rules}
         self._world = None
+        self._modules = modules
+
+    def look_again(self, digest: Callable[[str], str | None]) -> None:
+        """Forgets what does not hold any more, where files may have changed since the last question: see `World.look_again`."""
+        if self._world is not None:
+            self._world.look_again(digest)
 
     def check(self, filename: str, text: str) -> Judged:
         """The findings of one file of Python text (a notebook comes as the text that `source.py` made of it; rows are
@@ -65,7 +74,7 @@ class Engine:
         from torchlint.rules.base import View
 
         if self._world is None:
-            self._world = World(self.roots)
+            self._world = World(self.roots, self._modules)
             self._needs = needs.needs_of(self.rules)
             self._watched = watched_calls(self.rules)
         world = self._world

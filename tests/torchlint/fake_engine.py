@@ -36,6 +36,9 @@ class FakeEngine:
     def __init__(self, rules, torch_version, roots):
         self.rules = rules
 
+    def look_again(self, digest):
+        pass
+
     def check(self, filename, text):
         log = os.environ.get("FAKE_ENGINE_LOG")
         if log:

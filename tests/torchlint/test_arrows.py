@@ -30,7 +30,7 @@ FLOORS = [
     ["torchlint.engine"],
     ["torchlint.run"],
     ["torchlint.fixes"],
-    ["torchlint.cli", "torchlint.flake8"],
+    ["torchlint.api", "torchlint.cli", "torchlint.flake8"],
     ["torchlint.__main__"],
     ["torchsan.program"],
     ["torchsan.report"],

@@ -28,6 +28,10 @@ def test_light_things_load_nothing_heavy(code):
     assert loaded(code).isdisjoint(HEAVY)
 
 
+def test_the_bare_package_loads_nothing_of_others():
+    assert loaded("import torchlint").isdisjoint({"msgspec", "click", "multiprocessing", "tomllib"})
+
+
 def test_version_loads_hardly_anything():
     assert loaded("from torchlint.cli import main; main(['--version'])").isdisjoint(
         {"msgspec", "multiprocessing", "tomllib"}
@@ -41,6 +45,7 @@ def test_version_loads_hardly_anything():
         "from torchlint.cli import main; main(['explain', '101'])",
         "import torchlint.cli.check, torchlint.run.runner, torchlint.run.cache, torchlint.run.workers, torchlint.run.judge",
         "import torchlint.flake8",
+        "import torchlint; torchlint.check, torchlint.Session, torchlint.Finding",
     ],
 )
 def test_nothing_but_judging_loads_libcst(code):

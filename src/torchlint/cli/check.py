@@ -22,7 +22,7 @@ from torchlint.run.runner import Outcome, Runner
 from torchlint.settings.config import Config
 from torchlint.settings.lookup import load
 from torchlint.settings.rulebook import load_rules
-from torchlint.settings.selection import SelectorError, active
+from torchlint.settings.selection import SelectorError, active, asked_for
 
 
 def run_check(request: Request) -> int:
@@ -100,26 +100,26 @@ def _rules(request: Request, config: Config, catalogue: Catalogue) -> tuple[Rule
     """The rules that settings and options make active.
 
     Raises:
-        SelectorError, click.UsageError: the settings, or an option, select what is no rule.
+        click.UsageError: an option selects what is no rule.
     """
-    rules = active(catalogue, config.select, config.ignore, config.extend_select)
-    start = None if request.select else rules
     try:
-        return active(catalogue, request.select, request.ignore or (), request.extend_select or (), start=start)
+        return asked_for(catalogue, config, request.select, request.ignore, request.extend_select)
     except SelectorError as error:
         raise click.UsageError(_option_of(str(error), request)) from None
 
 
 def _run(request: Request, runner: Runner) -> Outcome:
     """Judges all that was asked for."""
+    cache_dir, use_cache = Path(request.cache_dir) if request.cache_dir else None, not request.no_cache
     if request.reads_stdin:
-        return runner.run_text(request.stdin_name, sys.stdin.buffer.read())
+        raw = sys.stdin.buffer.read()
+        return runner.run_text(request.stdin_name, raw, cache_dir=cache_dir, use_cache=use_cache)
     from torchlint.cli.progress import Bar
 
     with Bar(request.quiet) as bar:
         return runner.run(
-            request.wanted, jobs=request.jobs, cache_dir=Path(request.cache_dir) if request.cache_dir else None,
-            use_cache=not request.no_cache, force_exclude=request.force_exclude, progress=bar,
+            request.wanted, jobs=request.jobs, cache_dir=cache_dir, use_cache=use_cache,
+            force_exclude=request.force_exclude, progress=bar,
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import libcst as cst
 
@@ -13,8 +13,7 @@ from torchlint.dryrun.source_text import Parsed, TooLong
 from torchlint.dryrun.values import Event
 from torchlint.files.modules import Modules
 from torchlint.files.parse import parse_source
-from torchlint.files.project import MOST_BYTES, Project
-from torchlint.files.reading import content_digest, read_bytes
+from torchlint.files.project import MOST_BYTES, Neighbour, Project
 from torchlint.files.source import SourceError
 from torchlint.sieve.facts import FileFacts, Unit
 from torchlint.sieve.reader import read_facts
@@ -25,10 +24,12 @@ class World:
 
     Args:
         roots: folders from which absolute imports resolve, besides what each file's place tells.
+        modules: what finds imports, with the disk that all is read from; its own where None.
     """
 
-    def __init__(self, roots: Sequence[str] = ()):
-        self.modules = Modules(roots)
+    def __init__(self, roots: Sequence[str] = (), modules: Modules | None = None):
+        self.modules = modules or Modules(roots)
+        self.disk = self.modules.disk
         self._facts: dict[str, FileFacts | None] = {}
         self._on_disk: set[str] = set()  # whose facts are of what is on disk
         self._judged = ""
@@ -37,6 +38,18 @@ class World:
         self.asked: set[str] = set()
         self.events: list[Event] = []  # of all runs since the last `forget`
         self._project: Project | None = None  # the last one that was read
+        self._before: dict[str, Neighbour] = {}  # the files of the one that was read before `look_again`
+
+    def look_again(self, digest: Callable[[str], str | None]) -> None:
+        """Forgets what does not hold any more, where files may have changed since the last question.
+
+        Args:
+            digest: the sha256 of files as they are now.
+        """
+        self._on_disk = {path for path in self._on_disk if self.hashes.get(path) == digest(path)}
+        self.hashes = {path: self.hashes.get(path) for path in self._on_disk}
+        if self._project is not None:
+            self._before, self._project = self._project.files, None
 
     def add(self, path: str, text: str) -> FileFacts:
         """Takes in the file that is judged next, whose text is at hand and need not be what is on disk.
@@ -73,12 +86,12 @@ class World:
         self.asked.add(path)
         if path not in self._on_disk and path != self._judged:
             try:
-                data = read_bytes(path, MOST_BYTES)
+                data = self.disk.read(path, MOST_BYTES)
                 self.hashes[path] = hashlib.sha256(data).hexdigest()
                 # As it is read to be judged: what an importer sees must not depend on which of the two came first.
                 self._take(path, parse_source(path, data).text)
             except (OSError, SourceError, SyntaxError):
-                self.hashes.setdefault(path, content_digest(path))
+                self.hashes.setdefault(path, self.disk.digest(path))
                 self._facts[path] = None
             self._on_disk.add(path)
         return self._facts[path]
@@ -116,13 +129,13 @@ class World:
     def project_of(self, path: str) -> Project | None:
         """The project of a file on disk; None where it is no file, or the project is too large to be read. Who asks for it
         makes the verdict depend on all its files and folders."""
-        if not path or not os.path.isfile(path):
+        if not path or not self.disk.is_file(path):
             return None
         folder = os.path.dirname(path)
         self.ask("project", folder)
         root = self.modules.project(folder)
         if self._project is None or self._project.root != root:
-            self._project = Project(self.modules, root)
+            self._project = Project(self.modules, root, self._before)
         project = self._project
         read = {file.path: file.digest for file in project.files.values()}
         for asked, digest in (read | project.folders | project.unread | project.questions).items():

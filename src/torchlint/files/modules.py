@@ -7,6 +7,8 @@ import hashlib
 import os
 from collections.abc import Callable, Sequence
 
+from torchlint.files.disk import Disk
+
 # Imports that are never a file of the project: looking for them on disk would only cost time.
 OUTSIDE = frozenset(
     """torch torchvision torchaudio torchtext numpy scipy pandas sklearn matplotlib PIL cv2 tqdm os sys re io math time json
@@ -24,13 +26,16 @@ _BETWEEN = "\0"
 
 
 class Modules:
-    """Looks for modules and packages from folders. Each folder is listed once: what comes later is not seen.
+    """Looks for modules and packages from folders. Each folder is listed once: what comes later is not seen until
+    `look_again`.
 
     Args:
         roots: folders from which absolute imports resolve, besides what each file's place tells.
+        disk: where files and folders are looked for, by this and by all that is given these modules.
     """
 
-    def __init__(self, roots: Sequence[str] = ()):
+    def __init__(self, roots: Sequence[str] = (), disk: Disk | None = None):
+        self.disk = disk or Disk()
         self.roots = tuple(os.path.abspath(root) for root in roots)
         self._listing: dict[str, frozenset[str]] = {}
         self._answers: dict[tuple[str, str, str], tuple[str | None, frozenset[str]]] = {}
@@ -38,6 +43,13 @@ class Modules:
         self._kinds: dict[str, Callable[[str, str], str | None]] = {
             "module": self._module, "package": self._package, "start": self._start, "project": self._project,
         }
+
+    def look_again(self) -> None:
+        """Lists the known folders again, and forgets the answers that may be others now."""
+        known, self._listing = self._listing, {}
+        changed = any(self._list(folder) != names for folder, names in known.items())
+        # Whether a name is that of a folder is in no listing.
+        self._answers = {} if changed else {key: found for key, found in self._answers.items() if key[0] != "package"}
 
     def module(self, folder: str, name: str) -> str | None:
         """The file of the module `name` (with leading dots if relative) as a file in `folder` would import it; None if it is
@@ -122,10 +134,7 @@ class Modules:
     def _list(self, folder: str) -> frozenset[str]:
         self._seen.add(folder)
         if folder not in self._listing:
-            try:
-                self._listing[folder] = frozenset(os.listdir(folder))
-            except OSError:
-                self._listing[folder] = frozenset()
+            self._listing[folder] = self.disk.names(folder)
         return self._listing[folder]
 
     def _at(self, folder: str, parts: list[str]) -> str | None:
@@ -155,7 +164,7 @@ class Modules:
             return None
         for above in self._above(folder):
             inner = os.path.join(above, *parts)
-            if parts[0] in self._list(above) and os.path.isdir(inner):
+            if parts[0] in self._list(above) and self.disk.is_folder(inner):
                 return inner
         return None
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from torchlint.files.modules import Modules
 from torchlint.files.notebook import parse_notebook
-from torchlint.files.reading import NO_SOURCE, content_digest, listed, listing_digest, read_bytes
+from torchlint.files.reading import NO_SOURCE
 from torchlint.files.source import SourceError
 
 MOST_BYTES = 4_000_000  # of a file
@@ -24,13 +25,15 @@ _NAME = re.compile(r"[.\w]+")
 
 @dataclass(slots=True, eq=False)
 class Neighbour:
-    """A file of the project: its code without comments, and what it imports: files, and names that no file was found for."""
+    """A file of the project: its code without comments, what each of its imports may mean, and what that is: files, and names
+    that no file was found for."""
 
     path: str
     code: str
     digest: str
-    imports: frozenset[str]
-    unknown: frozenset[str]
+    wanted: tuple[tuple[str, ...], ...] = ()
+    imports: frozenset[str] = frozenset()
+    unknown: frozenset[str] = frozenset()
 
 
 class Project:
@@ -39,10 +42,12 @@ class Project:
     Args:
         modules: finds what they import.
         root: the folder that holds them all.
+        before: files as they were read earlier; those that are the same are not gone through again.
     """
 
-    def __init__(self, modules: Modules, root: str):
+    def __init__(self, modules: Modules, root: str, before: Mapping[str, Neighbour] | None = None):
         self.root = root
+        self._before = before or {}
         self.files: dict[str, Neighbour] = {}
         self.folders: dict[str, str | None] = {}
         self.unread: dict[str, str | None] = {}
@@ -54,50 +59,41 @@ class Project:
 
     def _read(self, modules: Modules) -> bool:
         """Reads all files; False where there are too many of them, or too much is in them."""
-        todo, left = [self.root], _MOST_BYTES
+        todo, left, disk = [self.root], _MOST_BYTES, modules.disk
         while todo:
             folder = todo.pop()
             if len(self.folders) >= MOST_FOLDERS:
                 return False
-            self.folders[folder + os.sep] = listing_digest(folder)
-            files, folders = listed(folder)
+            self.folders[folder + os.sep] = disk.digest(folder + os.sep)
+            files, folders = disk.listed(folder)
             todo.extend(os.path.join(folder, name) for name in folders)
             for name in files:
                 if len(self.files) >= MOST_FILES or left < 0:
                     return False
                 path = os.path.join(folder, name)
                 try:
-                    data = read_bytes(path, MOST_BYTES)
+                    data = disk.read(path, MOST_BYTES)
                 except OSError:
-                    self.unread[path] = content_digest(path)
+                    self.unread[path] = disk.digest(path)
                     continue
                 left -= len(data)
-                self.files[path] = self._file(modules, folder, path, data)
+                digest = hashlib.sha256(data).hexdigest()
+                known = self._before.get(path)
+                file = known if known is not None and known.digest == digest else _read(path, data, digest)
+                self.files[path] = self._resolved(modules, folder, file)
         return True
 
-    def _file(self, modules: Modules, folder: str, path: str, data: bytes) -> Neighbour:
-        """What is known of a file of this content: nothing, if it is no Python."""
-        digest = hashlib.sha256(data).hexdigest()
-        try:
-            text = parse_notebook(path, data).text if path.endswith(".ipynb") else data.decode("utf-8-sig")
-        except (UnicodeDecodeError, SourceError):
-            return Neighbour(path, "", digest, frozenset(), frozenset())
-        code = without_comments(text.splitlines())
+    def _resolved(self, modules: Modules, folder: str, file: Neighbour) -> Neighbour:
+        """The file with what its imports are found to be."""
         files: set[str] = set()
         unknown: set[str] = set()
-        for module, names, plain in _IMPORT.findall(code):
-            if plain:
-                asked = [name for part in plain.split(",") if (name := _NAME.match(part.strip()))]
-                wanted = [name[0] for name in asked]
-            else:
-                inside = module if module.endswith(".") else module + "."
-                wanted = [module, *(inside + name for name in _NAME.findall(names))]
+        for wanted in file.wanted:
             self._asked.update((folder, name) for name in wanted)
             paths = [modules.module(folder, name) for name in wanted]
             files.update(found for found in paths if found is not None)
-            if not any(paths) and wanted:
+            if not any(paths):
                 unknown.update(name.rsplit(".", 1)[-1] for name in wanted[:1])
-        return Neighbour(path, code, digest, frozenset(files), frozenset(unknown))
+        return replace(file, imports=frozenset(files), unknown=frozenset(unknown))
 
     def _ask_elsewhere(self, modules: Modules) -> None:
         """Notes the imports whose files are looked for where `folders` does not tell what comes and goes: above the project,
@@ -108,7 +104,7 @@ class Project:
             for place in modules.looked_in(folder, name) if inside else ():
                 if place not in elsewhere:
                     elsewhere[place] = place + os.sep not in self.folders and (
-                        os.path.lexists(place) or os.path.dirname(place) + os.sep not in self.folders
+                        modules.disk.exists(place) or os.path.dirname(place) + os.sep not in self.folders
                     )
                 inside = inside and not elsewhere[place]
             asked = None if inside else modules.question("module", folder, name)
@@ -129,6 +125,24 @@ class Project:
                     found[other.path] = other
                     todo.append(other.path)
         return list(found.values())
+
+
+def _read(path: str, data: bytes, digest: str) -> Neighbour:
+    """What is known of a file of this content, before its imports are looked for: nothing, if it is no Python."""
+    try:
+        text = parse_notebook(path, data).text if path.endswith(".ipynb") else data.decode("utf-8-sig")
+    except (UnicodeDecodeError, SourceError):
+        return Neighbour(path, "", digest)
+    code = without_comments(text.splitlines())
+    imports: list[tuple[str, ...]] = []
+    for module, names, plain in _IMPORT.findall(code):
+        if plain:
+            asked = [name for part in plain.split(",") if (name := _NAME.match(part.strip()))]
+            imports.append(tuple(name[0] for name in asked))
+        else:
+            inside = module if module.endswith(".") else module + "."
+            imports.append((module, *(inside + name for name in _NAME.findall(names))))
+    return Neighbour(path, code, digest, tuple(filter(None, imports)))
 
 
 def without_comments(lines: list[str]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import stat
 
@@ -34,45 +33,3 @@ def _open(path: str, flags: int) -> int:
     # Without O_NONBLOCK, opening a pipe waits for somebody to write into it.
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
 
-
-def content_digest(path: str) -> str | None:
-    """A hash of what is in a file, or of what a folder lists if the path has a separator at its end; None where it cannot be
-    read, or is neither."""
-    if path.endswith(os.sep):
-        return listing_digest(path)
-    try:
-        return hashlib.sha256(read_bytes(path)).hexdigest()
-    except (OSError, ValueError):
-        return None
-
-
-def listed(folder: str) -> tuple[list[str], list[str]]:
-    """The names of the Python files and notebooks in a folder, and of the folders in it that may hold such; links to
-    folders are left out, for they may lead back."""
-    files, folders, _ = _listed(folder)
-    return files, folders
-
-
-def _listed(folder: str) -> tuple[list[str], list[str], list[str]]:
-    """What `listed` says, and the names of links that are none of these files."""
-    files, folders, links = [], [], []
-    try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.is_dir(follow_symlinks=False):
-                    if entry.name[0] != "." and entry.name not in NO_SOURCE:
-                        folders.append(entry.name)
-                elif entry.name.endswith((".py", ".ipynb")):
-                    files.append(entry.name)
-                elif entry.is_symlink():
-                    links.append(entry.name)
-    except OSError:
-        pass
-    return sorted(files), sorted(folders), sorted(links)
-
-
-def listing_digest(folder: str) -> str | None:
-    """A hash of what `listed` says of a folder, and of the names of links in it; None where there is none."""
-    if not os.path.isdir(folder):
-        return None
-    return hashlib.sha256(repr(_listed(folder)).encode("utf-8", "surrogateescape")).hexdigest()

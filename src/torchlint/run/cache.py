@@ -20,7 +20,7 @@ import msgspec
 
 from torchlint import __version__
 from torchlint.files.modules import Modules, is_question
-from torchlint.files.reading import content_digest, read_bytes
+from torchlint.files.reading import read_bytes
 from torchlint.files.writing import TEMPORARY, replace
 from torchlint.run.judge import ENGINE_VARIABLE, Order, Verdict
 
@@ -78,11 +78,12 @@ class Digests:
 
     Args:
         roots: folders that the project's absolute imports start from.
+        modules: what answers questions, with the disk that files are read from; its own where None.
     """
 
-    def __init__(self, roots: Sequence[str] = ()) -> None:
+    def __init__(self, roots: Sequence[str] = (), modules: Modules | None = None) -> None:
         self._known: dict[str, str | None] = {}
-        self._modules = Modules(roots)
+        self._modules = modules or Modules(roots)
 
     def of(self, path: str) -> str | None:
         """The hex digest of the file at `path`; None where there is none or it cannot be read."""
@@ -90,7 +91,7 @@ class Digests:
             return self._known[path]
         except KeyError:
             try:
-                digest = self._modules.again(path) if is_question(path) else content_digest(path)
+                digest = self._modules.again(path) if is_question(path) else self._modules.disk.digest(path)
             except ValueError:
                 digest = None
             self._known[path] = digest

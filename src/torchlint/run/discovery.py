@@ -45,7 +45,7 @@ class Discovery:
         found: dict[str, File] = {}
         for path in paths:
             for file in self._under(os.path.abspath(path)):
-                if _is_text(file.path):
+                if is_text(file.path):
                     real = os.path.realpath(file.path)
                     found[real] = min(found.get(real, file), file, key=lambda one: _farness(one.path, real))
                 else:
@@ -160,7 +160,7 @@ class Discovery:
         return self._specs[path]
 
 
-def _is_text(path: str) -> bool:
+def is_text(path: str) -> bool:
     """Whether a path can be written in a report; names in some other encoding come from the system half-decoded."""
     try:
         path.encode()

@@ -18,6 +18,7 @@ from torchlint.findings import Finding
 
 if TYPE_CHECKING:
     from torchlint.engine import Engine
+    from torchlint.files.modules import Modules
 
 # Replaced by tests; a string, so that workers started afresh find it too.
 ENGINE_VARIABLE = "TORCHLINT_ENGINE"
@@ -49,12 +50,26 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class Judge:
-    """Judges files by one engine, which is made when the first file needs it."""
+    """Judges files by one engine, which is made when the first file needs it.
+
+    Args:
+        order: what to judge by.
+        make: makes the engine.
+    """
 
     def __init__(self, order: Order, make: Callable[[Order], Engine] | None = None):
         self._order = order
         self._make = make or make_engine
         self._engine: Engine | None = None
+
+    def look_again(self, digest: Callable[[str], str | None]) -> None:
+        """Forgets what does not hold any more, where files may have changed since the last one was judged.
+
+        Args:
+            digest: the sha256 of files as they are now.
+        """
+        if self._engine is not None:
+            self._engine.look_again(digest)
 
     def file(self, path: str) -> Verdict:
         """The verdict on the file at `path`."""
@@ -108,8 +123,8 @@ def _syntax_problem(source: Source, error: SyntaxError) -> Problem:
     return Problem(source.filename, f"does not parse: {str(error.msg).strip().split(chr(10))[0]}", row, cell)
 
 
-def make_engine(order: Order) -> Engine:
-    """The engine for an order, loaded only now: this is where libcst comes in."""
+def make_engine(order: Order, modules: Modules | None = None) -> Engine:
+    """The engine for an order, loaded only now: this is where libcst comes in. What it reads it finds by `modules`."""
     name = os.environ.get(ENGINE_VARIABLE)
     if name:
         import importlib
@@ -118,4 +133,4 @@ def make_engine(order: Order) -> Engine:
         return getattr(importlib.import_module(module), attribute)(order.rules, order.torch_version, order.roots)
     from torchlint.engine import Engine
 
-    return Engine(order.rules, order.torch_version, order.roots)
+    return Engine(order.rules, order.torch_version, order.roots, modules=modules)

@@ -12,13 +12,13 @@ from typing import Any
 import msgspec
 
 from torchlint.catalogue.pages import Catalogue, Rule
+from torchlint.files.disk import Disk
 from torchlint.files.globs import Patterns
 from torchlint.files.parse import parse_source
-from torchlint.files.reading import read_bytes
 from torchlint.files.source import Problem, Source, SourceError, map_locations
 from torchlint.findings import Finding, Location
 from torchlint.run.cache import Cache, Digests
-from torchlint.run.discovery import Discovery, File
+from torchlint.run.discovery import Discovery, File, is_text
 from torchlint.run.fresh_verdicts import Fresh
 from torchlint.run.judge import Judge, Order, Verdict
 from torchlint.run.noqa import Noqa
@@ -47,7 +47,8 @@ class Tick(msgspec.Struct, frozen=True):
 class Sources:
     """The files that findings stand in, read once each, to look up their lines and their `# noqa` comments."""
 
-    def __init__(self) -> None:
+    def __init__(self, disk: Disk | None = None) -> None:
+        self._disk = disk or Disk()
         self._sources: dict[str, Source | None] = {}
         self._digests: dict[str, str] = {}
         self._noqa: dict[str, Noqa] = {}
@@ -79,7 +80,7 @@ class Sources:
         """The file as Python text; None where it cannot be read."""
         if filename not in self._sources:
             try:
-                raw = read_bytes(filename)
+                raw = self._disk.read(filename)
                 self._digests[filename] = hashlib.sha256(raw).hexdigest()
                 self._sources[filename] = parse_source(filename, raw)
             except (OSError, SourceError):
@@ -125,12 +126,14 @@ class Runner:
         config: the settings.
         rules: the active rules.
         catalogue: all rules; per-file-ignores may name inactive ones.
+        disk: what findings are looked up in.
     """
 
-    def __init__(self, config: Config, rules: Sequence[Rule], catalogue: Catalogue):
+    def __init__(self, config: Config, rules: Sequence[Rule], catalogue: Catalogue, disk: Disk | None = None):
         self.config = config
-        self.order = Order(tuple(rules), config.torch_version, _roots(config.root))
-        self.sources = Sources()
+        disk = disk or Disk()
+        self.order = Order(tuple(rules), config.torch_version, _roots(config.root, disk))
+        self.sources = Sources(disk)
         self.fresh = Fresh()
         self._judged: list[str] = []
         self._ignores = _PerFile(config, catalogue)
@@ -151,9 +154,7 @@ class Runner:
         files = discovery.find(paths)
         self._judged = [file.path for file in files]
         digests = Digests(self.order.roots)
-        place = cache_dir or cache_folder(self.config)
-        inside = None if cache_dir else place.parent if self.config.cache_dir is None else self.config.root
-        cache = Cache(place, self.order, digests, inside) if use_cache else None
+        cache = self._cache(cache_dir, digests) if use_cache else None
         verdicts: dict[str, Verdict] = {}
         todo: list[File] = []
         for file in files:
@@ -167,7 +168,7 @@ class Runner:
             else:
                 verdicts[file.path] = known
         done, total = 0, sum(file.size for file in todo)
-        warnings = []
+        warnings: list[str] = []
         try:
             for file, verdict in judge_all(todo, self.order, jobs or default_jobs()):
                 verdicts[file.path] = verdict
@@ -178,22 +179,55 @@ class Runner:
                 done += file.size
                 progress(Tick(done, total))
         finally:  # an interrupted run keeps what it found out
-            trouble = cache.save() if cache else None
-        if trouble and (cache_dir or self.config.cache_dir or os.path.islink(place)):
-            warnings.append(trouble)
+            warnings += self._saved(cache, cache_dir)
         problems = discovery.problems + [problem for verdict in verdicts.values() for problem in verdict.problems]
         findings = (finding for verdict in verdicts.values() for finding in verdict.findings)
-        return self._outcome(findings, problems, len(files), warnings)
+        return self.outcome(findings, problems, len(files), warnings)
 
-    def run_text(self, filename: str, raw: bytes) -> Outcome:
-        """The outcome of judging `raw` as if it were the content of `filename`, which need not exist."""
-        path = os.path.abspath(filename)
+    def run_text(
+        self, filename: str, raw: bytes, *, cache_dir: Path | None = None, use_cache: bool = False
+    ) -> Outcome:
+        """The outcome of judging `raw` as if it were the content of `filename`, which need not exist. Where it is the content,
+        the cache knows it, and is told, as for the file."""
+        path, digest = os.path.abspath(filename), hashlib.sha256(raw).hexdigest()
         try:
-            self.sources.add(parse_source(path, raw), hashlib.sha256(raw).hexdigest())
+            self.sources.add(parse_source(path, raw), digest)
         except SourceError:
             pass  # the judge says why
-        verdict = self.fresh.of(path, raw) or Judge(self.order).content(path, raw)
-        return self._outcome(verdict.findings, verdict.problems, 1, [])
+        digests = Digests(self.order.roots)
+        saved = use_cache and is_text(path) and digests.of(path) == digest
+        cache = self._cache(cache_dir, digests) if saved else None
+        verdict = self.fresh.of(path, raw) or (cache.get(path) if cache else None)
+        warnings = []
+        if verdict is None:
+            verdict = Judge(self.order).content(path, raw)
+            if cache:
+                cache.put(path, verdict)
+                warnings = self._saved(cache, cache_dir)
+        return self.outcome(verdict.findings, verdict.problems, 1, warnings)
+
+    def _cache(self, folder: Path | None, digests: Digests) -> Cache:
+        """The cache in the folder that was asked for, or where the settings have it."""
+        place = folder or cache_folder(self.config)
+        inside = None if folder else place.parent if self.config.cache_dir is None else self.config.root
+        return Cache(place, self.order, digests, inside)
+
+    def _saved(self, cache: Cache | None, folder: Path | None) -> list[str]:
+        """Writes what the cache was told, and says what went wrong, where the place is one that somebody asked for."""
+        trouble = cache.save() if cache else None
+        asked = folder or self.config.cache_dir or os.path.islink(cache_folder(self.config))
+        return [trouble] if trouble and asked else []
+
+    def outcome(
+        self, findings: Iterable[Finding], problems: Iterable[Problem], files: int, warnings: list[str]
+    ) -> Outcome:
+        """What is told of findings and problems, with file names as people see them."""
+        shown = _Shown()
+        told = [map_locations(finding, shown.location) for finding in self.visible(findings)]
+        told.sort(key=lambda finding: finding.sort_key)
+        said = {msgspec.structs.replace(problem, filename=shown.name(problem.filename)) for problem in problems}
+        in_order = sorted(said, key=lambda one: (one.filename, one.cell or 0, one.row or 0, one.message))
+        return Outcome(told, in_order, files, warnings)
 
     def visible(self, findings: Iterable[Finding], noqa: bool = True) -> list[Finding]:
         """The findings that are neither hidden by `# noqa` (where it is heeded) nor ignored for their file, each once, with
@@ -246,16 +280,6 @@ class Runner:
             return None
         return self.line(finding.location) or ""
 
-    def _outcome(
-        self, findings: Iterable[Finding], problems: Iterable[Problem], files: int, warnings: list[str]
-    ) -> Outcome:
-        shown = _Shown()
-        told = [map_locations(finding, shown.location) for finding in self.visible(findings)]
-        told.sort(key=lambda finding: finding.sort_key)
-        said = {msgspec.structs.replace(problem, filename=shown.name(problem.filename)) for problem in problems}
-        in_order = sorted(said, key=lambda one: (one.filename, one.cell or 0, one.row or 0, one.message))
-        return Outcome(told, in_order, files, warnings)
-
 
 def _rank(finding: Finding) -> tuple:
     """What goes first of findings that say the same of one place: what shows more lines and has a fix, then what is first by
@@ -304,6 +328,6 @@ class _Shown:
         return msgspec.structs.replace(location, filename=self.name(location.filename))
 
 
-def _roots(root: Path) -> tuple[str, ...]:
+def _roots(root: Path, disk: Disk) -> tuple[str, ...]:
     """The folders that the project's absolute imports start from."""
-    return tuple(str(folder) for folder in (root, root / "src") if folder.is_dir())
+    return tuple(folder for folder in (str(root), str(root / "src")) if disk.is_folder(folder))

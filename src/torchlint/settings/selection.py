@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from torchlint.catalogue import torchfix
 from torchlint.catalogue.pages import DEFAULT_GROUPS, GROUPS, Catalogue, Rule
+from torchlint.settings.config import Config
 
 
 class SelectorError(ValueError):
@@ -81,6 +82,22 @@ def active(
             if chosen.get(code, weight) <= weight:
                 chosen.pop(code, None)
     return tuple(rule for rule in catalogue if rule.code in chosen)
+
+
+def asked_for(
+    catalogue: Catalogue,
+    config: Config,
+    select: Sequence[str] | None = None,
+    ignore: Sequence[str] | None = None,
+    extend: Sequence[str] | None = None,
+) -> tuple[Rule, ...]:
+    """The rules that settings make active, and on top of them what one command, or call, asks for.
+
+    Raises:
+        SelectorError: a selector means no rule.
+    """
+    rules = active(catalogue, config.select, config.ignore, config.extend_select)
+    return active(catalogue, select, ignore or (), extend or (), start=None if select else rules)
 
 
 def check_all(selectors: Iterable[str], catalogue: Catalogue, complain: Callable[[str], Exception]) -> None:

@@ -9,7 +9,7 @@ from tests.torchlint.dryrun.support import RULES
 from tests.torchlint.support import write
 from torchlint.dryrun.world import World
 from torchlint.engine import Engine
-from torchlint.files.reading import listing_digest
+from torchlint.files.disk import Disk
 
 MODEL = """import torch
 from torch import nn
@@ -92,9 +92,9 @@ def test_verdict_depends_on_the_files_that_were_looked_at_and_on_new_ones(tmp_pa
     depends = Engine(RULES).check(str(tmp_path / "model.py"), MODEL).depends
     assert depends[str(tmp_path / "train.py")] == hashlib.sha256((tmp_path / "train.py").read_bytes()).hexdigest()
     before = depends[str(tmp_path) + os.sep]
-    assert before == listing_digest(str(tmp_path))
+    assert before == Disk().digest(f"{tmp_path}{os.sep}")
     write(tmp_path, {"serve.py": ""})
-    assert listing_digest(str(tmp_path)) != before
+    assert Disk().digest(f"{tmp_path}{os.sep}") != before
 
 
 def test_nothing_is_read_where_nothing_is_found(tmp_path):

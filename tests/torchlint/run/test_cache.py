@@ -277,3 +277,49 @@ def test_warm_runs_do_not_load_libcst(tmp_path):
         .splitlines()[-1]
         .endswith("True")
     )
+
+
+def test_standard_input_that_is_the_file_is_known_as_the_file_is(tmp_path, monkeypatch, fake_engine):  # noqa: F811
+    write(tmp_path, {"setup.cfg": "", "a.py": "bad()\n", "b.py": "bad()  # noqa\nreads('a.py')\n", "broken.py": "x = (\n"})
+
+    def piped(name, text=None):
+        path = tmp_path / name
+        raw = path.read_bytes() if text is None else text
+        outcome = Runner(Config(tmp_path), tuple(KNOWN), KNOWN).run_text(str(path), raw, use_cache=True)
+        return outcome.findings, outcome.problems
+
+    def alone(name):
+        outcome = Runner(Config(tmp_path), tuple(KNOWN), KNOWN).run([str(tmp_path / name)])
+        return outcome.findings, outcome.problems
+
+    for name in ("a.py", "b.py", "broken.py"):
+        first = piped(name)
+        assert fake_engine() == [name]
+        assert alone(name) == piped(name) == first
+        assert fake_engine() == []
+    assert piped("a.py", b"x = 1\nbad()\n")[0][0].location.row == 2  # not what is in the file
+    assert fake_engine() == ["a.py"]
+    assert alone("a.py") == piped("a.py") and fake_engine() == []
+    write(tmp_path, {"a.py": "x = 1\n"})
+    assert piped("b.py") == alone("b.py") and fake_engine() == ["b.py"]  # what it depends on has changed
+    assert len(piped("gone.py", b"bad()\n")[0]) == len(piped("gone.py", b"bad()\n")[0]) == 1
+    assert fake_engine() == ["gone.py", "gone.py"]
+    if sys.platform == "linux":
+        monkeypatch.delenv("FAKE_ENGINE_LOG")  # which could not hold the name
+        odd = os.fsdecode(b"\xff.py")
+        write(tmp_path, {odd: "bad()\n"})
+        assert len(piped(odd)[0]) == 1
+
+
+def test_standard_input_that_is_known_loads_no_engine(tmp_path):
+    text = "from torch import nn\n\n\ndef f(x, y):\n    return nn.functional.cross_entropy(x.softmax(1), y)\n"
+    write(tmp_path, {"setup.cfg": "", "a.py": text})
+    count = "print(file=sys.stderr, *sorted({name.split('.')[0] for name in sys.modules} & {'libcst'}))"
+    code = f"import sys; from torchlint.cli import main; status = main(sys.argv[1:]); {count}; sys.exit(status)"
+    told = [
+        run_python("-c", code, *options, cwd=tmp_path, input=text.encode())
+        for options in (["-f", "json", "a.py"], ["-f", "json", "-", "--stdin-filename", "a.py"],
+                        ["-f", "json", "-", "--stdin-filename", "a.py", "--no-cache"])
+    ]
+    assert [done.stderr.split() for done in told] == [[b"libcst"], [], [b"libcst"]]
+    assert told[0].stdout == told[1].stdout == told[2].stdout != b"[]\n"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import os
 import re
 from collections.abc import Iterator
 
@@ -80,7 +79,7 @@ class _Paths:
         """Whether a file that imports this one has a word, or may have it: a project that is too large is not read."""
         project = self.view.run.world.project_of(self.path)
         if project is None:
-            return os.path.isfile(self.path)
+            return self.view.run.world.disk.is_file(self.path)
         wanted = re.compile(rf"\b{re.escape(name)}\b")
         return any(wanted.search(user.code) for user in project.users(self.path))
 
