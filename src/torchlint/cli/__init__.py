@@ -10,6 +10,7 @@ import click
 
 from torchlint.cli import arguments
 from torchlint.cli.status import FAILED, FINDINGS, INTERRUPTED
+from torchlint.files.garbage import only_if_much
 
 COMMANDS = ("explain", "rules")
 
@@ -20,6 +21,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     Returns:
         The exit status: 0 clean, 1 findings, 2 could not run or some file could not be judged, 130 interrupted.
     """
+    if argv is None:
+        only_if_much()
     args = list(sys.argv[1:] if argv is None else argv)
     sys.stdout, sys.stderr = sys.stdout or open(os.devnull, "w"), sys.stderr or open(os.devnull, "w")
     for stream in (sys.stdout, sys.stderr):

@@ -15,8 +15,12 @@ from torchlint.files.modules import Modules
 from torchlint.files.parse import parse_source
 from torchlint.files.project import MOST_BYTES, Neighbour, Project
 from torchlint.files.source import SourceError
-from torchlint.sieve.facts import FileFacts, Unit
+from torchlint.sieve.facts import FileFacts, Unit, units_of
 from torchlint.sieve.reader import read_facts
+
+
+MOST_TEXT = 1_500_000  # characters whose libcst trees are kept, at about 50 bytes each
+MOST_FILES = 600  # that something is known of
 
 
 class World:
@@ -30,10 +34,10 @@ class World:
     def __init__(self, roots: Sequence[str] = (), modules: Modules | None = None):
         self.modules = modules or Modules(roots)
         self.disk = self.modules.disk
-        self._facts: dict[str, FileFacts | None] = {}
+        self._facts: dict[str, FileFacts | None] = {}  # those used last are last, as of trees
         self._on_disk: set[str] = set()  # whose facts are of what is on disk
         self._judged = ""
-        self._trees: list[Unit] = []
+        self._trees: dict[Unit, int] = {}  # how many characters each is of
         self.hashes: dict[str, str | None] = {}  # of files, folders and questions: see files/modules.py
         self.asked: set[str] = set()
         self.events: list[Event] = []  # of all runs since the last `forget`
@@ -65,21 +69,27 @@ class World:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         known = self._facts.get(path)
         if known is None or known.digest != digest:
-            self._facts[path] = known = read_facts(path, text)
+            known = read_facts(path, text)
             known.digest = digest
+        self._facts.pop(path, None)
+        self._facts[path] = known
         return known
 
-    def forget(self, most_trees: int = 400, most_files: int = 300) -> None:
-        """Drops the events of finished runs, and what takes memory once there is much of it: libcst trees first, then what is
-        known of files. Whoever imports a dropped file reads it again."""
+    def forget(self) -> None:
+        """Drops the events of finished runs, and what takes memory once there is much of it, longest not used first: libcst trees,
+        and what is known of files. Whoever imports a dropped file reads it again."""
         take_apart(self.events)
-        if len(self._trees) > most_trees:
-            for unit in self._trees:
+        for path in list(self._facts)[: max(0, len(self._facts) - MOST_FILES)]:
+            facts = self._facts.pop(path)
+            self._on_disk.discard(path)
+            for unit in units_of(facts) if facts is not None else ():
+                self._trees.pop(unit, None)
                 unit.parsed = None
-            self._trees.clear()
-        if len(self._facts) > most_files:
-            self._facts.clear()
-            self._on_disk.clear()
+        too_many = sum(self._trees.values()) - MOST_TEXT
+        while too_many > 0:
+            unit = next(iter(self._trees))
+            too_many -= self._trees.pop(unit)
+            unit.parsed = None
 
     def facts(self, path: str) -> FileFacts | None:
         """The facts of the judged file or of one on disk; None if it cannot be read or does not parse."""
@@ -94,16 +104,19 @@ class World:
                 self.hashes.setdefault(path, self.disk.digest(path))
                 self._facts[path] = None
             self._on_disk.add(path)
-        return self._facts[path]
+        found = self._facts[path] = self._facts.pop(path)
+        return found
 
     def parse(self, facts: FileFacts, unit: Unit) -> Parsed | None:
         """The libcst tree of a unit; None where libcst cannot parse what the C parser could."""
         if unit.parsed is None:
-            self._trees.append(unit)
+            self._trees[unit] = sum(map(len, facts.lines[unit.start - 1 : unit.end]))
             try:
                 unit.parsed = Parsed(facts, unit)
             except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError, TooLong):
                 unit.parsed = False
+        else:
+            self._trees[unit] = self._trees.pop(unit)
         return unit.parsed or None
 
     def resolve(self, name: str, importer: str) -> str | None:

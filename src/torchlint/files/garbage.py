@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 MANY = 1_500_000  # containers made and not freed since the last collection, a few hundred MB
+
+
+def only_if_much() -> None:
+    """Leaves the garbage of this process, which must be ours, to `collect_if_much`. What is there at its end is not looked
+    through by Python once more."""
+    gc.disable()
+    atexit.register(gc.freeze)
 
 
 @contextmanager

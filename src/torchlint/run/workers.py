@@ -34,8 +34,8 @@ def judge_all(files: Iterable[File], order: Order, jobs: int) -> Iterator[tuple[
 
 def _judge_here(files: Iterable[File], order: Order) -> Iterator[tuple[File, Verdict]]:
     judge = Judge(order)
-    for file in files:
-        with no_gc():
+    with no_gc():  # between files, too: to turn it on is to have all looked through that the file has left
+        for file in files:
             verdict = judge.file(file.path)
             collect_if_much()
-        yield file, verdict
+            yield file, verdict

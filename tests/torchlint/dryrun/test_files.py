@@ -3,6 +3,7 @@
 import pytest
 
 from tests.torchlint.support import write
+from torchlint.dryrun.world import World
 from torchlint.engine import Engine
 from torchlint.files.modules import is_question
 from torchlint.run.judge import Judge, Order
@@ -241,3 +242,23 @@ def test_an_importer_sees_what_is_on_disk_and_not_what_was_tried(tmp_path, tried
     for _ in range(2):
         judge.content(str(tmp_path / "lib.py"), IMPORTS.encode() + tried.encode())
         assert judge.file(str(tmp_path / "main.py")) == alone and len(alone.findings) == 1
+
+
+def test_what_was_used_last_is_forgotten_last(tmp_path, monkeypatch):
+    write(tmp_path, {f"{name}.py": f"def {name}(x):\n    return x\n" for name in "abc"})
+    world, parsed = World(), []
+    monkeypatch.setattr("torchlint.dryrun.world.Parsed", lambda facts, unit: parsed.append(unit.name) or object())
+
+    def use(names):
+        for name in names:
+            facts = world.facts(str(tmp_path / f"{name}.py"))
+            world.parse(facts, facts.functions[name])
+        world.forget()
+        parsed_now = "".join(parsed)
+        parsed.clear()
+        return parsed_now
+
+    monkeypatch.setattr("torchlint.dryrun.world.MOST_TEXT", 60)
+    assert [use("ab"), use("ba"), use("ca"), use("abc")] == ["ab", "", "c", "b"]
+    monkeypatch.setattr("torchlint.dryrun.world.MOST_FILES", 1)
+    assert [use("abc"), use("ac"), use("c")] == ["a", "a", ""]

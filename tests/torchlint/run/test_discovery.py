@@ -13,10 +13,10 @@ import pytest
 
 from tests.torchlint.fake_engine import finding
 from tests.torchlint.settings.test_config import KNOWN
-from tests.torchlint.support import fake_engine, write  # noqa: F401
+from tests.torchlint.support import fake_engine, run_python, write  # noqa: F401
 from torchlint.catalogue.pages import Catalogue
 from torchlint.files.source import Problem
-from torchlint.run.discovery import Discovery
+from torchlint.run.discovery import Discovery, File
 from torchlint.run.judge import Judge, Order, Verdict
 from torchlint.run.pool import _serve
 from torchlint.run.runner import Runner
@@ -292,10 +292,22 @@ def test_garbage_is_not_collected_while_a_file_is_judged(tmp_path, monkeypatch):
             seen.append(gc.isenabled())
             return Verdict("")
 
-    write(tmp_path, {"a.py": "x = 1\n"})
+    write(tmp_path, {"a.py": "x = 1\n", "b.py": "y = 1\n"})
     monkeypatch.setattr("torchlint.run.judge.make_engine", lambda order: Watching())
     run(tmp_path)
-    assert seen == [False] and gc.isenabled()
+    assert seen == [False, False] and gc.isenabled()
+
+
+def test_nor_between_files(tmp_path, fake_engine):  # noqa: F811
+    write(tmp_path, {"a.py": "x = 1\n", "b.py": "y = 1\n"})
+    files = [File(str(tmp_path / name), 6) for name in ("a.py", "b.py")]
+    assert [gc.isenabled() for _ in judge_all(files, Order(()), 1)] == [False, False] and gc.isenabled()
+
+
+def test_a_process_of_its_own_leaves_the_garbage_to_us(tmp_path):
+    code = "import gc, sys; from torchlint.cli import main; sys.argv = ['torchlint', '--version']; main(); print(gc.isenabled())"
+    assert run_python("-c", code).stdout.split()[-1] == b"False"
+    assert run_python("-c", code.replace("main()", "main(['--version'])")).stdout.split()[-1] == b"True"
 
 
 def test_file_that_vanishes_between_finding_and_judging(tmp_path, fake_engine):  # noqa: F811
