@@ -70,13 +70,14 @@ class Engine:
             return Judged(())
         from torchlint.dryrun.roots import runs_of
         from torchlint.dryrun.world import World
-        from torchlint.rules import judge, needs, watched_calls
+        from torchlint.rules import checks_of, needs, watched_calls
         from torchlint.rules.base import View
 
         if self._world is None:
             self._world = World(self.roots, self._modules)
             self._needs = needs.needs_of(self.rules)
             self._watched = watched_calls(self.rules)
+            self._checks = checks_of(self.rules)
         world = self._world
         world.asked = set()
         facts = world.add(filename, text)
@@ -85,9 +86,10 @@ class Engine:
         for run in runs_of(world, facts, self._watched, met):
             view = View(run, self.torch_version)
             try:
-                for report in judge(view, self.rules):
-                    finding = self._finding(report, filename, facts.path)
-                    found.setdefault((finding.code, finding.location), finding)
+                for check in self._checks:
+                    for report in check(view):
+                        finding = self._finding(report, filename, facts.path)
+                        found.setdefault((finding.code, finding.location), finding)
             except RecursionError:
                 pass  # code nested this deeply cannot be walked to its end; what was found before stays
             collect_if_much()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import libcst as cst
-from libcst.metadata import PositionProvider
+from libcst._nodes.internal import CodegenState
 
 from torchlint.dryrun.tree import children, walk
 from torchlint.findings import Location
@@ -55,23 +56,11 @@ class Parsed:
             RecursionError: the tree is too deep for libcst to walk.
         """
         if self._positions is None:
-            # Without a MetadataWrapper, which goes through the whole tree once more for visitors that there are not.
-            positions = PositionProvider()
-            try:
-                positions._gen_impl(self.module)
-            except (KeyError, RecursionError):
-                # Out of the stack, libcst still asks for the ends of the statements around, which it has not come to.
-                # What it holds by then are ends that are none.
-                raise RecursionError("nested too deeply for libcst") from None
-            self._positions = positions
-        at = self._positions.get_metadata(PositionProvider, node)
-        return Location(
-            self.facts.path,
-            at.start.line + self.shift,
-            at.start.column + 1,
-            at.end.line + self.shift,
-            at.end.column + 1,
-        )
+            places = _Places(self.module.default_indent, self.module.default_newline)
+            self.module._codegen(places)
+            self._positions = places.found
+        (row, column), (end_row, end_column) = self._positions[id(node)]
+        return Location(self.facts.path, row + self.shift, column + 1, end_row + self.shift, end_column + 1)
 
     def around(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The nodes of this tree that a node of it stands in, innermost first."""
@@ -88,6 +77,45 @@ class Parsed:
         if found is None:
             found = self._texts[node] = dotted(node) or " ".join(self.module.code_for_node(node).split())
         return found
+
+
+class _Places(CodegenState):
+    """Hears where each node begins and ends while libcst writes a tree out. Its own PositionProvider hears the same, in twice
+    the time: it makes three objects a node, and looks for all ways to end a line."""
+
+    def __init__(self, default_indent: str, default_newline: str):
+        super().__init__(default_indent, default_newline)
+        self.found: dict[int, tuple[tuple[int, int], tuple[int, int]]] = {}  # by id of a node
+        self._row, self._column = 1, 0
+        self._begun: list[tuple[int, int]] = []
+
+    def add_token(self, value: str) -> None:
+        self.tokens.append(value)
+        rows = value.count("\n")
+        self._row += rows
+        self._column = len(value) - value.rindex("\n") - 1 if rows else self._column + len(value)
+
+    def add_indent_tokens(self) -> None:
+        for token in self.indent_tokens:
+            self.add_token(token)
+
+    def before_codegen(self, node: cst.CSTNode) -> None:
+        self._begun.append((self._row, self._column))
+
+    def after_codegen(self, node: cst.CSTNode) -> None:
+        start = self._begun.pop()
+        self.found.setdefault(id(node), (start, (self._row, self._column)))
+
+    @contextmanager
+    def record_syntactic_position(
+        self, node: cst.CSTNode, *, start_node: cst.CSTNode | None = None, end_node: cst.CSTNode | None = None
+    ) -> Iterator[None]:
+        """A node without the white space around it; it may begin and end where nodes in it do."""
+        start = self._row, self._column
+        yield
+        end = self._row, self._column
+        first = start if start_node is None else self.found[id(start_node)][0]
+        self.found[id(node)] = first, end if end_node is None else self.found[id(end_node)][1]
 
 
 def _levels(text: str) -> int:

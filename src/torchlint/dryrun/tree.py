@@ -7,6 +7,7 @@ from dataclasses import fields
 
 import libcst as cst
 
+_NO_NODES = frozenset({type(None), str, int, bool, cst.MaybeSentinel})  # what else fields hold
 # What says nothing of the program: whitespace, punctuation, brackets.
 _LAYOUT = frozenset(
     """header footer lpar rpar lbracket rbracket lbrace rbrace comma semicolon equal colon dot leading_lines lines_after_decorators
@@ -39,10 +40,11 @@ def children(node: cst.CSTNode) -> list[cst.CSTNode]:
     names = _fields.get(kind)
     for name in _fields_of(kind) if names is None else names:
         value = getattr(node, name)
-        if isinstance(value, cst.CSTNode):
-            found.append(value)
-        elif type(value) in (tuple, list):
+        held = type(value)
+        if held is tuple or held is list:
             found.extend(value)
+        elif held not in _NO_NODES:  # `isinstance` asks an abstract class, which takes as long as all else here
+            found.append(value)
     return found
 
 

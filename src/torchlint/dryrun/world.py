@@ -18,7 +18,6 @@ from torchlint.files.source import SourceError
 from torchlint.sieve.facts import FileFacts, Unit, units_of
 from torchlint.sieve.reader import read_facts
 
-
 MOST_TEXT = 1_500_000  # characters whose libcst trees are kept, at about 50 bytes each
 MOST_FILES = 600  # that something is known of
 

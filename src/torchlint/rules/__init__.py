@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 from types import ModuleType
 
@@ -41,16 +41,21 @@ def watched_by_matchers() -> dict[int, frozenset[str]]:
     return {code: module.WATCHED for code, module in _modules().items() if hasattr(module, "WATCHED")}
 
 
-def judge(view: View, rules: tuple[Rule, ...]) -> Iterator[Report]:
-    """All that the active rules say of one run."""
+def checks_of(rules: tuple[Rule, ...]) -> list[Callable[[View], Iterable[Report]]]:
+    """What judges a run by each of the active rules, in their order."""
     own = matchers()
+    found: list[Callable[[View], Iterable[Report]]] = []
     for rule in rules:
         for form, tables in rule.forms.items():
-            for table in tables:
-                if form in FORMS:
-                    yield from FORMS[form](view, rule.code, table)
+            if form in FORMS:
+                found.extend(_judge_by(FORMS[form], rule.code, table) for table in tables)
         if rule.code in own:
-            yield from own[rule.code](view)
+            found.append(own[rule.code])
+    return found
+
+
+def _judge_by(form: Callable, code: int, table: dict) -> Callable[[View], Iterable[Report]]:
+    return lambda view: form(view, code, table)
 
 
 def watched_calls(rules: tuple[Rule, ...]) -> frozenset[str]:
