@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import libcst as cst
 from libcst._nodes.internal import CodegenState
 
-from torchlint.dryrun.tree import children, walk
+from torchlint.dryrun.tree import children
 from torchlint.findings import Location
 from torchlint.sieve.facts import FileFacts, Unit
 
@@ -65,7 +65,7 @@ class Parsed:
     def around(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The nodes of this tree that a node of it stands in, innermost first."""
         if self._parents is None:
-            self._parents = {id(child): item for item in walk(self.module) for child in children(item)}
+            self._parents = _parents_in(self.module)
         parent = self._parents.get(id(node))
         while parent is not None:
             yield parent
@@ -77,6 +77,18 @@ class Parsed:
         if found is None:
             found = self._texts[node] = dotted(node) or " ".join(self.module.code_for_node(node).split())
         return found
+
+
+def _parents_in(root: cst.CSTNode) -> dict[int, cst.CSTNode]:
+    """By id of each node in another: that other."""
+    found: dict[int, cst.CSTNode] = {}
+    todo = [root]
+    while todo:
+        parent = todo.pop()
+        inner = children(parent)
+        found.update(dict.fromkeys(map(id, inner), parent))
+        todo += inner
+    return found
 
 
 class _Places(CodegenState):
