@@ -36,7 +36,8 @@ def for_reports(problems: Iterable[Problem]) -> dict[str, Any]:
     return {
         "problems": [problem_line(problem) for problem in problems if not problem.note],
         "notes": [
-            Note(IN_PART, Location(problem.filename, problem.row or 1, 1, cell=problem.cell), clean(problem.message), problem_line(problem))
+            Note(IN_PART, Location(problem.filename, problem.row or 1, cell=problem.cell), clean(problem.message),
+                 problem_line(problem))
             for problem in problems if problem.note
         ],
     }

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 MOST_STEPS_OF_FILE = 250_000  # expressions evaluated in all runs of a file; those of one are bounded besides
 STEPS_OF_RUN = 100  # what a run costs besides: rules have to look at it
 LEAST_STEPS = 400  # kept back for each root that is still to come: more than most functions need
+SHARE_ALONE = 3  # what is tried again alone may take one part in three: it is to cost little where that is too much, too
 _MOST_NAMES = 3
 
 

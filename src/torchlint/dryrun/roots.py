@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from torchlint.catalogue.effects import KEEP_RESULT
 from torchlint.dryrun.interpreter import Run, TooMuch
-from torchlint.dryrun.parts import Budget, Shortened
+from torchlint.dryrun.parts import SHARE_ALONE, Budget, Shortened
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.torch_api.frameworks import IMPLIED, inherited_hooks
 from torchlint.dryrun.values import Func, Instance
@@ -239,7 +239,8 @@ class _Roots:
         for alone in (False, True):
             body = self._new()
             body.alone = alone
-            body.most_depth = 0 if alone else body.most_depth
+            if alone:
+                body.most_depth, body.most_steps = 0, body.most_steps // SHARE_ALONE
             try:
                 body.run_file(self.facts, self.relevance.statements)
             except (TooMuch, RecursionError):
@@ -301,7 +302,12 @@ class _Roots:
                 self.waiting.discard(id(unit))
                 continue
             func = Func(name, home.facts, unit, home)
-            run = self._judged(_Root(func, cf), first, lambda run, func=func: (start(run), run.run_method(func, instance)), grow=True)
+
+            def work(run: Run, func: Func = func) -> None:
+                start(run)
+                run.run_method(func, instance)
+
+            run = self._judged(_Root(func, cf), first, work, grow=True)
             if run is not None:
                 runs.append(run)
         if not first.alone:
@@ -317,11 +323,14 @@ class _Roots:
                 if run is not None:
                     yield run
 
-    def _judged(self, root: _Root, before: Run, work: Callable[[Run], object], grow: bool = False, alone: bool = False) -> Run | None:
+    def _judged(
+        self, root: _Root, before: Run, work: Callable[[Run], object], grow: bool = False, alone: bool = False
+    ) -> Run | None:
         """A finished run of a root: where that is too much, one of the root alone, in which calls are not followed; else None."""
         before.budget.to_come = len(self.waiting - {id(root.func.unit)})
         self.waiting.discard(id(root.func.unit))
-        learnt = {name: type(value)(value) for name in GROWING if not isinstance(value := getattr(before, name), int)} if grow else {}
+        shared = {name: getattr(before, name) for name in GROWING} if grow else {}
+        learnt = {name: type(value)(value) for name, value in shared.items() if isinstance(value, (set, dict))}
         run = _follow(before, Store(before.store), grow)
         run.alone = alone or before.alone
         finished = _finish(run, lambda: work(run), root.func, self.facts)
@@ -330,7 +339,7 @@ class _Roots:
         else:
             _unlearn(before, learnt)
             run = _follow(before, Store(before.store))
-            run.alone, run.most_depth = True, 1
+            run.alone, run.most_depth, run.most_steps = True, 1, run.most_steps // SHARE_ALONE
             finished = _finish(run, lambda: work(run), root.func, self.facts)
         run.title = root.name, root.row
         if not finished or root.unread:
@@ -382,12 +391,10 @@ def _follow(body: Run, store: Store | None = None, grow: bool = False) -> Run:
     return run
 
 
-def _unlearn(run: Run, learnt: dict[str, set | dict | list]) -> None:
+def _unlearn(run: Run, learnt: dict[str, set | dict]) -> None:
     """Takes back what was learnt since from a run that came to no end: above all, which functions it had entered."""
     for name, before in learnt.items():
         known = getattr(run, name)
-        if isinstance(known, list):
-            continue  # it keeps alive what is known by id
         known.clear()
         known.update(before)
 
