@@ -20,10 +20,12 @@ class Judged(msgspec.Struct, frozen=True):
     """What judging one file gave. `depends` are the paths that were looked for while it was judged, with the sha256 of
     their content or None where nothing was there, and what was asked of folders (`modules.py`): as long as that stays so, the
     findings stay so. A finding may stand in another file than the one judged (a mistake in a helper that this file calls).
+    `in_part` is the row and the line that is said where something was too large to be judged whole.
     """
 
     findings: tuple[Finding, ...]
     depends: dict[str, str | None] = {}
+    in_part: tuple[int, str] | None = None
 
 
 class Engine:
@@ -68,9 +70,10 @@ class Engine:
         if not may_matter(text):
             compile_only(text, filename)
             return Judged(())
+        from torchlint.dryrun.parts import Shortened
         from torchlint.dryrun.roots import runs_of
         from torchlint.dryrun.world import World
-        from torchlint.rules import checks_of, needs, watched_calls
+        from torchlint.rules import checks_of, needs, of_parts, watched_calls
         from torchlint.rules.base import View
 
         if self._world is None:
@@ -78,25 +81,28 @@ class Engine:
             self._needs = needs.needs_of(self.rules)
             self._watched = watched_calls(self.rules)
             self._checks = checks_of(self.rules)
+            self._checks_of_parts = checks_of(of_parts(self.rules))
         world = self._world
         world.asked = set()
         facts = world.add(filename, text)
         found: dict[tuple, Finding] = {}
         met = functools.partial(needs.met, self._needs) if self.sieve else None
-        for run in runs_of(world, facts, self._watched, met):
+        shortened = Shortened()
+        for run in runs_of(world, facts, self._watched, met, shortened):
             view = View(run, self.torch_version)
             try:
-                for check in self._checks:
+                for check in self._checks_of_parts if run.alone else self._checks:
                     for report in check(view):
                         finding = self._finding(report, filename, facts.path)
                         found.setdefault((finding.code, finding.location), finding)
             except RecursionError:
-                pass  # code nested this deeply cannot be walked to its end; what was found before stays
+                # Code nested this deeply cannot be walked to its end; what was found before stays.
+                shortened.lost.update([run.title])
             collect_if_much()
         world.forget()
         asked = world.asked - {facts.path}
         depends = {path: world.hashes.get(path) for path in sorted(asked)}
-        return Judged(tuple(sorted(_settled(found.values()), key=lambda finding: finding.sort_key)), depends)
+        return Judged(tuple(sorted(_settled(found.values()), key=lambda finding: finding.sort_key)), depends, shortened.told())
 
     def _finding(self, report, filename: str, path: str) -> Finding:
         rule = self._by_code[report.code]

@@ -17,7 +17,7 @@ from pathlib import Path
 from fuzzing.inputs import Input
 from torchlint.catalogue.pages import catalogue
 from torchlint.cli.add_noqa import silenced
-from torchlint.cli.check import problem_line
+from torchlint.cli.problems import for_reports
 from torchlint.files.garbage import collect_if_much, no_gc
 from torchlint.files.parse import parse_source
 from torchlint.files.source import Source, SourceError, is_notebook
@@ -71,7 +71,7 @@ class Trial:
         self._runner.fresh.put(path, verdict)
         self.counts["findings"] += len(verdict.findings)
         self.counts["inputs with findings"] += bool(verdict.findings)
-        self.counts["inputs that do not parse"] += bool(verdict.problems) and not is_notebook(path)
+        self.counts["inputs that do not parse"] += any(not one.note for one in verdict.problems) and not is_notebook(path)
         yield from _of_verdict(verdict, path)
         try:
             source = parse_source(path, item.raw)
@@ -92,7 +92,7 @@ class Trial:
 
     def _tell(self, item: Input, findings: list[Finding], verdict: Verdict) -> None:
         context = Context(lines=self._runner.line, rules={rule.code: rule for rule in self._runner.order.rules},
-                          problems=[problem_line(problem) for problem in verdict.problems], files=1)
+                          **for_reports(verdict.problems), files=1)
         for form in ("full", tuple(FORMATS)[item.number % len(FORMATS)]) if findings else ("full",):
             write(form, findings[:200], io.StringIO(), context)
         self._runner.sources.unused(findings[0].location.filename if findings else "")

@@ -14,9 +14,9 @@ import msgspec
 
 from torchlint import __version__
 from torchlint.catalogue.pages import Catalogue, Rule
+from torchlint.cli.problems import for_reports, tell_problems
 from torchlint.cli.request import Request
 from torchlint.cli.status import FAILED, FINDINGS
-from torchlint.files.source import Problem
 from torchlint.report import Context, clean, write
 from torchlint.run.runner import Outcome, Runner
 from torchlint.settings.config import Config
@@ -128,9 +128,8 @@ def _show_diff(request: Request, runner: Runner, outcome: Outcome) -> int:
 
     with _output(request.output_file) as out:
         changed = show_changes(runner, outcome, request.unsafe_fixes, out)
-    for problem in outcome.problems:
-        print(f"torchlint: {problem_line(problem)}", file=sys.stderr)
-    return FAILED if outcome.problems else FINDINGS if changed and not request.exit_zero else 0
+    tell_problems(outcome.problems, request.quiet)
+    return FAILED if outcome.failed else FINDINGS if changed and not request.exit_zero else 0
 
 
 def _silence(request: Request, runner: Runner, outcome: Outcome) -> Outcome:
@@ -172,14 +171,12 @@ def _tell(request: Request, runner: Runner, outcome: Outcome) -> int:
     """Prints what was found, and what went wrong; the exit status."""
     for line in outcome.warnings:
         print(f"torchlint: warning: {clean(line)}", file=sys.stderr)
-    problems = [problem_line(problem) for problem in outcome.problems]
-    for line in problems:
-        print(f"torchlint: {line}", file=sys.stderr)
+    tell_problems(outcome.problems, request.quiet)
     if not (outcome.files or outcome.problems or request.quiet):
         print("torchlint: warning: no Python files or notebooks there", file=sys.stderr)
     context = Context(
         version=__version__, lines=runner.line, rules={rule.code: rule for rule in runner.order.rules},
-        problems=problems, files=None if request.quiet else outcome.files,
+        **for_reports(outcome.problems), files=None if request.quiet else outcome.files,
     )
     with _output(request.output_file) as out:
         if request.statistics:
@@ -188,19 +185,9 @@ def _tell(request: Request, runner: Runner, outcome: Outcome) -> int:
             write_statistics(outcome.findings, out, context, as_json=request.output_format == "json")
         else:
             write(request.output_format, outcome.findings, out, context)
-    if outcome.problems:
+    if outcome.failed:
         return FAILED
     return FINDINGS if outcome.findings and not request.exit_zero else 0
-
-
-def problem_line(problem: Problem) -> str:
-    """A problem as the one line that is said about it."""
-    where = problem.filename
-    if problem.cell is not None:
-        where += f":cell {problem.cell}"
-    if problem.row is not None:
-        where += f":{problem.row}"
-    return clean(f"{where}: {problem.message}")
 
 
 @contextmanager

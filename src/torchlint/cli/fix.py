@@ -10,6 +10,7 @@ from typing import TextIO
 
 import msgspec
 
+from torchlint.cli.problems import tell_problems
 from torchlint.cli.status import FAILED, FINDINGS
 from torchlint.files.source import Problem, describe, map_locations
 from torchlint.findings import Finding, Location
@@ -89,9 +90,8 @@ def mend_text(runner: Runner, filename: str, unsafe: bool, as_diff: bool, out: T
     from torchlint.report import write as tell
 
     tell("concise", outcome.findings, sys.stderr, Context())
-    for problem in outcome.problems:
-        print(f"torchlint: {problem.filename}: {problem.message}", file=sys.stderr)
-    return FAILED if outcome.problems else FINDINGS if outcome.findings else 0
+    tell_problems(outcome.problems)
+    return FAILED if outcome.failed else FINDINGS if outcome.findings else 0
 
 
 def absolute(findings: Sequence[Finding]) -> list[Finding]:

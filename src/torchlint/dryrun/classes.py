@@ -55,7 +55,7 @@ class ProjectClasses:
         if found is not None:
             owner, unit = found
             self.inline(Func("__init__", owner.facts, unit, owner), [instance, *args], kwargs, node, instance)
-            if self.graph.dead:
+            if self.graph.dead or self.is_too_deep(unit):
                 instance.complete = False
         elif any(d.split(".")[-1].startswith("dataclass") for d in cls.cf.decorators):
             for name, value in kwargs.items():

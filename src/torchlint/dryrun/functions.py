@@ -32,7 +32,7 @@ class Functions:
     def inline(self, func: Func, args, kwargs, node: cst.CSTNode | None, self_value: Value | None = None) -> Value:
         """Runs a function of the project where it is called; what it returns."""
         key = func.key
-        if self.stack.count(key) >= 1 or len(self.stack) >= self.most_depth:
+        if self.is_too_deep(key):
             return self.unknown_call(func.name, args, kwargs, node) if node is not None else Opaque(func.name, "call")
         definition, parsed = self.definition(func)
         if definition is None:
@@ -65,6 +65,10 @@ class Functions:
             self.stack.pop()
         self.entered.add(id(key))
         return self.returned(frame, func, args, kwargs, node, tails)
+
+    def is_too_deep(self, key) -> bool:
+        """Whether a function is not followed where it is called: it is being run, or too many are."""
+        return key in self.stack or len(self.stack) >= self.most_depth
 
     def returned(self, frame, func: Func, args, kwargs, node, tails) -> Value:
         """Goes on after a call: the paths that returned meet."""

@@ -58,6 +58,7 @@ class Run(Statements, Paths, Conditions, Expressions, Calls):
     """One dry run: from a root (the body of a file, or a function that nothing seen calls) through all it calls."""
 
     most_steps, most_depth = MOST_STEPS, MOST_DEPTH
+    alone = False  # a part of what was too much: what it calls, or what it is called on, is not known
     Frame, Context, TooMuch = Frame, Context, TooMuch
 
     def __init__(self, world: World, store: Store | None = None):
@@ -91,6 +92,8 @@ class Run(Statements, Paths, Conditions, Expressions, Calls):
         self.watched_calls: frozenset[str] = frozenset()
         self.made_in: dict[int, tuple] = {}  # by id of a list or an object: the loops it was made in
         self.root: Func | None = None
+        self.title = ("the body of the file", 1)  # what the root is called, and its row
+        self.unread: list[Unit] = []  # what libcst could not read of the body
         self.replaced = 0  # how often a module's part gave way to another
         self.chained = 0  # how many Sequentials are being gone through
         self.unsure = 0  # how many calls are open whose receiver may be one of several values
@@ -135,6 +138,7 @@ class Run(Statements, Paths, Conditions, Expressions, Calls):
                 continue
             parsed = self.world.parse(facts, item)
             if parsed is None:
+                self.unread.append(item)
                 continue
             self.parsed = parsed
             self.run_block(parsed.body)

@@ -13,13 +13,15 @@ NOTEBOOK_SUFFIX = ".ipynb"
 
 
 class Problem(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Why a file, or a part of it, could not be judged. `internal` marks our own fault rather than the file's."""
+    """Why a file, or a part of it, could not be judged. `internal` marks our own fault rather than the file's; `note`, what
+    is only said: the file was judged, though in part."""
 
     filename: str
     message: str
     row: int | None = None
     cell: int | None = None
     internal: bool = False
+    note: bool = False
 
 
 class SourceError(Exception):

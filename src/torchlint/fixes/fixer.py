@@ -134,7 +134,7 @@ class Fixer:
             with no_gc():
                 verdict = self._judge.source(source, digest)
             fresh.put(path, verdict)
-        if any(problem.internal or not is_notebook(path) for problem in verdict.problems):
+        if any(problem.internal or not (problem.note or is_notebook(path)) for problem in verdict.problems):
             return None
         return [item for item in self._runner.visible(verdict.findings)]
 

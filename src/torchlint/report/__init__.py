@@ -21,12 +21,22 @@ FORMATS = {
 }
 
 
+class Note(msgspec.Struct, frozen=True):
+    """Something to know about a run that is no finding and no failure. `code` is what programs call it."""
+
+    code: str
+    location: Location
+    message: str
+    line: str
+
+
 class Context(msgspec.Struct, frozen=True):
     """What a report needs besides the findings.
 
     `prefix` is what the tool's codes begin with. `lines` gives the source line that a location begins on, or None.
     `rules` are the rules by number that were judged by.
-    `problems` are lines about what could not be judged; formats with a place for such things tell them.
+    `problems` are lines about what could not be judged, `notes` what is said of files that were judged in part; formats with
+    a place for such things tell them.
     """
 
     tool: str = "torchlint"
@@ -35,6 +45,7 @@ class Context(msgspec.Struct, frozen=True):
     lines: Callable[[Location], str | None] = lambda location: None
     rules: Mapping[int, Rule] = {}
     problems: Sequence[str] = ()
+    notes: Sequence[Note] = ()
     files: int | None = None
 
 

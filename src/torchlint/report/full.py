@@ -75,7 +75,7 @@ def _glyphs(out: TextIO) -> Glyphs:
 def _summary(findings: Sequence[Finding], context: Context) -> Line:
     files = f"{context.files:,} file{'' if context.files == 1 else 's'}"
     if not findings:
-        if context.problems:
+        if context.problems or context.notes:
             return [(f"No mistakes found in what could be judged of {files}.", "yellow")]
         return [(f"No mistakes found in {files}.", "bold green")]
     counts = Counter(finding.severity.value for finding in findings)

@@ -25,13 +25,22 @@ def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
             if (at.end_row or at.row) == at.row:
                 properties["col"] = str(at.column)
                 properties["endColumn"] = str(at.end_column or at.column)
-        told = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
         text = f"{place(at)}: {finding.code} {finding.message}"
         for item in finding.related:
             text += f"\n{place(item.location)}: {item.message}"
         if finding.help:
             text += f"\nhelp: {finding.help}"
-        out.write(f"::{_COMMANDS[finding.severity]} {told}::{_data(text)}\n")
+        out.write(_command(_COMMANDS[finding.severity], properties, text))
+    for note in context.notes:
+        properties = {"title": f"{context.tool} ({note.code})", "file": note.location.filename}
+        if note.location.cell is None:
+            properties["line"] = str(note.location.row)
+        out.write(_command("notice", properties, note.line))
+
+
+def _command(name: str, properties: dict[str, str], text: str) -> str:
+    told = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
+    return f"::{name} {told}::{_data(text)}\n"
 
 
 def _data(text: str) -> str:

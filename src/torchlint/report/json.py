@@ -1,4 +1,4 @@
-"""An array with an object a finding."""
+"""An array with an object a finding, and after these an object a note."""
 
 from __future__ import annotations
 
@@ -6,13 +6,31 @@ from collections.abc import Sequence
 from typing import Any, TextIO
 
 from torchlint.findings import Finding, Location
-from torchlint.report import Context, fingerprints, write_json
+from torchlint.report import Context, Note, fingerprints, write_json
 
 
 def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
     """Print the findings as JSON."""
     prints = fingerprints(findings, context)
-    write_json([as_object(finding, print) for finding, print in zip(findings, prints)], out)
+    told = [as_object(finding, print) for finding, print in zip(findings, prints)]
+    write_json([*told, *map(_note, context.notes)], out)
+
+
+def _note(note: Note) -> dict[str, Any]:
+    """A note in plain types, with all that readers of findings ask for."""
+    return {
+        "code": note.code,
+        "name": note.code,
+        "message": note.message,
+        "help": "",
+        "filename": note.location.filename,
+        **_span(note.location),
+        "group": "",
+        "severity": "note",
+        "url": "",
+        "fingerprint": "",
+        "related": [],
+    }
 
 
 def as_object(finding: Finding, fingerprint: str) -> dict[str, Any]:

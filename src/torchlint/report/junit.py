@@ -17,8 +17,8 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 
 def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
     """Print one XML document. A clean run has one suite with one case that passed, for servers that insist on one."""
-    bad = len(findings) + len(context.problems)
-    top = ElementTree.Element("testsuites", name=context.tool, tests=str(bad or 1), failures=str(len(findings)),
+    told = len(findings) + len(context.problems) + len(context.notes)
+    top = ElementTree.Element("testsuites", name=context.tool, tests=str(told or 1), failures=str(len(findings)),
                               errors=str(len(context.problems)))
     for filename, group in groupby(findings, key=lambda finding: finding.location.filename):
         members = list(group)
@@ -38,7 +38,11 @@ def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
         suite = _suite(top, f"not judged {number}", 1, errors=1)
         case = ElementTree.SubElement(suite, "testcase", name="judged", classname=context.tool)
         ElementTree.SubElement(case, "error", message=_text(line))
-    if not bad:
+    for number, note in enumerate(context.notes, 1):
+        suite = _suite(top, f"{note.code} {number}", 1)
+        case = ElementTree.SubElement(suite, "testcase", name=note.code, classname=context.tool)
+        ElementTree.SubElement(case, "system-out").text = _text(note.line)
+    if not told:
         ElementTree.SubElement(_suite(top, context.tool, 1), "testcase", name="no findings", classname=context.tool)
     ElementTree.indent(top)
     out.write('<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(top, encoding="unicode") + "\n")

@@ -38,7 +38,8 @@ def log_of(findings: Sequence[Finding], context: Context) -> sarif.Log:
     invocation = sarif.Invocation(
         execution_successful=not context.problems,
         tool_execution_notifications=[
-            sarif.Notification(level="error", message=sarif.Message(text=line)) for line in context.problems
+            *(sarif.Notification(level="error", message=sarif.Message(text=line)) for line in context.problems),
+            *(sarif.Notification(level="note", message=sarif.Message(text=note.line)) for note in context.notes),
         ],
     )
     run = sarif.Run(

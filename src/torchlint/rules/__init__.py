@@ -12,6 +12,14 @@ from torchlint.catalogue.pages import AREAS, Rule
 from torchlint.rules.base import Report, View
 from torchlint.rules.forms import call, order, trait
 
+# What may be said of a part that was run alone, its calls not followed: rules that speak of what stands there. Not those that
+# miss something, which a call may have done, or ask where a part is called from, or what somebody else's code makes of it.
+_OF_PARTS = frozenset(
+    {107, 108, 114, 115, 116, 117, 134, 204, 205, 501, 504, 505, 507, 508, 510, 511, 520, 522, 523, 525, 607, 608, 612, 701, 705, 708,
+     709, 712, 804, 810, 811, 901, 906, 941, 942, 943}
+)
+_NOT_OF_PARTS = frozenset({402, 403, 404, 424})
+
 FORMS = {"order": order.check, "trait": trait.check, "call": call.check}
 
 
@@ -56,6 +64,12 @@ def checks_of(rules: tuple[Rule, ...]) -> list[Callable[[View], Iterable[Report]
 
 def _judge_by(form: Callable, code: int, table: dict) -> Callable[[View], Iterable[Report]]:
     return lambda view: form(view, code, table)
+
+
+def of_parts(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """The rules that may speak of a part of a program that was run alone."""
+    of_values = (rule for rule in rules if rule.code // 100 in (3, 4) and rule.code not in _NOT_OF_PARTS)
+    return (*of_values, *(rule for rule in rules if rule.code in _OF_PARTS))
 
 
 def watched_calls(rules: tuple[Rule, ...]) -> frozenset[str]:

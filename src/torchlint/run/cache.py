@@ -24,7 +24,7 @@ from torchlint.files.reading import read_bytes
 from torchlint.files.writing import TEMPORARY, replace
 from torchlint.run.judge import ENGINE_VARIABLE, Order, Verdict
 
-_FORMAT = "4"
+_FORMAT = "5"
 SUM = 16  # bytes at the start of a file: what the rest adds up to
 _SHARDS = 64
 _VERSION = re.compile(r"[0-9a-f]{20}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -17,7 +17,7 @@ from torchlint.files.source import Problem, Source, SourceError, describe
 from torchlint.findings import Finding
 
 if TYPE_CHECKING:
-    from torchlint.engine import Engine
+    from torchlint.engine import Engine, Judged
     from torchlint.files.modules import Modules
 
 # Replaced by tests; a string, so that workers started afresh find it too.
@@ -112,15 +112,28 @@ class Judge:
             return Verdict(digest, problems=(*source.problems, Problem(source.filename, message, internal=True)))
         digests = {**judged.depends, source.filename: digest}
         findings = tuple(source.place_finding(finding).made_for(digests) for finding in judged.findings)
-        return Verdict(digest, findings, source.problems, judged.depends)
+        return Verdict(digest, findings, (*source.problems, *_in_part(source, judged)), judged.depends)
 
 
 def _syntax_problem(source: Source, error: SyntaxError) -> Problem:
-    row = error.lineno or 1
-    cell = None
-    if source.rows:
-        cell, row = source.rows[min(row, len(source.rows)) - 1]
+    row, cell = _place(source, error.lineno or 1)
     return Problem(source.filename, f"does not parse: {str(error.msg).strip().split(chr(10))[0]}", row, cell)
+
+
+def _in_part(source: Source, judged: Judged) -> Iterator[Problem]:
+    """What is said of a file that was too large to be judged whole."""
+    if judged.in_part is not None:
+        row, message = judged.in_part
+        row, cell = _place(source, row)
+        yield Problem(source.filename, message, row, cell, note=True)
+
+
+def _place(source: Source, row: int) -> tuple[int, int | None]:
+    """A row of the text, and its cell, as people see them."""
+    if not source.rows:
+        return row, None
+    cell, row = source.rows[min(row, len(source.rows)) - 1]
+    return row, cell
 
 
 def make_engine(order: Order, modules: Modules | None = None) -> Engine:

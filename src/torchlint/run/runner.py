@@ -36,6 +36,11 @@ class Outcome(msgspec.Struct):
     files: int
     warnings: list[str] = []
 
+    @property
+    def failed(self) -> bool:
+        """Whether anything could not be judged at all; what was judged in part is only said."""
+        return any(not problem.note for problem in self.problems)
+
 
 class Tick(msgspec.Struct, frozen=True):
     """How far a run is: bytes judged of bytes to judge."""

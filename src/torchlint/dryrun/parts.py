@@ -1,0 +1,58 @@
+"""How much the dry runs of one file may do, how that is shared among them, and which roots it was too little for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+MOST_STEPS_OF_FILE = 250_000  # expressions evaluated in all runs of a file; those of one are bounded besides
+STEPS_OF_RUN = 100  # what a run costs besides: rules have to look at it
+LEAST_STEPS = 400  # kept back for each root that is still to come: more than most functions need
+SHARE_ALONE = 3  # what is tried again alone may take one part in three: it is to cost little where that is too much, too
+_MOST_NAMES = 3
+
+
+class Budget:
+    """How many steps the runs of a file may still take. `to_come` is the number of roots after the one that is run now."""
+
+    def __init__(self) -> None:
+        self.left = MOST_STEPS_OF_FILE
+        self.to_come = 0
+
+    def share(self) -> int:
+        """What the next run may take: all there is but for the least that the others need, and no less than an equal part."""
+        kept_back = self.to_come * (LEAST_STEPS + STEPS_OF_RUN)
+        return max(self.left - kept_back, self.left // (self.to_come + 1))
+
+    def spend(self, steps: int) -> None:
+        self.left -= steps + STEPS_OF_RUN
+
+
+class Shortened:
+    """What of a file was not judged whole: roots by what they are called, with their rows.
+
+    `alone` are those that were judged without what they call, `lost` those of which not even that was possible.
+    """
+
+    def __init__(self) -> None:
+        self.alone: dict[str, int] = {}
+        self.lost: dict[str, int] = {}
+
+    def told(self) -> tuple[int, str] | None:
+        """The row it begins on, and the one line that is said of it; None where all was judged whole."""
+        for name in self.lost:
+            self.alone.pop(name, None)
+        said = []
+        if self.alone:
+            one = len(self.alone) == 1
+            said.append(f"{_named(list(self.alone))} {'is' if one else 'are'} too large for one dry run; "
+                        f"{'its' if one else 'their'} parts were judged by themselves")
+        if self.lost:
+            said.append(f"{_named(list(self.lost))} {'is' if len(self.lost) == 1 else 'are'} too large to be judged whole")
+        return (min([*self.alone.values(), *self.lost.values()]), "judged in part: " + "; ".join(said)) if said else None
+
+
+def _named(names: Sequence[str]) -> str:
+    if len(names) == 1:
+        return names[0]
+    more = len(names) - _MOST_NAMES
+    return f"{', '.join(names[:_MOST_NAMES])} and {more} more" if more > 0 else f"{', '.join(names[:-1])} and {names[-1]}"
