@@ -15,6 +15,7 @@ from tests.torchlint.fake_engine import finding
 from tests.torchlint.settings.test_config import KNOWN
 from tests.torchlint.support import fake_engine, run_python, write  # noqa: F401
 from torchlint.catalogue.pages import Catalogue
+from torchlint.engine import Judged
 from torchlint.files.source import Problem
 from torchlint.run.discovery import Discovery, File
 from torchlint.run.judge import Judge, Order, Verdict
@@ -290,7 +291,7 @@ def test_garbage_is_not_collected_while_a_file_is_judged(tmp_path, monkeypatch):
     class Watching:
         def check(self, filename, text):
             seen.append(gc.isenabled())
-            return Verdict("")
+            return Judged(())
 
     write(tmp_path, {"a.py": "x = 1\n", "b.py": "y = 1\n"})
     monkeypatch.setattr("torchlint.run.judge.make_engine", lambda order: Watching())
