@@ -30,6 +30,7 @@ for rows in table.split(8):
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory):
     """A folder with the program, and what torchsan said of it."""
+    pytest.importorskip("torch")
     folder = tmp_path_factory.mktemp("run")
     (folder / "train.py").write_text(PROGRAM, encoding="utf-8")
     command = [sys.executable, "-m", "torchsan", "run", "-q", "--report", "live.json", "train.py"]
