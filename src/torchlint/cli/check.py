@@ -17,6 +17,7 @@ from torchlint.catalogue.pages import Catalogue, Rule
 from torchlint.cli.problems import for_reports, tell_problems
 from torchlint.cli.request import Request
 from torchlint.cli.status import FAILED, FINDINGS
+from torchlint.files.source import describe
 from torchlint.report import Context, clean, write
 from torchlint.run.runner import Outcome, Runner
 from torchlint.settings.config import Config
@@ -199,4 +200,4 @@ def _output(path: str | None) -> Iterator[TextIO]:
         with open(path, "w", encoding="utf-8") as file:
             yield file
     except OSError as error:
-        raise click.UsageError(f"{path}: cannot be written: {(error.strerror or str(error)).lower()}") from None
+        raise click.UsageError(f"{path}: cannot be written: {describe(error)}") from None

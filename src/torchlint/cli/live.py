@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import msgspec
 
 from torchlint.files.reading import read_bytes
+from torchlint.files.source import describe
 from torchlint.findings import Finding, Location, Related, Severity
 from torchlint.run.runner import Runner
 
@@ -76,7 +77,7 @@ def read(path: Path) -> list[_Seen]:
     try:
         seen = msgspec.json.decode(read_bytes(path, _MOST_BYTES), type=list[_Seen])
     except OSError as error:
-        raise LiveError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise LiveError(f"{path}: cannot be read: {describe(error)}") from None
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise LiveError(f"{path}: no JSON report of torchsan ({error})") from None
     for one in seen:

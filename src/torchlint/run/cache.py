@@ -21,6 +21,7 @@ import msgspec
 from torchlint import __version__
 from torchlint.files.modules import Modules, is_question
 from torchlint.files.reading import read_bytes
+from torchlint.files.source import describe
 from torchlint.files.writing import TEMPORARY, replace
 from torchlint.run.judge import ENGINE_VARIABLE, Order, Verdict
 
@@ -167,7 +168,7 @@ class Cache:
                 self._write(name, _merged(self._read(name), verdicts))
             self._drop_old_versions()
         except OSError as error:
-            return f"{self._top}: cache cannot be written: {(error.strerror or str(error)).lower()}"
+            return f"{self._top}: cache cannot be written: {describe(error)}"
         self._new.clear()
         return None
 

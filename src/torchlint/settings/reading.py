@@ -13,7 +13,7 @@ import msgspec
 from torchlint.catalogue.pages import GROUPS, tomllib
 from torchlint.files.globs import usable
 from torchlint.files.reading import read_bytes
-from torchlint.files.source import unify_line_ends
+from torchlint.files.source import describe, unify_line_ends
 from torchlint.findings import Severity
 from torchlint.settings.config import MOST_BYTES, Config, ConfigError
 from torchlint.settings.keys import KEYS, Settings, parse_version
@@ -37,7 +37,7 @@ def read_config(path: Path) -> Config:
     try:
         text = unify_line_ends(read_bytes(path, MOST_BYTES).decode("utf-8-sig"))
     except OSError as error:
-        raise ConfigError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise ConfigError(f"{path}: cannot be read: {describe(error)}") from None
     except UnicodeDecodeError:
         raise ConfigError(f"{path}: not UTF-8, which TOML has to be") from None
     try:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from torchlint.catalogue.pages import Catalogue, PageError, Rule, catalogue, read_page
 from torchlint.files.reading import read_bytes
+from torchlint.files.source import describe
 from torchlint.settings.config import Config, ConfigError
 from torchlint.settings.selection import check_all
 
@@ -70,7 +71,7 @@ def _page(path: Path) -> Rule:
     try:
         return read_page(path)
     except OSError as error:
-        raise PageError(f"{path}: cannot be read: {(error.strerror or str(error)).lower()}") from None
+        raise PageError(f"{path}: cannot be read: {describe(error)}") from None
     except UnicodeDecodeError:
         raise PageError(f"{path}: not UTF-8") from None
 
