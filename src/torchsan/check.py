@@ -79,6 +79,7 @@ class Check:
     serves_pages = False
     always = False
     hears_first = False
+    is_over = False  # closed: it hears nothing more
 
     def __init__(self, watch: Watched):
         self.watch = watch

@@ -391,7 +391,8 @@ class Watch:
             return
         self._open = [other for other in self._open if other is not check]
         try:
-            with events.quiet():
+            with events.in_turn(), events.quiet():
+                check.is_over = True  # events that are on their way on other threads are not heard any more
                 check.close()
         except Exception as error:
             say(f"{type(check).__name__} could not take everything down: {type(error).__name__}: {error}")

@@ -240,6 +240,8 @@ def _tell(heard: _Handlers, event: Event) -> None:
         _local.quiet = 1
         try:
             for check, handler in heard:
+                if getattr(check, "is_over", False):
+                    continue  # ended on another thread while this one waited for its turn
                 try:
                     handler(event)
                 except SanError:
@@ -255,6 +257,19 @@ def _see_no_more() -> None:
     with _lock, quiet():  # no check may be at it
         for watch in running():
             watch.go_blind("two threads train at the same time")
+
+
+@contextmanager
+def in_turn() -> Iterator[None]:
+    """No handler of another thread runs meanwhile. One that takes seconds, or that died in the midst, is not waited
+    for."""
+    lock = _lock  # in a forked process there is a new one
+    held = lock.acquire(timeout=2)
+    try:
+        yield
+    finally:
+        if held:
+            lock.release()
 
 
 def join(watch: Any) -> None:

@@ -12,6 +12,7 @@ from torch import nn
 
 import torchsan
 from torchsan.checks.modules.silent_units import SilentUnits
+from torchsan.stream import events
 from torchsan.stream.brief_patches import Brief
 from torchsan.stream.patches import Patches
 
@@ -198,6 +199,19 @@ def test_two_watches_and_threads():
         train(Net())
     assert not one.off and not two.off
     assert not Brief._standing
+
+
+@pytest.mark.parametrize("blind", [True, False])
+def test_a_step_that_waited_for_its_turn_while_the_watch_ended(blind):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with torchsan.watch(on_finding="collect", level="thorough") as san:
+        handlers = events._heard["optimizer.step"]
+        if blind:
+            san.go_blind("a test")
+    for some in handlers:  # as a thread that looked them up before
+        events._tell(some, events.Event("optimizer.step", optimizer, {}))
+    assert not san.off and not Brief._standing
 
 
 def test_a_look_that_fails_is_taken_down(monkeypatch):
