@@ -51,6 +51,7 @@ from torchsan.stream import events, training_thread
 from torchsan.stream.late_values import Late
 from torchsan.stream.ledger import Ledger, innermost
 from torchsan.stream.patches import Patches
+from torchsan.stream.weak_ids import WeakIds
 
 _patches = Patches()
 _guard = threading.RLock()
@@ -61,7 +62,8 @@ class Watch:
 
     def __init__(self, models: Iterable[nn.Module], optimizers: Iterable[Optimizer], options: Options):
         self.options = options
-        self.models = tuple(models)
+        self._models, self._optimizers = WeakIds(), WeakIds()  # they live as long as the program wants them to
+        self._take(*models, *optimizers)
         self.me: Who | None = None
         self.leaves_at: Path | None = None  # where another process will look for what was found here
         self.handed_over = False
@@ -75,7 +77,6 @@ class Watch:
         self.off: dict[str, str] = {}
         self.silence: Callable[[], Any] | None = None  # for all steps: see `step`
         self.ends_with_program = False  # nothing of the program comes after the end of this watch
-        self._optimizers = tuple(map(innermost, optimizers))
         self._wanted: dict[int, bool] = {}
         self._open: list[Check] = []  # checks that have something to take down, perhaps
         self._depth = 0
@@ -160,16 +161,12 @@ class Watch:
     def add(self, *things: nn.Module | Optimizer) -> None:
         """Watch these models and optimizers too; they were built before the watch began."""
         with _guard:
-            for thing in things:
-                if isinstance(thing, nn.Module) and not any(thing is model for model in self.models):
-                    self.models += (thing,)
-                elif isinstance(thing, Optimizer) and not any(innermost(thing) is one for one in self._optimizers):
-                    self._optimizers += (innermost(thing),)
+            self._take(*things)
             if self._depth:
                 from torchsan.probes import modules
 
                 optimizers = self._look_around()
-                modules.add(self._hookable())
+                modules.add(self.models)
                 for optimizer in optimizers:
                     self.ledger.account(optimizer)
 
@@ -231,11 +228,17 @@ class Watch:
             answer = self._wanted[number] = self.options.wants(number, page.name, page.group)
         return answer
 
+    @property
+    def models(self) -> list[nn.Module]:
+        """Those that were given, as far as they live."""
+        return list(self._models)
+
     def modules(self) -> list[nn.Module]:
         """The root modules seen: those given and those found."""
         from torchsan.probes import modules
 
-        return [*self.models, *(m for m in modules.roots() if not any(m is given for given in self.models))]
+        given = self.models
+        return [*given, *(m for m in modules.roots() if not any(m is one for one in given))]
 
     def look_for_ranks(self) -> None:
         """See whether this process is one of several; a program may make its process group at any time."""
@@ -299,7 +302,7 @@ class Watch:
         self.look_for_ranks()
         self._leave()
         optimizers = self._look_around()
-        modules.add(self._hookable())
+        modules.add(self.models)
         self._make_checks()
         events.join(self)
         for optimizer in optimizers:
@@ -338,15 +341,19 @@ class Watch:
         self.late.watch = self
         self.checks = made
 
-    def _hookable(self) -> list[nn.Module]:
-        return [model for model in self.models if isinstance(model, nn.Module)]
+    def _take(self, *things: nn.Module | Optimizer) -> None:
+        for thing in things:
+            if isinstance(thing, Optimizer):
+                self._optimizers.add(innermost(thing))
+            elif isinstance(thing, nn.Module):
+                self._models.add(thing)
 
     def _look_around(self) -> list[Optimizer]:
         """Optimizers given, and those alive that hold parameters of the watched models: built before the watch, they
         could otherwise not be known before their first step. What wraps a model (DDP, torch.compile) joins the models.
         """
         found = list(self._optimizers)
-        models = self._hookable()
+        models = self.models
         known = {id(model) for model in models}
         ours = {id(p) for model in models for p in model.parameters()}
         for thing in gc.get_objects() if ours else ():
@@ -359,10 +366,12 @@ class Watch:
                 inner = thing.__dict__.get("_modules", {})
                 if type(thing).__name__ in WRAPPERS and any(id(child) in known for child in inner.values()):
                     known.add(id(thing))
-                    self.models += (thing,)
+                    self._models.add(thing)
         return found
 
     def _last_words(self, error: BaseException | None) -> None:
+        from torchsan.probes import modules
+
         raised = None
         if training_thread.is_taken():
             self.go_blind("a thread trains on while the watch ends", "what the end of a run shows is not looked for")
@@ -373,6 +382,8 @@ class Watch:
                 self._safely(check, check.finish)
             except SanError as found:
                 raised = raised or found
+        for found in modules.unraised():
+            raised = raised or found
         if raised is not None:
             raise raised
 

@@ -31,6 +31,7 @@ EVENTS = {
     "state.take": "a module's state_dict is taken",
     "load": "state is loaded into a module or an optimizer",
     "module.add": "a module becomes part of another",
+    "module.end": "the program has let go of a model",
     "module.flag": "`requires_grad` is set on a module",
     "parameter.create": "a module gets a parameter while another one's forward runs",
     "error": "an exception leaves the program",

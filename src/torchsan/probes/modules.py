@@ -2,7 +2,8 @@
 
 Subject: the module. `training`, `grad` (bools: the modes it ran under), `args`, `kwargs`, `depth` (0 for the outermost
 hooked call of the thread), `output` afterwards (None where it raised). module.add: a module gets a child (`name`,
-`child`). parameter.create: a module gets a parameter (`name`, `parameter`) while a root's forward runs.
+`child`). parameter.create: a module gets a parameter (`name`, `parameter`) while a root's forward runs. module.end: a
+root is about to die, and nothing of it is gone yet.
 
 Roots are the modules given to `watch`, and those that register parameters or children while a watch runs (torch's
 official registration hooks tell of them). They are hooked when the next optimizer is built, or at the next call of any
@@ -25,6 +26,7 @@ from torch.compiler import is_compiling
 from torch.nn.modules import module as registration
 from torch.nn.parallel import DistributedDataParallel
 
+from torchsan.report.deliver import SanError
 from torchsan.stream import events
 from torchsan.stream.events import begin, end, happened
 from torchsan.stream.patches import Patches
@@ -42,9 +44,11 @@ _state = _State()
 _seen = WeakIds()  # modules that were built, or called, while a watch runs
 _parents = WeakIds()  # of these, the ones that have a parent
 _hooked: dict[int, tuple[weakref.ref, list[Any]]] = {}
-# Models that were called are judged at the end of the run, though the function that trained them may be over by then.
-# They are let go of as soon as something new is built: a program that trains one model after the other has one of them.
+# Roots whose end cannot be told, for their class has a `__del__` of its own, or there was none to tell it at the time. They
+# are let go of as soon as something new is built: a program that trains one model after the other has one of them.
 _kept: dict[int, nn.Module] = {}
+_dying: list[nn.Module] = []  # roots, though nothing refers to them any more
+_unraised: list[SanError] = []  # found at a root's end, where Python lets nobody raise
 _copied = [False]
 _armed: list[Any] = [None]
 _TABLES = (  # where a module keeps its hooks, and what is kept of them
@@ -88,6 +92,9 @@ def install(patches: Patches) -> None:
     patches.handle(registration.register_module_module_registration_hook(_on_module))
     patches.method(nn.Module, "compile", _compile)
     patches.method(nn.Module, "__getstate__", _getstate)
+    if "__del__" not in vars(nn.Module):
+        nn.Module.__del__ = _end  # type: ignore[attr-defined]
+        patches.on_undo(_no_end)
     patches.on_undo(_take_down)
 
 
@@ -114,7 +121,41 @@ def _know(module: nn.Module, handles: list[Any]) -> None:
         _hooked.pop(key, None)
 
     _hooked[id(module)] = (weakref.ref(module, gone), handles)
-    _kept[id(module)] = module
+    _keep(module)
+
+
+def _keep(module: nn.Module) -> None:
+    if getattr(type(module), "__del__", None) is not _end:
+        _kept[id(module)] = module
+
+
+def _end(module: nn.Module) -> None:
+    """Stands as `nn.Module.__del__`: the last look at a model, when the program has let go of it."""
+    # The collector takes weak references away before it calls this.
+    if id(module) not in _hooked and not any(hook is _before_hook for hook in module.__dict__.get("_forward_pre_hooks", {}).values()):
+        return
+    if events.is_quiet():
+        _kept[id(module)] = module  # the collector ran while a check was at work
+        return
+    _dying.append(module)
+    try:
+        happened("module.end", module)
+    except SanError as found:
+        _unraised.append(found)
+    finally:
+        _dying.clear()
+
+
+def _no_end() -> None:
+    if vars(nn.Module).get("__del__") is _end:
+        del nn.Module.__del__  # type: ignore[attr-defined]
+
+
+def unraised() -> list[SanError]:
+    """What was found at the end of models and is to be raised; each is given once."""
+    given = _unraised[:]
+    _unraised.clear()
+    return given
 
 
 def _hook(module: nn.Module) -> list[Any]:
@@ -199,7 +240,8 @@ def remove(modules: Iterable[nn.Module]) -> None:
 
 def roots() -> list[nn.Module]:
     """The hooked modules."""
-    return [module for known, _ in list(_hooked.values()) if (module := known()) is not None]
+    living = [module for known, _ in list(_hooked.values()) if (module := known()) is not None]
+    return [*living, *(module for module in _dying if not any(module is other for other in living))]
 
 
 def built() -> WeakIds:
@@ -283,7 +325,6 @@ def _before(module: nn.Module, args: tuple, kwargs: dict, frame: Any = None) -> 
         calls.pop()  # torch calls no hook where a forward was interrupted
     if id(module) not in _hooked:
         _know(module, [])  # a copy announces itself by its first call
-    _kept[id(module)] = module
     event = begin(
         "forward",
         module,

@@ -46,13 +46,16 @@ class HiddenMethods(Check):
         if len(built()) != self.known and self.scans < _SCANS:
             self._scan()
 
+    def on_module_end(self, event: Event) -> None:
+        self._scan()
+
     def finish(self) -> None:
         self._scan()
 
     def _scan(self) -> None:
         modules = built()
         self.known, self.scans = len(modules), self.scans + 1
-        given = (part for model in self.watch.models if isinstance(model, nn.Module) for part in _parts(model))
+        given = (part for model in self.watch.modules() for part in _parts(model))
         for module in [*modules, *given]:
             if module not in self.looked:
                 self.looked.add(module)

@@ -33,6 +33,9 @@ class Unregistered(Check):
             self.count = modules.count()
             self._all()
 
+    def on_module_end(self, event: Event) -> None:
+        self._all()
+
     def finish(self) -> None:
         self._all()
 
