@@ -18,6 +18,7 @@ from torchsan.report.series import Series
 from torchsan.stream.events import Event
 from torchsan.stream.late_values import Late
 from torchsan.stream.ledger import Ledger
+from torchsan.stream.modes import aside
 
 
 class Watched(Protocol):
@@ -103,7 +104,8 @@ class Check:
         @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
             try:
-                return function(*args, **kwargs)
+                with aside():
+                    return function(*args, **kwargs)
             except SanError:
                 raise
             except Exception as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from functools import partial
 
 import pytest
 import torch
@@ -55,6 +56,10 @@ def called(kind, train=False):
         with torch.no_grad():
             model(torch.randn(2, 4))
     return weakref.ref(model), weakref.ref(model.first.weight)
+
+
+def _given(model):
+    return model
 
 
 @pytest.mark.parametrize("level", ["default", "thorough"])
@@ -116,6 +121,6 @@ def test_a_watch_that_is_over():
     model = Net()
     reference = weakref.ref(model)
     with torchsan.watch(model, on_finding="collect") as san:
-        called(lambda: model, True)
+        called(partial(_given, model), True)
     del model
     assert reference() is None and san.findings

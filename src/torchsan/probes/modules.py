@@ -17,7 +17,8 @@ import gc
 import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -381,11 +382,27 @@ def _take_down() -> None:
     _state.open.clear()
 
 
-def _strip(module: nn.Module) -> None:
-    """Take our hooks off a module of which we hold no handles."""
+def _strip(module: nn.Module) -> list[tuple[dict, dict]]:
+    """Take our hooks off a module. What its tables of hooks were before, each with the table."""
+    before = []
     for table, extras in _TABLES:
         hooks = module.__dict__.get(table, {})
-        for key in [key for key, hook in hooks.items() if isinstance(hook, (_Hook, _Nothing))]:
-            del hooks[key]
-            for extra in extras:
-                module.__dict__.get(extra, {}).pop(key, None)
+        ours = [key for key, hook in hooks.items() if isinstance(hook, (_Hook, _Nothing))]
+        for held in [hooks, *(module.__dict__.get(extra, {}) for extra in extras)] if ours else ():
+            before.append((held, dict(held)))
+            for key in ours:
+                held.pop(key, None)
+    return before
+
+
+@contextmanager
+def without_hooks(model: nn.Module) -> Iterator[None]:
+    """For what makes something else of a model, and would take our hooks into it."""
+    before = [table for module in nn.Module.modules(model) for table in _strip(module)]
+    try:
+        yield
+    finally:
+        for held, hooks in before:
+            kept = dict(held)
+            held.clear()
+            held.update({**hooks, **kept})

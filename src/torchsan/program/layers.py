@@ -36,14 +36,31 @@ def is_dropout(layer: nn.Module) -> bool:
     return not isinstance(layer, _BatchNorm)
 
 
+def is_a(value: Any, kinds: type | tuple[type, ...]) -> bool:
+    """`isinstance`, which may run code of the program's: a value may compute its `__class__`."""
+    return issubclass(type(value), kinds)
+
+
+def held(value: Any) -> list[Any]:
+    """What a list, tuple, dict or dataclass holds, in that order, without a call of any code of the program's."""
+    if is_a(value, dict):
+        return list(dict.values(value))
+    if is_a(value, list):
+        return list.copy(value)
+    if is_a(value, tuple):
+        return list(tuple.__iter__(value))
+    if any("__dataclass_fields__" in cls.__dict__ for cls in type(value).__mro__):
+        try:
+            return list(object.__getattribute__(value, "__dict__").values())
+        except AttributeError:  # it has slots
+            pass
+    return []
+
+
 def tensors(value: Any, depth: int = 3) -> Iterator[torch.Tensor]:
     """The tensors in a value: itself, or inside lists, tuples, dicts and plain output objects, a few levels deep."""
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         yield value
     elif depth:
-        if isinstance(value, dict):
-            value = value.values()
-        elif not isinstance(value, (list, tuple)):
-            value = getattr(value, "__dict__", {}).values() if hasattr(value, "__dataclass_fields__") else ()
-        for item in list(value)[:64]:
+        for item in held(value)[:64]:
             yield from tensors(item, depth - 1)

@@ -33,6 +33,7 @@ from torchlint.catalogue import vocabulary
 from torchsan.program.where import Where, here
 from torchsan.report.deliver import SanError
 from torchsan.stream import training_thread
+from torchsan.stream.modes import aside
 from torchsan.stream.resting_checks import Rest
 
 
@@ -219,7 +220,8 @@ def quiet() -> Iterator[None]:
     """Nothing that this thread does inside is told to anybody: for a check's own work, such as a replay."""
     _local.quiet += 1
     try:
-        yield
+        with aside():
+            yield
     finally:
         _local.quiet -= 1
 
@@ -236,7 +238,7 @@ def is_quiet() -> bool:
 
 def _tell(heard: _Handlers, event: Event) -> None:
     # What a handler does itself (a look at a value, a replay) must not come back as events.
-    with _lock:
+    with _lock, aside():
         _local.quiet = 1
         try:
             for check, handler in heard:

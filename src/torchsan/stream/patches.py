@@ -8,7 +8,7 @@ import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from types import CellType, FunctionType, ModuleType
+from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
 from torchsan.program.where import _USER, kind_of
@@ -42,6 +42,8 @@ class Patches:
 
     def _make(self, original: Callable, make: Callable[[Callable], Callable]) -> Callable:
         made = functools.wraps(original)(make(original))
+        if isinstance(made, FunctionType):
+            made.__code__ = _passed_over(made.__code__)
         _originals[made] = original
         self._made.append(weakref.ref(made))
         return made
@@ -124,6 +126,13 @@ class Patches:
         self._made.clear()
         if failure is not None:
             raise failure
+
+
+@functools.lru_cache(maxsize=None)
+def _passed_over(code: CodeType) -> CodeType:
+    """The same code, whose frames Python's `warnings` and `logging` pass over when they count levels of the stack: what
+    torch warns of is told at the user's line. They know such frames by these two words in the file's name."""
+    return code.replace(co_filename=f"{code.co_filename} (as importlib._bootstrap)")
 
 
 def original_of(function: Any) -> Any:

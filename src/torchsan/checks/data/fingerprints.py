@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from torchsan.program.layers import held, is_a
+
 _TENSORS = 4  # of a batch
 _VALUES = 256  # of a tensor
 _PER_ROW = 32  # values of a row that are read
@@ -72,12 +74,9 @@ def _flat(tensor: torch.Tensor) -> torch.Tensor | None:
 
 
 def _tensors(value: Any, depth: int) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
+    if is_a(value, torch.Tensor):
         yield value
     elif depth:
-        if isinstance(value, (dict, UserDict)):  # other mappings may compute what they give
-            value = list(value.values())
-        elif not isinstance(value, (list, tuple)):
-            value = list(getattr(value, "__dict__", {}).values()) if hasattr(value, "__dataclass_fields__") else ()
-        for item in value[:64]:
+        # Other mappings may compute what they give.
+        for item in held(value.data if is_a(value, UserDict) else value)[:64]:
             yield from _tensors(item, depth - 1)

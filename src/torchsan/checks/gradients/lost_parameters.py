@@ -10,6 +10,7 @@ from torch import nn
 from torchsan.check import Check
 from torchsan.probes import modules
 from torchsan.program.autograd_graph import nodes
+from torchsan.program.layers import is_a
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned, methods_that_use, users_class
 from torchsan.stream.events import Event
@@ -73,7 +74,7 @@ class LostParameters(Check):
 
     def _look(self, path: str, module: nn.Module, registered: set[int]) -> None:
         for name, value in list(module.__dict__.items()):
-            if not isinstance(value, torch.Tensor) or not value.requires_grad or id(value) in registered:
+            if not is_a(value, torch.Tensor) or not value.requires_grad or id(value) in registered:
                 continue
             leaves = [value] if value.is_leaf else _leaves(value)
             lost = [leaf for leaf in leaves if id(leaf) not in registered and leaf.grad is not None]

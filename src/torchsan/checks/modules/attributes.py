@@ -193,7 +193,7 @@ class MisspeltFlag(Check):
         spelt: dict[str, list[tuple[Any, bool]]] = {}
         for thing in (*account.params, *(part for root in self.watch.modules() for part in root.modules())):
             for name, value in list(getattr(thing, "__dict__", {}).items()):
-                if isinstance(value, bool) and _is_misspelt(name) and _disagrees(thing, value):
+                if type(value) is bool and _is_misspelt(name) and _disagrees(thing, value):
                     spelt.setdefault(name, []).append((thing, value))
         for name, things in spelt.items():
             self._say(event, name, things)

@@ -10,6 +10,7 @@ from torch import nn
 
 from torchsan.check import Check
 from torchsan.probes import modules
+from torchsan.program.layers import held, is_a
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned, follows_device, methods_that_use, users_class
 from torchsan.stream.events import Event
@@ -54,13 +55,13 @@ class Unregistered(Check):
             if name in ("_parameters", "_buffers", "_modules") or name.startswith("__") or name.endswith("_hooks"):
                 continue
             full = f"{path}.{name}" if path else name
-            if isinstance(value, (list, tuple, dict)):
+            if is_a(value, (list, tuple, dict)):
                 self._container(full, name, value, module, registered)
-            elif isinstance(value, torch.Tensor) and not isinstance(value, nn.Parameter):
+            elif is_a(value, torch.Tensor) and not isinstance(value, nn.Parameter):
                 self._tensor(full, name, value, module, device)
 
     def _container(self, full: str, name: str, value: Any, module: nn.Module, registered: set[int]) -> None:
-        if isinstance(value, tuple) and len(value) == 1:
+        if is_a(value, tuple) and tuple.__len__(value) == 1:
             return  # the way to hide a module from its owner: a teacher, a parent
         items = list(_entries(value))
         lost = [item for item in items if id(item) not in registered and _learns(item)]
@@ -121,8 +122,8 @@ class Unregistered(Check):
 
 def _entries(value: Any, depth: int = 3) -> Iterator[Any]:
     """What a container holds, and what containers in it do."""
-    for item in list(value.values() if isinstance(value, dict) else value):
-        if isinstance(item, (list, tuple, dict)):
+    for item in held(value):
+        if is_a(item, (list, tuple, dict)):
             if depth:
                 yield from _entries(item, depth - 1)
         else:
@@ -131,9 +132,9 @@ def _entries(value: Any, depth: int = 3) -> Iterator[Any]:
 
 def _learns(item: Any) -> bool:
     """Whether an entry of a container is a parameter or a module that has one."""
-    if isinstance(item, nn.Module):
+    if is_a(item, nn.Module):
         return next(item.parameters(), None) is not None
-    return isinstance(item, nn.Parameter)
+    return is_a(item, torch.Tensor) and isinstance(item, nn.Parameter)
 
 
 class BuiltInForward(Check):

@@ -14,6 +14,7 @@ import torch
 from torchsan.check import Check
 from torchsan.errors.explain import MENDS, Explanation, attach, explain, mend_of, note, roles
 from torchsan.errors.operands import describe, frames
+from torchsan.program.layers import is_a
 from torchsan.program.where import Where
 from torchsan.report import wording
 from torchsan.stream.events import Event
@@ -74,11 +75,11 @@ class Errors(Check):
 def _held(module: Any, args: tuple, kwargs: dict) -> Callable[[], tuple | None] | None:
     """The inputs of a forward, held weakly: given back while the program has them. None where they are not plain."""
     values = [*args, *kwargs.values()]
-    if not all(isinstance(value, (torch.Tensor, *_PLAIN)) for value in values):
+    if not all(is_a(value, (torch.Tensor, *_PLAIN)) for value in values):
         return None
     names = list(kwargs)
-    refs = [weakref.ref(value) if isinstance(value, torch.Tensor) else lambda value=value: value for value in values]
-    tensors = [isinstance(value, torch.Tensor) for value in values]
+    refs = [weakref.ref(value) if is_a(value, torch.Tensor) else lambda value=value: value for value in values]
+    tensors = [is_a(value, torch.Tensor) for value in values]
     owner = weakref.ref(module)
 
     def given() -> tuple | None:
