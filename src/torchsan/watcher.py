@@ -42,9 +42,9 @@ from torchsan.checks import known
 from torchsan.nonfinite.step_function import Step
 from torchsan.options import Options, gather
 from torchsan.program.layers import WRAPPERS
-from torchsan.program.where import of_traceback
+from torchsan.program.where import Where, here, of_traceback
 from torchsan.ranks.joint_report import Left, Meeting, Who, leave, who
-from torchsan.report import printing, wording
+from torchsan.report import no_steps, printing, wording
 from torchsan.report.deliver import Findings, SanError, say
 from torchsan.report.series import Series
 from torchsan.stream import events, training_thread
@@ -76,6 +76,8 @@ class Watch:
         self.checks: list[Any] = []
         self.off: dict[str, str] = {}
         self.silence: Callable[[], Any] | None = None  # for all steps: see `step`
+        self.was_started = self._is_used = False
+        self._made_at: Where | None = None
         self.ends_with_program = False  # nothing of the program comes after the end of this watch
         self._wanted: dict[int, bool] = {}
         self._open: list[Check] = []  # checks that have something to take down, perhaps
@@ -137,8 +139,13 @@ class Watch:
             from torchsan.report.reports import write
 
             write(os.fspath(path), self, findings, os.getcwd(), self.steps)
+        self._is_used = True
         steps = printing.counted(self.steps, "optimizer step")
         lines = [f"torchsan: {printing.counted(len(findings), 'finding') if findings else 'nothing found'} in {steps}"]
+        if not self.was_started:
+            lines = [f"torchsan: nothing was watched: {no_steps.NEVER}"]
+        elif not findings and not self.steps:
+            lines[0] += f": {no_steps.why(self.ledger)}"
         if findings:
             lines += ["", printing.as_text(findings)]
         lines.extend(f"torchsan: {name} was switched off: {why}" for name, why in self.off.items())
@@ -148,6 +155,7 @@ class Watch:
         """Start watching. A watch that runs already only counts how often it was started."""
         with _guard:
             self._depth += 1
+            self.was_started = True
             if self._depth > 1:
                 return self
             try:
@@ -216,7 +224,13 @@ class Watch:
             with self:
                 return function(*args, **kwargs)
 
+        self._is_used = True
         return watched
+
+    def __del__(self) -> None:
+        if not getattr(self, "was_started", True) and not self._is_used and self._made_at is not None:
+            place = self._made_at.location()
+            say(f"{place.filename}:{place.row}: nothing was watched: {no_steps.NEVER}")
 
     # What checks and probes ask for.
 
@@ -495,4 +509,6 @@ def watch(
         "level": level,
         "extend_rules": None if extend_rules is None else [str(path) for path in extend_rules],
     }
-    return Watch(modules, optimizers, gather(given))
+    made = Watch(modules, optimizers, gather(given))
+    made._made_at = here()
+    return made

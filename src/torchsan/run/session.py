@@ -18,7 +18,7 @@ import msgspec
 
 from torchlint.findings import Finding
 from torchsan.options import Options
-from torchsan.report import printing
+from torchsan.report import no_steps, printing
 from torchsan.report.deliver import say
 from torchsan.run.awaiting_torch import when_imported
 
@@ -136,7 +136,8 @@ class Session:
             return
         steps = printing.counted(max(self.steps, self.san.steps), "optimizer step")
         if not findings:
-            say(f"nothing found in {steps}")
+            seen = max(self.steps, self.san.steps) > 0
+            say(f"nothing found in {steps}" + ("" if seen else f": {no_steps.why(self.san.ledger)}"))
         else:
             say(f"{printing.counted(len(findings), 'finding')} in {steps}")
             for line in printing.summary(findings, self.base):

@@ -138,6 +138,8 @@ class Ledger:
         self.last_forward: Event | None = None
         self._steps_before = 0
         self.is_blind = False  # steps are counted, and no gradient is looked at
+        self.met_any = False  # optimizers, be they gone by now
+        self.backwards = 0  # that were heard
         self.ill = False  # a NaN was told of, and no step since was finite
 
     def start(self) -> None: ...
@@ -150,6 +152,7 @@ class Ledger:
         if account is None or account._optimizer() is not optimizer:
             account = self.accounts[id(optimizer)] = Account(optimizer, self._is_gone)
             self._living = [a for a in self.accounts.values() if a.optimizer is not None]
+            self.met_any = True
             self.watch.look_for_ranks()
         return account
 
@@ -204,6 +207,7 @@ class Ledger:
             account.mark()
 
     def on_backward(self, event: Event) -> None:
+        self.backwards += 1
         event.where()
         event.reached = reached = []
         scale = event.scale

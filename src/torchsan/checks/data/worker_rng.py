@@ -23,7 +23,7 @@ from torchsan.checks.data.passes import Pass
 from torchsan.program import source
 from torchsan.program.where import _USER, Where, kind_of
 
-_STARTS = ("__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward")
+STARTS = ("__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward")
 _RESEEDED = frozenset(
     "seed manual_seed set_state setstate bit_generator initial_seed get_worker_info worker_id spawn".split()
 )
@@ -49,7 +49,7 @@ class WorkerRng(Check):
         if not workers or loader.worker_init_fn is not None or (workers == 1 and loader.persistent_workers):
             return
         built = self.watch.passes.history(loader).place(place)
-        for owner in _parts(loader.dataset, _DEEP, set()):
+        for owner in parts(loader.dataset, _DEEP, set()):
             for name, line in _drawn(owner):
                 self.found(
                     606,
@@ -60,7 +60,7 @@ class WorkerRng(Check):
                 )
 
 
-def _parts(thing: Any, left: int, seen: set[int]) -> Iterator[Any]:
+def parts(thing: Any, left: int, seen: set[int]) -> Iterator[Any]:
     """Objects of the user's classes in a dataset: itself, what it wraps, its transforms."""
     if not left or id(thing) in seen or isinstance(thing, (torch.Tensor, type, FunctionType)):
         return
@@ -68,7 +68,7 @@ def _parts(thing: Any, left: int, seen: set[int]) -> Iterator[Any]:
     if isinstance(thing, (list, tuple)):
         for item in thing[:_MANY]:
             if hasattr(item, "__dict__"):
-                yield from _parts(item, left - 1, seen)
+                yield from parts(item, left - 1, seen)
         return
     space = getattr(thing, "__dict__", None)
     if not isinstance(space, dict):
@@ -77,12 +77,12 @@ def _parts(thing: Any, left: int, seen: set[int]) -> Iterator[Any]:
         yield thing
     for value in list(space.values()):
         if isinstance(value, (list, tuple)) or hasattr(value, "__dict__"):
-            yield from _parts(value, left - 1, seen)
+            yield from parts(value, left - 1, seen)
 
 
 def _drawn(owner: Any) -> Iterator[tuple[str, Where | None]]:
     """The generators that an object's samples are drawn from, by attribute or as a global, and their lines."""
-    code = [one for start in _STARTS for one in _reached(type(owner), start)]
+    code = [one for start in STARTS for one in reached(type(owner), start)]
     if any(not _RESEEDED.isdisjoint(one.co_names) for one, _ in code):
         return
     words = {name for one, _ in code for name in one.co_names}
@@ -104,7 +104,7 @@ def _is_generator(value: Any) -> bool:
     return numpy is not None and isinstance(value, (numpy.random.Generator, numpy.random.RandomState))
 
 
-def _reached(cls: type, start: str) -> list[tuple[CodeType, dict[str, Any]]]:
+def reached(cls: type, start: str) -> list[tuple[CodeType, dict[str, Any]]]:
     """The user's methods that `start` of a class may run, with their globals."""
     found, todo, seen = [], [start], set()
     while todo:

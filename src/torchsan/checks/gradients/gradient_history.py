@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict, deque
+from collections.abc import Callable, Iterator
 from statistics import median
 from typing import Any
 
 from torchsan.check import Check
 from torchsan.checks.course.recorder import Recorder
+from torchsan.report.series import Line
 from torchsan.stream.step_measures import Look
 
 _LOOKS, _STEPS = 8, 64  # how long something must go on: in so many looks, over so many steps
@@ -21,6 +23,7 @@ _APART = 1e6  # of gradients of two layers
 _MOVES = 1e-5  # of a layer that learns: its step against its weights
 _GROWN, _LOSS_GROWN, _IN_A_ROW = 100.0, 10.0, 3
 _HISTORY = 64  # norms that are remembered
+_FAR_STEP = 0.3  # of an update against the weights, among the first steps
 _USUAL = 1e-3  # of an update against the weights
 _FAR = 1e3  # times too large or too small
 _WRITES = 16  # to a parameter before its first step, at most
@@ -74,6 +77,9 @@ class _History:
         self.rate: float | None = None
         self.norms: deque[float] = deque(maxlen=_HISTORY)
         self.grown = 0
+        self.at_once = self.worse = 0  # first steps in a row with gradients, with a loss, far beyond the very first ones
+        self.told = False
+        self.most: tuple[float, str] = 0.0, ""  # the largest step of the usual layer, and a layer with a larger one
 
 
 class GradientHistory(Check):
@@ -121,15 +127,39 @@ class GradientHistory(Check):
         norm = look.norm
         if not math.isfinite(norm):
             return
+        if len(history.norms) < _LOOKS:
+            self._at_once(look, history)
         if len(history.norms) < _LOOKS or norm <= _GROWN * median(history.norms):
             history.norms.append(norm)
             history.grown = 0
             return
         history.grown += 1
-        loss = self._grown_loss()
-        if history.grown >= _IN_A_ROW and loss is not None:
-            before = median(history.norms)
-            fact = f"gradient norm {before:.3g} before, {norm:.3g} now; loss {loss[0]:.3g}, {loss[1]:.3g}"
+        if history.grown >= _IN_A_ROW:
+            self._say_explosion(look, median(history.norms), self._grown_loss())
+
+    def _at_once(self, look: Look, history: _History) -> None:
+        """Among the first steps there is nothing usual yet. But steps as large as the weights and then, three times, a
+        loss beyond ten times the first one are a divergence; more so where gradients are a hundred times the first."""
+        known = [(ratio, layer.name) for ratio, layer in zip(look.ratios, look.layers) if ratio is not None]
+        if known:
+            history.most = max(history.most, (median(ratio for ratio, _ in known), max(known)[1]))
+        loss = next((pair for pair in self._losses(lambda line: line.means[0]) if pair[0] * _LOSS_GROWN < pair[1]), None)
+        first = history.norms[0] if history.norms else 0.0
+        history.at_once = history.at_once + 1 if loss and 0 < first * _GROWN < look.norm else 0
+        history.worse = history.worse + 1 if loss else 0
+        if history.at_once >= _IN_A_ROW and max(known, default=(0.0, ""))[0] > _FAR_STEP:
+            history.told = True
+            self._say_explosion(look, first, loss)
+        elif history.worse >= _IN_A_ROW and history.most[0] > 1 and loss is not None and not history.told:
+            fact = f"{history.most[0]:.2g} times as much; the loss was {loss[0]:.3g} and is {loss[1]:.3g} after {look.step + 1} steps"
+            self.found(
+                129, look.at, key=(id(look.account), "large"), step=look.step, words=_TOO_LARGE, fact=fact,
+                optimizer=look.optimizer, layer=history.most[1],
+            )
+
+    def _say_explosion(self, look: Look, before: float, loss: tuple[float, float] | None) -> None:
+        if loss is not None:
+            fact = f"gradient norm {before:.3g} before, {look.norm:.3g} now; loss {loss[0]:.3g}, {loss[1]:.3g}"
             self.found(
                 120, look.backward or look.at, key=(id(look.account), "exploding"), step=look.step, words=_EXPLODE,
                 fact=fact, optimizer=look.optimizer, related=((look.at, "the step that goes too far"),),
@@ -137,11 +167,14 @@ class GradientHistory(Check):
 
     def _grown_loss(self) -> tuple[float, float] | None:
         """The usual value of a loss and its newest one, of the first that has grown with the gradients."""
+        return next((pair for pair in self._losses(lambda line: median(line.means)) if pair[0] * _LOSS_GROWN < pair[1]), None)
+
+    def _losses(self, usual: Callable[[Line], float]) -> Iterator[tuple[float, float]]:
+        """By loss: a usual value and the newest one, where both are positive numbers."""
         for line in self.watch.series.of("loss").values():
-            usual = median(line.means)
-            if 0 < usual * _LOSS_GROWN < line.last < math.inf:
-                return usual, line.last
-        return None
+            before = usual(line)
+            if 0 < before and 0 < line.last < math.inf:
+                yield before, line.last
 
     def _too_large(self, look: Look, history: _History) -> None:
         for layer, ratio in zip(look.layers, look.ratios):

@@ -1,7 +1,7 @@
 """204: dropout that is on in evaluation mode; 505: because the layer is built anew in every forward.
 
-A look at the random state before and after an evaluation-mode forward tells that something drew numbers; only then is
-the next such forward watched for the call that did.
+The first evaluation-mode forward of a model is watched for calls of dropout: a program may make one alone. Of later ones
+the random state before and after tells whether something drew numbers; only then is the next one watched so.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from torchsan.stream.patches import Patches
 
 _LOOKS = 4  # evaluation forwards of each model that are compared; afterwards one in _EVERY
 _EVERY = 64
+_MODELS = 8  # whose first evaluation forward is watched
 _NAMES = ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout", "feature_alpha_dropout")
 _OF_TORCH = ("dropout", "feature_dropout", "alpha_dropout", "feature_alpha_dropout")
 _OFF = ("F.alpha_dropout", "F.feature_alpha_dropout")  # these are off where nothing is said
@@ -67,10 +68,10 @@ class DropoutInEval(Check):
             return
         if any(layer.training and is_dropout(layer) for layer in mode_layers(module)):
             return  # switched on by hand: Monte Carlo dropout
+        self.drawn = []
         if key in self.suspects:
-            self.drawn = []
             self.replaced.begin(self._replace)
-        else:
+        elif count > 1 or len(self.looks) > _MODELS or not self.replaced.begin(self._replace):
             self.before = _random_state(module)
 
     def on_forward(self, event: Event) -> None:

@@ -19,6 +19,11 @@ from torchsan.stream.weak_ids import WeakIds
 _BATCHES = 2  # batches of a loader in a row without any backward: an evaluation
 _IN_A_ROW = 3  # the same without a loader
 _UNUSED = 2  # graphs that nobody used
+_NEVER = 5  # steps of a model that never was in training mode
+_FROM_THE_START = (
+    "`{model}` trains in evaluation mode from its first step on: its dropout does nothing",
+    "call `{model}.train()` before the loop, and after each evaluation; `from_pretrained` gives models in evaluation mode",
+)
 
 
 class MissingEval(Check):
@@ -208,7 +213,11 @@ def _marks(used: list[bool]) -> Any:
 
 
 class MissingTrain(Check):
-    """After an evaluation the model is never put back in training mode."""
+    """After an evaluation the model is never put back in training mode.
+
+    Where it never was in training mode, that may be meant: batch norm is frozen so, and a head alone is trained on a
+    body that stays as it is. A model that is trained as a whole, over and over, with all its dropout off, is neither.
+    """
 
     numbers = (203,)
 
@@ -217,11 +226,17 @@ class MissingTrain(Check):
         self.latest: dict[int, Event] = {}
         self.used: dict[int, Event] = {}
         self.trained: dict[int, weakref.ref] = {}
+        self.evaluated: dict[int, Event] = {}  # the first forward of a model that had no gradients
+        self.never: dict[int, int] = {}  # steps of models that never were in training mode
 
     def on_forward(self, event: Event) -> None:
-        if event.depth == 0 and event.grad and mode_layers(event.subject):
-            event.where()
-            self.latest[id(event.subject)] = event
+        if event.depth == 0 and mode_layers(event.subject):
+            if event.grad:
+                event.where()
+                self.latest[id(event.subject)] = event
+            elif not event.training and id(event.subject) not in self.evaluated:
+                event.where()
+                self.evaluated[id(event.subject)] = event
 
     def on_backward(self, event: Event) -> None:
         for account in event.reached:
@@ -230,7 +245,8 @@ class MissingTrain(Check):
                 self.used[id(account)] = max(of_it, key=lambda forward: forward.number)
 
     def before_optimizer_step(self, event: Event) -> None:
-        forward = self.used.pop(id(self.ledger.account(event.subject)), None)
+        account = self.ledger.account(event.subject)
+        forward = self.used.pop(id(account), None)
         module = None if forward is None else forward.subject
         if module is None:
             return
@@ -246,6 +262,36 @@ class MissingTrain(Check):
                     fact=f"in evaluation mode: {', '.join(layers)}",
                     related=((event, "the step that trains it"),),
                 )
+        else:
+            self._never_in_training(module, account, forward, event)
+
+    def _never_in_training(self, module: nn.Module, account: Account, forward: Event, step: Event) -> None:
+        steps = self.never[id(module)] = self.never.get(id(module), 0) + 1
+        if steps != _NEVER:
+            return
+        dropout = [layer for layer in mode_layers(module) if is_dropout(layer)]
+        if not dropout or any(layer.training for layer in dropout) or not _is_trained_whole(module, account):
+            return
+        before = self.evaluated.get(id(module))
+        evaluated = () if before is None or before.subject is not module else (
+            (before, "evaluated here, and not put in training mode since"),
+        )
+        layers = sorted({type(layer).__name__ for layer in dropout})
+        self.found(
+            203,
+            forward,
+            model=name_of(module),
+            fact=f"{steps} steps, and {', '.join(layers)} never on",
+            related=(*evaluated, (step, "the step that trains it")),
+            words=_FROM_THE_START,
+        )
+
+
+def _is_trained_whole(module: nn.Module, account: Account) -> bool:
+    """Whether the optimizer has most of a model, down to the parts in which its dropout is."""
+    parameters = list(module.parameters())
+    trained = [p for p in parameters if p.requires_grad and id(p) in account.ids]
+    return 2 * sum(p.numel() for p in trained) > sum(p.numel() for p in parameters)
 
 
 def _shares(account: Account, module: nn.Module) -> bool:

@@ -1,0 +1,18 @@
+"""What was not there to be seen, where a watch has seen no step: to find nothing and to see nothing are not the same."""
+
+from __future__ import annotations
+
+from torchsan.report.printing import counted
+from torchsan.stream.ledger import Ledger
+
+NEVER = "the watch was never started (`with torchsan.watch(model):` around the training, or its `start()`, starts it)"
+
+
+def why(ledger: Ledger) -> str:
+    """Why there was no step."""
+    passes = counted(ledger.backwards, "backward call")
+    if ledger.met_any:
+        return f"an optimizer was seen, and no step of it ({passes})"
+    if ledger.backwards:
+        return f"no optimizer was seen in {passes}, and what weights that are updated by hand need is judged in part only"
+    return "no optimizer was seen, and no backward call"

@@ -1,0 +1,81 @@
+"""120, 129: a training that diverges within its first steps, and rough starts that are none."""
+
+from __future__ import annotations
+
+import pytest
+
+PROGRAM = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.Linear(32, 32), nn.ReLU(), nn.Linear(32, 2))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def train(lr, steps=14):
+    model = Net()
+    optimizer = torch.optim.{optimizer}(model.parameters(), lr=lr)
+    for _ in range(steps):
+        x = torch.randn(32, 10)
+        out = model(x)
+        loss = {loss}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    return model
+
+
+train({lr})
+"""
+CLASSES = "F.cross_entropy(out, (x.sum(1) > 0).long())"
+NUMBERS = "F.mse_loss(out[:, 0], x.sum(1))"
+
+
+def program(optimizer, lr, loss):
+    return PROGRAM.format(optimizer=optimizer, lr=lr, loss=loss)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "lr", "loss", "number"),
+    [("Adam", 10, CLASSES, 120), ("Adam", 1, NUMBERS, 120), ("Adam", 1, CLASSES, 129), ("SGD", 100, CLASSES, 129)],
+)
+def test_a_rate_far_too_high(run, optimizer, lr, loss, number):
+    ran = run(program(optimizer, lr, loss))
+    assert [finding.number for finding in ran.findings] == [number], ran.san.report()
+    assert ran.findings[0].step < 8
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "lr", "loss"),
+    [("SGD", 1, CLASSES), ("SGD", 10, CLASSES), ("Adam", 0.1, CLASSES), ("SGD", 0.1, NUMBERS), ("Adam", 0.1, NUMBERS)],
+)
+def test_a_rough_start(run, optimizer, lr, loss):
+    assert run(program(optimizer, lr, loss)).codes == []
+
+
+REWARDS = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+critic = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 1))
+nn.init.zeros_(critic[-1].weight)
+optimizer = torch.optim.Adam(critic.parameters(), lr=1e-2)
+for step in range(20):
+    rewards = torch.randn(16, 1) * (1e-3 if step < 2 else 10.0)
+    loss = nn.functional.mse_loss(critic(torch.randn(16, 4)), rewards)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_rewards_that_come_after_some_steps(run):
+    assert run(REWARDS).codes == []
