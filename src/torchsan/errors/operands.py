@@ -71,9 +71,10 @@ def at_error(way: list[Frame]) -> list[Operand]:
     if user is None:
         return []
     found: dict[int, Operand] = {}
-    for name, node in _names(expression(way[user])):
+    failed = expression(way[user])
+    for name, node in _names(failed, within=False):
         value = look_up(way[user].frame, node)
-        if isinstance(value, nn.Module):
+        if isinstance(value, nn.Module) and isinstance(failed, ast.Call) and node is failed.func:
             for own, parameter in value._parameters.items():
                 if parameter is not None:
                     found.setdefault(id(parameter), Operand(f"{name}.{own}", parameter, None))
@@ -88,6 +89,11 @@ def at_error(way: list[Frame]) -> list[Operand]:
                 value = way[at].frame.f_locals.get(name)
                 if isinstance(value, torch.Tensor):
                     found.setdefault(id(value), Operand(f"{name} of {code.co_name}", value, traced(value)))
+    if not found:  # nothing but what calls on the line gave: then what these were given
+        for name, node in _names(failed, within=True):
+            value = look_up(way[user].frame, node)
+            if isinstance(value, torch.Tensor):
+                found.setdefault(id(value), Operand(name, value, made(way, user, node)))
     return list(found.values())[:_MANY]
 
 
@@ -125,7 +131,8 @@ def modules_on(way: list[Frame]) -> list[nn.Module]:
     modules: list[nn.Module] = []
     for one in way:
         owner = one.frame.f_locals.get("self") if one.frame.f_code.co_name != "__init__" else None
-        if isinstance(owner, nn.Module) and not any(owner is known for known in modules):
+        is_ready = isinstance(owner, nn.Module) and "_modules" in vars(owner)  # super().__init__() may not have run
+        if is_ready and not any(owner is known for known in modules):
             modules.append(owner)
     return modules
 
@@ -169,18 +176,24 @@ def expression(at: Frame) -> ast.AST | None:
     return best.value if isinstance(best, ast.Expr) else best
 
 
-def _names(node: ast.AST | None) -> list[tuple[str, ast.expr]]:
-    """Names and dotted names in an expression, in the order of the text; `x.view` also gives `x`."""
+def _names(node: ast.AST | None, within: bool) -> list[tuple[str, ast.expr]]:
+    """Names and dotted names in an expression, in the order of the text; `x.view` also gives `x`.
+
+    Args:
+        within: also those inside of other calls, which had ended when the expression failed.
+    """
     found: list[tuple[str, ast.expr]] = []
 
     def walk(part: ast.AST) -> None:
-        if isinstance(part, (ast.Name, ast.Attribute)) and _is_path(part):
+        if isinstance(part, (ast.Name, ast.Attribute, ast.Subscript)) and _is_path(part):
             found.append((ast.unparse(part), part))
-            if isinstance(part, ast.Attribute):
+            if isinstance(part, (ast.Attribute, ast.Subscript)):
                 walk(part.value)
             return
         if isinstance(part, ast.stmt) and part is not node:
             return  # the head of a loop stands for itself
+        if isinstance(part, ast.Call) and part is not node and isinstance(node, ast.expr) and not within:
+            return
         for child in ast.iter_child_nodes(part):
             walk(child)
 
@@ -190,6 +203,9 @@ def _names(node: ast.AST | None) -> list[tuple[str, ast.expr]]:
 
 
 def _is_path(node: ast.AST) -> bool:
+    """`x`, `batch.x`, `batch["x"]`, `batch[0]`."""
+    if isinstance(node, ast.Subscript):
+        return isinstance(node.slice, ast.Constant) and _is_path(node.value)
     return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and _is_path(node.value))
 
 
@@ -199,6 +215,12 @@ def look_up(frame: FrameType, node: ast.AST) -> Any:
         if node.id in frame.f_locals:
             return frame.f_locals[node.id]
         return frame.f_globals.get(node.id)
+    if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Constant):
+        held, key = look_up(frame, node.value), node.slice.value
+        if type(held) is dict:
+            return held.get(key)
+        inside = type(held) in (list, tuple) and isinstance(key, int) and -len(held) <= key < len(held)
+        return held[key] if inside else None
     if isinstance(node, ast.Attribute):
         space = getattr(look_up(frame, node.value), "__dict__", None)
         if isinstance(space, dict):
@@ -224,6 +246,8 @@ def made(way: list[Frame], at: int, node: ast.AST, left: int = _FAR) -> Where | 
     value = look_up(way[at].frame, node)
     if isinstance(value, torch.Tensor) and (seen := traced(value)) is not None:
         return seen
+    if isinstance(node, ast.Subscript):
+        return made(way, at, node.value, left)
     if isinstance(node, ast.Attribute):
         owner = look_up(way[at].frame, node.value)
         return source.assigned(owner, node.attr) if owner is not None else None

@@ -12,11 +12,13 @@ from typing import Any
 import torch
 
 from torchsan.check import Check
-from torchsan.errors.explain import MENDS, Explanation, attach, explain, mend_of, note, roles
+from torchsan.errors.explain import explain
+from torchsan.errors.note import Explanation, attach, mend_of, note, roles
 from torchsan.errors.operands import describe, frames
 from torchsan.program.layers import is_a
 from torchsan.program.where import Where
 from torchsan.report import wording
+from torchsan.report.mends import MENDS
 from torchsan.stream.events import Event
 
 _PLAIN = (bool, int, float, str, type(None), torch.dtype, torch.device)
@@ -58,6 +60,8 @@ class Errors(Check):
     def _words(self, told: Explanation) -> tuple[str, str] | None:
         """Our own words, where those of the page name things that are not known here."""
         page = wording.rule(told.number or 0, told.summary, self.watch.pages)
+        if told.told:
+            return told.summary, mend_of(told)
         known = roles(told).keys()
         if wording.fields(page.message) <= known and wording.fields(page.help) <= known:
             return None

@@ -16,7 +16,7 @@ import torch
 
 from torchsan.check import Check
 from torchsan.checks.gradients.used_up_iterator import used_before
-from torchsan.errors.explain import Explanation, attach, note
+from torchsan.errors.note import Explanation, attach, note
 from torchsan.errors.operands import Frame, at_error, expression, frames, layer_of, look_up, made
 from torchsan.program.autograd_graph import nodes
 from torchsan.program.source import tree_of
