@@ -66,7 +66,7 @@ def test_all_options_are_told():
 
 def test_all_formats_are_told():
     row = re.search(r"^\| `--output-format`.*$", TEXT, re.M)[0]
-    assert [name for name in re.findall(r"`([a-z]+)`", row)] == list(FORMATS)
+    assert [name for name in re.findall(r"`([a-z]+(?:-[a-z]+)*)`", row)] == list(FORMATS)
 
 
 def test_all_kinds_of_reports_are_told():

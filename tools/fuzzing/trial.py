@@ -22,8 +22,9 @@ from torchlint.files.garbage import collect_if_much, no_gc
 from torchlint.files.parse import parse_source
 from torchlint.files.source import Source, SourceError, is_notebook
 from torchlint.findings import Finding
+from torchlint.fixes.diff import diff
 from torchlint.fixes.edits import EditError
-from torchlint.fixes.fixer import Fixer, diff
+from torchlint.fixes.fixer import Fixer
 from torchlint.report import FORMATS, Context, write
 from torchlint.run.fresh_verdicts import Fresh
 from torchlint.run.judge import Judge, Verdict

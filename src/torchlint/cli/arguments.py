@@ -9,7 +9,9 @@ import click
 from torchlint import __version__
 
 # The names of torchlint.report.FORMATS; listed here so that --help does not load the reports.
-FORMATS = ("full", "concise", "json", "github", "sarif", "junit")
+FORMATS = (
+    "full", "concise", "grouped", "agent", "json", "json-lines", "github", "gitlab", "azure", "pylint", "rdjson", "sarif", "junit",
+)
 
 
 def _words(context: click.Context, parameter: click.Parameter, value: tuple[str, ...]) -> tuple[str, ...] | None:

@@ -178,6 +178,7 @@ def _tell(request: Request, runner: Runner, outcome: Outcome) -> int:
     context = Context(
         version=__version__, lines=runner.line, rules={rule.code: rule for rule in runner.order.rules},
         **for_reports(outcome.problems), files=None if request.quiet else outcome.files,
+        aside=request.output_file is None, unsafe=request.unsafe_fixes,
     )
     with _output(request.output_file) as out:
         if request.statistics:

@@ -11,10 +11,12 @@ from typing import TextIO
 import msgspec
 
 from torchlint.cli.problems import tell_problems
+from torchlint.cli.show import print_diff
 from torchlint.cli.status import FAILED, FINDINGS
 from torchlint.files.source import Problem, describe, map_locations
 from torchlint.findings import Finding, Location
-from torchlint.fixes.fixer import Fixer, Mended, diff, write
+from torchlint.fixes.diff import diff
+from torchlint.fixes.fixer import Fixer, Mended, write
 from torchlint.run.runner import Outcome, Runner
 
 # Mending one file can let a finding appear in another one.
@@ -59,7 +61,7 @@ def show_changes(runner: Runner, outcome: Outcome, unsafe: bool, out: TextIO) ->
     mended = fixer.mend_all(absolute(outcome.findings))
     outcome.problems += _shown(fixer.problems)
     for one in mended:
-        out.write(diff(one, os.path.relpath(one.path)))
+        print_diff(diff(one, os.path.relpath(one.path)), out)
     return bool(mended)
 
 
@@ -78,7 +80,7 @@ def mend_text(runner: Runner, filename: str, unsafe: bool, as_diff: bool, out: T
     path = os.path.abspath(filename)
     mended = Fixer(runner, unsafe).mend(path, raw) or Mended(path, raw, raw, Counter())
     if as_diff:
-        out.write(diff(mended, filename))
+        print_diff(diff(mended, filename), out)
         return FINDINGS if mended.after != raw else 0
     out.flush()
     if hasattr(out, "buffer"):

@@ -8,14 +8,14 @@ from typing import Any
 
 from torchlint.files.source import Problem
 from torchlint.findings import Location
-from torchlint.report import Note, clean
+from torchlint.report import NOT_JUDGED, Note, clean, path
 
 IN_PART = "judged-in-part"
 
 
 def problem_line(problem: Problem) -> str:
     """A problem as the one line that is said about it."""
-    where = problem.filename
+    where = path(problem.filename)
     if problem.cell is not None:
         where += f":cell {problem.cell}"
     if problem.row is not None:
@@ -34,10 +34,11 @@ def for_reports(problems: Iterable[Problem]) -> dict[str, Any]:
     """The `problems` and `notes` of a report's context."""
     problems = list(problems)
     return {
-        "problems": [problem_line(problem) for problem in problems if not problem.note],
-        "notes": [
-            Note(IN_PART, Location(problem.filename, problem.row or 1, cell=problem.cell), clean(problem.message),
-                 problem_line(problem))
-            for problem in problems if problem.note
-        ],
+        "problems": [_as_note(problem, NOT_JUDGED) for problem in problems if not problem.note],
+        "notes": [_as_note(problem, IN_PART) for problem in problems if problem.note],
     }
+
+
+def _as_note(problem: Problem, code: str) -> Note:
+    at = Location(problem.filename, problem.row or 1, cell=problem.cell)
+    return Note(code, at, clean(problem.message), problem_line(problem))

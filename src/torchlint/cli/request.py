@@ -50,8 +50,6 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
             raise click.UsageError("- (standard input) cannot be given together with other paths")
         if self.stdin_filename and not self.reads_stdin:
             raise click.UsageError("--stdin-filename is of use only where standard input is read: give - as the path")
-        if self.unsafe_fixes and not (self.fix or self.diff):
-            raise click.UsageError("--unsafe-fixes is of use only together with --fix or --diff")
         if self.with_report is not None and (self.reads_stdin or self.diff):
             raise click.UsageError("--with cannot be used on standard input or together with --diff")
         if self.update_baseline and self.baseline is None:

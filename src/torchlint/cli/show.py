@@ -1,17 +1,21 @@
-"""What `--show-settings` and `--show-files` print."""
+"""What `--show-settings`, `--show-files` and `--diff` print."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
+from typing import TextIO
 
 from torchlint.catalogue.pages import Rule
 from torchlint.cli.status import FAILED
 from torchlint.report import clean
+from torchlint.report.style import coloured
 from torchlint.run.discovery import Discovery
 from torchlint.settings.config import Config
 from torchlint.settings.lookup import cache_folder
+
+_DIFF_COLOURS = {"+": 32, "-": 31, "@": 36}
 
 
 def print_settings(config: Config, rules: Sequence[Rule]) -> int:
@@ -45,3 +49,15 @@ def print_files(config: Config, paths: Sequence[str], force_exclude: bool) -> in
     for problem in discovery.problems:
         print(f"torchlint: {clean(f'{problem.filename}: {problem.message}')}", file=sys.stderr)
     return FAILED if discovery.problems else 0
+
+
+def print_diff(text: str, out: TextIO) -> None:
+    """Prints a diff: on a terminal without what could take it over, elsewhere byte by byte, for `patch`."""
+    terminal, colours = out.isatty(), coloured(out)
+    if not (terminal or colours):
+        out.write(text)
+        return
+    for line in text.split("\n")[:-1]:
+        line = clean(line.rstrip("\r"))
+        colour = _DIFF_COLOURS.get(line[:1]) if colours and not line.startswith(("+++", "---")) else None
+        out.write(f"\x1b[{colour}m{line}\x1b[0m\n" if colour else f"{line}\n")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 import stat
@@ -247,26 +246,3 @@ def _keep_owner(path: str, info: os.stat_result) -> None:
             os.chmod(path, stat.S_IMODE(info.st_mode))
     except OSError:
         pass
-
-
-def diff(mended: Mended, shown: str) -> str:
-    """What changes, as a unified diff; in a notebook, cell by cell."""
-    old, new = parse_source(mended.path, mended.before), parse_source(mended.path, mended.after)
-    if old.rows is None:
-        return _unified(old.text.splitlines(keepends=True), new.text.splitlines(keepends=True), shown)
-    before, after = _cells(old), _cells(new)
-    return "".join(_unified(before[cell], after[cell], f"{shown}:cell {cell}") for cell in before if cell in after)
-
-
-def _cells(source: Source) -> dict[int, list[str]]:
-    cells: dict[int, list[str]] = {}
-    for (cell, _), line in zip(source.rows or (), source.lines()):
-        cells.setdefault(cell, []).append(line + "\n")
-    return cells
-
-
-def _unified(old: list[str], new: list[str], name: str) -> str:
-    lines = []
-    for line in difflib.unified_diff(old, new, name, name):
-        lines.append(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n")
-    return "".join(lines)

@@ -10,7 +10,7 @@ import msgspec
 from rich.cells import cell_len
 
 from torchlint.findings import Finding, Location
-from torchlint.report import clean
+from torchlint.report import Context, clean
 from torchlint.report.style import COLOURS
 
 Piece = tuple[str, str]  # text and style; the style "source" asks for Python's colours
@@ -44,12 +44,13 @@ class _Mark(msgspec.Struct, frozen=True):
     main: bool
 
 
-def layout(finding: Finding, lines: Lines, width: int | None, glyphs: Glyphs) -> Iterator[Line]:
+def layout(finding: Finding, context: Context, width: int | None, glyphs: Glyphs) -> Iterator[Line]:
     """The lines that tell a finding. Text is wrapped and source is cut at `width` columns; not where it is None."""
-    colour = COLOURS[finding.severity.value]
+    colour, lines = COLOURS[finding.severity.value], context.lines
+    mark: Line = [(" ", ""), ("[*]", "cyan")] if context.is_fixable(finding) else []
     yield [
         (finding.severity.value, f"bold {colour}"), (" ", ""), (finding.code, f"bold {colour}"), (" ", ""),
-        (finding.name, "bold"),
+        (finding.name, "bold"), *mark,
     ]
     for text in _wrapped(clean(finding.message), width, 2):
         yield [("  ", ""), *_prose(text, "")]
@@ -80,9 +81,12 @@ def _notes(finding: Finding) -> Iterator[tuple[str, str]]:
     if seen:
         yield "seen", ", ".join(seen)
     if finding.details:
-        yield "values", ", ".join(f"{key} = {clean(str(value))}" for key, value in finding.details.items())
+        yield "values", ", ".join(clean(f"{key} = {value}") for key, value in finding.details.items())
     if finding.help:
         yield "help", clean(finding.help)
+    if finding.fix is not None:
+        option = "--fix" if finding.fix.applicability == "safe" else "--fix --unsafe-fixes"
+        yield "fix", f"{clean(finding.fix.message)} ({option})"
     if finding.url:
         yield "see", finding.url
 
@@ -162,7 +166,7 @@ def _cut(
     parts = (source[:column - 1], source[column - 1:end - 1], source[end - 1:])
     before, marked, after = (clean(part).expandtabs(_TAB) for part in parts)
     room = max(_MIN_SOURCE, (width or 160) - gutter - 3)
-    text = before + marked + after
+    text = clean(before + marked + after)  # again: what must not be read may begin in one part and end in the next
     lead, length = cell_len(before), max(1, cell_len(marked))
     if cell_len(text) <= room:
         return [(text.rstrip(), "source")], lead, length
@@ -191,8 +195,13 @@ def _columns(text: str, start: int, count: int) -> str:
 
 
 def _wrapped(text: str, width: int | None, indent: int) -> list[str]:
+    # What stands in front of a line is blank: GitHub would take one that goes on with :: for a command.
+    return [f":\N{REPLACEMENT CHARACTER}{part[2:]}" if part.startswith("::") else part for part in _parts(text, width, indent)]
+
+
+def _parts(text: str, width: int | None, indent: int) -> list[str]:
     if width is None:
-        return [text]
+        return [text.strip()]
     return textwrap.wrap(text, max(30, width - indent), break_long_words=False, break_on_hyphens=False) or [""]
 
 

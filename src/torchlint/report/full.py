@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, TextIO
 import msgspec
 
 from torchlint.findings import Finding
-from torchlint.report import Context
-from torchlint.report.style import COLOURS, coloured
+from torchlint.report import Context, fixable_line
+from torchlint.report.concise import line_of
+from torchlint.report.style import COLOURS, coloured, width
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,8 +28,14 @@ def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
     console = _console(out) if coloured(out) else None
     if findings:
         _tell(findings, out, context, console)
+    lines: list[Line] = []
+    if context.told and not context.aside:
+        lines += [[(line_of(note).rstrip("\n"), "")] for note in context.told]
     if context.files is not None:
-        line = _summary(findings, context)
+        lines.append(_summary(findings, context))
+        if fixable := fixable_line(findings, context):
+            lines.append([("[*] ", "cyan"), (fixable, "")])
+    for line in lines:
         if console is None:
             out.write("".join(text for text, _ in line) + "\n")
         else:
@@ -51,13 +58,14 @@ def _tell(findings: Sequence[Finding], out: TextIO, context: Context, console: C
     glyphs = _glyphs(out)
     if console is None:
         for finding in findings:
-            for line in layout(finding, context.lines, None, glyphs):
+            for line in layout(finding, context, None, glyphs):
                 out.write("".join(text for text, _ in line).rstrip() + "\n")
             out.write("\n")
         return
-    width = max(40, min(console.width, _WIDEST))
+    known = width(out)
+    columns = None if known is None else max(40, min(known, _WIDEST))
     for finding in findings:
-        for line in layout(finding, context.lines, width, glyphs):
+        for line in layout(finding, context, columns, glyphs):
             console.print(_text(line))
         console.print()
 

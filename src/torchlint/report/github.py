@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from torchlint.findings import Finding, Severity
-from torchlint.report import Context, place
+from torchlint.report import Context, Note, clean, place
 
 _COMMANDS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.NOTE: "notice"}
 
@@ -25,26 +25,32 @@ def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
             if (at.end_row or at.row) == at.row:
                 properties["col"] = str(at.column)
                 properties["endColumn"] = str(at.end_column or at.column)
-        text = f"{place(at)}: {finding.code} {finding.message}"
-        for item in finding.related:
-            text += f"\n{place(item.location)}: {item.message}"
-        if finding.help:
-            text += f"\nhelp: {finding.help}"
+        text = [f"{place(at)}: {finding.code} {finding.message}"]
+        text += [f"{place(item.location)}: {item.message}" for item in finding.related]
+        text += [f"help: {finding.help}"] if finding.help else []
         out.write(_command(_COMMANDS[finding.severity], properties, text))
+    for problem in context.problems:
+        out.write(_of_note("error", problem, context.tool))
     for note in context.notes:
-        properties = {"title": f"{context.tool} ({note.code})", "file": note.location.filename}
+        out.write(_of_note("notice", note, context.tool))
+
+
+def _of_note(command: str, note: Note, tool: str) -> str:
+    properties = {"title": f"{tool} ({note.code})"}
+    if note.location is not None:
+        properties["file"] = note.location.filename
         if note.location.cell is None:
             properties["line"] = str(note.location.row)
-        out.write(_command("notice", properties, note.line))
+    return _command(command, properties, [note.line])
 
 
-def _command(name: str, properties: dict[str, str], text: str) -> str:
+def _command(name: str, properties: dict[str, str], lines: list[str]) -> str:
     told = ",".join(f"{key}={_property(value)}" for key, value in properties.items())
-    return f"::{name} {told}::{_data(text)}\n"
+    return f"::{name} {told}::{'%0A'.join(map(_data, lines))}\n"
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return clean(text.replace("\n", " ").replace("%", "%25"))
 
 
 def _property(text: str) -> str:

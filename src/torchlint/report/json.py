@@ -1,4 +1,4 @@
-"""An array with an object a finding, and after these an object a note."""
+"""An array with an object a finding, and after these an object a problem or note."""
 
 from __future__ import annotations
 
@@ -11,22 +11,28 @@ from torchlint.report import Context, Note, fingerprints, write_json
 
 def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
     """Print the findings as JSON."""
-    prints = fingerprints(findings, context)
-    told = [as_object(finding, print) for finding, print in zip(findings, prints)]
-    write_json([*told, *map(_note, context.notes)], out)
+    write_json(objects(findings, context), out)
 
 
-def _note(note: Note) -> dict[str, Any]:
-    """A note in plain types, with all that readers of findings ask for."""
+def objects(findings: Sequence[Finding], context: Context) -> list[dict[str, Any]]:
+    """Findings, problems and notes in plain types."""
+    told = [as_object(finding, print) for finding, print in zip(findings, fingerprints(findings, context))]
+    problems = [_note(problem, "error") for problem in context.problems]
+    return [*told, *problems, *(_note(note, "note") for note in context.notes)]
+
+
+def _note(note: Note, severity: str) -> dict[str, Any]:
+    """A problem or note in plain types, with all that readers of findings ask for."""
+    at = note.location or Location("", 1)
     return {
         "code": note.code,
         "name": note.code,
         "message": note.message,
         "help": "",
-        "filename": note.location.filename,
-        **_span(note.location),
+        "filename": at.filename,
+        **_span(at),
         "group": "",
-        "severity": "note",
+        "severity": severity,
         "url": "",
         "fingerprint": "",
         "related": [],

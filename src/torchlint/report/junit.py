@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import TextIO
 
 from torchlint.findings import Finding
-from torchlint.report import Context, place
+from torchlint.report import COMMAND, UNSEEN, Context, clean, place
 
 # What XML 1.0 cannot hold at all, escaped or not.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -30,22 +30,24 @@ def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
             failure = ElementTree.SubElement(
                 case, "failure", message=_text(finding.message), type=finding.severity.value
             )
-            lines = [f"{place(at)}: {finding.code} {finding.message}"]
-            lines += [f"{place(item.location)}: {item.message}" for item in finding.related]
-            lines += [f"help: {finding.help}"] if finding.help else []
+            lines = [f"{place(at)}: {finding.code} {clean(finding.message)}"]
+            lines += [f"{place(item.location)}: {clean(item.message)}" for item in finding.related]
+            lines += [f"help: {clean(finding.help)}"] if finding.help else []
             failure.text = _text("\n".join(lines))
-    for number, line in enumerate(context.problems, 1):
+    for number, problem in enumerate(context.problems, 1):
         suite = _suite(top, f"not judged {number}", 1, errors=1)
         case = ElementTree.SubElement(suite, "testcase", name="judged", classname=context.tool)
-        ElementTree.SubElement(case, "error", message=_text(line))
+        ElementTree.SubElement(case, "error", message=_text(clean(problem.line)))
     for number, note in enumerate(context.notes, 1):
         suite = _suite(top, f"{note.code} {number}", 1)
         case = ElementTree.SubElement(suite, "testcase", name=note.code, classname=context.tool)
-        ElementTree.SubElement(case, "system-out").text = _text(note.line)
+        ElementTree.SubElement(case, "system-out").text = _text(clean(note.line))
     if not told:
         ElementTree.SubElement(_suite(top, context.tool, 1), "testcase", name="no findings", classname=context.tool)
     ElementTree.indent(top)
-    out.write('<?xml version="1.0" encoding="utf-8"?>\n' + ElementTree.tostring(top, encoding="unicode") + "\n")
+    text = ElementTree.tostring(top, encoding="unicode")
+    text = UNSEEN.sub(lambda match: f"&#{ord(match[0])};", COMMAND.sub("#&#35;", text))
+    out.write(f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n')
 
 
 def _suite(top: ElementTree.Element, name: str, tests: int, failures: int = 0, errors: int = 0) -> ElementTree.Element:

@@ -26,11 +26,14 @@ def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
 
 def log_of(findings: Sequence[Finding], context: Context) -> sarif.Log:
     """The findings as a SARIF log."""
-    # Codes that are broken come with their rule even where the catalogue of this run lacks it.
+    # The rules of the findings alone: all pages together are more than half a megabyte. A code comes with its rule even where
+    # the catalogue of this run lacks it.
     rules = {f"{context.prefix}{number}": rule for number, rule in context.rules.items()}
-    described = {code: _rule(code, rule) for code, rule in rules.items()}
-    for finding in findings:
-        described.setdefault(finding.code, _bare_rule(finding))
+    described: dict[str, sarif.ReportingDescriptor] = {}
+    for finding in sorted(findings, key=lambda finding: finding.code):
+        if finding.code not in described:
+            known = rules.get(finding.code)
+            described[finding.code] = _bare_rule(finding) if known is None else _rule(finding.code, known)
     index = {code: number for number, code in enumerate(described)}
     driver = sarif.ToolComponent(
         name=context.tool, information_uri=HOME, rules=list(described.values()), version=context.version or None
@@ -38,8 +41,8 @@ def log_of(findings: Sequence[Finding], context: Context) -> sarif.Log:
     invocation = sarif.Invocation(
         execution_successful=not context.problems,
         tool_execution_notifications=[
-            *(sarif.Notification(level="error", message=sarif.Message(text=line)) for line in context.problems),
-            *(sarif.Notification(level="note", message=sarif.Message(text=note.line)) for note in context.notes),
+            *(sarif.Notification(level="error", message=sarif.Message(text=one.line)) for one in context.problems),
+            *(sarif.Notification(level="note", message=sarif.Message(text=one.line)) for one in context.notes),
         ],
     )
     run = sarif.Run(

@@ -53,7 +53,8 @@ def _plain(kind: str, san: Any, findings: Sequence[Finding], base: str) -> str:
     from torchlint import report
 
     out = io.StringIO()
-    context = printing.context(base, rules={rule.code: rule for rule in wording.rules()}, problems=_problems(san))
+    notes = [report.Note(report.NOT_JUDGED, None, line, line) for line in _problems(san)]
+    context = printing.context(base, rules={rule.code: rule for rule in wording.rules()}, problems=notes)
     report.write(kind, printing.shortened(findings, base), out, context)
     return out.getvalue()
 

@@ -8,7 +8,7 @@ from rich.cells import cell_len
 
 from tests.torchlint.fake_engine import finding
 from torchlint.findings import Location, Related, Severity
-from torchlint.report import Context, clean, write
+from torchlint.report import Context, Note, clean, write
 
 SOURCE = {
     "train.py": [
@@ -232,7 +232,7 @@ def test_markup_is_text(monkeypatch):
     [
         ((), {"files": 1}, "No mistakes found in 1 file."),
         ((), {"files": 1234}, "No mistakes found in 1,234 files."),
-        ((), {"files": 2, "problems": ["x"]}, "No mistakes found in what could be judged of 2 files."),
+        ((), {"files": 2, "problems": [Note("not-judged", None, "x", "x")], "aside": True}, "No mistakes found in what could be judged of 2 files."),
         (("error", "error", "warning", "note"), {"files": 9}, "Found 2 errors, 1 warning and 1 note in 1 of 9 files."),
         (("note", "note"), {"files": 1}, "Found 2 notes in 1 file."),
     ],

@@ -10,7 +10,7 @@ import pytest
 from tests.torchlint.fake_engine import finding
 from torchlint.catalogue.pages import catalogue
 from torchlint.findings import Location, Related, Severity
-from torchlint.report import FORMATS, Context, write
+from torchlint.report import FORMATS, Context, Note, write
 from torchlint.report.sarif_objects import RuleText
 from torchlint.report.statistics import write as write_statistics
 
@@ -48,6 +48,10 @@ MANY = (
         message="\x0b <b> & \ufffe",
     ),
 )
+
+
+def problem(line):
+    return Note("not-judged", Location("x.py", 1), line, line)
 
 
 def told(format, *findings, **context):
@@ -90,7 +94,7 @@ def test_json():
 def test_github():
     assert told("github", *MANY).splitlines() == [
         "::error title=torchlint (TL101 missing-zero-grad),file=a%2Cb%3Ac/d e.py,line=3,endLine=3,col=5,endColumn=20::"
-        "a,b:c/d e.py:3:5: TL101 50 %25 lost,%0Areally: yes%0Ax.py:1:2: set here%0A"
+        "a,b:c/d e.py:3:5: TL101 50 %25 lost, really: yes%0Ax.py:1:2: set here%0A"
         "help: call `optimizer.zero_grad()` once per step",
         "::notice title=torchlint (TL101 missing-zero-grad),file=n.ipynb::n.ipynb:cell 7:2:1: TL101 "
         "`loss.backward()` adds to the gradients of the last step%0An.ipynb:cell 3:1:1: first%0A"
@@ -117,7 +121,7 @@ def check_sarif(log):
 
 
 @pytest.mark.parametrize("findings", [(), MANY])
-@pytest.mark.parametrize("problems", [(), ("x.py:1: does not parse",)])
+@pytest.mark.parametrize("problems", [(), (problem("x.py:1: does not parse"),)])
 def test_sarif_is_valid(findings, problems):
     log = json.loads(
         told("sarif", *findings, problems=problems, version="0.1", rules={rule.code: rule for rule in catalogue()})
@@ -137,7 +141,7 @@ def test_sarif_checker_can_fail():
 
 def test_sarif_says_everything():
     rules = {rule.code: rule for rule in catalogue()}
-    (run,) = json.loads(told("sarif", *MANY, rules=rules, problems=["x.py: broken"], version="1.2"))["runs"]
+    (run,) = json.loads(told("sarif", *MANY, rules=rules, problems=[problem("x.py: broken")], version="1.2"))["runs"]
     driver = run["tool"]["driver"]
     assert (driver["name"], driver["version"]) == ("torchlint", "1.2")
     assert run["invocations"][0]["toolExecutionNotifications"][0]["message"]["text"] == "x.py: broken"
@@ -164,7 +168,9 @@ def test_sarif_says_everything():
 
 def test_sarif_leaves_no_role_of_a_message_unfilled():
     """A rule's text is of any program: `{loss}.backward()` is `loss.backward()` there."""
-    (run,) = json.loads(told("sarif", rules={rule.code: rule for rule in catalogue()}))["runs"]
+    every = [finding(code=f"TL{rule.code}") for rule in catalogue()]
+    (run,) = json.loads(told("sarif", *every, rules={rule.code: rule for rule in catalogue()}))["runs"]
+    assert len(run["tool"]["driver"]["rules"]) == len(every)
     texts = [text["text"] for rule in run["tool"]["driver"]["rules"]
              for text in (rule["shortDescription"], rule["fullDescription"], rule["help"])]
     assert not [text for text in texts if re.search(r"\{[a-z_]+\}", text)]
@@ -187,14 +193,22 @@ def test_sarif_fingerprints_stay_when_lines_move_and_differ_when_lines_repeat():
 
 
 def test_sarif_of_live_runs_names_their_codes():
-    (run,) = json.loads(told("sarif", tool="torchsan", prefix="TS", rules={rule.code: rule for rule in catalogue()}))[
-        "runs"
-    ]
-    assert all(rule["id"].startswith("TS") for rule in run["tool"]["driver"]["rules"])
+    live = {"tool": "torchsan", "prefix": "TS", "rules": {rule.code: rule for rule in catalogue()}}
+    (run,) = json.loads(told("sarif", finding(code="TS101"), **live))["runs"]
+    (rule,) = run["tool"]["driver"]["rules"]
+    assert rule["id"] == "TS101" and "## Why" in rule["help"]["markdown"]
+
+
+def test_sarif_describes_the_rules_that_were_broken_and_no_others():
+    rules = {rule.code: rule for rule in catalogue()}
+    assert len(told("sarif", rules=rules)) < 1000
+    (run,) = json.loads(told("sarif", finding(code="TL203"), finding(), rules=rules))["runs"]
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["TL101", "TL203"]
+    assert [result["ruleIndex"] for result in run["results"]] == [1, 0]
 
 
 def test_junit():
-    top = ElementTree.fromstring(told("junit", *MANY, problems=["bad.py:1: does not parse"]))
+    top = ElementTree.fromstring(told("junit", *MANY, problems=[problem("bad.py:1: does not parse")]))
     assert (top.get("tests"), top.get("failures"), top.get("errors")) == ("5", "4", "1")
     assert [suite.get("name") for suite in top] == ["a,b:c/d e.py", "n.ipynb", "/abs/é.py", "live.py", "not judged 1"]
     assert "set here" in top[0][0][0].text and top[0][0].get("line") == "3"
