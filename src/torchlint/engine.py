@@ -6,26 +6,34 @@ import functools
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from torchlint.catalogue.apis import holds
 from torchlint.catalogue.pages import Rule
 from torchlint.files.garbage import collect_if_much
 from torchlint.files.modules import Modules
 from torchlint.findings import Finding, Related
+from torchlint.settings.matchers import Matcher
 from torchlint.sieve.may_matter import may_matter
+
+if TYPE_CHECKING:
+    from torchlint.rules.foreign import Foreign
 
 
 class Judged(msgspec.Struct, frozen=True):
     """What judging one file gave. `depends` are the paths that were looked for while it was judged, with the sha256 of
     their content or None where nothing was there, and what was asked of folders (`modules.py`): as long as that stays so, the
     findings stay so. A finding may stand in another file than the one judged (a mistake in a helper that this file calls).
-    `in_part` is the row and the line that is said where something was too large to be judged whole.
+    `in_part` is the row and the line that is said where something was too large to be judged whole; `failed`
+    a line for each matcher of somebody's own that failed.
     """
 
     findings: tuple[Finding, ...]
     depends: dict[str, str | None] = {}
     in_part: tuple[int, str] | None = None
+    failed: tuple[str, ...] = ()
 
 
 class Engine:
@@ -36,6 +44,7 @@ class Engine:
         torch_version: the torch release to judge by, as (major, minor); None where it is not known.
         roots: folders from which absolute imports of project files resolve, besides what each file's place tells.
         sieve: leave out what no rule can have anything to say about; off only to test that nothing is lost by it.
+        matchers: matchers of somebody's own, for rules that are no rules of ours.
         modules: what finds imports, with the disk that all is read from; its own where None.
     """
 
@@ -46,14 +55,19 @@ class Engine:
         roots: Sequence[str] = (),
         sieve: bool = True,
         modules: Modules | None = None,
+        matchers: Sequence[Matcher] = (),
     ):
-        self.rules = tuple(rules)
+        self.rules = tuple(rule for rule in rules if not rule.torch or holds(rule.torch, torch_version))
         self.sieve = sieve
         self.torch_version = torch_version
         self.roots = tuple(roots)
         self._by_code = {rule.code: rule for rule in self.rules}
         self._world = None
+        self._foreign: list[Foreign] = []
         self._modules = modules
+        self._matchers = matchers
+        # Pages of somebody's own may speak of calls of other libraries, in files that know nothing of torch.
+        self._words = tuple({name.rpartition(".")[2].encode() for name in _called(self.rules) if not name.startswith("torch.")})
 
     def look_again(self, digest: Callable[[str], str | None]) -> None:
         """Forgets what does not hold any more, where files may have changed since the last question: see `World.look_again`."""
@@ -67,7 +81,7 @@ class Engine:
         Raises:
             SyntaxError: the text does not parse.
         """
-        if not may_matter(text):
+        if not may_matter(text, self._words):
             compile_only(text, filename)
             return Judged(())
         from torchlint.dryrun.parts import Shortened
@@ -81,6 +95,7 @@ class Engine:
             self._needs = needs.needs_of(self.rules)
             self._watched = watched_calls(self.rules)
             self._checks = checks_of(self.rules)
+            self._add_foreign()
             self._checks_of_parts = checks_of(of_parts(self.rules))
         world = self._world
         world.asked = set()
@@ -102,7 +117,26 @@ class Engine:
         world.forget()
         asked = world.asked - {facts.path}
         depends = {path: world.hashes.get(path) for path in sorted(asked)}
-        return Judged(tuple(sorted(_settled(found.values()), key=lambda finding: finding.sort_key)), depends, shortened.told())
+        findings = tuple(sorted(_settled(found.values()), key=lambda finding: finding.sort_key))
+        return Judged(findings, depends, shortened.told(), self._failures())
+
+    def _add_foreign(self) -> None:
+        """Matchers of somebody's own judge, too. Of what they need nothing is known: they are asked about everything."""
+        if self._matchers:
+            from torchlint.rules.foreign import Foreign
+
+            self._foreign = [Foreign(matcher) for matcher in self._matchers]
+            self._checks += self._foreign
+            self._needs = (*self._needs, ())
+            for one in self._foreign:
+                self._watched |= one.calls | {f"@{name}" for name in one.calls if not name.startswith("torch.")}
+
+    def _failures(self) -> tuple[str, ...]:
+        """What went wrong in matchers of somebody's own, since this was last asked."""
+        said = tuple(line for one in self._foreign for line in one.failed)
+        for one in self._foreign:
+            one.failed.clear()
+        return said
 
     def _finding(self, report, filename: str, path: str) -> Finding:
         rule = self._by_code[report.code]
@@ -149,6 +183,14 @@ def _settled(findings) -> Iterator[Finding]:
     for finding in findings:
         if (finding.number, finding.location.filename, finding.location.row) not in better:
             yield finding
+
+
+def _called(rules: Sequence[Rule]) -> Iterator[str]:
+    """The names that `call` forms of pages speak of."""
+    for rule in rules:
+        for table in rule.forms.get("call", ()):
+            yield from [table["name"]] if isinstance(table["name"], str) else table["name"]
+
 
 _ROLE = re.compile(r"\{(\w+)\}")
 

@@ -23,7 +23,7 @@ FLOORS = [
     ["torchlint.dryrun"],
     ["torchlint.rules.mends"],
     ["torchlint.rules.base"],
-    ["torchlint.rules.shared"],
+    ["torchlint.rules.shared", "torchlint.matching"],
     ["torchlint.rules.forms"],
     [f"torchlint.rules.{area}" for area in AREAS.values()],
     ["torchlint.rules"],

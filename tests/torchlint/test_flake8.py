@@ -110,7 +110,7 @@ def test_codes_spelled_out_are_judged_even_if_off_by_default(tmp_path):
 
     from torchlint.flake8 import TorchlintPlugin
 
-    page = "+++\ncode = 777\nname = 'our-own'\nsummary = 's'\ngroup = 'performance'\n+++\ntext\n"
+    page = "+++\ncode = 777\nname = 'our-own'\nsummary = 's'\ngroup = 'performance'\n[[call]]\nname = 'torch.load'\n+++\ntext\n"
     write(tmp_path, {"pyproject.toml": "[tool.torchlint]\nextend-rules = ['r']\n", "r/777.md": page})
 
     def judged_by(**options):

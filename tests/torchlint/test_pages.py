@@ -1,6 +1,5 @@
 """The rule pages test themselves: bad blocks are flagged on their marked lines and nowhere else, good blocks nowhere."""
 
-import re
 from collections import Counter
 from functools import lru_cache
 
@@ -12,7 +11,6 @@ from torchlint.catalogue.pages import COMPILED, DEFAULT_GROUPS, catalogue, compi
 from torchlint.engine import Engine
 
 FILENAME = "example.py"
-MARK = re.compile(r"#\s*<-\s*(\d{3}(?:\s*,\s*\d{3})*)\s*$")
 
 PAGES = list(catalogue())
 BLOCKS = [(page, block) for page in PAGES for block in page.examples()]
@@ -24,17 +22,6 @@ def page_id(page):
 
 def block_id(page, block):
     return f"{page_id(page)}-line{block.line}-{'bad' if block.bad else 'good' if block.good else 'unmarked'}"
-
-
-def marked(code):
-    """How often each (row, number) is announced by the marks in a block."""
-    marks = Counter()
-    for row, line in enumerate(code.splitlines(), 1):
-        if match := MARK.search(line):
-            marks.update((row, int(number)) for number in match[1].split(","))
-        else:
-            assert "<-" not in line.rpartition("#")[2] or "#" not in line, f"row {row}: a mark that cannot be read"
-    return marks
 
 
 @lru_cache(maxsize=None)
@@ -81,7 +68,7 @@ def test_page_has_both_kinds_of_block(page):
 @pytest.mark.parametrize(("page", "block"), BLOCKS, ids=[block_id(*item) for item in BLOCKS])
 def test_block(page, block):
     compile(block.code, FILENAME, "exec")
-    expected = marked(block.code)
+    expected = block.marks()
     if block.good:
         assert not expected, "a good block has a mark"
     elif page.lint == "none":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from functools import lru_cache
 from pathlib import Path
 
@@ -75,6 +76,26 @@ def release(text: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
+def holds(limit: str, version: tuple[int, int] | None) -> bool:
+    """Whether a bound such as "<2.6" holds for a release of torch. Of one that is not known, it does not."""
+    return version is not None and _COMPARE[limit.rstrip("0123456789.")](version, release(limit.lstrip("<>=")))
+
+
+_COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
+
+
 def words(names: dict[str, Gone] | dict[str, Deprecated]) -> frozenset[str]:
     """The last parts of names."""
     return frozenset(name.rpartition(".")[2] for name in names)
+
+
+@lru_cache(maxsize=1)
+def _inside() -> dict[str, str | None]:
+    return msgspec.json.decode((Path(__file__).parent / "api_names.json").read_bytes(), type=dict[str, str | None])
+
+
+def names_in(module: str) -> frozenset[str] | None:
+    """What torch has under a module's name, in some release, that can be called or holds more; of a class, what is called
+    without an object. None where it is not known."""
+    known = _inside().get(module, "")
+    return None if known is None else frozenset(known.split())

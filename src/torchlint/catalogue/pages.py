@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -29,16 +30,20 @@ GROUPS = {
 AREAS = {
     1: "gradients", 2: "modes", 3: "losses", 4: "tensors", 5: "modules", 6: "data", 7: "amp", 8: "distributed", 9: "saving",
 }
+JUDGES = ("", "custom", "none")
 DEFAULT_GROUPS = ("correctness", "suspicious")
-FORMS = ("order", "trait", "context", "call")
+FORMS = ("order", "trait", "call")
 URL = "https://torchlint.readthedocs.io/rules/{code}-{name}"
 COMPILED = "pages.msgpack"  # all pages of a built package in one file
 
 _BLOCK = re.compile(r"^```python[ \t]*(?P<info>[^\n]*)\n(?P<code>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+_MARK = re.compile(r"#\s*<-\s*(\d{3}(?:\s*,\s*\d{3})*)\s*$")
 NAME = re.compile(r"[a-z0-9]{1,60}(?:-[a-z0-9]{1,60}){0,20}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # could take over the terminal of who reads the page
+_LIMIT = re.compile(r"[<>]=?\d{1,3}\.\d{1,3}")
+_ROLE = re.compile(r"\{([^{}]*)\}")
 _MOST_BYTES = 1_000_000
-_KEYS = {"code", "name", "summary", "group", "since", "message", "help", "lint", "live", "torch", *FORMS}
+_KEYS = ("code", "name", "summary", "group", "since", "message", "help", "lint", "live", "torch", *FORMS)
 
 
 class PageError(ValueError):
@@ -50,7 +55,21 @@ class Example(msgspec.Struct, frozen=True):
 
     code: str
     flags: tuple[str, ...]
-    line: int
+    line: int  # of the text, from 1
+
+    def marks(self) -> Counter[tuple[int, int]]:
+        """How often each (row, number) is announced by a mark, `# <- 101` or `# <- 101, 203` at the end of a row.
+
+        Raises:
+            PageError: something looks like a mark and is none.
+        """
+        marks: Counter[tuple[int, int]] = Counter()
+        for row, line in enumerate(self.code.splitlines(), 1):
+            if match := _MARK.search(line):
+                marks.update((row, int(number)) for number in match[1].split(","))
+            elif "#" in line and "<-" in line.rpartition("#")[2]:
+                raise PageError(f"row {row} of the block: a mark that cannot be read")
+        return marks
 
     @property
     def bad(self) -> bool:
@@ -114,8 +133,8 @@ def read_page(path: Path) -> Rule:
         raise PageError(f"{path}: front matter: nested too deeply") from None
     except ValueError as error:  # TOMLDecodeError, or a number of thousands of digits
         raise PageError(f"{path}: front matter: {error}") from None
-    for key in data.keys() - _KEYS:
-        raise PageError(f"{path}: unknown key {key!r} in the front matter")
+    for key in sorted(data.keys() - set(_KEYS)):
+        raise PageError(f"{path}: unknown key {key!r} in the front matter; there are {', '.join(_KEYS)}")
     for key in ("code", "name", "summary", "group"):
         if key not in data:
             raise PageError(f"{path}: no {key!r} in the front matter")
@@ -127,17 +146,31 @@ def read_page(path: Path) -> Rule:
         raise PageError(f"{path}: front matter: a code is a number from 1 to 999")
     if any(_CONTROL.search(str(value)) for value in (body, *data.values())):
         raise PageError(f"{path}: holds control characters")
+    for key, known in (("lint", JUDGES), ("live", JUDGES)):
+        if data.get(key, "") not in known:
+            raise PageError(f"{path}: front matter: {key} is {str(data[key])[:60]!r}; it is 'custom', 'none' or left out")
+    if data.get("torch") is not None and not _LIMIT.fullmatch(str(data["torch"])):
+        raise PageError(f"{path}: front matter: torch is {str(data['torch'])[:60]!r}; it is a bound such as '<2.6'")
     fields = {key: data.get(key, "") for key in ("since", "message", "help", "lint", "live", "torch")}
-    from torchlint.catalogue.forms import check as check_form  # a built package has pages that were checked
+    from torchlint.catalogue.forms import ROLES, FormError, nearest  # a built package has pages that were checked
+    from torchlint.catalogue.forms import check as check_form
 
     forms = {}
     for form in FORMS:
         if form in data:
             try:
                 check_form(form, data[form])
-            except msgspec.ValidationError as error:
-                raise PageError(f"{path}: front matter: {form}: {error}") from None
+            except FormError as error:
+                raise PageError(f"{path}:{_row_of(front, form, error.table)}: front matter: {form}: {error}") from None
             forms[form] = tuple(data[form])
+    if forms and fields["lint"] != "custom":
+        for key in ("message", "help"):
+            for word in _ROLE.findall(str(fields[key])):
+                if word not in ROLES:
+                    raise PageError(
+                        f"{path}: front matter: {key}: nothing fills {{{word[:60]}}}{nearest(word, ROLES)}; "
+                        f"there are {', '.join(f'{{{role}}}' for role in ROLES)}"
+                    )
     try:
         return msgspec.convert(
             {**{k: data[k] for k in ("code", "name", "summary", "group")}, **fields, "forms": forms, "text": body,
@@ -146,6 +179,12 @@ def read_page(path: Path) -> Rule:
         )
     except msgspec.ValidationError as error:
         raise PageError(f"{path}: front matter: {error}") from None
+
+
+def _row_of(front: str, form: str, table: int | None) -> int:
+    """The row of a page on which a table of a form begins."""
+    rows = [row for row, line in enumerate(front.split("\n"), 2) if line.strip().startswith(f"[[{form}]]")]
+    return rows[table] if table is not None and table < len(rows) else 1
 
 
 class Catalogue:

@@ -41,10 +41,6 @@ TRAITS = {
     "probabilities": "rows that sum to one: the output of softmax",
     "log-probabilities": "the logarithm of probabilities: the output of log_softmax",
     "sigmoid": "values in (0, 1): the output of sigmoid",
-    "graph": "carries an autograd graph",
-    "leaf": "a leaf that requires grad",
-    "transposed": "strides out of order: transpose, permute, T",
-    "expanded": "several elements share memory: expand",
 }
 
 # Pitfall 521. What nn.Module and the tools around it call on every module, and on the modules in it.

@@ -61,8 +61,13 @@ def _facts(rule: Rule) -> str:
 @click.command(context_settings=_HELP)
 @click.option("-f", "--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
               help="How to print them.")
-def rules(output_format: str) -> None:
-    """List all rules."""
+@click.option("--test", "folder", metavar="DIR", help="Judge the blocks of the rule pages in a folder instead, by their marks.")
+def rules(output_format: str, folder: str | None) -> int:
+    """List all rules, or test pages of your own."""
+    if folder is not None:
+        from torchlint.cli.page_tests import test_pages
+
+        return test_pages(Path(folder))
     known = _catalogue()
     if output_format == "json":
         write_json([_as_object(rule) for rule in known], sys.stdout)
@@ -72,6 +77,7 @@ def rules(output_format: str) -> None:
         width = max((len(rule.name) for rule in known), default=0)
         for rule in known:
             print(f"TL{rule.code}  {rule.name:<{width}}  {rule.group:<11}  {rule.summary}")
+    return 0
 
 
 def _as_object(rule: Rule) -> dict[str, Any]:

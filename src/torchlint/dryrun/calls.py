@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 
 import libcst as cst
 
@@ -114,6 +115,8 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls):
 
     def call_value(self, callee: Value, args: list[Value], kwargs: dict[str, Value], node: cst.CSTNode) -> Value:
         """Calls a value."""
+        if self.watched_own and isinstance(callee, (Func, Class)):
+            self.emit_own_call(callee, args, kwargs, node)
         if isinstance(callee, Func):
             return self.inline(callee, args, kwargs, node)
         if isinstance(callee, Class):
@@ -140,6 +143,14 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls):
                     return self.result_of([*args, *kwargs.values()])
             return self.call_opaque(callee, args, kwargs, node)
         return self.unknown_call("", args, kwargs, node)
+
+    def emit_own_call(self, callee: Func | Class, args, kwargs, node) -> None:
+        """Something of the project is called that a page speaks of: "helpers.save" is `save` of any file helpers.py."""
+        home = os.path.splitext(callee.facts.path)[0].replace(os.sep, ".").removesuffix(".__init__")
+        for name in self.watched_own:
+            module, _, last = name.rpartition(".")
+            if last == callee.name and f".{home}".endswith(f".{module}") and getattr(callee, "home", None) is None:
+                self.emit("call", None, node, name=name, args=args, kwargs=kwargs, in_module=False, of_module=False)
 
     def unknown_call(self, name: str, args, kwargs, node, owner: Value | None = None) -> Value:
         """A call of something that cannot be seen: it may do anything to what it is given."""

@@ -90,6 +90,7 @@ class Run(Statements, Paths, Conditions, Expressions, Calls):
         self.pending_grad: tuple | None = None
         self.graph_key = object()  # owner of what the whole run shares in the store
         self.watched_calls: frozenset[str] = frozenset()
+        self.watched_own: frozenset[str] = frozenset()  # of those, what may be a function or class of the project
         self.made_in: dict[int, tuple] = {}  # by id of a list or an object: the loops it was made in
         self.root: Func | None = None
         self.title = ("the body of the file", 1)  # what the root is called, and its row

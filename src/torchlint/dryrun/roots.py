@@ -16,7 +16,7 @@ from torchlint.dryrun.values import Func, Instance
 from torchlint.dryrun.world import World
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit, units_of
 
-SHARED = ("classes", "watched_calls", "budget")
+SHARED = ("classes", "watched_calls", "watched_own", "budget")
 GROWING = ("children", "unsure_children", "holds", "registered", "escaped", "keep", "made_in", "entered", "replaced",
            "buffers")
 
@@ -207,6 +207,7 @@ class _Roots:
 
     def __init__(self, world: World, facts: FileFacts, watched: frozenset[str], relevance: Relevance, shortened: Shortened):
         self.world, self.facts, self.watched, self.relevance, self.shortened = world, facts, watched, relevance, shortened
+        self.watched_own = frozenset(name[1:] for name in watched if name[0] == "@")
         self.called = _called_names(facts)
         self.waiting: set[int] = set()
 
@@ -256,7 +257,7 @@ class _Roots:
 
     def _new(self) -> Run:
         run = Run(self.world)
-        run.watched_calls, run.budget = self.watched, Budget()
+        run.watched_calls, run.watched_own, run.budget = self.watched, self.watched_own, Budget()
         return run
 
     def _note_unread(self, body: Run) -> None:

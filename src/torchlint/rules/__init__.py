@@ -55,7 +55,7 @@ def checks_of(rules: tuple[Rule, ...]) -> list[Callable[[View], Iterable[Report]
     found: list[Callable[[View], Iterable[Report]]] = []
     for rule in rules:
         for form, tables in rule.forms.items():
-            if form in FORMS:
+            if form in FORMS and rule.lint != "none":
                 found.extend(_judge_by(FORMS[form], rule.code, table) for table in tables)
         if rule.code in own:
             found.append(own[rule.code])
@@ -78,6 +78,6 @@ def watched_calls(rules: tuple[Rule, ...]) -> frozenset[str]:
     for rule in rules:
         names |= watched_by_matchers().get(rule.code, frozenset())
         for table in rule.forms.get("call", ()):
-            names |= call.names(table)
+            names |= (own := call.names(table)) | {f"@{name}" for name in own if not name.startswith("torch.")}
         names |= getattr(_modules().get(rule.code), "CALLS", frozenset())
     return frozenset(names)

@@ -253,7 +253,7 @@ def needs_of(rules: Iterable[Rule]) -> tuple[Need, ...]:
         elif rule.lint == "custom":
             found.append(())
         for form in rule.forms.get("order", ()):
-            words = [_EVENTS.get(form[key]) for key in ("after", "before")]
+            words = [_EVENTS.get(form[key]) for key in ("after", "before", "forbidden") if key in form]
             found.append(tuple(item for item in words if item is not None))
         for form in rule.forms.get("trait", ()):
             found.append((_names(form["call"]),))

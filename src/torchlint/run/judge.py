@@ -15,6 +15,7 @@ from torchlint.files.parse import parse_source
 from torchlint.files.reading import read_bytes
 from torchlint.files.source import Problem, Source, SourceError, describe
 from torchlint.findings import Finding
+from torchlint.settings.matchers import Matcher
 
 if TYPE_CHECKING:
     from torchlint.engine import Engine, Judged
@@ -47,6 +48,7 @@ class Order(msgspec.Struct, frozen=True):
     rules: tuple[Rule, ...]
     torch_version: tuple[int, int] | None = None
     roots: tuple[str, ...] = ()
+    matchers: tuple[Matcher, ...] = ()
 
 
 class Judge:
@@ -112,7 +114,8 @@ class Judge:
             return Verdict(digest, problems=(*source.problems, Problem(source.filename, message, internal=True)))
         digests = {**judged.depends, source.filename: digest}
         findings = tuple(source.place_finding(finding).made_for(digests) for finding in judged.findings)
-        return Verdict(digest, findings, (*source.problems, *_in_part(source, judged)), judged.depends)
+        failed = tuple(Problem(source.filename, words, internal=True) for words in judged.failed)
+        return Verdict(digest, findings, (*source.problems, *failed, *_in_part(source, judged)), judged.depends)
 
 
 def _syntax_problem(source: Source, error: SyntaxError) -> Problem:
@@ -146,4 +149,4 @@ def make_engine(order: Order, modules: Modules | None = None) -> Engine:
         return getattr(importlib.import_module(module), attribute)(order.rules, order.torch_version, order.roots)
     from torchlint.engine import Engine
 
-    return Engine(order.rules, order.torch_version, order.roots, modules=modules)
+    return Engine(order.rules, order.torch_version, order.roots, modules=modules, matchers=order.matchers)

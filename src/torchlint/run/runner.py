@@ -25,6 +25,7 @@ from torchlint.run.noqa import Noqa
 from torchlint.run.workers import default_jobs, judge_all
 from torchlint.settings.config import Config
 from torchlint.settings.lookup import cache_folder
+from torchlint.settings.rulebook import matchers_of
 from torchlint.settings.selection import rules_of
 
 
@@ -137,7 +138,7 @@ class Runner:
     def __init__(self, config: Config, rules: Sequence[Rule], catalogue: Catalogue, disk: Disk | None = None):
         self.config = config
         disk = disk or Disk()
-        self.order = Order(tuple(rules), config.torch_version, _roots(config.root, disk))
+        self.order = Order(tuple(rules), config.torch_version, _roots(config.root, disk), matchers_of(rules))
         self.sources = Sources(disk)
         self.fresh = Fresh()
         self._judged: list[str] = []

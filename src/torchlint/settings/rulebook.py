@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchlint.catalogue.pages import Catalogue, PageError, Rule, catalogue, read_page
 from torchlint.files.reading import read_bytes
 from torchlint.files.source import describe
 from torchlint.settings.config import Config, ConfigError
 from torchlint.settings.selection import check_all
+from torchlint.settings.variables import MATCHERS
+
+if TYPE_CHECKING:
+    from torchlint.settings.matchers import Matcher
 
 ENTRY_POINTS = "torchlint.rules"
 _MOST_BYTES = 10_000_000  # of a list of entry points
@@ -30,10 +35,11 @@ def load_rules(config: Config) -> Catalogue:
     for entry in config.extend_rules:
         folder = config.root / entry
         try:
-            pages = _pages(folder)
+            pages = pages_in(folder)
         except ValueError as error:
             raise config.complain("extend-rules", f"extend-rules: {entry!r} {error}", entry) from None
-        more += map(_page, pages)
+        more += map(page_at, pages)
+    check_judged(more)
     known = Catalogue([*catalogue(), *more]) if more else catalogue()
     for key, selectors in (
         ("select", config.select or ()), ("ignore", config.ignore), ("extend-select", config.extend_select),
@@ -47,7 +53,7 @@ def load_rules(config: Config) -> Catalogue:
     return known
 
 
-def _pages(folder: Path) -> list[Path]:
+def pages_in(folder: Path) -> list[Path]:
     """The pages in a folder and below, links to folders left alone.
 
     Raises:
@@ -67,7 +73,7 @@ def _pages(folder: Path) -> list[Path]:
     return sorted(found)
 
 
-def _page(path: Path) -> Rule:
+def page_at(path: Path) -> Rule:
     try:
         return read_page(path)
     except OSError as error:
@@ -76,10 +82,48 @@ def _page(path: Path) -> Rule:
         raise PageError(f"{path}: not UTF-8") from None
 
 
+def check_judged(rules: Iterable[Rule]) -> None:
+    """Raises PageError for a page of somebody's own that nothing judges."""
+    for rule in rules:
+        if not rule.forms and rule.lint != "none" and rule.code not in matchers_found():
+            raise PageError(
+                f"{rule.path}: nothing judges this page: it has no [[order]], [[trait]] or [[call]], and there is no matcher with its "
+                f'number in an installed package or in {MATCHERS}; lint = "none" says that torchlint is not to judge it'
+            )
+
+
+def matchers_of(rules: Iterable[Rule]) -> tuple[Matcher, ...]:
+    """The matchers of one's own that some rules have. No rule of ours can be given one."""
+    ours = catalogue().rules
+    own = [rule.code for rule in rules if rule.code not in ours]
+    if not own:
+        return ()
+    found = matchers_found()
+    return tuple(found[code] for code in own if code in found)
+
+
+def matchers_found() -> dict[int, Matcher]:
+    """All matchers of one's own, by number.
+
+    Raises:
+        PageError: one cannot be found.
+    """
+    if not os.environ.get(MATCHERS) and not _announced(tuple(sys.path)):
+        return {}
+    from torchlint.settings.matchers import matchers
+
+    return matchers(_announced(tuple(sys.path)))
+
+
+@lru_cache(maxsize=1)
+def _announced(path: tuple[str, ...]) -> bool:
+    return any(map(_may_announce, path))
+
+
 @lru_cache(maxsize=1)
 def _from_packages() -> tuple[Rule, ...]:
     """The pages of installed packages; an entry point names the package whose folder holds them."""
-    return tuple(rule for folder in _package_folders() for rule in map(_page, sorted(folder.rglob("*.md"))))
+    return tuple(rule for folder in _package_folders() for rule in map(page_at, sorted(folder.rglob("*.md"))))
 
 
 def _may_announce(place: str) -> bool:
@@ -97,7 +141,7 @@ def _may_announce(place: str) -> bool:
                     text = read_bytes(os.path.join(place, name, "entry_points.txt"), _MOST_BYTES)
                 except OSError:
                     continue
-                if ENTRY_POINTS.encode() in text:
+                if b"torchlint.rules" in text or b"torchlint.matchers" in text:
                     return True
     except OSError:
         pass
@@ -105,7 +149,7 @@ def _may_announce(place: str) -> bool:
 
 
 def _package_folders() -> Iterator[Path]:
-    if not any(map(_may_announce, sys.path)):
+    if not _announced(tuple(sys.path)):
         return
     from importlib.metadata import entry_points
     from importlib.util import find_spec

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 from torchlint.catalogue import pages as pages
+from torchlint.catalogue.apis import holds, release
 from torchlint.catalogue.pages import Catalogue, Rule
 from torchsan.report.deliver import say
 from torchsan.report.mends import MENDS, STAND_INS
@@ -59,10 +60,17 @@ def extra(folders: Iterable[str]) -> dict[int, Rule]:
         for path in sorted(Path(folder).rglob("*.md")):
             try:
                 page = pages.read_page(path)
-                found[page.code] = page
+                if not page.torch or holds(page.torch, _torch_release()):
+                    found[page.code] = page
             except (OSError, ValueError) as error:
                 say(str(error))
     return found
+
+
+def _torch_release() -> tuple[int, int]:
+    import torch
+
+    return release(".".join(torch.__version__.split(".")[:2]))
 
 
 def rule(number: int, fallback: str, own: Mapping[int, Rule] = MappingProxyType({})) -> Rule:

@@ -288,6 +288,9 @@ code = 777
 name = "our-own"
 summary = "ours"
 group = "correctness"
+
+[[call]]
+name = "torch.load"
 +++
 ## What goes wrong
 """
@@ -313,6 +316,7 @@ def test_own_rules(tmp_path):
         ("extend-rules = ['empty']", {"empty/x": ""}, ConfigError, r":2: extend-rules: 'empty' holds no rule pages"),
         ("extend-rules = ['r']", {"r/1.md": "hello"}, PageError, r"1\.md: no front matter"),
         ("extend-rules = ['r']", {"r/1.md": b"\xff"}, PageError, r"1\.md: not UTF-8"),
+        ("extend-rules = ['r']", {"r/1.md": PAGE.replace("[[call]]\nname = \"torch.load\"\n", "")}, PageError, r"1\.md: nothing judges this"),
         ("ignore = ['TL1',\n 'TL9999']", {}, ConfigError, r"pyproject.toml:3: ignore: 'TL9999' is no rule"),
         ("[tool.torchlint.per-file-ignores]\n'x' = ['TL000']", {}, ConfigError, r":3: per-file-ignores: 'TL000' is no"),
     ],

@@ -8,6 +8,7 @@ from typing import Any
 
 import libcst as cst
 
+from torchlint.catalogue.apis import holds
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.tree import walk
@@ -30,7 +31,7 @@ def names(table: dict[str, Any]) -> frozenset[str]:
 
 def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
     """The reports of one `call` table on one run."""
-    if "torch" in table and not applies(table["torch"], view.torch_version):
+    if "torch" in table and not holds(table["torch"], view.torch_version):
         return
     wanted = names(table)
     for event in view.of("call"):
@@ -50,10 +51,27 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
             if "position" in table and len(event.args) > table["position"]:
                 continue
         if "argument" in table:
-            value = event.kwargs.get(table["argument"])
-            if not isinstance(value, Const) or value.value is not table["value"]:
+            if not _gives(event, table):
                 continue
         yield Report(code, event.site, {"call": view.call_text(event.site)}, mend=_mend(view, event, table))
+
+
+def _gives(event: Event, table: dict[str, Any]) -> bool:
+    """Whether the call certainly gives the value of the table for its argument, by name or by place."""
+    given = event.kwargs.get(table["argument"])
+    position = table.get("position")
+    if given is None and position is not None and "*" not in event.kwargs and position < len(event.args):
+        given = event.args[position]
+    wanted, alts = table["value"], real(given)
+    return bool(alts) and all(isinstance(alt, Const) and _same(alt.value, wanted) for alt in alts)
+
+
+def _same(value: Any, wanted: Any) -> bool:
+    """Whether two literals are equal; 1 is 1.0, and is not True."""
+    if isinstance(value, bool) or isinstance(wanted, bool):
+        return value is wanted
+    numbers = isinstance(value, (int, float)) and isinstance(wanted, (int, float))
+    return (numbers or type(value) is type(wanted)) and value == wanted
 
 
 def _mend(view: View, event: Event, table: dict[str, Any]) -> Mend | None:
@@ -96,14 +114,6 @@ def _binds_self(node: cst.CSTNode) -> bool:
 
 
 _OF_METHODS = frozenset({"property", "override", "typing.override", "torch.no_grad", "autocast", "torch.jit.export"})
-
-
-def applies(limit: str, version: tuple[int, int] | None) -> bool:
-    """Whether a limit such as "<2.6" holds for the project's torch. Where the version is not known, it does not."""
-    if version is None:
-        return False
-    number = tuple(int(part) for part in limit.lstrip("<>=").split("."))[:2]
-    return version < number if limit.startswith("<") else version >= number
 
 
 def _written_here(view: View, event: Event) -> bool:

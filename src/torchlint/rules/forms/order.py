@@ -20,13 +20,11 @@ def check(view: View, code: int, order: Order) -> Iterator[Report]:
     An event "missing" in between is reported only if no path at all passes it: from the first event on, inside the
     innermost loop that both events share.
     """
-    handler = _SUBJECTS.get(order["subject"])
-    if handler is None:  # a sampler belongs to its loader: judged by a matcher of its own
-        return
+    links = _SUBJECTS[order["subject"]](view)
     if "forbidden" in order:
-        yield from _forbidden(view, code, order, handler(view))
+        yield from _forbidden(view, code, order, links)
     else:
-        yield from _expected(view, code, order, handler(view))
+        yield from _expected(view, code, order, links)
 
 
 class OptimizerLinks:
@@ -74,9 +72,32 @@ class OptimizerLinks:
             if event.kind == "backward":
                 return self.view.reaches(event, key) is not False
             return event.kind in ("unknown", "called") and self.view.may_touch(event, key)
+        if kind == "clip":
+            return self._may_clip(event, key)
         if event.kind == kind:
             return any(alt is key for alt in real(event.subject))
         return event.kind == "unknown" and self.view.may_touch(event, key)
+
+    def _may_clip(self, event: Event, key: Value) -> bool:
+        """Whether gradients of the optimizer's parameters may be clipped: by torch's functions, by hand, or in a call that is
+        not seen and gets the model or speaks of clipping."""
+        modules, tensors, complete = self.view.held_by(key)
+        if event.kind == "clip":
+            known = modules and complete and not tensors and event.modules
+            return not known or any(self.view.related_modules(m, c) for m in modules for c in event.modules)
+        if event.kind in ("grad.set", "inplace", "augment"):  # by hand, of what is not asked
+            return True
+        if event.kind == "discarded":
+            return (event.get("name") or "").startswith(("_foreach", "clip"))
+        if event.kind not in ("unknown", "called"):
+            return False
+        if _CLIPS.search(event.get("name") or "") or self.view.may_touch(event, key):
+            return True
+        given = [alt for value in (event.subject, *event.get("args", ())) for alt in real(value)]
+        return any(self.view.related_modules(module, alt) for module in modules for alt in given)
+
+
+_CLIPS = re.compile("cli[pm]|clamp|norm|grad", re.IGNORECASE)
 
 
 class SchedulerLinks(OptimizerLinks):
@@ -274,9 +295,8 @@ _NO_NAMES = {"and", "or", "not", "in", "is", "None", "True", "False", "len", "in
 
 def _confirmed(view, order, event, found, links, key, loop) -> bool:
     """What else must be true, by what the order is about, for the finding to be certain."""
-    second = order["before"]
-    first = order["after"]
-    if first == "optimizer.step" and second == "backward":
+    first, second, wanted = order["after"], order["before"], order["expect"]
+    if (first, second, wanted) == ("optimizer.step", "backward", "optimizer.zero_grad"):
         # Gradients that pile up matter only when the same optimizer steps on them again (in a GAN they do not).
         def stop(other: Event) -> bool:
             return links.certain(other, "optimizer.step", key) or links.possible(other, "optimizer.zero_grad", key)
@@ -292,14 +312,14 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
     if second == "scheduler.step":
         steps = links.belonging("optimizer.step", key)
         return any(common_loop(found, step) is not None for step in steps) and bool(found.loops)
-    if second == "clip" and first == "optimizer.step":
+    if (first, second, wanted) == ("optimizer.step", "clip", "backward"):
         # After the clip, the gradients must be thrown away or added to before they are used.
         onward, _ = after(found, lambda e: e.kind in ("optimizer.step", "backward", "optimizer.zero_grad"), None)
         return bool(onward) and not any(e.kind == "optimizer.step" for e in onward)
-    if second == "clip" and first == "optimizer.zero_grad":
+    if (first, second, wanted) == ("optimizer.zero_grad", "clip", "backward"):
         onward, _ = after(found, lambda e: e.kind in ("optimizer.step", "backward"), None)
         return bool(onward) and all(e.kind == "backward" for e in onward)
-    if second == "clip" and first == "scaler.scale":
+    if (first, second, wanted) == ("scaler.scale", "clip", "scaler.unscale"):
         backward = [b for b in view.of("backward") if common_loop(b, found) is common_loop(event, found)]
         onward, _ = after(found, lambda e: e.kind in ("scaler.step", "scaler.scale"), None)
         return bool(backward) and bool(onward) and any(e.kind == "scaler.step" for e in onward)
@@ -337,7 +357,7 @@ def _forbidden(view: View, code: int, order: Order, links: OptimizerLinks) -> It
         bads = links.belonging(bad, key)
 
         def used(other: Event) -> bool:
-            own = other.kind == second and any(alt is key for alt in real(other.subject))
+            own = other.kind == second and (any(alt is key for alt in real(other.subject)) or links.possible(other, second, key))
             return own or links.possible(other, first, key)
 
         spoiled: set[Event] = set()
@@ -385,11 +405,12 @@ def _report(view, code, order, links, key, first: Event, at: Event, last: Event 
         roles["model"] = view.owner_text(forward, "model")
         related.append((first.site, "evaluation mode is set here"))
         related.append((at.site, "and the training step goes on here"))
-    elif order["before"] == "backward":
+    elif order["before"] == "backward" and order["after"] == "optimizer.step":
         related.append((first.site, "the step that used the gradients before"))
     elif last is not None:
-        related.append((first.site, "the gradients are computed here"))
-        related.append((last.site, "and would be used here"))
+        used = order["after"] == "backward" and order["before"] == "optimizer.step"
+        related.append((first.site, _DONE.get(first.kind, "after this")))
+        related.append((last.site, "and would be used here" if used else f"and {_DONE[last.kind]}"))
     elif order["before"] == "scheduler.step":
         for step in view.of("optimizer.step"):
             if common_loop(at, step) is not None and links.certain(step, "optimizer.step", key):
@@ -397,13 +418,26 @@ def _report(view, code, order, links, key, first: Event, at: Event, last: Event 
                 related.append((step.site, "the optimizer steps only here"))
                 break
     elif first.site is not None and first is not at:
-        words = {"scaler.scale": "the loss is scaled here", "optimizer.step": "the step is taken here",
-                 "optimizer.zero_grad": "the gradients are cleared here"}
-        related.append((first.site, words.get(first.kind, "after this")))
+        related.append((first.site, _DONE.get(first.kind, "after this")))
         for event in view.of("scaler.step") if order["after"] == "scaler.scale" else ():
             for alt in real(event.get("optimizer")):
                 roles.setdefault("optimizer", getattr(alt, "name", "") or "optimizer")
     return Report(code, site, roles, related)
+
+
+_DONE = {
+    "backward": "the gradients are computed here",
+    "clip": "the gradients are clipped here",
+    "optimizer.create": "the optimizer is built here",
+    "optimizer.step": "the step is taken here",
+    "optimizer.zero_grad": "the gradients are cleared here",
+    "scaler.scale": "the loss is scaled here",
+    "scaler.unscale": "the gradients are unscaled here",
+    "scaler.step": "the scaler steps here",
+    "scaler.update": "the scale is updated here",
+    "scheduler.create": "the scheduler is built here",
+    "scheduler.step": "the learning rate moves on here",
+}
 
 
 def _has_closure(step: Event) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from torchlint.catalogue.effects import LOSS_OF_CLASS
-from torchlint.dryrun.values import Tensor, Value, real
+from torchlint.dryrun.values import Instance, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
 
 ACT_OF_TRAIT = {
@@ -22,14 +22,11 @@ WORDS = {"softmax": "softmax is applied here", "sigmoid": "sigmoid is applied he
 def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
     """The reports of one `trait` table on one run."""
     wanted = {LOSS_OF_CLASS.get(name.rsplit(".", 1)[-1], name.rsplit(".", 1)[-1]) for name in table["call"]}
-    act = ACT_OF_TRAIT.get(table["trait"])
-    if act is None:  # a trait that only a run can show
-        return
+    act = ACT_OF_TRAIT[table["trait"]]
     for event in view.of("loss"):
         if event.loss not in wanted:
             continue
-        value = event.input
-        alts = real(value)
+        alts = real(event.get(table.get("argument", "input")))
         if not alts or not all(isinstance(alt, Tensor) for alt in alts):
             continue
         if table["must"] == "not have":
@@ -42,8 +39,6 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
 
 def certainly_raw(value: Value) -> bool:
     """Whether a tensor is certainly the direct output of a layer that ends in no activation."""
-    from torchlint.dryrun.values import Instance, Ref
-
     if not isinstance(value, Tensor) or "act" in value.traits:
         return False
     while isinstance(value, Tensor) and value.source == "output" and isinstance(value.origin, Tensor):

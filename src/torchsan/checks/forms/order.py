@@ -114,6 +114,9 @@ class Order(Check):
             optimizer = event.subject if isinstance(event.subject, Optimizer) else event.optimizer
             subjects = [known() for known in self.alive.values()]
             return [s for s in subjects if optimizer is not None and getattr(s, "optimizer", None) is optimizer]
+        if kind == "scaler" and event.name == "clip":  # whose gradients they are, no scaler knows before it unscales them
+            alive = [known() for known in self.alive.values()]
+            return [subject for subject in alive if hasattr(subject, "unscale_")]
         if kind:
             return [event.subject] if event.name.startswith(f"{kind}.") or kind in ("model", "module") else []
         return [self.watch]

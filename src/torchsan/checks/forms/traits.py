@@ -16,6 +16,7 @@ from torchsan.program.autograd_graph import trait_of
 from torchsan.report import wording
 from torchsan.stream.events import Event
 
+_ARGUMENTS = ("input", "target")
 _LOOKS = 3  # calls of one line whose numbers are looked at; all must agree
 _FIRST, _EVERY = 32, 16  # calls of a function that are looked at: the first ones, then one in so many
 _CLASSES = {
@@ -70,13 +71,15 @@ class Traits(Check):
         if calls > _FIRST and calls % _EVERY and not self.thorough:
             return
         for number, form in self.forms.get(event.subject, ()):
-            position = form.get("position", 0)
-            named = event.kwargs.get(form.get("argument", "input"))
-            value = event.args[position] if len(event.args) > position else named
-            if isinstance(value, torch.Tensor) and value.requires_grad and value.is_floating_point():
-                self._judge(number, form["trait"], form.get("must", "not have") == "have", value, event)
+            argument = form.get("argument", "input")
+            position = _ARGUMENTS.index(argument)
+            value = event.args[position] if len(event.args) > position else event.kwargs.get(argument)
+            if not isinstance(value, torch.Tensor) or not value.is_floating_point():
+                continue
+            if value.requires_grad or argument == "target":  # targets are data, mostly; without a graph, numbers tell
+                self._judge(number, form["trait"], form.get("must", "not have") == "have", value, event, argument)
 
-    def _judge(self, number: int, wanted: str, must: bool, value: torch.Tensor, event: Event) -> None:
+    def _judge(self, number: int, wanted: str, must: bool, value: torch.Tensor, event: Event, argument: str) -> None:
         trait = trait_of(value)
         if trait is None:
             if not self._by_numbers(number, wanted, must, value, event):
@@ -86,7 +89,7 @@ class Traits(Check):
             return
         else:
             fact = ""
-        self.found(number, event, loss=_loss_of(event), call=event.subject, name="input", fact=fact)
+        self.found(number, event, loss=_loss_of(event), call=event.subject, name=argument, fact=fact)
 
     def _by_numbers(self, number: int, wanted: str, must: bool, value: torch.Tensor, event: Event) -> bool:
         """Whether the first calls of this line all show what is wrong. Numbers are looked at in these calls only."""

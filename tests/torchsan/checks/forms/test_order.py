@@ -43,7 +43,7 @@ def order(after, before, **more):
         (order("backward", "optimizer.step", expect="clip", subject="optimizer"), CLIP, set()),
         (order("backward", "optimizer.step", forbidden="clip", subject="optimizer"), CLIP, {11}),
         (order("backward", "optimizer.step", forbidden="clip", subject="optimizer"), "pass", set()),
-        (order("scheduler.create", "scheduler.step", expect="clip", subject="scheduler"), "pass", {13}),
+        (order("scheduler.create", "scheduler.step", expect="optimizer.step", subject="scheduler"), "scheduler.step()", {11}),
         (order("scheduler.step", "scheduler.step", expect="optimizer.step", subject="scheduler"), "pass", set()),
         (order("optimizer.step", "optimizer.zero_grad", expect="clip", subject="optimizer"), "pass", {8}),
         (
@@ -52,6 +52,17 @@ def order(after, before, **more):
             "pass",
             {9},
         ),
+        (
+            '[[trait]]\ncall = ["torch.nn.MSELoss"]\nargument = "target"\ntrait = "probabilities"\nmust = "not have"',
+            "nn.functional.mse_loss(model(x), torch.full((8, 2), 0.5))",
+            {11},
+        ),
+        (
+            '[[trait]]\ncall = ["torch.nn.MSELoss"]\nargument = "target"\ntrait = "probabilities"\nmust = "not have"',
+            "nn.functional.mse_loss(torch.full((8, 2), 0.5), model(x))",
+            set(),
+        ),
+        ('torch = "<2.0"\n' + order("backward", "optimizer.step", expect="clip", subject="optimizer"), "pass", set()),
     ],
 )
 def test_own_pages(run, tmp_path, form, between, rows):
@@ -71,3 +82,16 @@ def test_a_broken_page_is_said(run, tmp_path, capsys):
     ran = run(LOOP.format(between="pass"), extend_rules=[str(folder)])
     assert not ran.findings
     assert "own.md" in capsys.readouterr().err
+
+
+SCALED = LOOP.replace("scheduler = ", "scaler = torch.amp.GradScaler('cpu')\nscheduler = ").replace("loss.backward()", "scaler.scale(loss).backward()").replace(
+    "    optimizer.step()", "    scaler.step(optimizer)\n    scaler.update()"
+)
+
+
+@pytest.mark.parametrize(("between", "rows"), [("pass", {13}), (CLIP, set())])
+def test_a_scaler_knows_of_clipping(run, tmp_path, between, rows):
+    form = order("scaler.scale", "scaler.step", expect="clip", subject="scaler")
+    (tmp_path / "own.md").write_text(PAGE.format(code=987, form=form), encoding="utf-8")
+    ran = run(SCALED.format(between=between), extend_rules=[str(tmp_path)], select="TS987")
+    assert ran.lines == {(987, row) for row in rows}, ran.san.report()
