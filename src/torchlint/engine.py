@@ -37,6 +37,7 @@ class Engine:
         roots: folders from which absolute imports of project files resolve, besides what each file's place tells.
         sieve: leave out what no rule can have anything to say about; off only to test that nothing is lost by it.
         modules: what finds imports, with the disk that all is read from; its own where None.
+        strict_tests: judge tests as programs are judged.
     """
 
     def __init__(
@@ -46,12 +47,15 @@ class Engine:
         roots: Sequence[str] = (),
         sieve: bool = True,
         modules: Modules | None = None,
+        strict_tests: bool = False,
     ):
         self.rules = tuple(rules)
         self.sieve = sieve
         self.torch_version = torch_version
         self.roots = tuple(roots)
         self._by_code = {rule.code: rule for rule in self.rules}
+        self._silent_in_tests = frozenset() if strict_tests else frozenset(rule.code for rule in self.rules if rule.tests == "silent")
+        self._tests_call = strict_tests
         self._world = None
         self._modules = modules
 
@@ -75,6 +79,7 @@ class Engine:
         from torchlint.dryrun.world import World
         from torchlint.rules import checks_of, needs, of_parts, watched_calls
         from torchlint.rules.base import View
+        from torchlint.rules.shared.tests import meant_to_fail
 
         if self._world is None:
             self._world = World(self.roots, self._modules)
@@ -93,6 +98,8 @@ class Engine:
             try:
                 for check in self._checks_of_parts if run.alone else self._checks:
                     for report in check(view):
+                        if self._of_tests(report.code, report.site.parsed, facts) or meant_to_fail(report.site):
+                            continue
                         finding = self._finding(report, filename, facts.path)
                         found.setdefault((finding.code, finding.location), finding)
             except RecursionError:
@@ -103,6 +110,16 @@ class Engine:
         asked = world.asked - {facts.path}
         depends = {path: world.hashes.get(path) for path in sorted(asked)}
         return Judged(tuple(sorted(_settled(found.values()), key=lambda finding: finding.sort_key)), depends, shortened.told())
+
+    def _of_tests(self, code: int, parsed, judged) -> bool:
+        """Whether a finding is no news: a toy of a test is judged as a program, or a test calls what is not its own."""
+        from torchlint.rules.shared.tests import is_test
+
+        if self._tests_call:
+            return False
+        if parsed.facts is not judged and is_test(judged):
+            return not is_test(parsed.facts)
+        return code in self._silent_in_tests and is_test(parsed.facts)
 
     def _finding(self, report, filename: str, path: str) -> Finding:
         rule = self._by_code[report.code]

@@ -40,8 +40,8 @@ class _Call(msgspec.Struct, forbid_unknown_fields=True):
     position: _Place = 0
     torch: Annotated[str, msgspec.Meta(pattern=r"^[<>]=?\d{1,3}\.\d{1,3}$")] | None = None
     inside: Literal["module"] | None = None
-    outside: Literal["tests"] | None = None
     round_trip: Literal["silent"] | None = None
+    holds: Literal["weights", "anything"] | None = None
     fix: Annotated[str, msgspec.Meta(pattern=r"^\w+=[^\n]{1,200}$")] | None = None
     fix_beside: str | None = None
     unsafe: bool = False

@@ -38,7 +38,7 @@ _BLOCK = re.compile(r"^```python[ \t]*(?P<info>[^\n]*)\n(?P<code>.*?)^```[ \t]*$
 NAME = re.compile(r"[a-z0-9]{1,60}(?:-[a-z0-9]{1,60}){0,20}")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # could take over the terminal of who reads the page
 _MOST_BYTES = 1_000_000
-_KEYS = {"code", "name", "summary", "group", "since", "message", "help", "lint", "live", "torch", *FORMS}
+_KEYS = {"code", "name", "summary", "group", "since", "message", "help", "lint", "live", "tests", "torch", *FORMS}
 
 
 class PageError(ValueError):
@@ -81,6 +81,7 @@ class Rule(msgspec.Struct, frozen=True):
     forms: dict[str, tuple[dict[str, Any], ...]]
     text: str
     path: str
+    tests: str = ""  # "silent": what tests do is judged by it only where that is asked for
 
     @property
     def severity(self) -> Severity:
@@ -123,11 +124,13 @@ def read_page(path: Path) -> Rule:
         raise PageError(f"{path}: group {str(data['group'])[:60]!r} is none of {', '.join(GROUPS)}")
     if not NAME.fullmatch(str(data["name"])):
         raise PageError(f"{path}: front matter: a name is made of small letters, digits and hyphens")
+    if data.get("tests", "silent") != "silent":
+        raise PageError(f'{path}: front matter: tests = "silent", or nothing')
     if not isinstance(data["code"], int) or not 1 <= data["code"] <= 999:
         raise PageError(f"{path}: front matter: a code is a number from 1 to 999")
     if any(_CONTROL.search(str(value)) for value in (body, *data.values())):
         raise PageError(f"{path}: holds control characters")
-    fields = {key: data.get(key, "") for key in ("since", "message", "help", "lint", "live", "torch")}
+    fields = {key: data.get(key, "") for key in ("since", "message", "help", "lint", "live", "tests", "torch")}
     from torchlint.catalogue.forms import check as check_form  # a built package has pages that were checked
 
     forms = {}

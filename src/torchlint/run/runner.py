@@ -137,7 +137,7 @@ class Runner:
     def __init__(self, config: Config, rules: Sequence[Rule], catalogue: Catalogue, disk: Disk | None = None):
         self.config = config
         disk = disk or Disk()
-        self.order = Order(tuple(rules), config.torch_version, _roots(config.root, disk))
+        self.order = Order(tuple(rules), config.torch_version, _roots(config.root, disk), config.strict_tests)
         self.sources = Sources(disk)
         self.fresh = Fresh()
         self._judged: list[str] = []
