@@ -168,12 +168,13 @@ def _settled(findings) -> Iterator[Finding]:
             yield finding
 
 _ROLE = re.compile(r"\{(\w+)\}")
+_NO_NAME = re.compile(r"`((?:the|this|an|a) [a-z][a-z ]{1,30})(?:\(\.\.\.\))?`(?!\w)")  # words of ours for what the program has no short name for
 
 
 def fill(template: str, roles: dict[str, str]) -> str:
     """A page's message with the user's words in it; a role that is not known reads as its own name. No `str.format`: a page may
     come with the tree, and format's own language reaches into objects and fills the memory."""
-    return _ROLE.sub(lambda found: roles.get(found[1], found[1]), template)
+    return _NO_NAME.sub(r"\1", _ROLE.sub(lambda found: roles.get(found[1], found[1]), template))
 
 
 def compile_only(text: str, filename: str) -> None:
