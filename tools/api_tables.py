@@ -36,6 +36,29 @@ _WARNING = re.compile(
     r"(?:in favor of|and will be removed|\. Use|as of)",
 )
 _INSTEAD = re.compile(rf"(?:in favor of|[Uu]se|renamed to)\s+(?:the\s+)?(?::func:`|:class:`)?[`~]*(?P<name>(?:torch|nn)(?:\.\w+)+)")
+# What torch does not say itself, or not in words that are found.
+_NOT_SAID = {
+    "torch.set_deterministic": "torch.use_deterministic_algorithms",
+    "torch.is_deterministic": "torch.are_deterministic_algorithms_enabled",
+    "torch.symeig": "torch.linalg.eigh",
+    "torch.eig": "torch.linalg.eig",
+    "torch.rfft": "torch.fft.rfft",
+    "torch.irfft": "torch.fft.irfft",
+    "torch.ifft": "torch.fft.ifft",
+    "torch.functional.lu_unpack": "torch.lu_unpack",
+    "torch.tensor.Tensor": "torch.Tensor",
+    "torch.cuda.error": "torch.cuda.CudaError",
+    "torch.nn.modules.module.ModuleAttributeError": "AttributeError",
+    "torch.utils.bottleneck": "torch.profiler",
+    "torch.utils.ffi": "torch.utils.cpp_extension",
+    "torch.utils.data.BufferedShuffleDataset": "torch.utils.data.datapipes.iter.Shuffler",
+    "torch.utils.data.dataset.BufferedShuffleDataset": "torch.utils.data.datapipes.iter.Shuffler",
+    "torch.backends.cuda.sdp_kernel": "torch.nn.attention.sdpa_kernel",
+    **{f"torch.distributed.distributed_c10d.{name}_multigpu": f"torch.distributed.{name}"
+       for name in ("all_gather", "all_reduce", "broadcast", "reduce", "reduce_scatter")},
+    **{f"{where}.NLLLoss2d": "torch.nn.NLLLoss" for where in ("torch.nn", "torch.nn.modules", "torch.nn.modules.loss")},
+    **{f"{where}.Container": "torch.nn.Module" for where in ("torch.nn", "torch.nn.modules", "torch.nn.modules.container")},
+}
 
 
 def names_of(tree: Path) -> set[str]:
@@ -156,7 +179,7 @@ def instead(said: str, name: str) -> str:
         found = f"torch.{found}"
         if found != name and resolve(found) is not None:
             return found
-    return ""
+    return _NOT_SAID.get(name, "")
 
 
 def main(arguments: list[str]) -> None:

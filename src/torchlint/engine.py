@@ -46,6 +46,7 @@ class Engine:
         sieve: leave out what no rule can have anything to say about; off only to test that nothing is lost by it.
         matchers: matchers of somebody's own, for rules that are no rules of ours.
         modules: what finds imports, with the disk that all is read from; its own where None.
+        strict_tests: judge tests as programs are judged.
     """
 
     def __init__(
@@ -56,12 +57,15 @@ class Engine:
         sieve: bool = True,
         modules: Modules | None = None,
         matchers: Sequence[Matcher] = (),
+        strict_tests: bool = False,
     ):
         self.rules = tuple(rule for rule in rules if not rule.torch or holds(rule.torch, torch_version))
         self.sieve = sieve
         self.torch_version = torch_version
         self.roots = tuple(roots)
         self._by_code = {rule.code: rule for rule in self.rules}
+        self._silent_in_tests = frozenset() if strict_tests else frozenset(rule.code for rule in self.rules if rule.tests == "silent")
+        self._tests_call = strict_tests
         self._world = None
         self._foreign: list[Foreign] = []
         self._modules = modules
@@ -89,6 +93,7 @@ class Engine:
         from torchlint.dryrun.world import World
         from torchlint.rules import checks_of, needs, of_parts, watched_calls
         from torchlint.rules.base import View
+        from torchlint.rules.shared.tests import meant_to_fail
 
         if self._world is None:
             self._world = World(self.roots, self._modules)
@@ -108,6 +113,8 @@ class Engine:
             try:
                 for check in self._checks_of_parts if run.alone else self._checks:
                     for report in check(view):
+                        if self._of_tests(report.code, report.site.parsed, facts) or meant_to_fail(report.site):
+                            continue
                         finding = self._finding(report, filename, facts.path)
                         found.setdefault((finding.code, finding.location), finding)
             except RecursionError:
@@ -137,6 +144,16 @@ class Engine:
         for one in self._foreign:
             one.failed.clear()
         return said
+
+    def _of_tests(self, code: int, parsed, judged) -> bool:
+        """Whether a finding is no news: a toy of a test is judged as a program, or a test calls what is not its own."""
+        from torchlint.rules.shared.tests import is_test
+
+        if self._tests_call:
+            return False
+        if parsed.facts is not judged and is_test(judged):
+            return not is_test(parsed.facts)
+        return code in self._silent_in_tests and is_test(parsed.facts)
 
     def _finding(self, report, filename: str, path: str) -> Finding:
         rule = self._by_code[report.code]
@@ -193,12 +210,13 @@ def _called(rules: Sequence[Rule]) -> Iterator[str]:
 
 
 _ROLE = re.compile(r"\{(\w+)\}")
+_NO_NAME = re.compile(r"`((?:the|this|an|a) [a-z][a-z ]{1,30})(?:\(\.\.\.\))?`(?!\w)")  # words of ours for what the program has no short name for
 
 
 def fill(template: str, roles: dict[str, str]) -> str:
     """A page's message with the user's words in it; a role that is not known reads as its own name. No `str.format`: a page may
     come with the tree, and format's own language reaches into objects and fills the memory."""
-    return _ROLE.sub(lambda found: roles.get(found[1], found[1]), template)
+    return _NO_NAME.sub(r"\1", _ROLE.sub(lambda found: roles.get(found[1], found[1]), template))
 
 
 def compile_only(text: str, filename: str) -> None:

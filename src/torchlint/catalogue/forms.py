@@ -79,8 +79,8 @@ class _Call(msgspec.Struct, forbid_unknown_fields=True):
     position: _Place | None = None
     torch: _Limit | None = None
     inside: Literal["module"] | None = None
-    outside: Literal["tests"] | None = None
     round_trip: Literal["silent"] | None = None
+    holds: Literal["weights", "anything"] | None = None
     fix: Annotated[str, msgspec.Meta(pattern=r"^\w+=[^\n]{1,200}$")] | None = None
     fix_beside: str | None = None
     unsafe: bool = False

@@ -43,7 +43,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")  # could take over the t
 _LIMIT = re.compile(r"[<>]=?\d{1,3}\.\d{1,3}")
 _ROLE = re.compile(r"\{([^{}]*)\}")
 _MOST_BYTES = 1_000_000
-_KEYS = ("code", "name", "summary", "group", "since", "message", "help", "lint", "live", "torch", *FORMS)
+_KEYS = ("code", "name", "summary", "group", "since", "message", "help", "lint", "live", "tests", "torch", *FORMS)
 
 
 class PageError(ValueError):
@@ -100,6 +100,7 @@ class Rule(msgspec.Struct, frozen=True):
     forms: dict[str, tuple[dict[str, Any], ...]]
     text: str
     path: str
+    tests: str = ""  # "silent": what tests do is judged by it only where that is asked for
 
     @property
     def severity(self) -> Severity:
@@ -142,6 +143,8 @@ def read_page(path: Path) -> Rule:
         raise PageError(f"{path}: group {str(data['group'])[:60]!r} is none of {', '.join(GROUPS)}")
     if not NAME.fullmatch(str(data["name"])):
         raise PageError(f"{path}: front matter: a name is made of small letters, digits and hyphens")
+    if data.get("tests", "silent") != "silent":
+        raise PageError(f'{path}: front matter: tests = "silent", or nothing')
     if not isinstance(data["code"], int) or not 1 <= data["code"] <= 999:
         raise PageError(f"{path}: front matter: a code is a number from 1 to 999")
     if any(_CONTROL.search(str(value)) for value in (body, *data.values())):
@@ -151,7 +154,7 @@ def read_page(path: Path) -> Rule:
             raise PageError(f"{path}: front matter: {key} is {str(data[key])[:60]!r}; it is 'custom', 'none' or left out")
     if data.get("torch") is not None and not _LIMIT.fullmatch(str(data["torch"])):
         raise PageError(f"{path}: front matter: torch is {str(data['torch'])[:60]!r}; it is a bound such as '<2.6'")
-    fields = {key: data.get(key, "") for key in ("since", "message", "help", "lint", "live", "torch")}
+    fields = {key: data.get(key, "") for key in ("since", "message", "help", "lint", "live", "tests", "torch")}
     from torchlint.catalogue.forms import ROLES, FormError, nearest  # a built package has pages that were checked
     from torchlint.catalogue.forms import check as check_form
 

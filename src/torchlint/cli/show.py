@@ -30,6 +30,7 @@ def print_settings(config: Config, rules: Sequence[Rule]) -> int:
         "exclude": ", ".join(config.exclude),
         "extend-rules": ", ".join(config.extend_rules),
         "per-file-ignores": "; ".join(ignores),
+        "strict-tests": "yes" if config.strict_tests else "no",
         "severity": ", ".join(f"{group}: {severity.value}" for group, severity in config.severity.items()),
     }
     for key, value in rows.items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from torchlint.dryrun.store import Items
 from torchlint.dryrun.values import (
     NONE,
@@ -22,6 +24,22 @@ from torchlint.dryrun.values import (
     union_of,
     with_parts,
 )
+
+_PLAIN = frozenset({"list", "tuple", "dict", "set", "frozenset", "int", "float", "complex", "str", "bytes", "bool"})
+_NO_TENSORS = ("PIL.", "numpy.", "collections.", "numbers.", "pandas.", "scipy.", "pathlib.")
+
+
+def class_names(classes: Iterable[Value]) -> list[str]:
+    """The names of classes that a condition asks for, Python's own among them; "?" for one that is not known."""
+    return [
+        alt.name if isinstance(alt, Ref) or isinstance(alt, Opaque) and alt.source == "global" and alt.name in _PLAIN else "?"
+        for alt in classes
+    ]
+
+
+def never_tensors(names: list[str]) -> bool:
+    """Whether no tensor is of one of these classes."""
+    return bool(names) and all(name in _PLAIN or name.startswith(_NO_TENSORS) for name in names)
 
 
 class Builtins:
@@ -110,13 +128,14 @@ class Builtins:
 
     def is_a(self, value: Value, cls: Value) -> bool | None:
         """Whether a module or tensor is of one of torch's classes; None where that is not certain."""
-        names = [alt.name if isinstance(alt, Ref) else "?" for alt in (self.items_of(cls) or (cls,))]
+        names = class_names(self.items_of(cls) or (cls,))
+        if isinstance(value, Tensor):
+            if {"torch.Tensor", "torch.autograd.Variable"} & set(names):
+                return True
+            # An argument that is only declared to be a tensor may be what the function asks for.
+            return False if value.source != "param" and never_tensors(names) else None
         if "?" in names:
             return None
-        if isinstance(value, Tensor):
-            if all(name.startswith("PIL.") for name in names):
-                return False
-            return True if {"torch.Tensor", "torch.autograd.Variable"} & set(names) else None
         if isinstance(value, Instance) and value.kind in ("module", "wrapper", "loss"):
             if "torch.nn.Module" in names or isinstance(value.cls, Ref) and value.type in names:
                 return True

@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from torchlint.dryrun.builtins import class_names, never_tensors
 from torchlint.dryrun.torch_api.names import SCHEDULER_NAME
 from torchlint.dryrun.values import Class, Const, Instance, Opaque, Ref, Tensor, Union, Value, boolean, same_class
 
@@ -53,11 +54,28 @@ class Conditions:
         elif kind is cst.Call and type(test.func) is cst.Name and test.func.value == "issubclass" and not holds:
             if len(test.args) == 2:
                 self._leave_out(test.args[0].value, test.args[1].value, self.derives)
+        elif kind is cst.Call and type(test.func) is cst.Name and test.func.value == "isinstance" and len(test.args) == 2:
+            self._of_kind(test.args[0].value, test.args[1].value, holds)
         elif kind is cst.Name:
             flag = self.peek(test)
             if _is_flag(flag):
                 self.store.set(flag, " truth", Const(holds))  # for as long as this path goes, in what it calls too
             self._keep_only(test, not holds, truthy=True)
+
+    def _of_kind(self, target: cst.BaseExpression, cls: cst.BaseExpression, holds: bool) -> None:
+        """A name holds something that is, or is not, of a class: of several things it may hold, those that are not so are out;
+        what is only declared to be a tensor is none where it is asked for something else."""
+        value = self.peek(target) if type(target) in (cst.Name, cst.Attribute) else None
+        if not isinstance(value, (Union, Tensor)):
+            return
+        base = self.eval(cls)
+        if isinstance(value, Tensor):
+            if holds and value.source == "param" and never_tensors(class_names(self.items_of(base) or (base,))):
+                self.assign(target, Opaque(value.name, "param", value.site), quiet=True)
+            return
+        alts = [alt for alt in value.alts if self.is_a(alt, base) is not (not holds)]
+        if alts and len(alts) < len(value.alts):
+            self.assign(target, alts[0] if len(alts) == 1 else Union(tuple(alts)), quiet=True)
 
     def _leave_out(self, target: cst.BaseExpression, cls: cst.BaseExpression, fits) -> None:
         """A name holds no class that fits `cls`: what else it may hold."""

@@ -8,6 +8,9 @@ from torchlint.dryrun.store import Store
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import NONE, Func, Opaque, Value, real
 
+# What goes on behind its block when an exception comes, and expects one.
+EXPECTING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assert_raises", "assert_raises_regex"})
+
 
 class Statements:
     """The part of a run that walks statements. See `interpreter.Run` for the state it works on."""
@@ -89,7 +92,7 @@ class Statements:
         self.run_loop("while", node, None, step, endless, node.orelse)
 
     def run_with(self, node: cst.With) -> None:
-        depth = len(self.contexts)
+        depth, count, tails = len(self.contexts), len(self.graph.events), list(self.graph.tails)
         for item in node.items:
             value = self.eval(item.item)
             entered = self.enter(value, item.item)
@@ -99,6 +102,8 @@ class Statements:
             self.suite(node.body)
         finally:
             del self.contexts[depth:]
+        if any(called(item.item) in EXPECTING for item in node.items):
+            self.graph.tails = list(dict.fromkeys([*tails, *self.graph.tails, *self.graph.events[count:][-4:]]))
 
     def run_try(self, node) -> None:
         base, tails = self.store, list(self.graph.tails)
@@ -251,6 +256,12 @@ class Statements:
             elif isinstance(name, cst.Attribute):
                 for owner in real(self.eval(name.value)):
                     self.store.set(owner, name.attr.value, Opaque(name.attr.value, "deleted"))
+
+
+def called(node: cst.BaseExpression) -> str:
+    """The last part of the name that an expression calls; "" where it calls none."""
+    func = node.func if type(node) is cst.Call else None
+    return func.attr.value if type(func) is cst.Attribute else func.value if type(func) is cst.Name else ""
 
 
 def _captured_names(pattern):

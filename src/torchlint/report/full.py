@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, TextIO
 
 import msgspec
 
 from torchlint.findings import Finding
-from torchlint.report import Context, fixable_line
+from torchlint.report import Context, clean, fixable_line
 from torchlint.report.concise import line_of
 from torchlint.report.style import COLOURS, coloured, width
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from torchlint.report.frame import Glyphs, Line
 
 _WIDEST = 120
+_MOST_ALIKE, _SHOWN = 8, 3  # findings that say the same are shown as they are up to here, and beyond it this many of them
 
 
 def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
@@ -56,11 +57,14 @@ def _tell(findings: Sequence[Finding], out: TextIO, context: Context, console: C
     from torchlint.report.frame import layout  # most runs find nothing, and need not load it
 
     glyphs = _glyphs(out)
+    findings, again = grouped(findings)
     if console is None:
         for finding in findings:
             for line in layout(finding, context, None, glyphs):
                 out.write("".join(text for text, _ in line).rstrip() + "\n")
             out.write("\n")
+        for line in _places(again):
+            out.write(line + "\n")
         return
     known = width(out)
     columns = None if known is None else max(40, min(known, _WIDEST))
@@ -68,6 +72,43 @@ def _tell(findings: Sequence[Finding], out: TextIO, context: Context, console: C
         for line in layout(finding, context, columns, glyphs):
             console.print(_text(line))
         console.print()
+    for line in _places(again):
+        console.print(_text([(line, "")]))
+
+
+def grouped(findings: Sequence[Finding]) -> tuple[list[Finding], dict[tuple[str, str, str], list[Finding]]]:
+    """The findings that are shown, and by what they say those of which the same was shown three times: a project that calls
+    one deprecated function 48 times need not read it 48 times."""
+    count = Counter(_says(finding) for finding in findings)
+    shown: list[Finding] = []
+    again: dict[tuple[str, str, str], list[Finding]] = {}
+    seen: Counter = Counter()
+    for finding in findings:
+        says = _says(finding)
+        seen[says] += 1
+        if count[says] > _MOST_ALIKE and seen[says] > _SHOWN:
+            again.setdefault(says, []).append(finding)
+        else:
+            shown.append(finding)
+    return shown, again
+
+
+def _says(finding: Finding) -> tuple[str, str, str]:
+    return finding.code, finding.name, finding.message
+
+
+def _places(again: dict[tuple[str, str, str], list[Finding]]) -> Iterator[str]:
+    """Where else it is found, a line for each file."""
+    for (code, name, message), findings in again.items():
+        yield f"{code} {name}: the same in {len(findings)} more places: {clean(message)}"
+        places: dict[str, list[str]] = {}
+        for finding in findings:
+            at = finding.location
+            where = clean(at.filename) + ("" if at.cell is None else f":cell {at.cell}")
+            places.setdefault(where, []).append(str(at.row))
+        for where, rows in places.items():
+            yield f"  {where}:{', '.join(rows)}"
+        yield ""
 
 
 def _glyphs(out: TextIO) -> Glyphs:

@@ -49,6 +49,7 @@ class Order(msgspec.Struct, frozen=True):
     torch_version: tuple[int, int] | None = None
     roots: tuple[str, ...] = ()
     matchers: tuple[Matcher, ...] = ()
+    strict_tests: bool = False
 
 
 class Judge:
@@ -149,4 +150,4 @@ def make_engine(order: Order, modules: Modules | None = None) -> Engine:
         return getattr(importlib.import_module(module), attribute)(order.rules, order.torch_version, order.roots)
     from torchlint.engine import Engine
 
-    return Engine(order.rules, order.torch_version, order.roots, modules=modules, matchers=order.matchers)
+    return Engine(order.rules, order.torch_version, order.roots, modules=modules, matchers=order.matchers, strict_tests=order.strict_tests)

@@ -138,7 +138,9 @@ class Runner:
     def __init__(self, config: Config, rules: Sequence[Rule], catalogue: Catalogue, disk: Disk | None = None):
         self.config = config
         disk = disk or Disk()
-        self.order = Order(tuple(rules), config.torch_version, _roots(config.root, disk), matchers_of(rules))
+        self.order = Order(
+            tuple(rules), config.torch_version, _roots(config.root, disk), matchers_of(rules), config.strict_tests
+        )
         self.sources = Sources(disk)
         self.fresh = Fresh()
         self._judged: list[str] = []

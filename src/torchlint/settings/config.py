@@ -36,6 +36,7 @@ class Config(msgspec.Struct, frozen=True):
     severity: dict[str, Severity] = {}
     cache_dir: Path | None = None
     extend_rules: tuple[str, ...] = ()
+    strict_tests: bool = False
     text: str = ""
 
     def complain(self, key: str, message: str, word: str = "") -> ConfigError:

@@ -50,6 +50,10 @@ class Settings(Struct, rename="kebab", forbid_unknown_fields=True, frozen=True):
     extend_rules: Annotated[Strings, Meta(
         description="Folders with rule pages of your own.", examples=[["lint/rules"]],
     )] = ()
+    strict_tests: Annotated[bool, Meta(
+        description="Judge tests as programs are judged. By default, of tests is told what raises, or does nothing.",
+        examples=[True],
+    )] = False
     cache_dir: Annotated[str, Meta(
         description=f"The folder of the cache, in the project. By default {CACHE_FOLDER}.", examples=[".cache/torchlint"],
     )] | UnsetType = UNSET

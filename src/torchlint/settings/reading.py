@@ -24,6 +24,7 @@ from torchlint.settings.selection import nearest
 _MUST_BE = {
     "per-file-ignores": "a table from file pattern to list of codes",
     "severity": "a table from group to severity",
+    "strict-tests": "true or false",
     "cache-dir": "a string: the path of a folder",
 }
 
@@ -84,6 +85,7 @@ def _checked(config: Config, data: Mapping[str, Any]) -> Config:
         torch_version=torch_version,
         severity=given.severity,
         extend_rules=given.extend_rules,
+        strict_tests=given.strict_tests,
         cache_dir=None if given.cache_dir is msgspec.UNSET else _inside(config, "cache-dir", given.cache_dir),
     )
 

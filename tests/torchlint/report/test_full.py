@@ -248,3 +248,13 @@ def test_concise():
         "train.py:3:5: TL101 `loss.backward()` adds to the gradients of the last step\n"
         "b.py:1:1: TL103 `loss.backward()` adds to the gradients of the last step\n"
     )
+
+
+def test_what_is_said_very_often_is_shown_three_times():
+    """All places are named: none is left out."""
+    text = told(*(finding(row=row) for row in range(1, 49)))
+    assert text.count("error TL101") == 3
+    assert "TL101 missing-zero-grad: the same in 45 more places: `loss.backward()` adds" in text
+    rows = ", ".join(map(str, range(4, 49)))
+    assert f"  train.py:{rows}\n" in text
+    assert told(*(finding(row=row) for row in range(1, 9))).count("error TL101") == 8

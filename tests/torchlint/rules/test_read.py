@@ -1,6 +1,10 @@
 """Sound code of the kinds that were flagged once, found by reading findings on real repositories; and its wrong twins."""
 
-from tests.torchlint.dryrun.support import holds, table
+import pytest
+
+from tests.torchlint.dryrun.support import IMPORTS, holds, table
+from torchlint.catalogue.pages import catalogue
+from torchlint.engine import Engine
 
 
 @table({
@@ -86,21 +90,6 @@ class Memory(nn.Module):
             cell = torch.randn(1, data.shape[0], 4)  # <- 402
             given = (hidden, cell)
         return self.lstm(data, given)[0]
-""",
-    "504: a trainer that is called a model": """
-def test(model, dataset):
-    model.eval()
-    with torch.no_grad():
-        for data in dataset:
-            model.set_input(data)
-            model.forward()
-""",
-    "504: a model that is given its input": """
-def test(model, dataset):
-    model.eval()
-    with torch.no_grad():
-        for data in dataset:
-            model.forward(data)  # <- 504
 """,
     "603: items that are drawn, whatever their number": """
 class Signals(torch.utils.data.Dataset):
@@ -240,3 +229,17 @@ def cast(x, shape):
 })
 def test_read(code):
     holds(code)
+
+
+@pytest.mark.parametrize("lines, rows", [("model.set_input(data)\n            model.forward()", []), ("model.forward(data)", [8])])
+def test_504(lines, rows):
+    """A trainer that is called a model is none: its forward takes nothing."""
+    text = f"""{IMPORTS}
+def test(model, dataset):
+    model.eval()
+    with torch.no_grad():
+        for data in dataset:
+            {lines}
+"""
+    judged = Engine((catalogue().find(504),)).check("snippet.py", text)
+    assert [finding.location.row - 1 for finding in judged.findings] == rows

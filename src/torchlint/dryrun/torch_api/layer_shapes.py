@@ -128,7 +128,7 @@ class LayerShapes:
             after, clash = self.through(item, shape)
             if clash is not None:
                 self.chained += 1
-                self.clash(clash, before, node, item)
+                self.clash(clash, before, node, item, whole=made)
                 self.chained -= 1
             if after != shape:
                 source = item.site

@@ -87,9 +87,7 @@ class Optimizers:
     def optimizer_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
         if name == "step":
             closure = args[0] if args else kwargs.get("closure")
-            for alt in real(closure):
-                if isinstance(alt, (Func, Method)):
-                    self.call_value(alt, [], {}, node)
+            self.run_closure(closure, node)
             self.emit("optimizer.step", owner, node, closure=closure)
             return NONE
         if name == "zero_grad":
@@ -104,6 +102,15 @@ class Optimizers:
         if name == "state_dict":
             return Opaque("state_dict", "call", self.site(node), NOTHING, NOTHING, owner, frozenset({"optimizer_state"}))
         return self.unknown_call(name, args, kwargs, node, owner)
+
+    def run_closure(self, closure: Value | None, node) -> None:
+        """What an optimizer is given to compute the loss again: it runs with gradients on, whatever is around the step."""
+        for alt in real(closure):
+            if isinstance(alt, (Func, Method)):
+                depth = len(self.contexts)
+                self.contexts.append(self.Context("grad", self.site(node), True))
+                self.call_value(alt, [], {}, node)
+                del self.contexts[depth:]
 
     def scheduler_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
         if name == "step":
@@ -122,9 +129,7 @@ class Optimizers:
             made.traits["scaled"] = owner
             return made
         if name == "step":
-            for closure in real(args[1] if len(args) > 1 else kwargs.get("closure")):
-                if isinstance(closure, Func):
-                    self.call_value(closure, [], {}, node)
+            self.run_closure(args[1] if len(args) > 1 else kwargs.get("closure"), node)
             self.emit("scaler.step", owner, node, optimizer=first)
             for alt in real(first):
                 self.emit("optimizer.step", alt, node, closure=None, scaler=owner)

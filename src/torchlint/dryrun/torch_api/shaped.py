@@ -45,12 +45,14 @@ class Shaped(LayerShapes, Axes):
                 value.sites["shape"] = site
         return value
 
-    def clash(self, clash: Clash | None, given: Value | None, node, module: Instance | None = None, operation: str = "") -> None:
+    def clash(self, clash: Clash | None, given: Value | None, node, module: Instance | None = None, operation: str = "",
+              whole: Value | None = None) -> None:
         """Tells that sizes do not fit, if they do so for certain."""
         if clash is None or self.unsure:
             return
         source = given.sites.get("shape") if isinstance(given, Tensor) else None
-        self.emit("shape", module, node, clash=clash, source=source, shape=self.shape_of(given), operation=operation, chained=self.chained)
+        self.emit("shape", module, node, clash=clash, source=source, shape=self.shape_of(given), operation=operation, chained=self.chained,
+                  whole=whole)
 
     def numbers(self, value: Value | None) -> list[Size] | None:
         """The sizes that an argument gives: numbers, or a tuple or list of them; None where it is neither."""

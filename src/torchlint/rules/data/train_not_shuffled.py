@@ -32,7 +32,8 @@ def check(view: View) -> Iterator[Report]:
             CODE,
             loader.site,
             {"loader": loader.name or "the loader", "call": view.call_text(loader.site)},
-            [(event.site, "training goes through it here, once an epoch")],
+            [(event.site, "training goes through it here, once an epoch")]
+            if event.site.location().row != loader.site.location().row or event.site.path != loader.site.path else [],
         )
 
 

@@ -55,7 +55,7 @@ def _reports(view: View) -> Iterator[Report]:
             mend = Mend(
                 "take both spellings", [replace(event.site, f"{quote}--local-rank{quote}, {given.value}", given)]
             )
-            yield Report(CODE, event.site, {"problem": "no launcher of torch 2 passes `--local_rank`"}, mend=mend)
+            yield Report(CODE, event.site, {"problem": "torch 2's `torch.distributed.launch` passes `--local-rank`, with a hyphen, and `torchrun` passes neither: nobody gives `--local_rank`"}, mend=mend)
 
 
 def _launches(view: View, event: Event) -> bool:

@@ -27,7 +27,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         if on_one_machine(event.site, start.site, *event.calls):
             path = event.site.parsed.text(event.site.node.args[1].value)
-            roles = {"path": path if len(path) <= 40 else "the file", "who": "every process of the run"}
+            roles = {"path": f"`{path}`" if len(path) <= 40 else "the file", "who": "every process of the run"}
             related = [(start.site, "the run becomes one of several processes here")]
             if guard is not None:
                 roles["who"] = "one process on each machine"

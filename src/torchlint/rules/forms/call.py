@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,9 +18,6 @@ from torchlint.rules.shared.every_mode import in_every_mode
 from torchlint.rules.shared.saved_objects import wants_objects
 from torchlint.rules.shared.surroundings import bound
 
-# Tests load files that they have written themselves.
-TEST_FILE = re.compile(r"(?:^|/)tests?/|(?:^|/)(?:test_[^/]*|[^/]*_test|conftest)\.py$")
-
 
 def names(table: dict[str, Any]) -> frozenset[str]:
     """The qualified names that a `call` table speaks of."""
@@ -37,9 +33,9 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
     for event in view.of("call"):
         if event.name not in wanted:
             continue
-        if table.get("outside") == "tests" and TEST_FILE.search(event.site.path.replace("\\", "/")):
-            continue
         if table.get("round_trip") == "silent" and _written_here(view, event):
+            continue
+        if "holds" in table and (table["holds"] == "weights") is not _of_weights(view, event):
             continue
         if table.get("inside") == "module" and not in_every_mode(event):
             continue
@@ -53,7 +49,7 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
         if "argument" in table:
             if not _gives(event, table):
                 continue
-        yield Report(code, event.site, {"call": view.call_text(event.site)}, mend=_mend(view, event, table))
+        yield Report(code, event.site, {"call": view.call_text(event.site), "then": ""}, mend=_mend(view, event, table))
 
 
 def _gives(event: Event, table: dict[str, Any]) -> bool:
@@ -114,6 +110,11 @@ def _binds_self(node: cst.CSTNode) -> bool:
 
 
 _OF_METHODS = frozenset({"property", "override", "typing.override", "torch.no_grad", "autocast", "torch.jit.export"})
+
+
+def _of_weights(view: View, event: Event) -> bool:
+    """Whether a file that is read holds the state of a model and no objects of the program's own, as far as seen."""
+    return "load_state_dict" in event.site.parsed.unit.words and not wants_objects(view, event.site)
 
 
 def _written_here(view: View, event: Event) -> bool:

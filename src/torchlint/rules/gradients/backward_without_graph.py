@@ -55,8 +55,28 @@ def _without_graph(value: Value) -> bool:
         and alt.flows
         and all(event.get("grad") is False for event in alt.flows)
         and not any(isinstance(part, Tensor) and part.traits.get("leaf") for part in alt.parts)
+        and _of_torch_alone(alt)
         for alt in real(value)
     )
+
+
+def _of_torch_alone(value: Opaque) -> bool:
+    """Whether what a forward without a graph gave went only through what has no parameters: a call that is not seen, or
+    an attribute that is not known, may have some."""
+    reached = {value, *value.parts}
+    given = [part for part in reached if isinstance(part, Opaque) and _forward_gave(part)]
+    before = {part for result in given for part in (result, *result.parts)}
+    return all(_has_none(part) for part in reached - before)
+
+
+def _forward_gave(value: Opaque) -> bool:
+    return value.site is not None and any(event.site == value.site for event in value.flows)
+
+
+def _has_none(part: Value) -> bool:
+    if isinstance(part, Tensor):
+        return not part.traits.get("param")
+    return not isinstance(part, Opaque) or bool(part.tags & {"batch", "batch?"}) or part.source in ("op", "item", "made")
 
 
 def _data(value: Value) -> bool:

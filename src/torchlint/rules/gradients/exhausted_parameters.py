@@ -23,7 +23,8 @@ def check(view: View) -> Iterator[Report]:
         found, _ = after(event, lambda other, made=made: other.kind in ("consume", "iter.create") and other.subject is made)
         for second in found:
             if second.kind == "consume" and second.site.node is not event.site.node:
-                roles = {"name": made.name or "parameters", "call": view.call_text(second.site)}
+                name, call = made.name or "parameters", view.call_text(second.site)
+                roles = {"name": name, "call": "the loop here" if call == name else call}
                 yield Report(CODE, second.site, roles, [(event.site, "the first use takes all of it")])
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import MOST, Event, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend, insert_after, insert_before
@@ -27,8 +28,11 @@ def check(view: View) -> Iterator[Report]:
         backward = _trained_on(view, event, value)
         if backward is None or _starts_anew(view, event, name) or _sent_backward(view, event, value, name):
             continue
-        roles = {"name": name, "loss": view.loss_text(backward)}
+        roles = {"name": name, "loss": _text(event) or view.loss_text(backward)}
         related = [(backward.site, "the graph that is kept was made for this")]
+        anew = _reset(event, name)
+        if anew is not None:
+            related.append((anew, f"`{name}` begins anew here, and lets go of them"))
         # Where another function adds up, such as a meter, other callers may give it numbers.
         here = backward.site.parsed is event.site.parsed and backward.calls == event.calls
         yield Report(CODE, event.site, roles, related, _mend(view, event, name) if here else None)
@@ -64,16 +68,44 @@ def _mend(view: View, event: Event, name: str) -> Mend | None:
     return Mend("detach it", changes, only_shown(view, event.site, name)) if changes else None
 
 
-def _changes(event: Event) -> list[Change]:
+def _text(event: Event) -> str:
+    """What is added up, as it is written; in brackets where a method called on it would be one of its last part. "" where
+    that is long, or more than one thing."""
+    node = _what(event)
+    if node is None or isinstance(node, (cst.Tuple, cst.List, cst.Dict)):
+        return ""
+    text = event.site.parsed.text(node)
+    plain = isinstance(node, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) or bool(node.lpar)
+    return (text if plain else f"({text})") if len(text) <= 40 else ""
+
+
+def _reset(event: Event, name: str) -> Site | None:
+    """Where the sum is set to something new in each turn of an outer loop."""
+    for loop in reversed(event.loops[:-1]):
+        body = getattr(getattr(loop.site, "node", None), "body", None)
+        for statement in body.body if loop.site is not None and loop.site.parsed is event.site.parsed and isinstance(body, cst.IndentedBlock) else ():
+            for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+                if isinstance(small, cst.Assign) and any(event.site.parsed.text(target.target) == name for target in small.targets):
+                    return Site(event.site.parsed, small)
+    return None
+
+
+def _what(event: Event) -> cst.BaseExpression | None:
+    """The operand that is added, as it stands in the source."""
     node, text = event.site.node, event.site.parsed.text
     if isinstance(node, cst.AugAssign):
-        added = node.value
-    elif isinstance(node, cst.Assign):
+        return node.value
+    if isinstance(node, cst.Assign):
         sum_, target = node.value, text(event.target)
-        added = sum_.right if text(sum_.left) == target else sum_.left
-    elif isinstance(node, cst.Call) and len(node.args) == 1 and not node.args[0].star:
-        added = node.args[0].value
-    else:
+        return sum_.right if text(sum_.left) == target else sum_.left
+    if isinstance(node, cst.Call) and len(node.args) == 1 and not node.args[0].star:
+        return node.args[0].value
+    return None
+
+
+def _changes(event: Event) -> list[Change]:
+    added = _what(event)
+    if added is None:
         return []
     if isinstance(added, (cst.Name, cst.Attribute, cst.Call, cst.Subscript)) and not added.lpar:
         return [insert_after(event.site, ".detach()", added)]

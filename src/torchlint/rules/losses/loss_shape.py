@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchlint.dryrun.flow import before
 from torchlint.dryrun.torch_api.shapes import Shape, differ
 from torchlint.dryrun.values import Event, Tensor, real
 from torchlint.rules.base import Report, View, once
@@ -15,7 +16,13 @@ CODE = 308
 def check(view: View) -> Iterator[Report]:
     """Scores of (N, L, C) in cross_entropy, (N, 1) against (N,) in a binary loss, sizes that do not broadcast."""
     found = ((event, _problem(event)) for event in view.of("loss"))
-    yield from once(_report(view, event, problem) for event, problem in found if problem)
+    yield from once(_report(view, event, problem) for event, problem in found if problem and not _raised_before(event))
+
+
+def _raised_before(event: Event) -> bool:
+    """Whether the program has ended by then, on a line where sizes do not fit either: that one is told of."""
+    found, never = before(event, lambda other: other.kind == "shape")
+    return bool(found) and not never
 
 
 def _problem(event: Event) -> str | None:

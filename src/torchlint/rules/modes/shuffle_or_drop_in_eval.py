@@ -35,7 +35,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         if _left_alone(view, event) or _only_looked_at(view, event):
             continue
-        if _wants_full_batches(view, event) or _draws(view, made):
+        if _wants_full_batches(view, event) or _draws(view, made) or _of_fixed_shapes(event.site):
             continue
         shuffled = boolean(made.arg(2, "shuffle")) is True
         yield Report(
@@ -145,6 +145,15 @@ def _is_told_size(model: Value, loader: Instance) -> bool:
     names = init[1].params[1:] if init is not None else ()
     given = [*zip(names, model.args), *model.kwargs.items()]
     return any("batch" in name and same(value, size) for name, value in given)
+
+
+# Kernels in 8 bits, graphs of the device and ahead-of-time compilers run on batches of one size.
+_FIXED_SHAPES = re.compile(r"fp8|float8|cuda_?graph|make_graphed|torch_xla|xla_model|neuron|(?:static|fixed)_(?:shape|batch)|mark_step", re.IGNORECASE)
+
+
+def _of_fixed_shapes(site: Site) -> bool:
+    """Whether a program works with something that takes batches of one size only."""
+    return any(_FIXED_SHAPES.search(line) for line in site.parsed.facts.lines)
 
 
 def _uses_size(site: Site, size: str) -> bool:

@@ -10,7 +10,6 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Event, Instance, Opaque
 from torchlint.rules.base import Report, View
-from torchlint.rules.forms.call import TEST_FILE
 from torchlint.rules.mends.changes import Mend, code_of, replace
 
 CODE = 504
@@ -19,7 +18,7 @@ CODE = 504
 def check(view: View) -> Iterator[Report]:
     """A forward that is called by its name, on a module other than `self`."""
     for event in view.of("forward"):
-        if not event.get("direct") or not _module(event) or TEST_FILE.search(event.site.path.replace("\\", "/")):
+        if not event.get("direct") or not _module(event):
             continue
         func = getattr(event.site.node, "func", None)
         if not isinstance(func, cst.Attribute) or func.attr.value != "forward":

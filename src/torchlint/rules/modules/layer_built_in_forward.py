@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Class, Event, Instance, Opaque, Value, real
+from torchlint.dryrun.values import Class, Event, Instance, Opaque, Value, boolean, real
 from torchlint.rules.base import Report, View
 
 CODE = 505
@@ -37,10 +37,25 @@ def _matters(view: View, made: Value) -> bool:
     name = made.type.rsplit(".", 1)[-1]
     if "Dropout" in name and _from_caller(made):
         return False  # forward's caller says how much: it can say 0
-    if "BatchNorm" in name or "InstanceNorm" in name or "LayerNorm" in name or "GroupNorm" in name:
-        affine = made.kwargs.get("affine", made.kwargs.get("elementwise_affine"))
-        return affine is None
+    if "Norm" in name:
+        return _keeps_something(made, name)
     return name.startswith(WITH_WEIGHTS) or "Dropout" in name
+
+
+def _keeps_something(made: Instance, name: str) -> bool:
+    """Whether a normalization has weights, or statistics that it gathers while it trains."""
+    affine = {"BatchNorm": (2, "affine"), "InstanceNorm": (2, "affine"), "LayerNorm": (2, "elementwise_affine"), "GroupNorm": (3, "affine"),
+              "RMSNorm": (2, "elementwise_affine")}
+    kind = next((kind for kind in affine if kind in name), "")
+    if not kind or made.kwargs.keys() & {"*", "**"}:
+        return False
+    weights, tracks = made.arg(*affine[kind]), made.arg(4, "track_running_stats") if kind in ("BatchNorm", "InstanceNorm") else None
+    by_default = kind != "InstanceNorm"
+    return _is_on(weights, by_default) or kind in ("BatchNorm", "InstanceNorm") and _is_on(tracks, by_default)
+
+
+def _is_on(given: Value | None, by_default: bool) -> bool:
+    return by_default if given is None else boolean(given) is True
 
 
 def _from_caller(made: Instance) -> bool:

@@ -11,7 +11,7 @@ from torchlint.dryrun.values import Class, Dict, Event, Instance, Seq, Tensor, V
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, insert_after, insert_before, replace
 from torchlint.rules.mends.rows import statement_at, text_of
-from torchlint.sieve.facts import units_of
+from torchlint.sieve.facts import Unit, units_of
 
 CODE = 501
 
@@ -98,11 +98,16 @@ def _plain(view: View, container: Value, layers: list[Value]) -> bool:
 def _used(owner: Instance, name: str) -> bool:
     for cls in owner.cls.mro():
         if isinstance(cls, Class):
-            if {"__setattr__", "parameters", "_apply"} & cls.cf.methods.keys():
+            if {"__setattr__", "parameters", "_apply"} & cls.cf.methods.keys() or any(_hands_out(unit, key, name) for key, unit in cls.cf.methods.items()):
                 return False
             if any(name in unit.words for key, unit in cls.cf.methods.items() if key != "__init__"):
                 return True
     return False
+
+
+def _hands_out(unit: Unit, method: str, name: str) -> bool:
+    """Whether a method gives the parameters of the layers in the container to whoever asks: `def trainable(self)`."""
+    return method not in ("__init__", "forward") and {name, "parameters"} <= unit.words
 
 
 def _trained_from_outside(owner: Instance, name: str) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.values import Event
+from torchlint.dryrun.values import Dict, Event, Seq, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.reached import may_be_dead
 
@@ -23,7 +23,7 @@ def check(view: View) -> Iterator[Report]:
         made = event.subject.site if event.subject is not None else None
         # In a Sequential the layer itself is the place to look at: the call is one of the whole.
         site = made if event.chained and made is not None else event.site
-        if site is None or id(site.node) in told or may_be_dead(event):
+        if site is None or id(site.node) in told or may_be_dead(event) or event.whole is not None and not _used(view, event.whole):
             continue
         told.add(id(site.node))
         related = []
@@ -34,6 +34,18 @@ def check(view: View) -> Iterator[Report]:
         if event.calls and site is event.site:
             related.append((event.calls[-1], "called from here"))
         yield Report(CODE, site, {"problem": _problem(view, event, site)}, related)
+
+
+def _used(view: View, whole: Value) -> bool:
+    """Whether somebody may give a Sequential an input: it is called, part of something, handed on. One that only stands there
+    is looked at, or taken apart."""
+    if id(whole) in view.run.registered or id(whole) in view.run.escaped:
+        return True
+    if any(id(whole) in view.closure(alt) for event in view.of("forward") for alt in real(event.subject)):
+        return True
+    given = (event.subject if event.kind == "return" else event.value for event in view.of("return", "setattr", "append"))
+    kept = (alt for value in given for alt in real(value))
+    return any(alt is whole or isinstance(alt, (Seq, Dict)) and any(whole in real(item) for item in view.run.known_items(alt)) for alt in kept)
 
 
 def _problem(view: View, event: Event, site) -> str:

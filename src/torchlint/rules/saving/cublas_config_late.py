@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import before
-from torchlint.dryrun.values import Event
+from torchlint.dryrun.values import Const, Event, Value
 from torchlint.rules.base import Report, View
 
 CODE = 933
@@ -19,8 +19,18 @@ def check(view: View) -> Iterator[Report]:
             continue
         found, never = before(event, _matters)
         used = [other for other in found if other.kind == "backward"]
-        if used and not never:
+        if used and not never and not _set_in_time(used[0], event):
             yield Report(CODE, event.site, {}, [(used[0].site, "the device has computed by now")])
+
+
+def _set_in_time(used: Event, late: Event) -> bool:
+    """Whether the same was set before the device computed, too: a helper that seeds is called for each run."""
+    first, never = before(used, lambda event: event.kind == "setting" and event.name == _NAME)
+    return not never and bool(first) and all(_same(event.value, late.value) for event in first)
+
+
+def _same(one: Value, other: Value) -> bool:
+    return one is other or isinstance(one, Const) and isinstance(other, Const) and one.value == other.value
 
 
 def _matters(event: Event) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 
 import libcst as cst
 
@@ -51,10 +51,18 @@ def _report(view: View, event: Event, arg: cst.Arg, word: str) -> Report | None:
         problem = f"`{name}` takes no `{word}` any more: torch {after} did, torch {by} does not"
         return Report(CODE, site, {"problem": problem, "mend": f"leave out `{word}`"})
     given = {other.keyword.value for other in event.site.node.args if other.keyword is not None}
-    near = get_close_matches(word, sorted(keywords(event.name) - given), 1, 0.75)
+    near = [other for other in get_close_matches(word, sorted(keywords(event.name) - given), 3, 0.75) if _meant(word, other)][:1]
     meant = f"write `{near[0]}`, if that is meant" if near else _list_of(event.name)
     mend = Mend(f"write `{near[0]}`", [replace(site, near[0], arg.keyword)], safe=False) if near else None
     return Report(CODE, site, {"problem": f"`{name}` takes no argument `{word}`", "mend": meant}, mend=mend)
+
+
+def _meant(word: str, other: str) -> bool:
+    """Whether a word may be another one, misspelt: part by part, as `use_xpu` is not `use_cpu`."""
+    parts, others = word.split("_"), other.split("_")
+    return len(parts) != len(others) or all(
+        one == two or SequenceMatcher(None, one, two).ratio() >= 0.7 for one, two in zip(parts, others)
+    )
 
 
 def _list_of(name: str) -> str:

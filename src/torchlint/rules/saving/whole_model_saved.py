@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.values import Class, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.forms.call import TEST_FILE
 
 CODE = 902
 _NEEDED = re.compile(r"script|trace|jit|quant|prun", re.I)  # models whose form is in no source
@@ -17,7 +16,7 @@ def check(view: View) -> Iterator[Report]:
     """`torch.save(model, path)`."""
     for event in view.of("save"):
         given = real(event.args[0]) if len(event.args) > 1 else ()
-        if not given or not all(_is_module(value) for value in given) or TEST_FILE.search(event.site.path.replace("\\", "/")):
+        if not given or not all(_is_module(value) for value in given):
             continue
         text = event.site.parsed.text(event.site.node.args[0].value)
         if not _NEEDED.search(event.site.text()) and not any(_NEEDED.search(word) for word in event.site.parsed.facts.words) and not _NEEDED.search(event.site.path):

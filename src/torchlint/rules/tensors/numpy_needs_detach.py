@@ -69,7 +69,18 @@ def _needs_grad(view: View, value: Tensor) -> bool:
 
 def _report(view: View, event: Event, why: str, mend: str, because: tuple[Site | None, str]) -> Report:
     site, words = because
-    name = view.owner_text(event, "the tensor") if event.name == "numpy" else "the tensor"
+    name = _name(view, event)
     related = [(site, words)] if site is not None and site.node is not event.site.node else []
-    roles = {"call": view.call_text(event.site), "value": name, "why": why, "mend": mend}
+    roles = {"call": view.call_text(event.site), "value": name or "the tensor", "why": why, "mend": f"{name}.{mend}" if name else f".{mend}"}
     return Report(CODE, event.site, roles, related)
+
+
+def _name(view: View, event: Event) -> str:
+    """What the tensor is called where it is read; "" where that is long, or it is one of several."""
+    if event.name == "numpy":
+        return view.owner_text(event, "")
+    args = getattr(event.site.node, "args", ())
+    given = args[1 if event.name in ("numpy.save", "numpy.savetxt") and len(args) > 1 else 0].value if args else None
+    plain = isinstance(given, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
+    text = event.site.parsed.text(given) if plain else ""
+    return text if len(text) <= 40 and "\n" not in text else ""

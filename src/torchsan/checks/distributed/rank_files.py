@@ -12,7 +12,7 @@ from torchsan.stream.events import Event
 _KEPT = 16  # files that are remembered
 _LAST_LOOK = 1.0  # seconds to wait at the end for what the others leave
 _WORDS = (
-    "{ranks} write `{path}` at the same step: what is left may be no whole file",
+    "{ranks} write `{path}` at the same step: the file may be broken afterwards",
     "save under `if torch.distributed.get_rank() == 0:`, or give each process a file of its own",
 )
 

@@ -1,0 +1,221 @@
+"""Sound code that findings were once given for, cause by cause; and beside it what is a mistake."""
+
+import pytest
+
+from tests.torchlint.dryrun.support import RULES, holds, marked, table
+from torchlint.catalogue.pages import catalogue
+from torchlint.engine import Engine
+
+
+@table({
+    "412: a list is asked for": """
+def convert(x):
+    if isinstance(x, (list, tuple)):
+        return torch.tensor(x)
+    return x
+
+convert(torch.randn(3))
+""",
+    "412: an array is asked for, of what is declared to be a tensor": """
+import numpy as np
+
+def convert(x: torch.Tensor):
+    if isinstance(x, np.ndarray):
+        x = torch.tensor(x)
+    return x
+""",
+    "412: nobody asks": """
+def convert(x: torch.Tensor):
+    return torch.tensor(x)  # <- 412
+""",
+    "416: an array comes another way": """
+import numpy as np
+
+def shown(x):
+    if isinstance(x, np.ndarray):
+        return np.asarray(x)
+    return x.detach().cpu().numpy()
+
+shown(torch.randn(3, requires_grad=True) * 2)
+""",
+    "108: L-BFGS computes with gradients on": """
+@torch.no_grad()
+def fit(model, x, y):
+    optimizer = torch.optim.LBFGS(model.parameters())
+
+    def closure():
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        return loss
+
+    optimizer.step(closure)
+""",
+    "108: the same without an optimizer": """
+@torch.no_grad()
+def fit(model, x, y):
+    loss = F.mse_loss(model(x), y)
+    loss.backward()  # <- 108
+""",
+    "108: what is not seen may have parameters": """
+def fit(backbone, head, weight, loader, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.no_grad():
+            features = backbone(x)
+        loss = F.cross_entropy(head.predict(features), y) + 0
+        F.cross_entropy(head.predict(features), y).backward()
+        F.cross_entropy(features @ weight, y).backward()
+        optimizer.step()
+""",
+    "108: nothing of it has": """
+def fit(backbone, loader, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.no_grad():
+            features = backbone(x)
+        F.cross_entropy(features.view(3, 3), y).backward()  # <- 108
+        optimizer.step()
+""",
+    "501: a method hands the parameters out": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.blocks = [nn.Linear(3, 3) for _ in range(3)]
+
+    def trainable(self):
+        return [p for block in self.blocks for p in block.parameters()]
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+""",
+    "505: a norm that holds nothing": """
+class Net(nn.Module):
+    def forward(self, x):
+        return nn.InstanceNorm2d(3)(nn.LayerNorm(3, elementwise_affine=False)(x))
+""",
+    "505: a norm that holds something": """
+class Net(nn.Module):
+    def forward(self, x):
+        x = nn.InstanceNorm2d(3, affine=True)(x)  # <- 505
+        return nn.BatchNorm2d(3, affine=False)(x)  # <- 505
+""",
+    "933: set again, to what it was": """
+import os
+
+def seed(number):
+    os.environ["CUBLAS_WORKSPACE_CONFIG"] = ":4096:8"
+    torch.manual_seed(number)
+
+def train():
+    model = nn.Linear(8, 2).cuda()
+    model(torch.randn(4, 8).cuda()).sum().backward()
+
+seed(0)
+train()
+seed(1)
+train()
+""",
+    "308: asked before": """
+def loss_of():
+    scores = nn.Linear(4, 10)(torch.randn(8, 4))
+    target = torch.randint(0, 10, (8, 1))
+    if scores.dim() != target.dim() + 1:
+        raise ValueError("one number to a row")
+    return F.cross_entropy(scores, target)
+""",
+    "308: an earlier line raises": """
+def loss_of():
+    scores = nn.Linear(4, 10)(torch.randn(8, 5))  # <- 508
+    return F.cross_entropy(scores, torch.randint(0, 10, (8, 1)))
+""",
+    "308: asked about something else": """
+def loss_of(flag):
+    scores = nn.Linear(4, 10)(torch.randn(8, 4))
+    if flag.size(0) != 3:
+        raise ValueError("three flags")
+    return F.cross_entropy(scores, torch.randint(0, 10, (8, 1)))  # <- 308
+""",
+    "508: a Sequential that nobody calls": """
+layers = nn.Sequential(nn.Linear(4, 8), nn.Linear(16, 2))
+print(len(layers))
+""",
+    "508: a Sequential that is given away": """
+def build():
+    return nn.Sequential(nn.Linear(4, 8), nn.Linear(16, 2))  # <- 508
+""",
+    "405: what is expected to raise": """
+import pytest
+
+def test_shape():
+    x = torch.randn(3, 3)
+    with pytest.raises(RuntimeError):
+        x.view(5)
+    with pytest.raises(RuntimeError):
+        nn.Linear(4, 2)(x)
+    x.view(9)  # <- 405
+""",
+    "901: what is in the file is not only weights": """
+def load(path):
+    return torch.load(path, weights_only=False)
+""",
+    "901: a model, by whichever release": """
+def predict(path, x):
+    model = torch.load(path)  # <- 901
+    model.eval()
+    with torch.no_grad():
+        return model(x)
+""",
+    "901: weights, where no release is known": """
+def resume(path, model):
+    model.load_state_dict(torch.load(path))
+""",
+})
+def test_not_so(code):
+    holds(code)
+
+
+TOY = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def test_toy():
+    model = nn.Sequential(nn.Linear(4, 3), nn.Softmax(dim=1))
+    F.cross_entropy(model(torch.randn(2, 4)), torch.tensor([0, 1])).backward()  # <- 301
+    x = torch.randn(2, 3)
+    x.view(3, 2)  # <- 405
+"""
+
+
+@pytest.mark.parametrize("path", ["tests/toy.py", "test_toy.py", "pack/test/toy.py", "conftest.py"])
+def test_a_test_is_no_program(path):
+    """What raises or does nothing is told of tests, too; the rest where that is asked for."""
+    marks = marked(TOY)
+    assert [(f.location.row, f.number) for f in Engine(RULES).check(path, TOY).findings] == marks[1:]
+    assert [(f.location.row, f.number) for f in Engine(RULES, strict_tests=True).check(path, TOY).findings] == marks
+
+
+def test_a_script_is_no_test():
+    """`test_model.py` of a research project evaluates a model, and nobody runs it as a test."""
+    text = TOY.replace("def test_toy", "def run")
+    assert [f.number for f in Engine(RULES).check("test_model.py", text).findings] == [301, 405]
+    assert [f.number for f in Engine(RULES).check("test/model.py", text).findings] == [301, 405]
+
+
+def test_a_test_is_no_caller(tmp_path):
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "sizes.py").write_text("from torch import nn\n\n\ndef head(x):\n    return nn.Linear(4, 2)(x)\n")
+    caller = "import torch\nfrom sizes import head\n\n\ndef test_head():\n    head(torch.randn(2, 5))\n"
+    for name, count in (("test_sizes.py", 0), ("use.py", 1)):
+        (tmp_path / name).write_text(caller)
+        assert len(Engine(RULES).check(str(tmp_path / name), caller).findings) == count
+    assert len(Engine(RULES, strict_tests=True).check(str(tmp_path / "test_sizes.py"), caller).findings) == 1
+
+
+def test_pages_say_what_tests_are_spared():
+    spared = {rule.code for rule in catalogue() if rule.tests == "silent"}
+    assert {301, 309, 506, 603, 701} <= spared and not {308, 405, 508, 941} & spared
