@@ -6,6 +6,7 @@ import functools
 
 import libcst as cst
 
+from torchlint.dryrun.alternatives import chosen, possible
 from torchlint.dryrun.builtins import Builtins
 from torchlint.dryrun.classes import ProjectClasses
 from torchlint.dryrun.functions import Functions
@@ -73,12 +74,24 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls):
         """Calls each of several alternatives on a path of its own."""
         if not alts:
             return Opaque("", "call")
+        if len(alts) > 1 and (self.guards or self.choice):
+            alts = possible(alts, (*self.guards, *self.choice))
         if len(alts) == 1:
             return call(alts[0])
         results: list[Value] = []
+        before = self.choice
+
+        def path(alt: Value):
+            def go():
+                self.choice = (*before, *chosen(alt, alts))
+                results.append(call(alt))
+
+            return go
+
         self.unsure += 1
-        self.branch([(lambda alt=alt: results.append(call(alt))) for alt in alts])
+        self.branch([path(alt) for alt in alts])
         self.unsure -= 1
+        self.choice = before
         result = results[0]
         for other in results[1:]:
             result = join(result, other)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from torchlint.dryrun.values import Event, Loop
+from torchlint.dryrun.alternatives import conditions
+from torchlint.dryrun.guards import Guard
+from torchlint.dryrun.values import Event, Instance, Loop
 
 
 class Graph:
@@ -85,27 +87,55 @@ def leading_to(targets: Iterable[Event], stop: Callable[[Event], bool]) -> set[E
 
 
 def _walk(start, stop, within, forward):
+    """What stands under the contrary of a condition that `start` stands under is on no path from it: not in the same round of
+    the loops in which that condition may change."""
     found: list[Event] = []
-    seen: set[Event] = set()
+    seen: set[tuple[Event, bool]] = set()
     ends = False
-    todo = list(start.next if forward else start.prev)
+    guards = _under(start)
+    contrary = {guard.condition: guard for guard in guards}
+    changing = {loop for guard in guards for loop in guard.varies}
+    todo = [(event, False) for event in (start.next if forward else start.prev)]
     if not todo:
         ends = True
     while todo:
-        event = todo.pop()
-        if event in seen:
+        place = todo.pop()
+        if place in seen:
             continue
-        seen.add(event)
+        seen.add(place)
+        event, later = place
         if within is not None and within not in event.loops:
             continue
-        if stop(event):
-            found.append(event)
+        if contrary and _excluded(event, contrary, later):
             continue
+        if stop(event):
+            if event not in found:
+                found.append(event)
+            continue
+        if changing and event.kind == "loop" and event.get("loop") in changing:
+            later = True
         onward = event.next if forward else event.prev
         if not onward:
             ends = True
-        todo.extend(onward)
+        todo.extend((other, later) for other in onward)
     return found, ends
+
+
+def _under(event: Event) -> tuple[Guard, ...]:
+    """The conditions that an event stands under, with those under which its subject is there, and is that one of several."""
+    if event.data is None:
+        return ()
+    found = (*event.data.get("guards", ()), *event.data.get("choice", ()))
+    subject = event.subject
+    return (*found, *conditions(subject)) if type(subject) is Instance and subject.under else found
+
+
+def _excluded(event: Event, contrary: dict[tuple, Guard], later: bool) -> bool:
+    for guard in _under(event):
+        mine = contrary.get(guard.condition)
+        if mine is not None and mine.when is not guard.when and not (later and mine.varies):
+            return True
+    return False
 
 
 def common_loop(a: Event, b: Event) -> Loop | None:

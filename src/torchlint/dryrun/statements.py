@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint.dryrun.conditions import is_main_test
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import NONE, Func, Opaque, Value, real
@@ -45,14 +46,18 @@ class Statements:
 
     def run_if(self, node: cst.If) -> None:
         known = self.truth(node.test)
+        if self.frame.func is None and is_main_test(node.test):
+            known, holding, failing = True if node.orelse is None else None, (), ()  # the program itself: no guard
+        else:
+            holding, failing = self.guards_of(node.test, True), self.guards_of(node.test, False)
 
         def then():
-            with self.guarded(node.test, True):
+            with self.guarded(holding):
                 self.narrow(node.test, True)
                 self.suite(node.body)
 
         def other():
-            with self.guarded(node.test, False):
+            with self.guarded(failing):
                 self.narrow(node.test, False)
                 if type(node.orelse) is cst.If:
                     self.run_if(node.orelse)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from torchlint.dryrun.alternatives import exclusive
 from torchlint.dryrun.torch_api.names import mode_dependent as layer_mode_dependent
 from torchlint.dryrun.values import MOST, Class, Const, Event, Instance, Iter, Method, Opaque, Seq, Tensor, Value, real
 
@@ -205,7 +206,13 @@ class View:
         return self.run.holds.get(id(optimizer), ((), (), False))
 
     def only_optimizer(self, optimizer: Value) -> bool:
-        return len(self.optimizers()) == 1
+        """Whether no other optimizer steps in any run in which this one does."""
+        return all(other is optimizer or exclusive(other, optimizer) for other in self.optimizers()) and bool(self.optimizers())
+
+    def surely(self, value: Value | None, wanted: Value) -> bool:
+        """Whether a value is that one, in each run in which there is one: of alternatives it is whichever was made."""
+        alts = real(value)
+        return any(alt is wanted for alt in alts) and all(alt is wanted or exclusive(alt, wanted) for alt in alts)
 
     def reaches(self, backward: Event, optimizer: Value) -> bool | None:
         """Whether a backward fills gradients of an optimizer's parameters; None where that cannot be told."""

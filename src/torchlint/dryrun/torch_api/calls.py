@@ -114,6 +114,7 @@ class TorchCalls(Shaped, Frameworks, Forwards, TorchFunctions, Methods):
     def made_here(self, made: Instance) -> None:
         """Notes which loops an object is made in: one that is made anew in each iteration has no past."""
         self.made_in[id(made)] = self.loops
+        made.under = self.guards
         self.keep.append(made)
 
     def copied(self, args, node) -> Value:

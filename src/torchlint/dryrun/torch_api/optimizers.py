@@ -126,8 +126,8 @@ class Optimizers:
                 if isinstance(closure, Func):
                     self.call_value(closure, [], {}, node)
             self.emit("scaler.step", owner, node, optimizer=first)
-            for alt in real(first):
-                self.emit("optimizer.step", alt, node, closure=None, scaler=owner)
+            if first is not None:
+                self.each(real(first), lambda alt: self.emit("optimizer.step", alt, node, closure=None, scaler=owner) and NONE)
             return NONE
         if name == "unscale_":
             self.emit("scaler.unscale", owner, node, optimizer=first)
