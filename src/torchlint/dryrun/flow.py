@@ -92,7 +92,7 @@ def _walk(start, stop, within, forward):
     found: list[Event] = []
     seen: set[tuple[Event, bool]] = set()
     ends = False
-    guards = _under(start)
+    guards = (*_path_of(start), *_made_under(start))
     contrary = {guard.condition: guard for guard in guards}
     changing = {loop for guard in guards for loop in guard.varies}
     todo = [(event, False) for event in (start.next if forward else start.prev)]
@@ -106,9 +106,10 @@ def _walk(start, stop, within, forward):
         event, later = place
         if within is not None and within not in event.loops:
             continue
-        if contrary and _excluded(event, contrary, later):
+        if contrary and _excluded(_path_of(event), contrary, later):
             continue
-        if stop(event):
+        # What is about an object that is not there is no event; the path goes on behind it.
+        if not (contrary and _excluded(_made_under(event), contrary, later)) and stop(event):
             if event not in found:
                 found.append(event)
             continue
@@ -121,17 +122,21 @@ def _walk(start, stop, within, forward):
     return found, ends
 
 
-def _under(event: Event) -> tuple[Guard, ...]:
-    """The conditions that an event stands under, with those under which its subject is there, and is that one of several."""
+def _path_of(event: Event) -> tuple[Guard, ...]:
+    """The conditions that an event stands under, with those under which its subject is that one of several."""
     if event.data is None:
         return ()
-    found = (*event.data.get("guards", ()), *event.data.get("choice", ()))
+    return (*event.data.get("guards", ()), *event.data.get("choice", ()))
+
+
+def _made_under(event: Event) -> tuple[Guard, ...]:
+    """The conditions under which there is what an event is about."""
     subject = event.subject
-    return (*found, *conditions(subject)) if type(subject) is Instance and subject.under else found
+    return conditions(subject) if type(subject) is Instance and subject.under else ()
 
 
-def _excluded(event: Event, contrary: dict[tuple, Guard], later: bool) -> bool:
-    for guard in _under(event):
+def _excluded(guards: tuple[Guard, ...], contrary: dict[tuple, Guard], later: bool) -> bool:
+    for guard in guards:
         mine = contrary.get(guard.condition)
         if mine is not None and mine.when is not guard.when and not (later and mine.varies):
             return True

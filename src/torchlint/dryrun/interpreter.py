@@ -88,6 +88,7 @@ class Run(Statements, Paths, Conditions, Expressions, Calls):
         self.unsure_children: set[tuple[int, int]] = set()  # ids of a module and of what is in it on some paths, or no longer
         self.buffers: set[tuple[int, str]] = set()  # ids of modules and the names of their buffers
         self.holds: dict[int, tuple] = {}  # by id of an optimizer: the modules and tensors it updates
+        self.assigned: tuple | None = None  # the expression whose value is assigned, and where to
         self.last_call: tuple | None = None
         self.last_operands: tuple | None = None  # of the binary operation evaluated last: its node, left, right
         self.pending_grad: tuple | None = None

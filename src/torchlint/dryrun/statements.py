@@ -187,12 +187,14 @@ class Statements:
                 self.emit("discarded", value, node, name=name, owner=owner, args=args)
 
     def run_assign(self, node: cst.Assign) -> None:
+        self.assigned = node.value, node.targets[0].target
         value = self.eval(node.value)
         for target in node.targets:
             self.assign(target.target, value, node=node)
 
     def run_annotated(self, node: cst.AnnAssign) -> None:
         if node.value is not None:
+            self.assigned = node.value, node.target
             self.assign(node.target, self.eval(node.value), node=node)
 
     def run_augmented(self, node: cst.AugAssign) -> None:
