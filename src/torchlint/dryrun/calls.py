@@ -156,7 +156,7 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls):
 
     def unknown_call(self, name: str, args, kwargs, node, owner: Value | None = None) -> Value:
         """A call of something that cannot be seen: it may do anything to what it is given."""
-        made = self.made_elsewhere(name, args, kwargs, node) if args or kwargs else None
+        made = (self.made_elsewhere(name, args, kwargs, node) or self.shown(name, args, node)) if args or kwargs else None
         if made is not None:
             return made
         given = [*args, *kwargs.values()]

@@ -283,6 +283,19 @@ class View:
             return self.may_touch(event, optimizer)
         return False
 
+    def may_hold(self, value: Value | None, wanted: Value) -> bool:
+        """Whether an object can be reached through a value: it is that one, is in it, or is kept on it."""
+        for alt in real(value):
+            if alt is wanted or isinstance(alt, Method) and alt.owner is wanted:
+                return True
+            if isinstance(alt, Seq) and wanted in self.run.known_items(alt):
+                return True
+            if isinstance(alt, Instance) and alt.kind == "instance" or isinstance(alt, Method):
+                owner = alt.owner if isinstance(alt, Method) else alt
+                if any(kept is wanted for _, kept in self.run.attributes_of(owner)):
+                    return True
+        return False
+
     def may_touch(self, event: Event, optimizer: Value) -> bool:
         """Whether a call that cannot be seen may work on an optimizer: it is given it, or its name says so."""
         modules, _, _ = self.held_by(optimizer)

@@ -7,6 +7,7 @@ import re
 
 import libcst as cst
 
+from torchlint.catalogue import effects
 from torchlint.dryrun.torch_api.names import OPTIMIZER_NAME, SCALER_NAME, SCHEDULER_NAME
 from torchlint.dryrun.values import Dict, Instance, Iter, Opaque, Ref, Seq, Tensor, Value, real
 
@@ -51,6 +52,18 @@ class Roles:
         self.emit("optimizer.create", made, node, params=params, modules=held[0], tensors=held[1], complete=held[2])
         self.holds[id(made)] = held
         return made
+
+    def shown(self, name: str, args, node) -> Iter | None:
+        """A loader or a list as it is gone through, if an unseen call only shows how far that has come."""
+        if not args or not effects.SHOWS_PROGRESS.search(name.rpartition(".")[2]):
+            return None
+        first = args[0]
+        kinds = [
+            isinstance(alt, (Seq, Iter)) or isinstance(alt, Instance) and alt.kind in ("loader", "dataset", "instance")
+            or type(alt) is Opaque and not alt.flows and not alt.tags & {"number", "str", "file"}
+            for alt in real(first)
+        ]
+        return Iter("same", first, self.site(node)) if kinds and all(kinds) else None
 
     def is_parameters(self, value: Value, depth: int = 0) -> bool:
         """Whether a value is what optimizers are given: parameters of a model, or groups of them."""

@@ -149,7 +149,7 @@ class Unknown:
 
     def call_opaque(self, callee: Opaque, args, kwargs, node, direct: bool = False) -> Value:
         """Calls a value of which nothing certain is known: perhaps a model, perhaps a loss."""
-        made = self.made_elsewhere(callee.name, args, kwargs, node) if args or kwargs else None
+        made = (self.made_elsewhere(callee.name, args, kwargs, node) or self.shown(callee.name, args, node)) if args or kwargs else None
         if made is not None:
             return made
         if callee.source in ("param", "attr", "item", "call", "global"):

@@ -112,6 +112,9 @@ class SchedulerLinks(OptimizerLinks):
         return False
 
 
+_UNSCALES = re.compile(r"unscale|scaler|grad_scal")
+
+
 class ScalerLinks(OptimizerLinks):
     """Which events belong to one GradScaler."""
 
@@ -136,9 +139,10 @@ class ScalerLinks(OptimizerLinks):
         if event.kind == kind:
             return True
         if event.kind in ("unknown", "called"):
-            name = (event.get("name") or "").lower()
-            given = any(alt is key for value in event.get("args", ()) for alt in real(value))
-            return given or "scal" in name or "update" in name and event.subject is key
+            # A call does something to what it is given and to what it is called on: a writer's add_scalar does neither.
+            name = (event.get("name") or "").rpartition(".")[2].lower()
+            given = any(self.view.may_hold(value, key) for value in (event.subject, *event.get("args", ())))
+            return given or bool(_UNSCALES.search(name)) or name == "update" and event.subject is key
         return False
 
 
