@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 # Where the name of a function or method is enough to know the activation of its result.
 ACTIVATIONS = {
     "softmax": "softmax",
@@ -108,6 +110,8 @@ LOSS_OF_CLASS = {
 # What project code and known libraries wrap around an iterable without changing its items.
 PASSES_ITEMS = frozenset({"tqdm", "trange", "track", "iter", "list", "tuple", "sorted", "reversed", "islice", "cycle", "progress_bar",
                           "MetricLogger.log_every", "log_every", "notebook.tqdm", "master_bar"})
+# ... and what else is called so that it shows how far a loop has come.
+SHOWS_PROGRESS = re.compile(r"progress|tqdm|^p?bar$|_p?bar$|^track(?:_|$)|log_every|(?:^|_)eta(?:_|$)")
 # Layers that are made for an input of one size.
 SIZED = frozenset(
     """Linear Embedding LSTM GRU RNN Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d BatchNorm1d BatchNorm2d

@@ -39,6 +39,8 @@ class Assignment:
         kind = type(target)
         if type(value) in (Instance, Iter) and not value.name and kind in (cst.Name, cst.Attribute):
             value.name = self.dotted(target)
+        if type(value) is Opaque and value.source == "call" and not value.tags and kind in (cst.Name, cst.Attribute):
+            self.take_role(value, target.value if kind is cst.Name else target.attr.value)
         if kind is cst.Name:
             if not quiet:
                 self.emit_assign(target, value, node)

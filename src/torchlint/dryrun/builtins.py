@@ -119,7 +119,8 @@ class Builtins:
     def builtin_getattr(self, args, kwargs, node) -> Value:
         if len(args) >= 2 and isinstance(args[1], Const) and isinstance(args[1].value, str) and args[1].value.isidentifier():
             return self.attribute(args[0], args[1].value, node)
-        return Opaque("", "call", None, NOTHING, NOTHING, args[0] if args else None)
+        picked = self.picked(args[0]) if args else None
+        return picked or Opaque("", "call", None, NOTHING, NOTHING, args[0] if args else None)
 
     def builtin_isinstance(self, args, kwargs, node) -> Value:
         answers = {self.is_a(alt, args[1]) for alt in alternatives(args[0])} if len(args) == 2 else {None}

@@ -7,6 +7,7 @@ import os
 
 import libcst as cst
 
+from torchlint.dryrun.alternatives import chosen, possible
 from torchlint.dryrun.builtins import Builtins
 from torchlint.dryrun.classes import ProjectClasses
 from torchlint.dryrun.functions import Functions
@@ -74,12 +75,24 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls):
         """Calls each of several alternatives on a path of its own."""
         if not alts:
             return Opaque("", "call")
+        if len(alts) > 1 and (self.guards or self.choice):
+            alts = possible(alts, (*self.guards, *self.choice))
         if len(alts) == 1:
             return call(alts[0])
         results: list[Value] = []
+        before = self.choice
+
+        def path(alt: Value):
+            def go():
+                self.choice = (*before, *chosen(alt, alts))
+                results.append(call(alt))
+
+            return go
+
         self.unsure += 1
-        self.branch([(lambda alt=alt: results.append(call(alt))) for alt in alts])
+        self.branch([path(alt) for alt in alts])
         self.unsure -= 1
+        self.choice = before
         result = results[0]
         for other in results[1:]:
             result = join(result, other)
@@ -154,6 +167,9 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls):
 
     def unknown_call(self, name: str, args, kwargs, node, owner: Value | None = None) -> Value:
         """A call of something that cannot be seen: it may do anything to what it is given."""
+        made = (self.made_elsewhere(name, args, kwargs, node) or self.shown(name, args, node)) if args or kwargs else None
+        if made is not None:
+            return made
         given = [*args, *kwargs.values()]
         for value in given:
             for alt in real(value):

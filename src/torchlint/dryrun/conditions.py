@@ -102,3 +102,10 @@ class Conditions:
 def _is_flag(value: Value | None) -> bool:
     """Whether a value is an argument that says what to do, `is_train` or `update=True`: nothing changes it later."""
     return type(value) is Opaque and value.source == "param" and ("bool" in value.tags or bool(_FLAG.match(value.name)))
+
+
+def is_main_test(test: cst.BaseExpression) -> bool:
+    """`__name__ == "__main__"`, which holds wherever the file is the program."""
+    if type(test) is not cst.Comparison or len(test.comparisons) != 1 or type(test.comparisons[0].operator) is not cst.Equal:
+        return False
+    return any(type(side) is cst.Name and side.value == "__name__" for side in (test.left, test.comparisons[0].comparator))

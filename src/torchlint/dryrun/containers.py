@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import functools
+
 import libcst as cst
 
 from torchlint.dryrun.store import Items
 from torchlint.dryrun.values import (
     NONE,
     NOTHING,
+    Class,
     Const,
     Dict,
+    Func,
     Instance,
     Iter,
     Opaque,
+    Partial,
+    Ref,
     Seq,
     Tensor,
     Value,
@@ -192,8 +198,16 @@ class Containers:
                     for alt in items.known[1:]:
                         result = join(result, alt)
                     return result
+        if isinstance(owner, Ref):
+            of = Ref(owner.name.removesuffix(".__dict__")) if owner.name.endswith(".__dict__") else None
+            picked = self.picked(of) if of is not None else None
+            if picked is not None:
+                return picked
         if isinstance(owner, (Dict, Instance)):
             items = self.store.get(owner, "{}")
+            callable_ = items is not None and key is not None and not isinstance(key, Const) and not items.open and 0 < len(items.known) <= 4
+            if callable_ and all(isinstance(item, (Ref, Class, Func, Partial)) for item in items.known.values()):
+                return functools.reduce(join, items.known.values())  # a table of classes or functions: one of them
             if items is not None and isinstance(key, Const):
                 try:
                     if key.value in items.known:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from torchlint.dryrun.values import Event, Loop
+from torchlint.dryrun.alternatives import conditions
+from torchlint.dryrun.guards import Guard
+from torchlint.dryrun.values import Event, Instance, Loop
 
 
 class Graph:
@@ -85,27 +87,60 @@ def leading_to(targets: Iterable[Event], stop: Callable[[Event], bool]) -> set[E
 
 
 def _walk(start, stop, within, forward):
+    """What stands under the contrary of a condition that `start` stands under is on no path from it: not in the same round of
+    the loops in which that condition may change."""
     found: list[Event] = []
-    seen: set[Event] = set()
+    seen: set[tuple[Event, bool]] = set()
     ends = False
-    todo = list(start.next if forward else start.prev)
+    guards = (*_path_of(start), *_made_under(start))
+    contrary = {guard.condition: guard for guard in guards}
+    changing = {loop for guard in guards for loop in guard.varies}
+    todo = [(event, False) for event in (start.next if forward else start.prev)]
     if not todo:
         ends = True
     while todo:
-        event = todo.pop()
-        if event in seen:
+        place = todo.pop()
+        if place in seen:
             continue
-        seen.add(event)
+        seen.add(place)
+        event, later = place
         if within is not None and within not in event.loops:
             continue
-        if stop(event):
-            found.append(event)
+        if contrary and _excluded(_path_of(event), contrary, later):
             continue
+        # What is about an object that is not there is no event; the path goes on behind it.
+        if not (contrary and _excluded(_made_under(event), contrary, later)) and stop(event):
+            if event not in found:
+                found.append(event)
+            continue
+        if changing and event.kind == "loop" and event.get("loop") in changing:
+            later = True
         onward = event.next if forward else event.prev
         if not onward:
             ends = True
-        todo.extend(onward)
+        todo.extend((other, later) for other in onward)
     return found, ends
+
+
+def _path_of(event: Event) -> tuple[Guard, ...]:
+    """The conditions that an event stands under, with those under which its subject is that one of several."""
+    if event.data is None:
+        return ()
+    return (*event.data.get("guards", ()), *event.data.get("choice", ()))
+
+
+def _made_under(event: Event) -> tuple[Guard, ...]:
+    """The conditions under which there is what an event is about."""
+    subject = event.subject
+    return conditions(subject) if type(subject) is Instance and subject.under else ()
+
+
+def _excluded(guards: tuple[Guard, ...], contrary: dict[tuple, Guard], later: bool) -> bool:
+    for guard in guards:
+        mine = contrary.get(guard.condition)
+        if mine is not None and mine.when is not guard.when and not (later and mine.varies):
+            return True
+    return False
 
 
 def common_loop(a: Event, b: Event) -> Loop | None:

@@ -11,6 +11,7 @@ from torchlint.dryrun.calls import Calls
 from torchlint.dryrun.conditions import Conditions
 from torchlint.dryrun.expressions import Expressions
 from torchlint.dryrun.flow import Graph
+from torchlint.dryrun.guards import Asked, Guard
 from torchlint.dryrun.paths import Jumps, Paths
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.statements import Statements
@@ -68,7 +69,9 @@ class Run(Statements, Paths, Conditions, Expressions, Calls):
         self.store = self.base_store
         self.loops: tuple[Loop, ...] = ()
         self.contexts: list[Context] = []
-        self.guards: tuple = ()
+        self.guards: tuple[Guard, ...] = ()
+        self.choice: tuple[Guard, ...] = ()  # under which the value in hand is that one of several
+        self.asked: dict[int, Asked] = {}  # by id of a condition's node
         self.call_sites: tuple[Site, ...] = ()
         self.stack: list = []
         self.jumps: list[Jumps] = []
@@ -85,6 +88,7 @@ class Run(Statements, Paths, Conditions, Expressions, Calls):
         self.unsure_children: set[tuple[int, int]] = set()  # ids of a module and of what is in it on some paths, or no longer
         self.buffers: set[tuple[int, str]] = set()  # ids of modules and the names of their buffers
         self.holds: dict[int, tuple] = {}  # by id of an optimizer: the modules and tensors it updates
+        self.assigned: tuple | None = None  # the expression whose value is assigned, and where to
         self.last_call: tuple | None = None
         self.last_operands: tuple | None = None  # of the binary operation evaluated last: its node, left, right
         self.pending_grad: tuple | None = None
@@ -109,6 +113,8 @@ class Run(Statements, Paths, Conditions, Expressions, Calls):
         data["contexts"] = tuple(self.contexts)
         data["grad_on"] = self.grad_state()[0]
         data["guards"] = self.guards
+        if self.choice:
+            data["choice"] = self.choice
         event = Event(kind, subject, Site(self.parsed, node) if node is not None else None, self.loops, self.call_sites, data)
         if self.graph.dead:
             return event
@@ -156,10 +162,11 @@ class Run(Statements, Paths, Conditions, Expressions, Calls):
     @contextmanager
     def silent(self):
         """Runs something for the values it leaves; its events are no part of this run."""
-        names = ("entered", "graph", "store", "loops", "contexts", "guards", "call_sites", "jumps", "frame", "parsed")
+        names = ("entered", "graph", "store", "loops", "contexts", "guards", "choice", "call_sites", "jumps", "frame", "parsed")
         saved = {name: getattr(self, name) for name in names}
         self.graph, self.store, self.entered = type(self.graph)(self.world.events), self.base_store, set(self.entered)
         self.loops, self.contexts, self.guards, self.call_sites, self.jumps = (), [], (), (), []
+        self.choice = ()
         try:
             yield
         finally:

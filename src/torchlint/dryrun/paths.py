@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 import libcst as cst
 
+from torchlint.dryrun.guards import Asked, Guard, bound_to, varying
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.values import Const, Event, Loop, Opaque, Value, alternatives, same
 
@@ -43,19 +44,35 @@ class Paths:
         for _, last in ends:
             tails.update(dict.fromkeys(last))
         if ends:
-            self.store.merge([writes for writes, _ in ends])
+            self.store.merge([writes for writes, _ in ends], len(self.guards))
         self.graph.tails = list(tails)
         if len(tails) > 6:
             self.graph.add(Event("join", None, None, self.loops, self.call_sites, {}))
 
     @contextmanager
-    def guarded(self, test: cst.CSTNode, holds: bool):
+    def guarded(self, guards: tuple[Guard, ...]):
         old = self.guards
-        self.guards = (*old, (self.site(test), holds))
+        self.guards = (*old, *guards)
         try:
             yield
         finally:
             self.guards = old
+
+    def guards_of(self, test: cst.BaseExpression, holds: bool) -> tuple[Guard, ...]:
+        """What holds where a condition does, or does not: both sides of an `and`, neither of an `or`."""
+        if type(test) is cst.BooleanOperation and (type(test.operator) is cst.And) == holds:
+            return (*self.guards_of(test.left, holds), *self.guards_of(test.right, holds))
+        asked = self.asked.get(id(test))
+        if asked is None:
+            asked = self.asked[id(test)] = Asked(self.site(test))
+        reads = [self.peek(node) for node in asked.reads]
+        known = tuple(value for value in reads if value is not None)
+        varies: tuple[Loop, ...] = self.loops if "%" in asked.text or not asked.steady else ()
+        for value in known if self.loops else ():
+            varies = max(varies, varying(value, self.loops, self.made_in), key=len)
+        where = () if asked.steady else (id(test),)
+        condition = (asked.text, *where, *(bound_to(value) if value is not None else None for value in reads))
+        return (Guard(self.site(test), holds, condition, holds is asked.positive, known, varies),)
 
     def run_loop(self, kind: str, node, over: Value | None, step, endless: bool = False, orelse=None) -> None:
         """Runs a loop body until what is known at its head no longer changes, twice at most."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint.dryrun.conditions import is_main_test
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import NONE, Func, Opaque, Value, real
@@ -48,14 +49,18 @@ class Statements:
 
     def run_if(self, node: cst.If) -> None:
         known = self.truth(node.test)
+        if self.frame.func is None and is_main_test(node.test):
+            known, holding, failing = True if node.orelse is None else None, (), ()  # the program itself: no guard
+        else:
+            holding, failing = self.guards_of(node.test, True), self.guards_of(node.test, False)
 
         def then():
-            with self.guarded(node.test, True):
+            with self.guarded(holding):
                 self.narrow(node.test, True)
                 self.suite(node.body)
 
         def other():
-            with self.guarded(node.test, False):
+            with self.guarded(failing):
                 self.narrow(node.test, False)
                 if type(node.orelse) is cst.If:
                     self.run_if(node.orelse)
@@ -187,12 +192,14 @@ class Statements:
                 self.emit("discarded", value, node, name=name, owner=owner, args=args)
 
     def run_assign(self, node: cst.Assign) -> None:
+        self.assigned = node.value, node.targets[0].target
         value = self.eval(node.value)
         for target in node.targets:
             self.assign(target.target, value, node=node)
 
     def run_annotated(self, node: cst.AnnAssign) -> None:
         if node.value is not None:
+            self.assigned = node.value, node.target
             self.assign(node.target, self.eval(node.value), node=node)
 
     def run_augmented(self, node: cst.AugAssign) -> None:

@@ -59,8 +59,9 @@ class Store:
             merged.update(data)
         return merged
 
-    def merge(self, branches: list[dict[tuple[Any, str], Any]]) -> None:
-        """Writes into this layer what is known after one of several branches was taken, each given by its writes."""
+    def merge(self, branches: list[dict[tuple[Any, str], Any]], guards: int = _NOWHERE) -> None:
+        """Writes into this layer what is known after one of several branches was taken, each given by its writes. `guards`
+        tells how many conditions this layer stands under: what was made under more is not there in the other branches."""
         if len(branches) == 1:
             self.data.update(branches[0])
             self._note(branches[0])
@@ -76,6 +77,8 @@ class Store:
                 if value is MISSING:
                     if base is MISSING:
                         base = self.get(*key, default=UNSET)
+                    if base is UNSET and len(getattr(key[0], "under", ())) > guards:
+                        continue
                     value = base
                 result = value if result is MISSING else _join(result, value)
             self.data[key] = result

@@ -50,9 +50,10 @@ class Event:
 class Loop:
     """A loop of the program: what it runs over, and where. `once`: it is one in name only, `for epoch in range(1)`."""
 
-    __slots__ = ("kind", "once", "over", "site", "target")
+    __slots__ = ("kind", "once", "over", "serial", "site", "target")
 
     def __init__(self, kind: str, over: Value | None, site: Site | None, once: bool = False):
+        self.serial = next(_serial)  # what has a higher one was made in it, or behind it
         self.kind, self.over, self.site, self.once = kind, over, site, once
         self.target = ""
 
@@ -240,14 +241,17 @@ class Class(Value):
 
 class Instance(Value):
     """An object made by calling a class: of the project (`cls` is a Class) or of torch (`cls` is a Ref). `name` is what the
-    program called it first."""
+    program called it first, `under` are the guards that it was made under, `twins` those that were made alike in the other
+    branches of an `if`: it stands for them."""
 
-    __slots__ = ("args", "cls", "complete", "kind", "kwargs", "name", "site")
+    __slots__ = ("args", "cls", "complete", "kind", "kwargs", "name", "site", "twins", "under")
 
     def __init__(self, cls: Class | Ref, kind: str, site: Site | None, args: list[Value], kwargs: dict[str, Value]):
         self.cls, self.kind, self.site, self.args, self.kwargs = cls, kind, site, args, kwargs
         self.name = ""
         self.complete = True  # __init__ was seen to its end
+        self.under: tuple = ()
+        self.twins: tuple[Instance, ...] = ()
 
     @property
     def type(self) -> str:
@@ -412,6 +416,12 @@ def join(a: Value, b: Value) -> Value:
 
 def _merged(old: Value, new: Value) -> Value | None:
     """One value for two that the same expression made, in different iterations: what is true of both. None if they are not."""
+    if type(old) is Instance and type(new) is Instance:
+        if new not in old.twins:
+            if not alike(old, new) or not exclude_each_other(old.under, new.under):
+                return None
+            old.twins = (*old.twins, new, *new.twins)
+        return old
     if type(old) is not type(new) or not isinstance(new, Opaque) or new.site is None or old.site is None:
         return None
     if old.serial > new.serial:
@@ -425,6 +435,28 @@ def _merged(old: Value, new: Value) -> Value | None:
                       traits, sites)
     new.flows, new.parts = union_of((new.flows, old.flows)), union_of((new.parts, old.parts))
     return new
+
+
+def alike(a: Value, b: Value) -> bool:
+    """Whether two values were made in the same way: in the two branches of an `if`, whichever ran, the same is known."""
+    if same(a, b):
+        return True
+    if isinstance(a, Iter) and isinstance(b, Iter):
+        return a.kind == b.kind and alike(a.base, b.base)
+    if isinstance(a, Instance) and isinstance(b, Instance):
+        if a.kind != b.kind or not (a.cls is b.cls or same(a.cls, b.cls)) or len(a.args) != len(b.args) or a.kwargs.keys() != b.kwargs.keys():
+            return False
+        given = zip([*a.args, *a.kwargs.values()], [*b.args, *(b.kwargs[name] for name in a.kwargs)])
+        return all(alike(one, other) for one, other in given)
+    if isinstance(a, (Seq, Dict)) or type(a) in (Opaque, Tensor) and a.source in ("op", "call", "made"):
+        return type(a) is type(b) and a.site is not None and b.site is not None and a.site.text() == b.site.text()
+    return False
+
+
+def exclude_each_other(one, other) -> bool:
+    """Whether what stands under the one guards and what stands under the others never happen both."""
+    mine = {guard.condition: guard.when for guard in one}
+    return bool(mine) and any(mine.get(guard.condition, guard.when) is not guard.when for guard in other)
 
 
 def same(a: Value, b: Value) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from torchlint.dryrun.alternatives import exclusive
 from torchlint.dryrun.torch_api.names import mode_dependent as layer_mode_dependent
 from torchlint.dryrun.values import MOST, Class, Const, Event, Instance, Iter, Method, Opaque, Seq, Tensor, Value, real
 
@@ -205,7 +206,13 @@ class View:
         return self.run.holds.get(id(optimizer), ((), (), False))
 
     def only_optimizer(self, optimizer: Value) -> bool:
-        return len(self.optimizers()) == 1
+        """Whether no other optimizer steps in any run in which this one does."""
+        return all(other is optimizer or exclusive(other, optimizer) for other in self.optimizers()) and bool(self.optimizers())
+
+    def surely(self, value: Value | None, wanted: Value) -> bool:
+        """Whether a value is that one, in each run in which there is one: of alternatives it is whichever was made."""
+        alts = real(value)
+        return any(alt is wanted for alt in alts) and all(alt is wanted or exclusive(alt, wanted) for alt in alts)
 
     def reaches(self, backward: Event, optimizer: Value) -> bool | None:
         """Whether a backward fills gradients of an optimizer's parameters; None where that cannot be told."""
@@ -274,6 +281,19 @@ class View:
             return False
         if kind in ("unknown", "called"):
             return self.may_touch(event, optimizer)
+        return False
+
+    def may_hold(self, value: Value | None, wanted: Value) -> bool:
+        """Whether an object can be reached through a value: it is that one, is in it, or is kept on it."""
+        for alt in real(value):
+            if alt is wanted or isinstance(alt, Method) and alt.owner is wanted:
+                return True
+            if isinstance(alt, Seq) and wanted in self.run.known_items(alt):
+                return True
+            if isinstance(alt, Instance) and alt.kind == "instance" or isinstance(alt, Method):
+                owner = alt.owner if isinstance(alt, Method) else alt
+                if any(kept is wanted for _, kept in self.run.attributes_of(owner)):
+                    return True
         return False
 
     def may_touch(self, event: Event, optimizer: Value) -> bool:

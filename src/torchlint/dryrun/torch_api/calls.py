@@ -12,12 +12,13 @@ from torchlint.dryrun.torch_api.frameworks import Frameworks
 from torchlint.dryrun.torch_api.functions import TorchFunctions
 from torchlint.dryrun.torch_api.methods import Methods
 from torchlint.dryrun.torch_api.names import kind_of
+from torchlint.dryrun.torch_api.roles import Roles
 from torchlint.dryrun.torch_api.shaped import Shaped
 from torchlint.dryrun.torch_api.special_calls import SPECIAL
 from torchlint.dryrun.values import FALSE, NOTHING, TRUE, Instance, Iter, Opaque, Ref, Tensor, Value, real
 
 
-class TorchCalls(Shaped, Frameworks, Forwards, TorchFunctions, Methods):
+class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Methods):
     """The part of a run that knows torch's functions and classes. See `interpreter.Run` for the state it works on."""
 
     def tensor_method(self, owner: Tensor, name: str, args, kwargs, node) -> Value:
@@ -114,6 +115,7 @@ class TorchCalls(Shaped, Frameworks, Forwards, TorchFunctions, Methods):
     def made_here(self, made: Instance) -> None:
         """Notes which loops an object is made in: one that is made anew in each iteration has no past."""
         self.made_in[id(made)] = self.loops
+        made.under = self.guards
         self.keep.append(made)
 
     def copied(self, args, node) -> Value:

@@ -87,8 +87,10 @@ class ModuleParts:
                 seen.add(id(module))
                 yield module
                 todo.extend(self.children.get(id(module), ()))
-                if isinstance(module, Instance) and module.kind == "wrapper":
-                    todo.extend(real(module.args[0]) if module.args else ())
+                if isinstance(module, Instance):
+                    todo.extend(module.twins)
+                    if module.kind == "wrapper":
+                        todo.extend(real(module.args[0]) if module.args else ())
 
     def fill_container(self, made: Instance, args) -> None:
         """What is in a Sequential, ModuleList or ModuleDict from the start."""

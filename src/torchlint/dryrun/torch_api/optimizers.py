@@ -131,8 +131,8 @@ class Optimizers:
         if name == "step":
             self.run_closure(args[1] if len(args) > 1 else kwargs.get("closure"), node)
             self.emit("scaler.step", owner, node, optimizer=first)
-            for alt in real(first):
-                self.emit("optimizer.step", alt, node, closure=None, scaler=owner)
+            if first is not None:
+                self.each(real(first), lambda alt: self.emit("optimizer.step", alt, node, closure=None, scaler=owner) and NONE)
             return NONE
         if name == "unscale_":
             self.emit("scaler.unscale", owner, node, optimizer=first)

@@ -49,7 +49,7 @@ class Unknown:
             if "optimizer" in tags or OPTIMIZER_NAME.search(called) and not SCHEDULER_NAME.search(called):
                 self.tag(owner, "optimizer")
                 return self.optimizer_method(owner, name, args, kwargs, node)
-            if SCHEDULER_NAME.search(called):
+            if "scheduler" in tags or SCHEDULER_NAME.search(called):
                 self.tag(owner, "scheduler")
                 return self.scheduler_method(owner, name, args, kwargs, node)
             if "scaler" in tags or SCALER_NAME.search(called):
@@ -149,6 +149,9 @@ class Unknown:
 
     def call_opaque(self, callee: Opaque, args, kwargs, node, direct: bool = False) -> Value:
         """Calls a value of which nothing certain is known: perhaps a model, perhaps a loss."""
+        made = (self.made_elsewhere(callee.name, args, kwargs, node) or self.shown(callee.name, args, node)) if args or kwargs else None
+        if made is not None:
+            return made
         if callee.source in ("param", "attr", "item", "call", "global"):
             grad, grad_site = self.grad_state()
             values = [*args, *kwargs.values()]

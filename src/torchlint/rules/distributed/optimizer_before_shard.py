@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchlint.dryrun.alternatives import exclusive
 from torchlint.dryrun.flow import after
 from torchlint.dryrun.values import Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
@@ -41,7 +42,7 @@ def _sharded(event) -> Value | None:
 
 def _steps(view: View, optimizer: Instance, shard) -> bool:
     """Whether the optimizer goes on after that, and is not made anew under the same name."""
-    if any(other.subject is not optimizer and getattr(other.subject, "name", None) == optimizer.name for other in view.of("optimizer.create")):
+    if any(not exclusive(other.subject, optimizer) and other.subject is not optimizer and getattr(other.subject, "name", None) == optimizer.name for other in view.of("optimizer.create")):
         return False
     found, _ = after(shard, lambda event: event.kind == "optimizer.step" and real(event.subject) == (optimizer,))
     return bool(found)

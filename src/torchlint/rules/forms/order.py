@@ -52,12 +52,9 @@ class OptimizerLinks:
             if not modules and not tensors:
                 return self.view.only_optimizer(key)
             return any(self.view.related_modules(m, c) for m in modules for c in event.modules)
-        subjects = real(event.subject)
         if kind == "optimizer.zero_grad":
-            return len(subjects) == 1 and (
-                subjects[0] is key or any(m is subjects[0] for m in self.view.held_by(key)[0])
-            )
-        return len(subjects) == 1 and subjects[0] is key
+            return any(self.view.surely(event.subject, one) for one in (key, *self.view.held_by(key)[0]))
+        return self.view.surely(event.subject, key)
 
     def belonging(self, kind: str, key: Value) -> list[Event]:
         """The events of a kind that belong to the optimizer for certain."""
@@ -109,9 +106,9 @@ class SchedulerLinks(OptimizerLinks):
     def keys(self) -> list[Value]:
         seen = {}
         for event in self.view.of("scheduler.step"):
-            subjects = real(event.subject)
-            if len(subjects) == 1 and not event.args and _steps_by_itself(subjects[0]):
-                seen[id(subjects[0])] = subjects[0]
+            for alt in real(event.subject):
+                if not event.args and _steps_by_itself(alt) and self.view.surely(event.subject, alt):
+                    seen[id(alt)] = alt
         return list(seen.values())
 
     def optimizer_of(self, key: Value) -> tuple[Value, ...]:
@@ -121,8 +118,7 @@ class SchedulerLinks(OptimizerLinks):
         if event.kind != kind:
             return False
         if kind == "scheduler.step":
-            subjects = real(event.subject)
-            return len(subjects) == 1 and subjects[0] is key and not event.args
+            return self.view.surely(event.subject, key) and not event.args
         if kind == "optimizer.step":
             mine = self.optimizer_of(key)
             return not mine or any(alt in mine for alt in real(event.subject))
@@ -135,6 +131,9 @@ class SchedulerLinks(OptimizerLinks):
             name = (event.get("name") or "").lower()
             return any(word in name for word in ("step", "train", "fit", "optim", "epoch", "update", "learn", "run"))
         return False
+
+
+_UNSCALES = re.compile(r"unscale|scaler|grad_scal")
 
 
 class ScalerLinks(OptimizerLinks):
@@ -161,9 +160,10 @@ class ScalerLinks(OptimizerLinks):
         if event.kind == kind:
             return True
         if event.kind in ("unknown", "called"):
-            name = (event.get("name") or "").lower()
-            given = any(alt is key for value in event.get("args", ()) for alt in real(value))
-            return given or "scal" in name or "update" in name and event.subject is key
+            # A call does something to what it is given and to what it is called on: a writer's add_scalar does neither.
+            name = (event.get("name") or "").rpartition(".")[2].lower()
+            given = any(self.view.may_hold(value, key) for value in (event.subject, *event.get("args", ())))
+            return given or bool(_UNSCALES.search(name)) or name == "update" and event.subject is key
         return False
 
 
@@ -176,9 +176,9 @@ class ModuleLinks(OptimizerLinks):
     def keys(self) -> list[Value]:
         seen = {}
         for event in self.view.of("module.eval"):
-            subjects = real(event.subject)
-            if len(subjects) == 1 and self.view.mode_dependent(subjects[0]) is not False:
-                seen[id(subjects[0])] = subjects[0]
+            for alt in real(event.subject):
+                if self.view.mode_dependent(alt) is not False and self.view.surely(event.subject, alt):
+                    seen[id(alt)] = alt
         return list(seen.values())
 
     def certain(self, event: Event, kind: str, key: Value) -> bool:
@@ -186,8 +186,7 @@ class ModuleLinks(OptimizerLinks):
             return False
         if kind == "backward":
             return self.forward_of(event, key) is not None
-        subjects = real(event.subject)
-        return len(subjects) == 1 and subjects[0] is key
+        return self.view.surely(event.subject, key)
 
     def forward_of(self, backward: Event, key: Value) -> Event | None:
         """The call of the module itself that a backward goes through."""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.alternatives import conditions, exclusive
 from torchlint.dryrun.values import Event, Instance, Ref
 from torchlint.rules.base import Report, View
 
@@ -40,7 +41,6 @@ def _has_closure(step: Event) -> bool:
 def _certain(view: View, step: Event, optimizer: Instance) -> bool:
     """Whether no other optimizer can be meant there, nor this one be made under a condition that the step is not
     under."""
-    if any(other.site == step.site and other.subject is not optimizer for other in view.steps()):
+    if any(other.site == step.site and not view.surely(other.subject, optimizer) and not exclusive(other.subject, optimizer) for other in view.steps()):
         return False
-    created = [event for event in view.of("optimizer.create") if event.subject is optimizer]
-    return all(set(event.guards) <= set(step.guards) for event in created)
+    return set(conditions(optimizer)) <= {*step.guards, *step.get("choice", ())}

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.alternatives import conditions
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Const, Event, Instance, Loop, Opaque, Ref, Value, number, real
 from torchlint.rules.base import Report, View
@@ -78,11 +79,11 @@ def check(view: View) -> Iterator[Report]:
 
 def _own_loop(view: View, created: Event) -> Loop | None:
     """The loop whose every iteration comes by the constructor, under no condition."""
-    if not created.loops or created.site is None:
+    if not created.loops or created.site is None or not isinstance(created.subject, Instance):
         return None
     loop = created.loops[-1]
     heads = [event for event in view.of("loop") if event.get("loop") is loop]
-    return loop if heads and heads[0].guards == created.guards else None
+    return loop if heads and heads[0].guards == conditions(created.subject) else None
 
 
 def _made_before(view: View, value: Value, loop: Loop) -> bool:

@@ -111,7 +111,13 @@ def _only_looked_at(view: View, event: Event) -> bool:
     loops = _loops_over(view, event.subject)
     if not loops or any(site is None or site.parsed.facts is not facts for site in loops) or facts.words & _MODELS:
         return False
-    return not facts.stars and all(name.partition(".")[0] in _WITHOUT for name in facts.imports.values())
+    if not facts.stars and all(name.partition(".")[0] in _WITHOUT for name in facts.imports.values()):
+        return True
+    # Whatever else is imported: a model is one only where a batch is given to it.
+    return not any(
+        each.loops and each.loops[-1].site in loops and (each.get("args") or each.get("kwargs"))
+        for each in view.of("forward", "unknown", "called")
+    )
 
 
 _SIZED = re.compile(

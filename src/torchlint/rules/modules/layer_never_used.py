@@ -58,7 +58,7 @@ def check(view: View) -> Iterator[Report]:
             or "Dropout" in layer.type
         ):
             continue
-        if not _mentioned(event, cls):
+        if not _mentioned(event, cls, view):
             yield Report(CODE, event.site, {"name": f"self.{event.name}", "model": cls.name})
 
 
@@ -72,7 +72,7 @@ def _all_seen(cls: Class) -> bool:
     return not any(cls.name in base for other in cls.facts.all_classes() for base in other.bases)
 
 
-def _mentioned(event: Event, cls: Class) -> bool:
+def _mentioned(event: Event, cls: Class, view: View) -> bool:
     """Whether the layer's name stands anywhere but where it is set."""
     name, init = event.name, event.site.parsed.unit
     owners = {id(unit) for item in cls.mro() if isinstance(item, Class) for unit in item.cf.methods.values()}
@@ -86,7 +86,8 @@ def _mentioned(event: Event, cls: Class) -> bool:
     for item in cls.mro():
         if isinstance(item, Class) and item is not cls and any(name in unit.words for unit in item.cf.methods.values()):
             return True
-    return _of_self(cls.facts, init.start, init.end)[name] != 1 or name in _quoted(cls.facts)
+    places = {other.site for other in view.of("setattr") if other.name == name and other.site.parsed.unit is init}
+    return _of_self(cls.facts, init.start, init.end)[name] != len(places) or name in _quoted(cls.facts)
 
 
 @lru_cache(maxsize=2)
