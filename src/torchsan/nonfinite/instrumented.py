@@ -18,7 +18,7 @@ from torch.utils._python_dispatch import _get_current_dispatch_mode
 from torchsan.nonfinite.origin import External, Record, Tracer
 from torchsan.nonfinite.replay import in_modules
 from torchsan.program.storage import store
-from torchsan.stream import events
+from torchsan.stream import events, modes
 
 STEPS = 16  # that are looked at
 
@@ -46,6 +46,7 @@ class Instrumented(Tracer):
         torch.set_anomaly_enabled(True, False)  # nodes keep their lines
         self._hooks.__enter__()
         self.__enter__()
+        modes.staying.append(self)
 
     def next_step(self) -> bool:
         """A step ended: whether to look at another one."""
@@ -65,6 +66,7 @@ class Instrumented(Tracer):
         if _get_current_dispatch_mode() is not self:
             return False
         self.__exit__(None, None, None)
+        modes.staying.remove(self)
         return True
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

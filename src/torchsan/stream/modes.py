@@ -16,11 +16,13 @@ _pop = getattr(torch._C, "_pop_torch_function_stack", None)
 _push = getattr(torch._C, "_push_on_torch_function_stack", None)
 _set_dispatching_aside = getattr(_python_dispatch, "_disable_current_modes", None)
 
+staying: list[object] = []  # modes of a watch's own that stay in place between events: they must find themselves on top
+
 
 def aside() -> AbstractContextManager:
     """Modes are not active while a check is at work, and tensors of the program's own classes are as any others."""
     calling = _calling is not None and _calling()
-    dispatching = _dispatching is not None and _dispatching()
+    dispatching = not staying and _dispatching is not None and _dispatching()
     return _aside(calling, dispatching) if calling or dispatching else _without_subclasses()
 
 
