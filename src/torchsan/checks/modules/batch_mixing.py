@@ -15,6 +15,7 @@ from typing import Any
 import torch
 from torch import nn
 from torch.nn.modules import module as registration
+from torch.utils.data import default_collate
 
 from torchsan.check import Check
 from torchsan.nonfinite.purity import pure
@@ -29,6 +30,7 @@ from torchsan.stream.weak_ids import WeakIds
 _LOOKS = 2  # forwards of each model
 _LEAST = 4  # samples: with fewer, "some of the others" and "all of the others" are the same
 _ROUNDING = 1e-3  # relative difference that is none
+_OF_STEPS = (nn.RNNBase, nn.MultiheadAttention)  # with a batch read as steps, all outputs change: 510 tells of that
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 
 
@@ -49,7 +51,8 @@ class BatchMixing(Check):
     def on_loader_batch(self, event: Event) -> None:
         size = getattr(event.subject, "batch_size", None)
         self.batch_size = size if isinstance(size, int) else None
-        self.batch = [weakref.ref(t) for t in tensors(event.batch)] if self.batch_size is not None else []
+        usual = getattr(event.subject, "collate_fn", None) is default_collate  # another one may put steps first
+        self.batch = [weakref.ref(t) for t in tensors(event.batch)] if usual else []
 
     def before_forward(self, event: Event) -> None:
         model, size = event.subject, self.batch_size
@@ -68,7 +71,7 @@ class BatchMixing(Check):
             changed, reordered = _changes(model, event.args, event.kwargs, size)
         if changed is None:
             return
-        others = reordered and self._has_samples_first(given)
+        others = reordered and self._has_samples_first(given) and not any(isinstance(m, _OF_STEPS) for m in model.modules())
         if not all(_is_wrong(at, rows, size) or (others and len(rows) == size) for at, rows in changed.items()):
             return
         self.mixed[id(model)] = self.mixed.get(id(model), 0) + 1
