@@ -8,11 +8,13 @@ import torch
 from torch import nn
 
 from torchsan.check import Check
+from torchsan.checks.gradients.cut_graph import cut_of
 from torchsan.checks.gradients.replaced_parameters import replaced
 from torchsan.program.assignments import loaded, running
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned, never_read, users_class
 from torchsan.program.where import Where
+from torchsan.report.printing import code_at
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 
@@ -23,6 +25,10 @@ _LOST = (
 _HELD_AT_ZERO = (
     "the learning rate is set to 0 while it trains, so `{call}` changes nothing",
     "look at what sets it: a scheduler whose factor is 0 (an integer division?), or a line that writes to `lr`",
+)
+_CUT = (
+    "`{call}` cuts the graph: what comes before it, such as `{name}`, never gets a gradient",
+    "go on with the tensor itself, without `.detach()` or `.data`; what is to stay as it is gets `requires_grad_(False)`",
 )
 _STEPS = 2  # steps of an optimizer before its parameters are judged
 _LONG = 20  # steps without a gradient after which it is said before the end of the run
@@ -198,14 +204,18 @@ class NeverGetsGrad(Check):
         names = [name for p in left if (name := full_name(modules, p)) is not None]
         # With none at all it is another mistake (103), and what no model has any more is 118's or 135's.
         if names and len(left) < len(account.params) and account.backwards_in_all:
+            cut = cut_of(self.watch, left)
             self.found(
                 119,
-                event,
+                event if cut is None else cut.at,
                 key=tuple(names[:1]),
                 name=names[0],
                 optimizer=name_of(account.optimizer),
                 fact=f"{_listed(names)}",
                 details={"parameters": names},
+                words=None if cut is None else _CUT,
+                related=() if cut is None else ((event, "the step that has no gradient for it"),),
+                call="" if cut is None else code_at(cut.at),
             )
 
 

@@ -1,0 +1,58 @@
+"""119: the line that cuts a part of the model off is named."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+DATA, DETACH = torch.Tensor.data, torch.Tensor.detach
+PROGRAM = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 8))
+        self.head = nn.Linear(8, 3)
+
+    def features(self, x):
+        x = torch.relu(self.body(x))
+        return {cut}
+
+    def forward(self, x):
+        return self.head(self.features(x))
+
+
+model = Net()
+optimizer = torch.optim.Adam(model.parameters())
+for _ in range({steps}):
+    x, y = torch.randn(8, 6), torch.randint(0, 3, (8,))
+    logits = model(x)
+    loss = F.cross_entropy(logits, y)
+    {log}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("cut", ["x.detach()  # <- 119", "x.data  # <- 119"])
+@pytest.mark.parametrize("steps", [4, 30])
+def test_the_cut_is_named(run, cut, steps):
+    ran = run(PROGRAM.format(cut=cut, steps=steps, log="print(logits.detach().mean(), loss.data)"))
+    assert ran.lines == ran.marked, ran.san.report()
+    assert "cuts the graph" in ran.findings[0].message
+    assert torch.Tensor.data is DATA and torch.Tensor.detach is DETACH
+
+
+def test_another_reason(run):
+    program = PROGRAM.format(cut="torch.relu(torch.zeros(8, 8))", steps=4, log="print(model.body(x).detach().mean())")
+    ran = run(program)
+    assert [finding.number for finding in ran.findings] == [119], ran.san.report()
+
+
+def test_sound(run):
+    assert run(PROGRAM.format(cut="x", steps=30, log="print(logits.detach().mean(), loss.data)")).codes == []
