@@ -151,7 +151,15 @@ class NeverGetsGrad(Check):
     def __init__(self, watch: Any):
         super().__init__(watch)
         self.without: dict[int, tuple[Account, list[torch.Tensor]]] = {}
+        self.counts: dict[int, int] = {}  # by id of an account: its parameters, which are gone once the optimizer is
+        self.put: dict[int, Where] = {}  # by id of a parameter: where its layer was put into a model that was built before
         self.ledger.at_missed_step.append(self._missed)
+
+    def on_module_add(self, event: Event) -> None:
+        place = event.where()
+        if place is not None and place.code.co_name != "__init__" and not isinstance(event.subject, nn.Sequential):
+            for parameter in event.child.parameters():
+                self.put[id(parameter)] = place
 
     def _missed(self, account: Account) -> None:
         """A gradient that comes up while the other checks rest counts too."""
@@ -168,6 +176,7 @@ class NeverGetsGrad(Check):
         if candidates:
             left = [p for p in candidates if p.grad is None and p.requires_grad]
             self.without[id(account)] = (account, left)
+            self.counts[id(account)] = len(account.params)
             if left and account.steps == _LONG:
                 self._say(account, left, event)
             elif left and account.steps == _STEPS - 1:
@@ -186,12 +195,13 @@ class NeverGetsGrad(Check):
     def _say_unread(self, account: Account, left: list[torch.Tensor], unread: dict[int, Any], event: Event) -> None:
         if not self.watch.wants(506):
             self._say(account, [p for p in left if id(p) in unread], event)
-        elif len(left) < len(account.params) and account.backwards_in_all:
+        elif len(left) < self.counts[id(account)] and account.backwards_in_all:
             self.without[id(account)] = account, [p for p in left if id(p) not in unread]
             for owner, name in {(id(owner), name): (owner, name) for owner, name in unread.values()}.values():
                 count = sum(one is owner and other == name for one, other in unread.values())
                 fact = f"{count} parameters in the optimizer, none with a gradient after {account.steps + 1} steps"
-                place = assigned(owner, name) or event
+                place = next((at for p in left if unread.get(id(p)) == (owner, name) and (at := self.put.get(id(p)))), None)
+                place = place or assigned(owner, name) or event
                 self.found(506, place, key=(type(owner), name), name=f"self.{name}", fact=fact)
 
     def finish(self) -> None:
@@ -203,18 +213,18 @@ class NeverGetsGrad(Check):
         modules = self.watch.modules()
         names = [name for p in left if (name := full_name(modules, p)) is not None]
         # With none at all it is another mistake (103), and what no model has any more is 118's or 135's.
-        if names and len(left) < len(account.params) and account.backwards_in_all:
-            cut = cut_of(self.watch, left)
+        if names and len(left) < self.counts[id(account)] and account.backwards_in_all:
+            cut, put = cut_of(self.watch, left), self.put.get(id(left[0]))
             self.found(
                 119,
-                event if cut is None else cut.at,
+                put or event if cut is None else cut.at,
                 key=tuple(names[:1]),
                 name=names[0],
                 optimizer=name_of(account.optimizer),
                 fact=f"{_listed(names)}",
                 details={"parameters": names},
                 words=None if cut is None else _CUT,
-                related=() if cut is None else ((event, "the step that has no gradient for it"),),
+                related=() if cut is None and put is None else ((event, "the step that has no gradient for it"),),
                 call="" if cut is None else code_at(cut.at),
             )
 

@@ -56,3 +56,46 @@ def test_another_reason(run):
 
 def test_sound(run):
     assert run(PROGRAM.format(cut="x", steps=30, log="print(logits.detach().mean(), loss.data)")).codes == []
+
+
+HEAD = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.fc = nn.Sequential(nn.Linear(6, 8), nn.ReLU()), nn.Linear(8, 10)
+
+    def forward(self, x):
+        return self.fc(self.body(x))
+
+
+def finetune(model):
+    model.{name} = nn.Linear(8, 10){mark}
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(5):
+        loss = F.cross_entropy(model(torch.randn(4, {width})), torch.randint(0, {width}, (4,)))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+
+finetune({model})
+"""
+
+
+def test_a_head_that_nobody_calls(run):
+    ran = run(HEAD.format(name="head", mark="  # <- 119", model="Net()", width=6))
+    assert [(119 if number == 506 else number, row) for number, row in ran.lines] == list(ran.marked), ran.san.report()
+
+
+def test_a_head_on_a_model_of_a_library(run):
+    ran = run(HEAD.format(name="head", mark="  # <- 119", model="nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)", width=8))
+    assert ran.lines == ran.marked, ran.san.report()
+
+
+def test_a_head_in_the_place_of_the_old_one(run):
+    assert run(HEAD.format(name="fc", mark="", model="Net()", width=6)).codes == []
