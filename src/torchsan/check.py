@@ -39,6 +39,7 @@ class Watched(Protocol):
     passes: Any
     loaded: Any
     last_inputs: Any
+    last_load: Any
 
     @property
     def findings(self) -> list[Finding]: ...

@@ -1,7 +1,7 @@
 """Which line changed a value that backward needs: torch tells the operation that wanted it, not the one that spoilt it.
 
-Three looks: at the variables of the frames that are still there, at the optimizer's last step, and, with the model's
-forward run once more, at every operation that writes in place.
+Four looks: at the variables of the frames that are still there, at the optimizer's last step, at what was called between
+forward and backward, and, with the model's forward run once more, at every operation that writes in place.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torchsan.errors import writes_between
 from torchsan.errors.operands import Frame
 from torchsan.program.source import tree_of
 from torchsan.program.where import _USER, Where, here
@@ -31,7 +32,8 @@ def find(error: BaseException, way: list[Frame], watch: Any) -> Places:
     version = int(match[3])
     found = in_frames(way, shape, version)
     if not found and watch is not None:
-        found = _by_optimizer(watch, shape, version) or _run_again(watch, shape)
+        found = _by_optimizer(watch, shape, version) or writes_between.find(watch, way, shape, version)
+        found = found or _run_again(watch, shape)
     return found
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import re
+import weakref
 from typing import Any
+
+import torch
 
 from torchsan.check import Check
 from torchsan.program.naming import name_of
+from torchsan.program.source import tree_of
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 
@@ -40,19 +46,29 @@ class Accumulation(Check):
         self.batch = 0  # the number of the last batch's event, until a backward has used it
         self.loader = 0
         self.ended = False  # a pass was, and no backward since
+        self.given: weakref.ref | None = None  # what the model was given last
+        self.new = False  # that was another tensor than before, and no backward since
+        self.written: dict[tuple, bool] = {}  # by the lines of a backward and a step: whether the text accumulates
 
     def on_loader_batch(self, event: Event) -> None:
         self.batch, self.loader = event.number, id(event.subject)
 
+    def before_forward(self, event: Event) -> None:
+        if not event.depth and event.grad:
+            given = next((one for one in event.args if isinstance(one, torch.Tensor)), None)
+            self.new = given is not None and (self.given is None or self.given() is not given)
+            self.given = weakref.ref(given) if given is not None else None
+
     def on_backward(self, event: Event) -> None:
         fresh, self.batch = self.batch, 0
+        by_hand, self.new = self.new and not fresh, False
         for account in event.reached:
             state = self.states.get(id(account))
             if state is None:
                 state = self.states[id(account)] = _State()
             if account.backwards == 1:
-                state.raw, state.loader = 0, self.loader
-            if not fresh or state.loader != self.loader or state.raw != account.backwards - 1:
+                state.raw, state.loader = 0, 0 if by_hand else self.loader
+            if not (by_hand or fresh) or state.loader != (0 if by_hand else self.loader) or state.raw != account.backwards - 1:
                 continue
             state.raw += 1
             if account.backwards > 1:  # a step of one backward is none of ours: the look at its loss is left out
@@ -92,7 +108,8 @@ class Accumulation(Check):
             state.undivided = state.undivided + 1 if whole and state.same > 1 else int(whole)
             state.every = every
             if state.undivided >= _CYCLES and (type(event.subject).__name__ in _PLAIN or _clipped(account)):
-                self._undivided(account, state, event)
+                if state.loader or self._is_written_so(account.last["backward"], event):
+                    self._undivided(account, state, event)
         else:
             state.every, state.same, state.undivided = every, 1, 0
         state.raw = 0
@@ -127,12 +144,37 @@ class Accumulation(Check):
             details={"batches": state.every},
         )
 
+    def _is_written_so(self, backward: Event, step: Event) -> bool:
+        """Without a loader, inputs may be of several tasks, or real and made up: that they are batches must say the text."""
+        lines = backward.where(), step.where()
+        if None in lines or lines[0].code is not lines[1].code:
+            return False
+        key = lines[0].code, lines[0].line, lines[1].line
+        if key not in self.written:
+            tree = tree_of(lines[0].code.co_filename)
+            self.written[key] = tree is not None and accumulates(tree, lines[0].line, lines[1].line)
+        return self.written[key]
+
     @staticmethod
     def _untouched(account: Account, state: _State) -> bool:
         """Whether nobody has written to the gradients since the last backward: divided them by hand, it may be."""
         if max(account.number("unscale"), account.number("clip")) > account.number("backward"):
             return True
         return _first(account) == state.mark
+
+
+def accumulates(tree: ast.AST, backward: int, step: int) -> bool:
+    """Whether a step stands under a test of a remainder which the backward does not stand under, or the backward in a
+    loop over micro-batches that the step comes after."""
+    for node in ast.walk(tree):
+        inside = [row for row in (backward, step) if node.lineno <= row <= node.end_lineno] if hasattr(node, "lineno") else []
+        if inside == [step] and isinstance(node, ast.If):
+            if any(isinstance(part, ast.BinOp) and isinstance(part.op, ast.Mod) for part in ast.walk(node.test)):
+                return True
+        elif inside == [backward] and isinstance(node, ast.For):
+            if re.search(r"accum|micro|grad_acc", ast.unparse(node.iter) + ast.unparse(node.target), re.I):
+                return True
+    return False
 
 
 def _first(account: Account) -> tuple[int, int] | None:

@@ -127,7 +127,7 @@ class GradientHistory(Check):
         norm = look.norm
         if not math.isfinite(norm):
             return
-        if len(history.norms) < _LOOKS:
+        if len(history.norms) < _LOOKS and not history.told:
             self._at_once(look, history)
         if len(history.norms) < _LOOKS or norm <= _GROWN * median(history.norms):
             history.norms.append(norm)
@@ -150,7 +150,8 @@ class GradientHistory(Check):
         if history.at_once >= _IN_A_ROW and max(known, default=(0.0, ""))[0] > _FAR_STEP:
             history.told = True
             self._say_explosion(look, first, loss)
-        elif history.worse >= _IN_A_ROW and history.most[0] > 1 and loss is not None and not history.told:
+        elif history.worse >= _IN_A_ROW and history.most[0] > 1 and loss is not None:
+            history.told = True
             fact = f"{history.most[0]:.2g} times as much; the loss was {loss[0]:.3g} and is {loss[1]:.3g} after {look.step + 1} steps"
             self.found(
                 129, look.at, key=(id(look.account), "large"), step=look.step, words=_TOO_LARGE, fact=fact,

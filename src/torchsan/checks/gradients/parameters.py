@@ -8,11 +8,13 @@ import torch
 from torch import nn
 
 from torchsan.check import Check
+from torchsan.checks.gradients.cut_graph import cut_of
 from torchsan.checks.gradients.replaced_parameters import replaced
 from torchsan.program.assignments import loaded, running
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned, never_read, users_class
 from torchsan.program.where import Where
+from torchsan.report.printing import code_at
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 
@@ -23,6 +25,10 @@ _LOST = (
 _HELD_AT_ZERO = (
     "the learning rate is set to 0 while it trains, so `{call}` changes nothing",
     "look at what sets it: a scheduler whose factor is 0 (an integer division?), or a line that writes to `lr`",
+)
+_CUT = (
+    "`{call}` cuts the graph: what comes before it, such as `{name}`, never gets a gradient",
+    "go on with the tensor itself, without `.detach()` or `.data`; what is to stay as it is gets `requires_grad_(False)`",
 )
 _STEPS = 2  # steps of an optimizer before its parameters are judged
 _LONG = 20  # steps without a gradient after which it is said before the end of the run
@@ -145,7 +151,15 @@ class NeverGetsGrad(Check):
     def __init__(self, watch: Any):
         super().__init__(watch)
         self.without: dict[int, tuple[Account, list[torch.Tensor]]] = {}
+        self.counts: dict[int, int] = {}  # by id of an account: its parameters, which are gone once the optimizer is
+        self.put: dict[int, Where] = {}  # by id of a parameter: where its layer was put into a model that was built before
         self.ledger.at_missed_step.append(self._missed)
+
+    def on_module_add(self, event: Event) -> None:
+        place = event.where()
+        if place is not None and place.code.co_name != "__init__" and not isinstance(event.subject, nn.Sequential):
+            for parameter in event.child.parameters():
+                self.put[id(parameter)] = place
 
     def _missed(self, account: Account) -> None:
         """A gradient that comes up while the other checks rest counts too."""
@@ -162,6 +176,7 @@ class NeverGetsGrad(Check):
         if candidates:
             left = [p for p in candidates if p.grad is None and p.requires_grad]
             self.without[id(account)] = (account, left)
+            self.counts[id(account)] = len(account.params)
             if left and account.steps == _LONG:
                 self._say(account, left, event)
             elif left and account.steps == _STEPS - 1:
@@ -180,12 +195,13 @@ class NeverGetsGrad(Check):
     def _say_unread(self, account: Account, left: list[torch.Tensor], unread: dict[int, Any], event: Event) -> None:
         if not self.watch.wants(506):
             self._say(account, [p for p in left if id(p) in unread], event)
-        elif len(left) < len(account.params) and account.backwards_in_all:
+        elif len(left) < self.counts[id(account)] and account.backwards_in_all:
             self.without[id(account)] = account, [p for p in left if id(p) not in unread]
             for owner, name in {(id(owner), name): (owner, name) for owner, name in unread.values()}.values():
                 count = sum(one is owner and other == name for one, other in unread.values())
                 fact = f"{count} parameters in the optimizer, none with a gradient after {account.steps + 1} steps"
-                place = assigned(owner, name) or event
+                place = next((at for p in left if unread.get(id(p)) == (owner, name) and (at := self.put.get(id(p)))), None)
+                place = place or assigned(owner, name) or event
                 self.found(506, place, key=(type(owner), name), name=f"self.{name}", fact=fact)
 
     def finish(self) -> None:
@@ -197,15 +213,19 @@ class NeverGetsGrad(Check):
         modules = self.watch.modules()
         names = [name for p in left if (name := full_name(modules, p)) is not None]
         # With none at all it is another mistake (103), and what no model has any more is 118's or 135's.
-        if names and len(left) < len(account.params) and account.backwards_in_all:
+        if names and len(left) < self.counts[id(account)] and account.backwards_in_all:
+            cut, put = cut_of(self.watch, left), self.put.get(id(left[0]))
             self.found(
                 119,
-                event,
+                put or event if cut is None else cut.at,
                 key=tuple(names[:1]),
                 name=names[0],
                 optimizer=name_of(account.optimizer),
                 fact=f"{_listed(names)}",
                 details={"parameters": names},
+                words=None if cut is None else _CUT,
+                related=() if cut is None and put is None else ((event, "the step that has no gradient for it"),),
+                call="" if cut is None else code_at(cut.at),
             )
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from torchsan.check import Check
+from torchsan.checks.gradients.gradients_elsewhere import misled
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
@@ -51,7 +52,7 @@ class SteppedAgain(Check):
             # Who writes gradients through `.data` leaves no trace but the values, which are known from the second time on.
             if state.times == 0 or (state.sample and _equal(state.sample, _sample(account))):
                 state.again, state.times = True, state.times + 1
-                if state.times == _TWICE:
+                if state.times == _TWICE and not misled(self.watch, account):
                     self._say(account, event)
 
     def on_optimizer_step(self, event: Event) -> None:

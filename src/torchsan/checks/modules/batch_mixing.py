@@ -1,18 +1,21 @@
 """524, at level="thorough": one sample's output changes with another sample's input.
 
 Before two forwards of a model it is run on copies, in evaluation mode: once as it is, and with one sample replaced by
-its neighbour. That is done only for models whose code, read, does nothing but compute (`torchsan.nonfinite.purity`), without
+its neighbour. Where all outputs change, a statistic over the batch may be meant: its outputs come in another order where
+the samples do, and nothing else; those of a view that mixes samples become others. That is done only for models whose code, read, does nothing but compute (`torchsan.nonfinite.purity`), without
 hooks of the user's, and on the stand-ins of the replay; random states, buffers and parameters are as before.
 """
 
 from __future__ import annotations
 
+import weakref
 from contextlib import suppress
 from typing import Any
 
 import torch
 from torch import nn
 from torch.nn.modules import module as registration
+from torch.utils.data import default_collate
 
 from torchsan.check import Check
 from torchsan.nonfinite.purity import pure
@@ -27,6 +30,7 @@ from torchsan.stream.weak_ids import WeakIds
 _LOOKS = 2  # forwards of each model
 _LEAST = 4  # samples: with fewer, "some of the others" and "all of the others" are the same
 _ROUNDING = 1e-3  # relative difference that is none
+_OF_STEPS = (nn.RNNBase, nn.MultiheadAttention)  # with a batch read as steps, all outputs change: 510 tells of that
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 
 
@@ -39,6 +43,7 @@ class BatchMixing(Check):
     def __init__(self, watch: Any):
         super().__init__(watch)
         self.batch_size: int | None = None  # of the loader that gave the last batch
+        self.batch: list[weakref.ref] = []  # its tensors
         self.looks: dict[int, int] = {}
         self.mixed: dict[int, int] = {}
         self.closed = WeakIds()  # models that are left alone
@@ -46,6 +51,8 @@ class BatchMixing(Check):
     def on_loader_batch(self, event: Event) -> None:
         size = getattr(event.subject, "batch_size", None)
         self.batch_size = size if isinstance(size, int) else None
+        usual = getattr(event.subject, "collate_fn", None) is default_collate  # another one may put steps first
+        self.batch = [weakref.ref(t) for t in tensors(event.batch)] if usual else []
 
     def before_forward(self, event: Event) -> None:
         model, size = event.subject, self.batch_size
@@ -59,10 +66,13 @@ class BatchMixing(Check):
             self.closed.add(model)
         if model in self.closed and look < _LOOKS:
             return
-        changed = None
+        changed = reordered = None
         with suppress(Exception):  # whatever it is, the forward itself will say so
-            changed = _changes(model, event.args, event.kwargs, size)
-        if changed is None or not all(_is_wrong(at, rows, size) for at, rows in changed.items()):
+            changed, reordered = _changes(model, event.args, event.kwargs, size)
+        if changed is None:
+            return
+        others = reordered and self._has_samples_first(given) and not any(isinstance(m, _OF_STEPS) for m in model.modules())
+        if not all(_is_wrong(at, rows, size) or (others and len(rows) == size) for at, rows in changed.items()):
             return
         self.mixed[id(model)] = self.mixed.get(id(model), 0) + 1
         if self.mixed[id(model)] == _LOOKS:
@@ -71,7 +81,14 @@ class BatchMixing(Check):
             listed = ", ".join(map(str, [row for row in rows if row != at][:4]))
             more = ", ..." if len(rows) > 5 else ""
             fact = f"sample {at} of {size} was replaced: the outputs of samples {listed}{more} changed{own}"
+            if reordered and len(rows) == size:
+                fact += "; in another order of the samples they are others"
             self.found(524, event, model=name_of(model) or type(model).__name__, fact=fact)
+
+
+    def _has_samples_first(self, given: torch.Tensor) -> bool:
+        """Whether dimension 0 of an input is that of the samples, and no other of the same size."""
+        return tuple(given.shape).count(given.shape[0]) == 1 or any(ref() is given for ref in self.batch)
 
 
 def _is_wrong(at: int, rows: list[int], size: int) -> bool:
@@ -96,43 +113,49 @@ def _only_computes(model: nn.Module) -> bool:
     return True
 
 
-def _changes(model: nn.Module, args: tuple, kwargs: dict, size: int) -> dict[int, list[int]] | None:
-    """By number of the sample that was replaced: the rows of the output that changed. None where the output has no row
-    for each sample, or is not the same twice."""
+def _changes(model: nn.Module, args: tuple, kwargs: dict, size: int) -> tuple[dict[int, list[int]] | None, bool]:
+    """By number of the sample that was replaced: the rows of the output that changed, and whether outputs are others when
+    the samples come in another order. None where the output has no row for each sample, or is not the same twice."""
     with apart([model]), torch.no_grad():
         state = torch.get_rng_state()
         for part in model.modules():
             part.__dict__["training"] = False  # the stand-ins' end puts it back
 
-        def run(at: int | None) -> torch.Tensor | None:
+        def run(rows: list[int] | None) -> torch.Tensor | None:
             torch.set_rng_state(state)
-            result = model(*_replaced(args, size, at), **_replaced(kwargs, size, at))
+            result = model(*_replaced(args, size, rows), **_replaced(kwargs, size, rows))
             return next((t for t in tensors(result) if t.is_floating_point()), None)
 
-        base, again = run(None), run(None)
+        base = run(None)
+        draws = not torch.equal(torch.get_rng_state(), state)  # noise would not be reordered with the samples
+        again = run(None)
         if base is None or again is None or not base.dim() or base.shape[0] != size or not torch.equal(base, again):
-            return None
+            return None, False
         limit = _ROUNDING * base.abs().max()
         found = {}
         for at in (0, size // 2):
-            result = run(at)
+            rows = list(range(size))
+            rows[at] = (at + 1) % size
+            result = run(rows)
             if result is None or result.shape != base.shape:
-                return None
+                return None, False
             found[at] = ((result - base).abs() > limit).flatten(1).any(1).nonzero().flatten().tolist()
-        return found
+        if draws or all(len(rows) < size for rows in found.values()):
+            return found, False
+        order = [*range(1, size, 2), *range(0, size, 2)]
+        result = run(order)
+        return found, result is not None and bool(((result - base[order]).abs() > limit).any())
 
 
-def _replaced(value: Any, size: int, at: int | None) -> Any:
-    """Arguments in copy, in all of whose batches one sample is replaced by its neighbour."""
+def _replaced(value: Any, size: int, rows: list[int] | None) -> Any:
+    """Arguments in copy, in all of whose batches these samples stand in the places of the first, the second and so on."""
     if isinstance(value, torch.Tensor):
         value = value.detach().clone()
-        if at is not None and value.dim() and value.shape[0] == size:
-            value[at] = value[(at + 1) % size]
-        return value
+        return value[rows] if rows is not None and value.dim() and value.shape[0] == size else value
     if type(value) in (tuple, list):
-        return type(value)(_replaced(item, size, at) for item in value)
+        return type(value)(_replaced(item, size, rows) for item in value)
     if type(value) is dict:
-        return {key: _replaced(item, size, at) for key, item in value.items()}
+        return {key: _replaced(item, size, rows) for key, item in value.items()}
     return value
 
 

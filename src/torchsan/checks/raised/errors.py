@@ -32,10 +32,15 @@ class Errors(Check):
     def __init__(self, watch: Any):
         super().__init__(watch)
         watch.last_inputs = None
+        watch.last_load = None
 
     def before_forward(self, event: Event) -> None:
         if event.depth == 0 and event.grad:
             self.watch.last_inputs = _held(event.subject, event.args, event.kwargs)
+
+    def before_load(self, event: Event) -> None:
+        event.where()
+        self.watch.last_load = event
 
     def on_error(self, event: Event) -> None:
         told = explain(event.error, self.watch)

@@ -49,3 +49,45 @@ def test_mixed_samples(run, layout, extra, level, found):
     assert [(f.number, f.location.row) for f in ran.findings] == ([(524, ROW)] if found else []), ran.san.report()
     if found:
         assert "sample 0 of 6 was replaced" in ran.findings[0].message
+
+
+SQUARE = """
+import torch
+from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.hidden, self.out = nn.Linear(WIDTH, 8), nn.Linear(8, 2)
+
+    def forward(self, x):
+        x = torch.tanh(self.hidden(x))
+        return self.out(MIXED)
+
+
+torch.manual_seed(0)
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for x, y in DataLoader(TensorDataset(torch.randn(32, WIDTH), torch.randint(0, 2, (32,))), batch_size=8):
+    scores = model(x)
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(scores, y).backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("mixed", "width", "found"), [
+    ("x.t().contiguous().view(8, 8)", 5, True),  # as wide as the batch: every output depends on all samples
+    ("x.t().contiguous().view(8, 8)", 8, True),
+    ("(x - x.mean(0)) / (x.std(0) + 1e-5)", 5, False),  # a statistic over the batch
+    ("torch.softmax(x @ x.t(), dim=-1) @ x", 5, False),
+    ("x + torch.randn_like(x) - x.mean(0)", 5, False),
+    ("x.view(len(x), -1)", 8, False),
+])
+def test_all_outputs_change(run, mixed, width, found):
+    ran = run(SQUARE.replace("MIXED", mixed).replace("WIDTH", str(width)), level="thorough")
+    assert [f.number for f in ran.findings if f.number == 524] == ([524] if found else []), ran.san.report()
+    if found:
+        assert "in another order of the samples" in next(f for f in ran.findings if f.number == 524).message
