@@ -15,7 +15,7 @@ def _input(seen: Seen) -> Said | None:
     value = seen.given("input")
     if not isinstance(value, torch.Tensor):
         return None
-    return Said((f"the input is {shape(value)}",), seen.operand(value))
+    return Said((f"the input is {shape(value)}",), seen.operand(value), beside=True)
 
 
 def _rank(seen: Seen) -> Said | None:
