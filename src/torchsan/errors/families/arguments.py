@@ -110,6 +110,13 @@ def _unpacked(seen: Seen) -> Said | None:
     return None
 
 
+def _settings(seen: Seen) -> Said | None:
+    """The arguments of the constructor that refused one, as far as they are plain."""
+    held = next((one.frame.f_locals for one in reversed(seen.way) if one.frame.f_code.co_name == "__init__"), {})
+    plain = [f"{name} {value}" for name, value in held.items() if isinstance(value, (bool, int, float, str)) and len(str(value)) < 20]
+    return Said((f"it was given {', '.join(plain[:8])}",), beside=True) if plain else None
+
+
 FAMILIES = (
     Family("unknown-argument", r"(?P<call>\w+)(\.__init__)?\(\) got an unexpected keyword argument '(?P<given>\w+)'",
            "{call} has no argument of that name", "look at what it takes", look=_wrong, kinds=(TypeError,),
@@ -126,4 +133,10 @@ FAMILIES = (
     Family("unpacked", r"(not enough|too many) values to unpack \(expected (?P<n>\d+)", "something of torch's is "
            "unpacked into another number of names", "as many names as parts", look=_unpacked, kinds=(ValueError,),
            fits=_unpacks),
+
+    Family("setting", r"(?P<said>.*\b(must be|should be|has to be|[Ee]xpected|cannot be|only supports?|[Uu]nknown|not "
+           r"supported)\b.*)", "a layer, optimizer or schedule is made with a setting that it does not take",
+           "bring it into the range that torch names; look at what it is computed from", look=_settings,
+           kinds=(ValueError, TypeError, AssertionError),
+           inside=r"torch/(nn/modules|optim|utils/data)/\w+\.py:__init__$"),
 )

@@ -260,6 +260,18 @@ FAMILIES = (
     Family("target-is-no-tensor", r"argument 'target' \(position \d+\) must be Tensor, not (?P<type>[\w.]+)",
            "the target of a loss is no tensor", "make it one: `torch.tensor(target)`, on the device of the scores",
            fact="the target is of type {type}"),
+
+    Family("ignored-probabilities", r"ignore_index cannot be specified when target contains "
+           r"probabilities|ignore_index is not supported for floating point target", "`ignore_index` goes with class "
+           "numbers", "drop it, or give class numbers: `target.argmax(1)`"),
+    Family("triplet-dimensions", r"The anchor, positive, and negative tensors are expected to have the same number of "
+           r"dimensions, but got: (?P<got>.*)", "the three tensors of a triplet loss differ in dimensions",
+           "all three (N, D)", fact="{got}"),
+    Family("variance-size", r"var is of incorrect size", "the variance of a Gaussian loss has another shape than the "
+           "output", "the output's shape, or one value a row, (N, 1)"),
+    Family("class-range", r"Target values should be in \[0, (?P<last>\d+)\], but values in range \[(?P<low>-?\d+), "
+           r"(?P<high>-?\d+)\] were found", "a target is no number of a class", "classes count from 0 to {last}",
+           fact="targets go from {low} to {high}"),
 )
 
 

@@ -171,4 +171,21 @@ FAMILIES = (
            "parameters, before `scaler.step`"),
     Family("half-parameters", r"Attempting to unscale FP16 gradients", "the parameters are float16 themselves",
            "keep them in float32 (no `model.half()`), and run under `torch.autocast`"),
+
+    Family("sparse-decay", r"weight_decay option is not compatible with sparse gradients", "weight decay meets the "
+           "sparse gradient of an embedding", "`weight_decay=0` for the embedding, or `nn.Embedding(..., sparse=False)`"),
+    Family("no-momentum-to-cycle", r"optimizer must support momentum or beta1 with `cycle_momentum` option enabled",
+           "a cyclic schedule is to move a momentum that the optimizer does not have", "`cycle_momentum=False`, or "
+           "`momentum=0.9` in SGD"),
+    Family("parameters-in-a-set", r"optimizer parameters need to be organized in ordered collections",
+           "the parameters are in a set, whose order changes from run to run", "a list: `list(parameters)`"),
+    Family("required-setting", r"parameter group didn't specify a value of required optimization parameter "
+           r"(?P<name>\w+)", "a group has no value for a setting that has no default", "give `{name}` to the "
+           "optimizer or to each group"),
+    Family("matrices-only", r"Muon only supports 2D parameters whereas we found a parameter with size: (?P<size>.*)",
+           "Muon takes matrices only", "give it the weights of linear layers, and AdamW embeddings, biases, norms and "
+           "the head", fact="one is {size}"),
+    Family("fused-devices", r"`fused=True` requires all the params to be floating point Tensors of supported devices",
+           "a fused optimizer meets a parameter that it cannot take", "`model.to(device)` before it is made, or leave "
+           "`fused` out"),
 )

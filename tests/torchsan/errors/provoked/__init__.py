@@ -102,9 +102,3 @@ def write(table: Path, programs: list[str]) -> None:
             lines = told(program, Path(folder)) or ["nothing"]
         blocks.append("\n".join([program, *(f"> {line}" for line in lines)]))
     table.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":  # python -m tests.torchsan.errors.provoked: after the words were changed on purpose
-    torch.set_num_threads(1)
-    for one in sorted(HERE.glob("*.txt")):
-        write(one, [case.program for case in cases(one)])
