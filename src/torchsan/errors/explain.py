@@ -40,7 +40,8 @@ def explain(error: BaseException, watch: Any = None) -> Explanation | None:
     if family.look is not None:
         said = family.look(Seen(str(error), known.match, way, operands, watch)) or Said()
     filled = {key: value for key, value in known.match.groupdict().items() if value is not None}
-    facts = list(said.facts) or ([wording.fill(family.fact, filled)] if _can_fill(family.fact, filled) else [])
+    own = [wording.fill(family.fact, filled)] if _can_fill(family.fact, filled) else []
+    facts = [*own, *said.facts] if said.beside else list(said.facts) or own
     blamed = said.value
     if number is not None and family.look is None and number not in _LOADERS:
         blamed = offender.offender(number, operands, way)

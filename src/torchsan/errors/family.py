@@ -21,6 +21,7 @@ class Said(NamedTuple):
     value: Operand | None = None
     mend: str = ""
     what: str = ""
+    beside: bool = False  # the facts stand beside the family's own, and not for it
 
 
 class Argument(NamedTuple):
@@ -71,6 +72,8 @@ class Seen(NamedTuple):
         frame = self.way[at].frame
         if isinstance(node, (ast.Assign, ast.AnnAssign, ast.Return)) and node.value is not None:
             node = node.value
+        elif isinstance(node, (ast.If, ast.While, ast.Assert, ast.IfExp)):
+            node = node.test
         parts: list[ast.expr] = []
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Attribute) and not _is_library(look_up(frame, node.func.value)):
@@ -87,6 +90,8 @@ class Seen(NamedTuple):
             parts = [node.value, node.slice]
         elif isinstance(node, ast.UnaryOp):
             parts = [node.operand]
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            parts = [node]
         return [Argument(ast.unparse(part), look_up(frame, part), part) for part in parts]
 
     def tensors(self) -> list[Operand]:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from torchsan.errors.families import (
+    arguments,
     data,
     devices,
     distributed,
@@ -43,6 +44,7 @@ SUBJECTS = {
     "indices": indexing.FAMILIES,
     "modules": modules.FAMILIES,
     "values": values.FAMILIES,
+    "arguments": arguments.FAMILIES,
 }
 FAMILIES: tuple[Family, ...] = tuple(family for families in SUBJECTS.values() for family in families)
 _KINDS = (RuntimeError, IndexError, ValueError, TypeError, AssertionError, AttributeError, KeyError, EOFError, ZeroDivisionError, pickle.PickleError)

@@ -36,6 +36,8 @@ def offender(number: int, operands: list[Operand], way: list[Frame]) -> Operand 
         if given is None and number == 411 and len(unfit) == 2:
             return unfit[1]  # what is indexed stands first, and may have any dtype
         return unfit[0] if given is None and len(unfit) == 1 else given
+    if number in (406, 428, 508) and len(plain) > 1:
+        return None
     return plain[0]
 
 

@@ -1,16 +1,21 @@
-"""Whether code only computes: run again, it changes nothing of the program's. Judged by reading; nothing is called."""
+"""Whether code can be run again: it only computes, or what it changes of the program's can be put back. Judged by reading;
+nothing is called."""
 
 from __future__ import annotations
 
 import ast
 import builtins
 import inspect
+import logging
 import textwrap
-from types import CodeType, FrameType, FunctionType, MethodType
+from types import CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any
 
 import torch
 from torch import nn
+
+from torchsan.nonfinite.undo import Undo
+from torchsan.program.where import _USER, kind_of
 
 _BUILTINS = {
     "abs", "all", "any", "bool", "dict", "enumerate", "float", "getattr", "hasattr", "int", "isinstance", "len", "list",
@@ -37,8 +42,9 @@ def arguments_of(code: CodeType) -> tuple[str, ...]:
 class Pure:
     """Judges whether code only computes. Names are looked up in a frame; nothing is called."""
 
-    def __init__(self, frame: FrameType):
+    def __init__(self, frame: FrameType, undo: Undo | None = None):
         self.locals, self.globals = frame.f_locals, frame.f_globals
+        self.undo = undo
 
     def statement(self, node: ast.stmt) -> bool:
         """Whether a statement can be run again."""
@@ -81,7 +87,7 @@ class Pure:
     def expression(self, node: ast.AST) -> bool:
         """Whether an expression can be evaluated again."""
         for part in ast.walk(node):
-            if isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom, ast.NamedExpr)):
+            if isinstance(part, (ast.Await, ast.Yield, ast.YieldFrom)):
                 return False
             if isinstance(part, ast.Call) and not self.call(part):
                 return False
@@ -102,7 +108,7 @@ class Pure:
                 return False
             if isinstance(owner, (list, dict, set)) and node.func.attr in _CHANGES:
                 return False
-        return pure(function)
+        return pure(function, undo=self.undo)
 
     def look_up(self, node: ast.AST) -> Any:
         """The value of a name or dotted name; UNKNOWN for anything else and for what is not there."""
@@ -130,8 +136,9 @@ class UNKNOWN:
     """Stands for a value that cannot be told without running code."""
 
 
-def pure(function: Any, depth: int = _DEPTH) -> bool:
-    """Whether a callable only computes: a module, a function of torch's, or one of the user's that writes nowhere."""
+def pure(function: Any, depth: int = _DEPTH, undo: Undo | None = None) -> bool:
+    """Whether a callable can be called again: a module, a function of torch's, or one of the user's that writes nowhere,
+    or only to what `undo` can put back."""
     if isinstance(function, nn.Module):
         return True
     owner = getattr(function, "__module__", None) or ""
@@ -142,33 +149,100 @@ def pure(function: Any, depth: int = _DEPTH) -> bool:
         return name in _BUILTINS
     if owner.split(".")[0] == "torch" or owner in ("math", "_operator") or "torch" in str(type(function)):
         return not writes(name) and name not in ("backward", "seed", "manual_seed", "save", "load")
+    if isinstance(function, MethodType) and isinstance(function.__func__, FunctionType) and depth:
+        return _function(function.__func__, depth, undo, function.__self__)
     if isinstance(function, MethodType):
         function = function.__func__
     if isinstance(function, FunctionType) and depth:
-        return _function(function, depth)
+        return _function(function, depth, undo)
+    call = getattr(type(function), "__call__", None)
+    if isinstance(call, FunctionType) and depth and undo is not None and kind_of(call.__code__.co_filename) == _USER:
+        return _function(call, depth, undo, function)
     return type(function).__name__ in ("method_descriptor", "builtin_function_or_method", "getset_descriptor") and (
         not writes(name) and name not in _CHANGES
     )
 
 
-def _function(function: FunctionType, depth: int) -> bool:
+class _Scope(Pure):
+    """The names of a function that is not running: what it is bound to, its closure, its globals."""
+
+    def __init__(self, function: FunctionType, owner: Any, undo: Undo | None):
+        code = function.__code__
+        self.cells = dict(zip(code.co_freevars, function.__closure__ or ()))
+        self.undo, self.globals = undo, function.__globals__
+        self.locals = {name: cell.cell_contents for name, cell in self.cells.items() if _is_bound(cell)}
+        self.own = set(code.co_varnames) | set(code.co_cellvars)
+        self.arguments = set(arguments_of(code))
+        if owner is not None and code.co_argcount:
+            self.locals[code.co_varnames[0]] = owner
+
+    def look_up(self, node: ast.AST) -> Any:
+        """As of a frame; a variable of the function's own is not known."""
+        if isinstance(node, ast.Name) and node.id in self.own and node.id not in self.locals:
+            return UNKNOWN
+        return super().look_up(node)
+
+    def written(self, node: ast.Attribute | ast.Subscript) -> bool:
+        """Whether `node = value` writes to what the function made itself, or to what can be put back."""
+        base: ast.expr = node.value
+        while isinstance(base, (ast.Attribute, ast.Subscript)):
+            base = base.value
+        if isinstance(base, ast.Name) and base.id in self.own and base.id not in self.arguments:
+            return True
+        held = self.look_up(node.value)
+        if self.undo is None or held is UNKNOWN:
+            return False
+        return self.undo.attributes(held) if isinstance(node, ast.Attribute) else self.undo.content(held)
+
+    def changed(self, call: ast.Call, depth: int) -> bool:
+        """Whether a method that may change what it is called on can be called again."""
+        held, function = self.look_up(call.func.value), self.look_up(call.func)  # type: ignore[attr-defined]
+        if self.undo is None or held is UNKNOWN:
+            return False
+        if isinstance(held, logging.Logger):
+            self.undo.logger(held)
+            return True
+        if isinstance(held, (torch.optim.Optimizer, torch.utils.data.DataLoader, torch.Tensor)):
+            return False
+        return self.undo.content(held) or (_is_users(function) and pure(function, depth - 1, self.undo))
+
+
+def _is_users(function: Any) -> bool:
+    """Whether something is a method that the user wrote: what a library's writes to, nobody has read."""
+    code = getattr(getattr(function, "__func__", None), "__code__", None)
+    return code is not None and kind_of(code.co_filename) == _USER
+
+
+def _is_bound(cell: CellType) -> bool:
+    try:
+        return cell.cell_contents is not cell
+    except ValueError:
+        return False
+
+
+def _function(function: FunctionType, depth: int, undo: Undo | None = None, owner: Any = None) -> bool:
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
     except (OSError, TypeError, SyntaxError, ValueError):
         return False
+    scope = _Scope(function, owner, undo)
     local = set(function.__code__.co_varnames)
-    arguments = set(arguments_of(function.__code__))
     for node in ast.walk(tree):
-        if isinstance(node, (ast.Global, ast.Nonlocal, ast.Yield, ast.YieldFrom, ast.Await)):
+        if isinstance(node, (ast.Yield, ast.YieldFrom, ast.Await)):
             return False
+        if isinstance(node, (ast.Global, ast.Nonlocal)):
+            if undo is None:
+                return False
+            for name in node.names:
+                if name in scope.cells and _is_bound(scope.cells[name]):
+                    undo.cell(scope.cells[name])
+                else:
+                    undo.name(function.__globals__, name)
         if isinstance(node, (ast.Attribute, ast.Subscript)) and isinstance(node.ctx, (ast.Store, ast.Del)):
-            base = node.value
-            while isinstance(base, (ast.Attribute, ast.Subscript)):
-                base = base.value
-            if not isinstance(base, ast.Name) or base.id not in local or base.id in arguments:
+            if not scope.written(node):
                 return False
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            if not _harmless(node.value):
+            if not _harmless(node.value) and not (undo is not None and _is_method(node.value) and scope.changed(node.value, depth)):
                 return False
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name):
@@ -176,21 +250,53 @@ def _function(function: FunctionType, depth: int) -> bool:
                 called = space.get(node.func.id)
                 if node.func.id in local:
                     continue  # a local: most likely a module or a function that was passed
-                if called is None or (called is not function and not pure(called, depth - 1)):
+                if called is None and node.func.id in scope.locals:
+                    called = scope.locals[node.func.id]
+                if called is None or (called is not function and not pure(called, depth - 1, undo)):
                     return False
-            elif isinstance(node.func, ast.Attribute):
-                name = node.func.attr
-                base = node.func.value
-                of_torch = isinstance(base, ast.Name) and base.id in ("torch", "F", "math")
-                if writes(name) and not of_torch:
-                    return False
-                if name in _CHANGES and not of_torch and name not in ("log", "add", "append", "extend"):
-                    return False
-                if name in ("append", "extend") and not (
-                    isinstance(base, ast.Name) and base.id in local and base.id not in arguments
-                ):
-                    return False
+            elif isinstance(node.func, ast.Attribute) and not _method(node, scope, local, depth):
+                return False
     return True
+
+
+def _is_method(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute)
+
+
+def _method(node: ast.Call, scope: _Scope, local: set[str], depth: int) -> bool:
+    """Whether the call of a method, or of a function by its dotted name, can be made again."""
+    name, base = node.func.attr, node.func.value  # type: ignore[attr-defined]
+    of_torch = isinstance(base, ast.Name) and base.id in ("torch", "F", "math")
+    if of_torch:
+        return True
+    if writes(name):
+        return False
+    if name in ("append", "extend"):
+        own = isinstance(base, ast.Name) and base.id in local and base.id not in scope.arguments
+        return own or scope.changed(node, depth)
+    if name in _CHANGES and name not in ("log", "add"):
+        return scope.changed(node, depth)
+    function = scope.look_up(node.func)
+    if scope.undo is not None and _is_users(function) and not isinstance(function.__self__, nn.Module) and depth > 1:
+        pure(function, depth - 1, scope.undo)  # what it writes to is put back
+    return True
+
+
+def sets_attribute(method: Any, name: str) -> bool:
+    """Whether a method of the user's assigns `self.<name>`."""
+    function = getattr(method, "__func__", None)
+    if not isinstance(function, FunctionType) or not function.__code__.co_argcount:
+        return False
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
+    except (OSError, TypeError, SyntaxError, ValueError):
+        return False
+    own = function.__code__.co_varnames[0]
+    return any(
+        isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and node.attr == name
+        and isinstance(node.value, ast.Name) and node.value.id == own
+        for node in ast.walk(tree)
+    )
 
 
 def _harmless(call: ast.Call) -> bool:

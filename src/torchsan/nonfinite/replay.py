@@ -46,10 +46,11 @@ class Origin(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """`origin` is None where nothing bad came up or the replay could not be done: `why` tells."""
+    """`origin` is None where nothing bad came up or the replay could not be done: `why` tells, and `ran` what was run."""
 
     origin: Origin | None
     why: str
+    ran: str = ""
 
 
 def run(
@@ -120,7 +121,7 @@ def _run(
         return Outcome(Origin(*found, (_SURROGATE,) if surrogate else ()), "")
 
 
-_FINITE = "run again, it came out finite"
+_FINITE = "it came out finite"
 _SURROGATE = "backward was run from the model's output, with gradients of one"
 
 

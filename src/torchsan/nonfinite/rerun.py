@@ -17,14 +17,17 @@ from typing import Any, NamedTuple
 
 import torch
 
+from torchlint.findings import Location
 from torchsan.nonfinite.origin import finite
-from torchsan.nonfinite.purity import Pure, arguments_of, writes
+from torchsan.nonfinite.purity import Pure, arguments_of, sets_attribute, writes
+from torchsan.nonfinite.undo import Undo
 from torchsan.program.layers import tensors
-from torchsan.program.where import _USER, kind_of
+from torchsan.program.where import _USER, Where, kind_of
 from torchsan.stream.forward_start import cut
 
 _CALLERS = 3  # looked at, from the line of backward outwards
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
+_FILLS = ("append", "extend", "insert")
 _LINES = 60  # statements looked at above backward
 
 
@@ -35,6 +38,7 @@ class Again(NamedTuple):
     loss: CodeType
     names: dict[str, Any]
     used: frozenset[str]
+    undo: Undo
 
     def inputs(self) -> dict[str, Any]:
         """The variables that the code reads."""
@@ -43,50 +47,108 @@ class Again(NamedTuple):
     def run(self) -> Any:
         """The loss, computed anew."""
         names = {name: cut(value) for name, value in self.names.items()}
-        exec(self.code, names)
-        return eval(self.loss, names)
+        with self.undo.kept():
+            exec(self.code, names)
+            return eval(self.loss, names)
 
 
-def lines_to(frame: FrameType, row: int) -> Again | None:
-    """The statements that lead to the `<loss>.backward()` on line `row` of a frame; None where they cannot run again.
+def lines_to(frame: FrameType, place: Where) -> Again | None:
+    """The statements that lead to the `<loss>.backward()` at a place in a frame; None where they cannot run again.
 
     A GradScaler is left out: `scaler.scale(loss).backward()` gives `loss`. Where backward is called on an argument of
     the function's, such as in `def step(self, loss): loss.backward()`, the lines are those of the caller.
 
     Args:
         frame: where backward is called, still running, or done with backward but not with its variables.
-        row: the line of the call.
+        place: of the call.
     """
-    way = _way(frame, row)
+    way = _way(frame, place)
     loss = _loss(way[-1][1], Pure(frame)) if way else None
     for _ in range(_CALLERS):
         if loss is None:
             return None
         before = _before(way)[-_LINES:]
-        if not _is_argument(loss, before, frame):
+        is_argument = _is_argument(loss, before, frame)
+        kept = _kept_on_argument(loss, before, frame)
+        if not is_argument and kept is None:
             return _lines(frame, before, loss)
-        code, name = frame.f_code, loss.id
+        code = frame.f_code
+        name = loss.id if isinstance(loss, ast.Name) else kept
         while (frame := frame.f_back) is not None and kind_of(frame.f_code.co_filename) != _USER:
             pass
-        way = _way(frame, frame.f_lineno) if frame is not None else []
-        loss = _argument(way[-1][1], Pure(frame), code, name) if way else None
+        if frame is None:
+            return None
+        way = _way(frame, Where(frame.f_code, frame.f_lasti, frame.f_lineno))
+        if not way:
+            return None
+        if kept is not None:
+            return _through_object(frame, way, code, kept, loss.attr)  # type: ignore[attr-defined]
+        loss = _argument(way[-1][1], Pure(frame), code, name)
     return None
 
 
-def _lines(frame: FrameType, before: list[ast.stmt], loss: ast.expr) -> Again | None:
+def _lines(frame: FrameType, before: list[ast.stmt], loss: ast.expr, maker: ast.stmt | None = None) -> Again | None:
+    """The code that gives the loss: the statements of `before` that lead to it, and last `maker`, which keeps it on an object."""
+    undo = Undo()
+    pure = Pure(frame, undo)
     calls = any(isinstance(node, ast.Call) for node in ast.walk(loss))
-    if calls and not Pure(frame).expression(loss):
+    if calls and not pure.expression(loss):
         return None
     names = {**frame.f_globals, **frame.f_locals}
     settled = {name for name, value in names.items() if _is_settled(value)}
-    chosen = _choose(before, _loads(loss), Pure(frame), settled)
-    if not chosen and not calls:
+    wanted = _loads(loss) if maker is None else _loads(maker)
+    chosen = _choose(before, wanted, pure, settled)
+    if not chosen and not calls and maker is None:
         return None
-    body = ast.Module([_pruned(statement) for statement in chosen], [])
+    made = {name for statement in chosen if isinstance(statement, ast.Assign) for name in _stores(statement)}
+    body = ast.Module([_Prune(made).visit(copy.deepcopy(statement)) for statement in chosen], [])
+    body.body += [] if maker is None else [maker]
     ast.fix_missing_locations(body)
-    used = frozenset().union(_loads(loss), *map(_loads, chosen))
+    used = frozenset().union(wanted, _loads(loss), *map(_loads, chosen))
     filename = frame.f_code.co_filename
-    return Again(compile(body, filename, "exec"), compile(ast.Expression(loss), filename, "eval"), names, used)
+    return Again(compile(body, filename, "exec"), compile(ast.Expression(loss), filename, "eval"), names, used, undo)
+
+
+def _kept_on_argument(loss: ast.expr, before: list[ast.stmt], frame: FrameType) -> str | None:
+    """The argument of the running function that a loss is kept on: "self" for `self.loss`."""
+    if not isinstance(loss, ast.Attribute) or not isinstance(loss.value, ast.Name):
+        return None
+    name = loss.value.id
+    if name not in arguments_of(frame.f_code) or any(name in _stores(statement) for statement in before):
+        return None
+    return name
+
+
+def _through_object(frame: FrameType, way: list, code: CodeType, argument: str, attribute: str) -> Again | None:
+    """The loss is an attribute of an object: the call before, in the caller, of the method that sets it."""
+    pure = Pure(frame)
+    call = next(
+        (
+            node for node in ast.walk(way[-1][1])
+            if isinstance(node, ast.Call) and getattr(pure.look_up(node.func), "__code__", None) is code
+        ),
+        None,
+    )
+    if call is None or not isinstance(call.func, ast.Attribute) or arguments_of(code)[:1] != (argument,):
+        return None
+    receiver = call.func.value
+    before = _before(way)[-_LINES:]
+    for at in range(len(before) - 1, -1, -1):
+        statement = before[at]
+        inner = getattr(statement, "value", None)
+        if not isinstance(statement, (ast.Expr, ast.Assign)) or not isinstance(inner, ast.Call):
+            continue
+        if not isinstance(inner.func, ast.Attribute) or ast.unparse(inner.func.value) != ast.unparse(receiver):
+            continue
+        if not sets_attribute(pure.look_up(inner.func), attribute):
+            continue
+        undo = Undo()
+        if not Pure(frame, undo).expression(inner):
+            return None
+        loss = ast.fix_missing_locations(ast.copy_location(ast.Attribute(receiver, attribute, ast.Load()), receiver))
+        found = _lines(frame, before[:at], loss, statement)
+        return None if found is None else found._replace(undo=found.undo.joined(undo))
+    return None
 
 
 def _is_argument(loss: ast.expr, before: list[ast.stmt], frame: FrameType) -> bool:
@@ -115,23 +177,38 @@ def _code_of_call(thing: Any) -> CodeType | None:
     return getattr(getattr(type(thing), "__call__", None), "__code__", None)
 
 
-def _way(frame: FrameType, row: int) -> list[tuple[list[ast.stmt], ast.stmt]]:
-    """From the outermost block to the statement on a line: (block, statement) at every level."""
+def _way(frame: FrameType, place: Where) -> list[tuple[list[ast.stmt], ast.stmt]]:
+    """From the outermost block to the statement at a place: (block, statement) at every level.
+
+    Of several on a line it is the one that the place lies in; where Python keeps no columns, the last that calls backward.
+    """
     way: list[tuple[list[ast.stmt], ast.stmt]] = []
     try:
         node: ast.AST = ast.parse("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
     except (SyntaxError, ValueError, RecursionError):
         return way
+    span = place.location()
+    row = span.row
     while True:
-        inner = None
-        for block in _blocks(node):
-            for statement in block:
-                if statement.lineno <= row <= (statement.end_lineno or statement.lineno):
-                    inner = (block, statement)
-        if inner is None:
+        found = [
+            (block, statement) for block in _blocks(node) for statement in block
+            if statement.lineno <= row <= (statement.end_lineno or statement.lineno)
+        ]
+        if not found:
             return way
+        inner = next((one for one in found if _holds(one[1], span)), found[-1])
+        if span.column is None:
+            inner = next((one for one in reversed(found) if "backward" in ast.unparse(one[1])), inner)
         way.append(inner)
         node = inner[1]
+
+
+def _holds(statement: ast.stmt, span: Location) -> bool:
+    """Whether a place lies in a statement."""
+    if span.column is None:
+        return False
+    start, end = (statement.lineno, statement.col_offset + 1), (statement.end_lineno or 0, (statement.end_col_offset or 0) + 1)
+    return start <= (span.row, span.column) < end
 
 
 def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
@@ -221,7 +298,9 @@ def _stores(statement: ast.stmt) -> set[str]:
                 base = base.value
             if isinstance(base, ast.Name):
                 found.add(base.id)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and writes(node.func.attr):
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and (
+            writes(node.func.attr) or node.func.attr in _FILLS
+        ):
             base = node.func.value
             if isinstance(base, ast.Name):
                 found.add(base.id)
@@ -275,11 +354,14 @@ def _names(target: ast.AST | None) -> set[str]:
 
 
 class _Prune(ast.NodeTransformer):
-    """Takes out what is only there for its effect, such as `losses.append(loss)`."""
+    """Takes out what is only there for its effect, such as `losses.append(loss)`, but for lists that are made anew."""
+
+    def __init__(self, made: set[str]):
+        self.made = made
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
+        call = node.value
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _FILLS:
+            if isinstance(call.func.value, ast.Name) and call.func.value.id in self.made:
+                return node
         return ast.copy_location(ast.Pass(), node)
-
-
-def _pruned(statement: ast.stmt) -> ast.stmt:
-    return _Prune().visit(copy.deepcopy(statement))

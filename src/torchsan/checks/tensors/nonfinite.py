@@ -25,6 +25,7 @@ from torch.nn.parameter import is_lazy
 from torchsan.check import Check
 from torchsan.nonfinite import replay, rerun, verdict
 from torchsan.nonfinite.instrumented import Instrumented
+from torchsan.nonfinite.loss_graph import bad_operation
 from torchsan.nonfinite.origin import External, Record
 from torchsan.nonfinite.sentinel import finite
 from torchsan.nonfinite.step_function import local as running
@@ -40,6 +41,7 @@ from torchsan.stream.weak_ids import WeakIds
 _SKIPS = 3  # a scaler copes with an overflow now and then; steps skipped in a row before we look
 _REPLAYS = 8  # in a run: who trains on with NaN does not want one at every step
 _FORWARDS = 8  # remembered since the last step
+_HINT = "; as `step = san.step(step)`, a function that makes one step can be run again whole"
 
 
 class _Symptom(NamedTuple):
@@ -50,6 +52,7 @@ class _Symptom(NamedTuple):
     backward: Event | None
     of_loss: bool = False
     mark: tuple[int, int] | None = None  # of the gradients
+    in_graph: str = ""  # what the loss's graph told, before backward freed it
 
     def goes_on(self, mark: tuple[int, int] | None) -> bool:
         """Whether more was added to the same bad gradients."""
@@ -250,7 +253,9 @@ class NonFinite(Check):
         elif not self._all_is_lost():
             ends = [event.subject.detach()] if loss is None else [loss.detach()]
             outcome = self._origin(ends, event, sys._getframe(1))
-            self._tell(_Symptom(f"the loss is {value}", outcome, event, True), event, name_of(loss))
+            graph = bad_operation(loss) if loss is not None and outcome.origin is None else None
+            symptom = _Symptom(f"the loss is {value}", outcome, event, True, in_graph=graph or "")
+            self._tell(symptom, event, name_of(loss))
 
     def _origin(self, ends: list[torch.Tensor], backward: Event | None, frame: FrameType | None) -> replay.Outcome:
         """Where `ends`, which are not finite, come from."""
@@ -275,20 +280,22 @@ class NonFinite(Check):
         if step is not None:
             parameters = [p for account in self.ledger for p in account.params]
             outcome = replay.run(lambda: step.loss(parameters), modules, forwards, step.inputs(), in_step=True)
+            outcome = outcome._replace(ran="the step")
             if outcome.origin is not None:
                 return outcome
         lines = _lines(backward, frame)
         if lines is not None:
-            outcome = replay.run(lines.run, modules, forwards, lines.inputs())
+            outcome = replay.run(lines.run, modules, forwards, lines.inputs())._replace(ran="what leads to the loss")
         if outcome.origin is not None or not forwards:
             return outcome
         called = forwards[-1].call()
         if isinstance(called, str):
-            return outcome if lines is not None else replay.Outcome(None, called)
+            return outcome if outcome.ran else replay.Outcome(None, called)
         module, args, kwargs = called
         inputs = {f"input {at}": value for at, value in enumerate(args)} if len(args) > 1 else {"the input": args}
         second = replay.run(lambda: module(*args, **kwargs), [module], forwards[-1:], {**inputs, **kwargs}, True)
-        return outcome if lines is not None and second.origin is None else second
+        alone = "the forward of the model, without the loss behind it,"
+        return outcome if outcome.ran and second.origin is None else second._replace(ran=alone)
 
     def _tell(self, symptom: _Symptom, event: Event, loss: str | None = None) -> None:
         if symptom.outcome.origin is not None:
@@ -300,7 +307,13 @@ class NonFinite(Check):
             return  # it came from before, once more
         if self.state.is_scaled and not symptom.of_loss:
             return  # the scale alone, and a step that by-passes the scaler: that is 705
-        why = f"the step was run again to no avail: {symptom.outcome.why}; {self._look_from_now_on()}"
+        ran, found = symptom.outcome.ran, symptom.outcome.why
+        again = f"{ran} was run again, and {found}" if ran else f"nothing was run again: {found}"
+        why = f"{again}; {self._look_from_now_on()}"
+        if symptom.in_graph:
+            why = f"{symptom.in_graph}; {why}"
+        if running.step is None and ran != "what leads to the loss":
+            why += _HINT
         if symptom.of_loss:
             self._say(event, 121, symptom.backward.where(), (), {}, loss=loss, fact=f"{symptom.fact}; {why}")
         else:
@@ -431,7 +444,7 @@ def _lines(backward: Event | None, frame: FrameType | None) -> rerun.Again | Non
     place = backward._where if backward is not None else None  # where nobody asked in time there is none
     while frame is not None and place is not None:
         if frame.f_code is place.code:
-            return rerun.lines_to(frame, place.line)
+            return rerun.lines_to(frame, place)
         frame = frame.f_back
     return None
 

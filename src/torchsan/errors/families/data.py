@@ -106,12 +106,12 @@ FAMILIES = (
            "`torch.no_grad()`"),
     Family("sampler-rank", r"Invalid rank (?P<rank>\d+), rank should be in the interval \[0, (?P<last>\d+)\]",
            "a sampler is given the number of a process that is not there", "ranks count from 0 to the number of "
-           "processes less one", fact="rank {rank} of {last} + 1"),
+           "processes less one", fact="rank {rank}, and the last is {last}"),
     Family("sampling-weights", r"invalid multinomial distribution \((?P<why>.*?)\)", "weights to draw by are no "
            "probabilities", "none below 0, and one above: clamp or drop the others", fact="{why}"),
-    Family("numpy-strings", r"can't convert np\.ndarray of type (?P<type>[\w.]+)", "NumPy's array holds no numbers "
-           "that torch knows", "`array.astype(np.float32)`; an array of objects mixes types or lengths, and text has "
-           "to be numbered first", fact="its type is {type}"),
+    Family("numpy-strings", r"can't convert np\.ndarray of type (?P<type>[\w.]+?)\.? The", "NumPy's array holds no "
+           "numbers that torch knows", "`array.astype(np.float32)`; an array of objects mixes types or lengths, and "
+           "text has to be numbered first", fact="its type is {type}"),
     Family("numpy-strides", r"At least one stride in the given numpy array is negative|stride.* negative",
            "NumPy's array runs backwards", "`array.copy()`, after a flip or `[::-1]`"),
     Family("numpy-keywords", r"from_numpy\(\) takes no keyword arguments", "`from_numpy` takes the array alone",

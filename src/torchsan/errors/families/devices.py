@@ -50,7 +50,7 @@ FAMILIES = (
            "`device = \"cuda\" if torch.cuda.is_available() else \"cpu\"`", look=_none),
     Family("no-such-gpu", r"invalid device ordinal", "a GPU is asked for that is not there",
            "GPUs count from 0; `CUDA_VISIBLE_DEVICES` numbers those that it leaves anew",
-           look=lambda seen: Said((f"there are {torch.cuda.device_count()}",))),
+           look=lambda seen: Said((f"torch sees {torch.cuda.device_count()}",))),
     Family("no-accelerator", r"Cannot access accelerator device when none is available", "a device is given by "
            "number, and there is no accelerator", "`torch.device(\"cuda\" if torch.cuda.is_available() else \"cpu\")`"),
     Family("unknown-device", r"Expected one of cpu, cuda, .* device type at start of device string: "

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+
 import torch
 
 from torchsan.errors.family import Family, Said, Seen, dtype, shape
@@ -9,6 +11,7 @@ from torchsan.errors.operands import Operand, modules_on
 
 _INTEGERS = "(Long|Int|Byte|Short|Char|Bool)"
 _MATRICES = "(mat1 and mat2|m1 and m2|self and mat2)"
+_SIGNS = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 _HALVES = (torch.float16, torch.bfloat16)
 
 
@@ -66,13 +69,15 @@ def _written(seen: Seen) -> Said | None:
     if not tensors or tensors[0].value.is_floating_point():
         return None
     name = tensors[0].name
+    node = seen.node()
+    sign = _SIGNS.get(type(node.op), "+") if isinstance(node, ast.AugAssign) else "+"
     return Said((f"`{name}` is {dtype(tensors[0].value)} and keeps its type in place",), tensors[0],
-                f"write `{name} = {name} + ...`, or make it float where it is made: `{name}.float()`")
+                f"write `{name} = {name} {sign} ...`, or make it float where it is made: `{name}.float()`")
 
 
 def _mask(seen: Seen) -> Said | None:
-    masks = [one for one in seen.arguments() if isinstance(one.value, torch.Tensor) and one.value.dtype is not torch.bool]
-    call = [one for one in masks if one.node is not seen.arguments()[0].node] or masks
+    given = seen.arguments()[:1] if seen.text.startswith("where") else seen.arguments()[1:]
+    call = [one for one in given if isinstance(one.value, torch.Tensor) and one.value.dtype is not torch.bool]
     if len(call) != 1:
         return Said((f"the mask is {seen.match.groupdict().get('type') or 'no bool'}",))
     one = call[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from torchsan.errors import out_of_range
-from torchsan.errors.family import Family, Said, Seen, shape
+from torchsan.errors.family import Family, Said, Seen, dtype, shape
 
 
 def _outside(seen: Seen) -> Said | None:
@@ -44,10 +44,12 @@ def _list(seen: Seen) -> Said | None:
 
 
 FAMILIES = (
-    Family("", r"Expected tensor for argument #1 'indices' to have one of the following scalar types", number=411),
-    Family("", r"(gather|scatter\w*|index_select|index_add\w*|take)\(\): Expected dtype int\S* .*for index", number=411),
-    Family("", r"gather\(\): Expected dtype int\S* for index", number=411),
-    Family("", r"tensors used as indices must be long", number=411),
+    Family("", r"Expected tensor for argument #1 'indices' to have one of the following scalar types", number=411,
+           look=lambda seen: _index_type(seen)),
+    Family("", r"(gather|scatter\w*|index_select|index_add\w*|take)\(\): Expected dtype int\S* .*for index", number=411,
+           look=lambda seen: _index_type(seen)),
+    Family("", r"gather\(\): Expected dtype int\S* for index", number=411, look=lambda seen: _index_type(seen)),
+    Family("", r"tensors used as indices must be long", number=411, look=lambda seen: _index_type(seen)),
     Family("index-out-of-range", r"index out of range in self|index (?P<wrong>-?\d+) is out of bounds for dimension "
            r"(?P<at>\d+) with size (?P<size>\d+)", "an index is larger than what it points into", "compare the "
            "largest index with the size: an embedding needs `num_embeddings` above the largest index, and the padding "
@@ -86,6 +88,17 @@ FAMILIES = (
     Family("topk-too-many", r"selected index k out of range", "`topk` is asked for more values than there are",
            "`min(k, x.shape[-1])`; with few classes, leave top-5 out", look=lambda seen: _topk(seen)),
 )
+
+
+def _index_type(seen: Seen) -> Said | None:
+    """The index that is no int64: what an embedding was given, or what stands behind the tensor that is indexed."""
+    value = seen.given("input")
+    found = seen.operand(value) if isinstance(value, torch.Tensor) else None
+    if found is None:
+        wrong = [one for one in seen.arguments()[1:] if isinstance(one.value, torch.Tensor) and one.value.dtype is not torch.int64]
+        wrong = [one for one in wrong if not (one.value.is_floating_point() and len(wrong) > 1 and one is not wrong[0])]
+        found = seen.operand(wrong[0].value) if wrong else None
+    return None if found is None else Said((f"`{found.name}` is {dtype(found.value)}",), found)
 
 
 def _dimensions(seen: Seen) -> Said | None:

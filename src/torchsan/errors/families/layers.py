@@ -15,7 +15,7 @@ def _input(seen: Seen) -> Said | None:
     value = seen.given("input")
     if not isinstance(value, torch.Tensor):
         return None
-    return Said((f"the input is {shape(value)}",), seen.operand(value))
+    return Said((f"the input is {shape(value)}",), seen.operand(value), beside=True)
 
 
 def _rank(seen: Seen) -> Said | None:
@@ -213,6 +213,37 @@ FAMILIES = (
     Family("lazy-unused", r"Attempted to use an uninitialized parameter|has uninitialized parameters",
            "a lazy layer has not seen an input yet", "run one batch through the model before it is counted, saved or "
            "optimised"),
+
+    Family("attention-dimensions", r"For (un)?batched \((?P<d>\d)-D\) `query`, expected `(?P<what>\w+)`( and "
+           r"`value`)? to be (?P<wanted>.*?) but found (?P<got>.*)", "the tensors of an attention do not have the "
+           "same kind of shape", "(batch, time, width) for query, key and value; `attn_mask` (queries, keys); "
+           "`key_padding_mask` (batch, keys)", fact="`{what}` is to be {wanted}, and is {got}"),
+    Family("attention-dimensions", r"query should be unbatched 2D or batched 3D tensor but received (?P<d>\d)-D",
+           "attention takes (batch, time, width)", "`x.unsqueeze(0)` where the batch is missing, `x.flatten(2)` where "
+           "the width is in two dimensions", fact="the query has {d} dimensions"),
+    Family("attention-lengths", r"key's sequence and batch dims (?P<a>.*) do not match value's (?P<b>.*)|key shape "
+           r"(?P<c>.*) does not match value shape (?P<e>.*)", "key and value of an attention differ in length or batch",
+           "both are made from the same sequence"),
+    Family("rnn-state-dimensions", r"For (un)?batched \d-D input, hx( and cx)? should also be .*but got",
+           "the state of a recurrent layer has another number of dimensions", "(layers x directions, batch, hidden "
+           "size), without the batch for a single sequence"),
+    Family("interpolate-scales", r"Input and scale_factor must have the same number of spatial "
+           r"dimensions|(size|scale_factor) must be None when", "`interpolate` is given another number of factors "
+           "than the image has, or size and factor at once", "one number, or one for height and one for width; `size` "
+           "or `scale_factor`, not both"),
+    Family("lazy-other-size", r"The (?P<what>\w+) inferred from input: (?P<a>\d+) is not equal to \w+ from "
+           r"self\.weight: (?P<b>\d+)", "a lazy layer is given another size than it was made for",
+           "the same last size in every batch", fact="{what} is {b}, the input has {a}"),
+    Family("norm-per-channel", r"expected input's size at dim=(?P<at>\d) to match num_features \((?P<n>\d+)\), but "
+           r"got: (?P<got>\d+)", "a normalisation was made for another number of channels",
+           "make its `num_features` {got}", fact="it has {n}, dimension {at} of the input is {got}"),
+    Family("hook-kinds", r"Cannot use both regular backward hooks and full backward hooks",
+           "two kinds of backward hooks on one module", "`register_full_backward_hook` for all"),
+    Family("meta-to-device", r"Please use torch\.nn\.Module\.to_empty\(\) instead of torch\.nn\.Module\.to\(\)",
+           "a model on the meta device has no values to move", "`model.to_empty(device=...)`, then load or initialise "
+           "the weights"),
+    Family("sync-norm-on-cpu", r"SyncBatchNorm expected input tensor to be on GPU", "SyncBatchNorm works on GPUs only",
+           "convert the model only where there is a GPU, after moving it"),
 )
 
 

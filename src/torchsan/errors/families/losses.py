@@ -63,7 +63,7 @@ def _one_hot(seen: Seen) -> Said | None:
     if scores.dim() == 1:
         if not scores.is_floating_point():
             return Said((f"`{first}` is {dtype(scores)} {shape(scores)}",), seen.operand(scores),
-                        "give it the scores, (N, C), and not their argmax")
+                        "give it the scores, (N, C), and not their argmax", "the scores are class numbers")
         return Said((fact,), seen.operand(target), "scores are (N, C): one row a sample, one column a class")
     return Said((fact,), seen.operand(target), f"give class numbers, `{second}.argmax(1)`, or probabilities, `{second}.float()`")
 
@@ -187,8 +187,9 @@ FAMILIES = (
            r"(dimension|size): ?(?P<got>.*)", number=308, look=_classes, what="a mask has one dimension too many for "
            "a class loss", mend="masks are class numbers (N, H, W): `target.squeeze(1)`"),
     Family("", r"size mismatch \(got input: \[(?P<a>[\d, ]*)\] ?, target: \[(?P<b>[\d, ]*)\]", number=308,
-           what="scores and targets of a class loss are of different sizes", fact="the scores are [{a}], the targets "
-           "[{b}]", mend="bring them to one size: `F.interpolate(scores, size=target.shape[-2:])`"),
+           look=lambda seen: _places(seen), what="scores and targets of a class loss are of different sizes",
+           fact="the scores are [{a}], the targets [{b}]", mend="bring them to one size: `F.interpolate(scores, "
+           "size=target.shape[-2:])`"),
     Family("", r"Expected floating point type for target with class probabilities, got (?P<type>\w+)", number=306,
            look=_one_hot, what="one-hot targets are integers", mend="give class numbers, `target.argmax(1)`, or "
            "probabilities, `target.float()`"),
@@ -212,10 +213,12 @@ FAMILIES = (
     Family("", r"expected scalar type Float but found Double", number=410,
            inside=r"functional\.py:(cross_entropy|nll_loss)$", look=_other_dtype, what="the weights of a loss are "
            "float64, the scores float32", mend="make the weights float32: `weight.float()`"),
-    Family("", r"expected scalar type Long but found|expected target dtype to be Long", number=306),
-    Family("", r"Found dtype (Long|Int|Byte|Short|Char|Bool) but expected (Float|Double|Half|BFloat16)", number=306),
+    Family("", r"expected scalar type Long but found|expected target dtype to be Long", number=306,
+           look=lambda seen: _class_numbers(seen)),
+    Family("", r"Found dtype (Long|Int|Byte|Short|Char|Bool) but expected (Float|Double|Half|BFloat16)", number=306,
+           look=lambda seen: _binary_targets(seen)),
     Family("", r"result type Float can't be cast to the desired output type (Long|Int|Byte)", number=306,
-           inside=r"nn/functional\.py:"),
+           inside=r"nn/functional\.py:", look=lambda seen: _binary_targets(seen)),
     Family("probabilities-expected", r"all elements of (?P<which>input|target) should be between 0 and 1",
            "binary cross-entropy takes probabilities", "give it `torch.sigmoid(scores)`, or use the form `with_logits`",
            look=_between),
@@ -257,7 +260,42 @@ FAMILIES = (
     Family("target-is-no-tensor", r"argument 'target' \(position \d+\) must be Tensor, not (?P<type>[\w.]+)",
            "the target of a loss is no tensor", "make it one: `torch.tensor(target)`, on the device of the scores",
            fact="the target is of type {type}"),
+
+    Family("ignored-probabilities", r"ignore_index cannot be specified when target contains "
+           r"probabilities|ignore_index is not supported for floating point target", "`ignore_index` goes with class "
+           "numbers", "drop it, or give class numbers: `target.argmax(1)`"),
+    Family("triplet-dimensions", r"The anchor, positive, and negative tensors are expected to have the same number of "
+           r"dimensions, but got: (?P<got>.*)", "the three tensors of a triplet loss differ in dimensions",
+           "all three (N, D)", fact="{got}"),
+    Family("variance-size", r"var is of incorrect size", "the variance of a Gaussian loss has another shape than the "
+           "output", "the output's shape, or one value a row, (N, 1)"),
+    Family("class-range", r"Target values should be in \[0, (?P<last>\d+)\], but values in range \[(?P<low>-?\d+), "
+           r"(?P<high>-?\d+)\] were found", "a target is no number of a class", "classes count from 0 to {last}",
+           fact="targets go from {low} to {high}"),
 )
+
+
+def _places(seen: Seen) -> Said | None:
+    """A map of scores whose classes come last."""
+    pair = _pair(seen)
+    return _classes(seen) if pair is not None and pair[1].shape == pair[0].shape[:-1] else None
+
+
+def _class_numbers(seen: Seen) -> Said | None:
+    return _of_dtype(seen, "class numbers are int64: `{name}.long()`")
+
+
+def _binary_targets(seen: Seen) -> Said | None:
+    return _of_dtype(seen, "binary losses take targets that are float, like the scores: `{name}.float()`")
+
+
+def _of_dtype(seen: Seen, mend: str) -> Said | None:
+    target = seen.given("target")
+    if not isinstance(target, torch.Tensor):
+        return None  # in backward, where nothing tells whose it is
+    operand = seen.operand(target)
+    name = operand.name if operand is not None else "target"
+    return Said((f"`{name}` is {dtype(target)}",), operand, mend.format(name=_plain(operand, "target")))
 
 
 def _one_hot_values(seen: Seen) -> Said | None:

@@ -16,9 +16,8 @@ from torchsan.program.source import users_class
 _MISSPELT = re.compile(r"_{0,3}(init|int|inti|inint|nit)_{0,3}")
 
 
-def misspelt_init(module: nn.Module) -> str | None:
+def misspelt_init(cls: Any) -> str | None:
     """A method of the user's class that was to be `__init__`: "__int__"."""
-    cls = users_class(module)
     while cls is not None and issubclass(cls, nn.Module) and not cls.__module__.startswith("torch."):
         if "__init__" not in vars(cls):
             found = next((name for name, value in vars(cls).items() if callable(value) and _MISSPELT.fullmatch(name)), None)
@@ -51,7 +50,7 @@ def _attribute(seen: Seen) -> Said | None:
     if wanted in ("_parameters", "_modules", "_buffers", "_backward_hooks", "_forward_hooks", "training"):
         return Said((f"`{cls}.__init__` has not called `super().__init__()`",), None, "call `super().__init__()` first in `__init__`",
                     "nn.Module was never set up")
-    made = misspelt_init(owner)
+    made = misspelt_init(type(owner))
     if made is not None:
         return Said((f"`{made}` is never called",), None, f"rename `{made}` to `__init__`", "the method that builds the model is misspelt")
     known = [name for name in {*owner.__dict__, *owner._modules, *owner._parameters, *owner._buffers, *dir(type(owner))} if name[:1] != "_"]
@@ -75,6 +74,7 @@ def _no_tensor(seen: Seen) -> Said | None:
         value = next((one.value for one in seen.arguments() if one.value is not None and type(one.value).__name__ == given.split(".")[-1]), None)
     name = next((one.text for one in seen.arguments() if one.value is value and value is not None), None)
     own = f"`{name}`" if name else "it"
+    name = name or "value"
     short = given.split(".")[-1]
     fact = (f"{own} is of type {given}",)
     if "return_types" in given:
@@ -88,10 +88,10 @@ def _no_tensor(seen: Seen) -> Said | None:
     if short == "tuple" and _after_rnn(seen):
         return Said(fact, None, "LSTM and GRU give `output, state`: take the output, `x, _ = lstm(x)`")
     if short in ("list", "tuple", "ndarray"):
-        return Said(fact, None, f"`torch.as_tensor({name or 'x'}, dtype=torch.float32)`")
+        return Said(fact, None, f"`torch.as_tensor({name}, dtype=torch.float32)`")
     if short in ("float", "int", "bool"):
         function = seen.match["call"]
-        return Said(fact, None, f"for a number use Python's `math.{function}`, or make it a tensor, `torch.tensor({name or 'x'})`")
+        return Said(fact, None, f"for a number use Python's `math.{function}`, or make it a tensor, `torch.tensor({name})`")
     if short == "NoneType":
         return Said(fact, None, "what should have made it returns nothing: look for a missing `return`")
     if isinstance(value, dict) or short in ("dict", "BatchEncoding"):
@@ -144,7 +144,7 @@ def _call(seen: Seen) -> Said | None:
 FAMILIES = (
     Family("no-super-init", r"cannot assign (?P<what>module|parameters|parameter|buffers|buffer) before "
            r"Module\.__init__\(\) call", "nn.Module is not set up yet", "call `super().__init__()` first in `__init__`",
-           fact="a {what} was assigned before it"),
+           fact="it assigns {what} before that"),
     Family("no-forward", r"Module \[(?P<cls>\w+)\] is missing the required \"forward\" function",
            "the module that is called has no `forward`", "define `def forward(self, x):` in it, on the level of "
            "`__init__`; of a ModuleList, call the layers one by one", look=lambda seen: _forward(seen)),
@@ -177,6 +177,9 @@ FAMILIES = (
            r"type (?P<type>\w+) at pos (?P<at>\d+)", "a layer is made with a size that is no whole number",
            "`//` instead of `/` where it is computed, or `int(size)`", fact="it is of type {type}",
            inside=r"torch/nn/modules/"),
+    Family("no-such-entry", r"^'(?P<name>\w+)'$", "an nn.ModuleDict has no layer of that name",
+           "look at what it was made with", fact="`{name}`", look=lambda seen: _entries(seen),
+           inside=r"modules/container\.py:__getitem__$", kinds=(KeyError,)),
     Family("train-mode", r"training mode is expected to be boolean", "`train()` takes True or False",
            "`model.train()`, and `model.eval()` to evaluate"),
     Family("no-submodule", r"(?P<cls>\w+) has no attribute `(?P<name>\w+)`", "there is no layer of that name",
@@ -210,7 +213,7 @@ def _forward(seen: Seen) -> Said | None:
 
 def _length(seen: Seen) -> Said | None:
     owner = seen.given("self")
-    return Said((f"it has {len(owner)} layers, 0 to {len(owner) - 1}",)) if isinstance(owner, (nn.Sequential, nn.ModuleList)) else None
+    return Said((f"it has {len(owner)} layer{'s' * (len(owner) != 1)}, 0 to {len(owner) - 1}",)) if isinstance(owner, (nn.Sequential, nn.ModuleList)) else None
 
 
 def _vector(seen: Seen) -> Said | None:
@@ -218,3 +221,10 @@ def _vector(seen: Seen) -> Said | None:
     if not isinstance(value, torch.Tensor):
         return None
     return Said((f"the tensor is {list(value.shape)}",), seen.operand(value))
+
+
+def _entries(seen: Seen) -> Said | None:
+    owner = seen.given("self")
+    if not isinstance(owner, nn.ModuleDict):
+        return None
+    return Said((f"there is no `{seen.match['name']}`: it has {', '.join(f'`{key}`' for key in list(owner)[:6])}",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from typing import Any
 
 import torch
@@ -9,6 +10,7 @@ from torch import nn
 
 from torchsan.errors.families.modules import misspelt_init, plain_lists
 from torchsan.errors.family import Family, Said, Seen
+from torchsan.errors.operands import look_up
 from torchsan.program.naming import name_of
 
 _MADE = r"optim/\w+\.py:"
@@ -29,7 +31,7 @@ def _empty(seen: Seen) -> Said | None:
         if next(module.parameters(), None) is not None:
             continue
         cls = type(module).__name__
-        made = misspelt_init(module)
+        made = misspelt_init(type(module))
         if made is not None:
             return Said((f"`{name}` has no parameters: `{made}` is never called",), None, f"rename `{made}` to `__init__`")
         lists = plain_lists(module)
@@ -39,10 +41,23 @@ def _empty(seen: Seen) -> Said | None:
             return Said((f"`{name}.{key}` is a plain {kind}, in which nn.Module sees no layers",), None, f"make it an `{held}`: "
                         f"`self.{key.rpartition('.')[2]} = {held}(...)`")
         return Said((f"`{name}`, a {cls}, has no parameters",), None, "look at its `__init__`: layers must be made there, as `self.name = nn.Linear(...)`")
+    made = _class_of_call(seen)
+    if made is not None:
+        return Said((f"`{made}` is never called",), None, f"rename `{made}` to `__init__`")
     given = seen.arguments()
     if given and isinstance(given[0].value, (list, tuple)) and not given[0].value:
         return Said((f"`{given[0].text}` is empty",), None, "look at what fills it: the filter may let nothing through (`p.requires_grad` of a frozen model)")
     return Said((), None, "the filter may let nothing through: `[p for p in model.parameters() if p.requires_grad]` of a frozen model is empty")
+
+
+def _class_of_call(seen: Seen) -> str | None:
+    """The misspelt `__init__` of a class that the line makes an object of: `Net().parameters()`."""
+    at, node = seen.user(), seen.node()
+    for part in ast.walk(node) if at is not None and node is not None else ():
+        cls = look_up(seen.way[at].frame, part.func) if isinstance(part, ast.Call) else None
+        if isinstance(cls, type) and issubclass(cls, nn.Module) and (made := misspelt_init(cls)) is not None:
+            return made
+    return None
 
 
 def _model(seen: Seen) -> Said | None:
@@ -66,7 +81,7 @@ def _twice(seen: Seen) -> Said | None:
     known = {id(p) for own in held.param_groups for p in own["params"]}
     again = [p for p in group["params"] if id(p) in known]
     names = [name for p in again[:4] if (name := name_of(p))]
-    return Said((f"{len(again)} of them stand in an earlier group" + (f": {', '.join(names)}" if names else ""),))
+    return Said((f"{len(again)} of its parameters in an earlier group, too" + (f": {', '.join(names)}" if names else ""),))
 
 
 def _groups(seen: Seen) -> Said | None:
@@ -99,6 +114,10 @@ FAMILIES = (
            r"value|beta parameter at index \d|rho value|lr_decay value|alpha value)s?: (?P<n>\S+)",
            "a setting of the optimizer is out of its range", "rates and decays are not negative; betas lie below 1",
            fact="{what}: {n}"),
+    Family("setting-is-text", r"'(<|<=|>|>=)' not supported between instances of '(str|float|int)' and "
+           r"'(?P<type>str|float|int)'|could not convert string to float: (?P<text>.*)", "a setting of the optimizer "
+           "is text", "`float(...)` it: YAML reads `1e-3` as text, `1.0e-3` as a number",
+           inside=r"optim/\w+\.py:|utils/clip_grad\.py:"),
     Family("nesterov", r"Nesterov momentum requires a momentum and zero dampening", "Nesterov wants a momentum",
            "`momentum=0.9`, without `dampening`"),
     Family("fused-and-foreach", r"`fused` and `foreach` cannot be `True` together", "`fused` and `foreach` are two "
@@ -152,4 +171,21 @@ FAMILIES = (
            "parameters, before `scaler.step`"),
     Family("half-parameters", r"Attempting to unscale FP16 gradients", "the parameters are float16 themselves",
            "keep them in float32 (no `model.half()`), and run under `torch.autocast`"),
+
+    Family("sparse-decay", r"weight_decay option is not compatible with sparse gradients", "weight decay meets the "
+           "sparse gradient of an embedding", "`weight_decay=0` for the embedding, or `nn.Embedding(..., sparse=False)`"),
+    Family("no-momentum-to-cycle", r"optimizer must support momentum or beta1 with `cycle_momentum` option enabled",
+           "a cyclic schedule is to move a momentum that the optimizer does not have", "`cycle_momentum=False`, or "
+           "`momentum=0.9` in SGD"),
+    Family("parameters-in-a-set", r"optimizer parameters need to be organized in ordered collections",
+           "the parameters are in a set, whose order changes from run to run", "a list: `list(parameters)`"),
+    Family("required-setting", r"parameter group didn't specify a value of required optimization parameter "
+           r"(?P<name>\w+)", "a group has no value for a setting that has no default", "give `{name}` to the "
+           "optimizer or to each group"),
+    Family("matrices-only", r"Muon only supports 2D parameters whereas we found a parameter with size: (?P<size>.*)",
+           "Muon takes matrices only", "give it the weights of linear layers, and AdamW embeddings, biases, norms and "
+           "the head", fact="one is {size}"),
+    Family("fused-devices", r"`fused=True` requires all the params to be floating point Tensors of supported devices",
+           "a fused optimizer meets a parameter that it cannot take", "`model.to(device)` before it is made, or leave "
+           "`fused` out"),
 )

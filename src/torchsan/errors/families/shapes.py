@@ -61,6 +61,10 @@ def _linear(layer: nn.Linear, given: torch.Tensor, seen: Seen) -> Said:
 
 
 def _batched(seen: Seen) -> Said | None:
+    if "scaled_dot_product_attention" in seen.line():
+        shapes = ", ".join(f"`{one.name}` is {shape(one.value)}" for one in seen.tensors())
+        return Said((shapes,) if shapes else (), None, "key and value have one length, and all three one batch and number of heads",
+                    "the shapes of query, key and value do not fit one another")
     told = _product(seen)
     if told is not None and (told.value is not None or told.facts):
         return told
@@ -139,7 +143,7 @@ def _layout(seen: Seen) -> Said:
     if known and count % known:
         facts.append(f"{count} = {known} x {count // known} + {count % known}")
     batch = value.value.shape[0] if value is not None and value.value.dim() else 0
-    if value is not None and batch and sizes and sizes[0] == -1 and count % batch == 0:
+    if value is not None and value.value.dim() > 2 and sizes and sizes[0] == -1 and count % batch == 0:
         return Said(tuple(facts), value, f"keep the batch and take the rest: `{value.name}.flatten(1)`, {count // batch} each")
     return Said(tuple(facts), value)
 

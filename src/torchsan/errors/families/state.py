@@ -10,6 +10,8 @@ from torchsan.errors.family import Family, Said, Seen
 _KEYS = re.compile(r'"([^"]+)"')
 _SIZE = re.compile(r"size mismatch for (\S+): copying a param with shape (?:torch\.Size\()?(\[.*?\])\)? from checkpoint, the shape in current model is "
                    r"(?:torch\.Size\()?(\[.*?\])\)?\.")
+_STRANGER = re.compile(r'parameter named "([^"]+)", expected torch\.Tensor .*? but received <class \'([\w.]+)\'>')
+_SHORT = 30  # an expression that is longer is no name
 _CONTAINERS = ("state_dict", "model", "model_state_dict", "model_state", "net", "network", "weights", "ema", "module")
 
 
@@ -22,6 +24,11 @@ def _keys(seen: Seen) -> Said:
     if len(sizes) > 4:
         facts.append(f"{len(sizes) - 4} more of other sizes")
     name = seen.arguments()[1].text if len(seen.arguments()) > 1 else "state"
+    name = name if len(name) <= _SHORT else "state"
+    strangers = _STRANGER.findall(seen.text)
+    if strangers and not missing and not unknown and not sizes:
+        return Said((f"`{strangers[0][0]}` is of type {strangers[0][1]} in what is loaded",), None, "a state dict holds tensors by name: "
+                    "`torch.save(model.state_dict(), path)`")
     if missing:
         facts.append(f"not in the file: {_some(missing)}")
     if unknown:
@@ -91,7 +98,14 @@ def _refused(seen: Seen) -> Said | None:
         return Said(fact, None, "the whole model was pickled: save `model.state_dict()` instead; for a file that you trust, `torch.load(path, weights_only=False)`")
     if name and name[1].startswith("numpy"):
         return Said(fact, None, "save plain numbers, `float(x)`; for a file that you trust, `torch.load(path, weights_only=False)`")
+    if not name and re.search(r"Unsupported operand|invalid load key|Invalid magic", seen.text):
+        return Said((), None, "the file may be none that `torch.save` wrote: a page of a web server or a pointer of git LFS begins with text",
+                    "the file cannot be read")
     return Said(fact)
+
+
+def _thing(seen: Seen) -> Said:
+    return Said((re.sub(r" at 0x[0-9a-f]+", "", seen.match["what"]),))
 
 
 FAMILIES = (
@@ -123,7 +137,7 @@ FAMILIES = (
            "keep the last few"),
     Family("save-local", r"Can't (?:pickle|get local object) (?P<what>.*?)(: .*)?$", "something that is no value of a "
            "module's cannot be pickled", "save `model.state_dict()`; for workers that are spawned, define functions "
-           "and classes on the level of the module (no lambda)", fact="{what}",
+           "and classes on the level of the module (no lambda)", look=_thing,
            kinds=(pickle.PicklingError, AttributeError, TypeError)),
     Family("pickle-handle", r"cannot pickle '(?P<type>[\w.]+)' object", "something that lives in this process only is "
            "pickled", "leave it out of what is saved or given to workers: open files and connections there",

@@ -20,13 +20,17 @@ def _truth(seen: Seen) -> Said | None:
             name = next((word for word in re.findall(r"nn\.(\w+Loss)\(", seen.line())), "MSELoss")
             return Said(("output and target were given where the loss is made",), None, f"make it, then call it: `nn.{name}()(output, target)`",
                         "a loss class takes settings, not tensors")
-    tensors = seen.tensors() or [one for one in seen.operands if one.value.numel() != 1]
+    tensors = seen.tensors()
     facts = (f"`{tensors[0].name}` is {shape(tensors[0].value)}",) if len(tensors) == 1 else tuple(f"`{one.name}` is {shape(one.value)}" for one in tensors[:2])
     node = seen.node()
+    if isinstance(node, (ast.If, ast.While, ast.Assert, ast.IfExp)):
+        node = node.test
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "bool" and node.args:
+        node = node.args[0]
     text = ast.unparse(node) if node is not None and isinstance(node, (ast.Compare, ast.Name, ast.Call)) and len(ast.unparse(node)) < 40 else ""
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("max", "min"):
-        function = "maximum" if node.func.id == "max" else "minimum"
-        return Said(facts, None, f"`torch.{function}(a, b)` value by value, `x.clamp({node.func.id}=0)` against a number")
+        function, other = ("maximum", "min") if node.func.id == "max" else ("minimum", "max")
+        return Said(facts, None, f"`torch.{function}(a, b)` value by value, `x.clamp({other}=0)` against a number")
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("index", "remove", "count"):
         return Said(facts, None, "a list compares with `==`, which of tensors gives many answers: look by `is`, or keep numbers in the list")
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
