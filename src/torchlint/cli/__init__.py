@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status or 0
     except click.ClickException as error:
-        return _fail(error.format_message())
+        return _fail(error.format_message() + _from_environment(error, args))
     except (click.exceptions.Abort, KeyboardInterrupt):
         print("torchlint: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -65,6 +65,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _prog_name(command: click.Command) -> str:
     return "torchlint" if command is arguments.check else f"torchlint {command.name}"
+
+
+def _from_environment(error: click.ClickException, args: Sequence[str]) -> str:
+    """Where a value comes from that nobody typed."""
+    variable = getattr(getattr(error, "param", None), "envvar", None)
+    typed = variable and any(arg.startswith(option) for arg in args for option in error.param.opts)
+    return f" (from {variable})" if variable and os.environ.get(variable) and not typed else ""
 
 
 def _fail(message: str) -> int:

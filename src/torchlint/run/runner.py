@@ -21,11 +21,11 @@ from torchlint.run.cache import Cache, Digests
 from torchlint.run.discovery import Discovery, File, is_text
 from torchlint.run.fresh_verdicts import Fresh
 from torchlint.run.judge import Judge, Order, Verdict
-from torchlint.run.noqa import Noqa
+from torchlint.run.noqa import Noqa, Unused, unused_noqa
 from torchlint.run.workers import default_jobs, judge_all
 from torchlint.settings.config import Config
 from torchlint.settings.lookup import cache_folder
-from torchlint.settings.selection import rules_of
+from torchlint.settings.selection import active, rules_of
 
 
 class Outcome(msgspec.Struct):
@@ -102,8 +102,8 @@ class Sources:
         noqa = self._comments(finding.location.filename)
         return noqa is not None and noqa.hides(finding)
 
-    def unused(self, filename: str) -> list[tuple[Location, str]]:
-        """The codes in `# noqa` comments of a file that have hidden nothing so far."""
+    def unused(self, filename: str) -> list[Unused]:
+        """The `# noqa` comments of a file that hold codes which have hidden nothing so far."""
         noqa = self._comments(filename)
         return noqa.unused() if noqa is not None else []
 
@@ -140,8 +140,10 @@ class Runner:
         self.order = Order(tuple(rules), config.torch_version, _roots(config.root, disk))
         self.sources = Sources(disk)
         self.fresh = Fresh()
+        self.heeds_noqa = True
         self._judged: list[str] = []
         self._ignores = _PerFile(config, catalogue)
+        self._unfixable = _unfixable(config, catalogue)
 
     def run(
         self,
@@ -154,9 +156,24 @@ class Runner:
         progress: Callable[[Tick], None] = lambda tick: None,
     ) -> Outcome:
         """The outcome of judging everything under `paths`. Bad files become problems; nothing is raised for them."""
-        self.sources = Sources()
         discovery = Discovery(self.config, force_exclude)
         files = discovery.find(paths)
+        return self.run_files(
+            files, discovery.problems, jobs=jobs, cache_dir=cache_dir, use_cache=use_cache, progress=progress
+        )
+
+    def run_files(
+        self,
+        files: Sequence[File],
+        problems: Sequence[Problem] = (),
+        *,
+        jobs: int | None = None,
+        cache_dir: Path | None = None,
+        use_cache: bool = True,
+        progress: Callable[[Tick], None] = lambda tick: None,
+    ) -> Outcome:
+        """The same, of files that were found already, with the problems of finding them."""
+        self.sources = Sources()
         self._judged = [file.path for file in files]
         digests = Digests(self.order.roots)
         cache = self._cache(cache_dir, digests) if use_cache else None
@@ -185,7 +202,7 @@ class Runner:
                 progress(Tick(done, total))
         finally:  # an interrupted run keeps what it found out
             warnings += self._saved(cache, cache_dir)
-        problems = discovery.problems + [problem for verdict in verdicts.values() for problem in verdict.problems]
+        problems = [*problems, *(problem for verdict in verdicts.values() for problem in verdict.problems)]
         findings = (finding for verdict in verdicts.values() for finding in verdict.findings)
         return self.outcome(findings, problems, len(files), warnings)
 
@@ -246,10 +263,11 @@ class Runner:
                 told[finding.sort_key] = min(known, finding, key=_rank)
         kept = []
         for finding in told.values():
-            if self._ignores.hide(finding) or (noqa and self.sources.hides(finding)):
+            if self._ignores.hide(finding) or (noqa and self.heeds_noqa and self.sources.hides(finding)):
                 continue
             severity = self.config.severity.get(finding.group, finding.severity)
-            kept.append(msgspec.structs.replace(finding, severity=severity))
+            fix = None if finding.number in self._unfixable else finding.fix
+            kept.append(msgspec.structs.replace(finding, severity=severity, fix=fix))
         return sorted(kept, key=lambda finding: finding.sort_key)
 
     def fit(self, findings: Iterable[Finding]) -> list[Finding]:
@@ -262,22 +280,26 @@ class Runner:
         """The files that the last run was asked to judge, by their full paths."""
         return frozenset(map(os.path.abspath, self._judged))
 
-    def unused_comments(self) -> list[str]:
-        """A line for each `# noqa: TLnnn` in the judged files that hides nothing, though its rule is active. Asked after
+    def unused_comments(self) -> list[Finding]:
+        """A finding for each `# noqa: TLnnn` in the judged files that hides nothing, though its rule is active. Asked after
         the findings were looked at."""
         active = [f"TL{rule.code}" for rule in self.order.rules]
         shown, told = _Shown(), []
         for path in sorted(self._judged):
-            for at, word in self.sources.unused(path):
-                if any(code.startswith(word) for code in active):
-                    cell = "" if at.cell is None else f"cell {at.cell}:"
-                    told.append(f"{shown.name(path)}:{cell}{at.row}: `# noqa: {word}` hides nothing")
+            for comment in self.sources.unused(path):
+                words = [word for word in comment.words if any(code.startswith(word) for code in active)]
+                if words:
+                    told.append(map_locations(unused_noqa(comment, words).made_for({path: self.sources.digest(path)}), shown.location))
         return told
 
     def line(self, location: Location) -> str | None:
         """The source line that a location of an outcome begins on; None where it cannot be read."""
         filename = os.path.abspath(location.filename)
         return self.sources.line(msgspec.structs.replace(location, filename=filename))
+
+    def source(self, filename: str) -> Source | None:
+        """A file, by its full path, as it was judged; None where it cannot be read."""
+        return self.sources.source(filename)
 
     def judged_line(self, finding: Finding) -> str | None:
         """The source line that a finding of an outcome stands on; None where its file is not any more what was judged."""
@@ -300,7 +322,7 @@ class _PerFile:
         self._root = str(config.root)
         self._known: dict[str, frozenset[int]] = {}
         self._table = []
-        for pattern, selectors in config.per_file_ignores.items():
+        for pattern, selectors in (*config.per_file_ignores.items(), *config.extend_per_file_ignores.items()):
             codes = frozenset(code for selector in selectors for code in rules_of(selector, catalogue)[0])
             # "!tests/*" means: everywhere but there.
             self._table.append((Patterns([pattern.removeprefix("!")]), pattern.startswith("!"), codes))
@@ -317,6 +339,14 @@ class _PerFile:
             matching = (codes for one, negated, codes in self._table if bool(one.cover(name, False)) != negated)
             self._known[filename] = frozenset().union(*matching)
         return self._known[filename]
+
+
+def _unfixable(config: Config, catalogue: Catalogue) -> frozenset[int]:
+    """The rules whose findings are not mended."""
+    if config.fixable is None and not config.unfixable:
+        return frozenset()
+    fixable = active(catalogue, config.fixable or () if config.fixable is not None else ("ALL",), config.unfixable)
+    return frozenset(catalogue.rules) - {rule.code for rule in fixable}
 
 
 class _Shown:
