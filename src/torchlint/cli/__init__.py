@@ -1,4 +1,4 @@
-"""The command line: `torchlint [PATHS]`, `torchlint explain RULE`, `torchlint rules`."""
+"""The command line: `torchlint [PATHS]`, and `torchlint explain`, `rules`, `config`, `clean`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from torchlint.cli import arguments
 from torchlint.cli.status import FAILED, FINDINGS, INTERRUPTED
 from torchlint.files.garbage import only_if_much
 
-COMMANDS = ("explain", "rules")
+# What each lies in.
+COMMANDS = {"explain": "explain", "rules": "explain", "config": "config", "clean": "clean"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,9 +31,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter must not end the run
     try:
         if args and args[0] in COMMANDS:
-            from torchlint.cli import explain
+            from importlib import import_module
 
-            command = getattr(explain, args.pop(0))
+            name = args.pop(0)
+            command = getattr(import_module(f"torchlint.cli.{COMMANDS[name]}"), name)
         else:
             command = arguments.check
         status = command.main(args, prog_name=_prog_name(command), standalone_mode=False)

@@ -49,6 +49,8 @@ def run_check(request: Request) -> int:
         from torchlint.cli.baseline import Baseline
 
         known = Baseline.read(Path(request.baseline), to_update=request.update_baseline)
+    for line in () if request.quiet else parts.not_seen():
+        print(f"torchlint: note: {clean(line)}", file=sys.stderr)
     telling = Telling(request, parts)
     if request.reads_stdin:
         if request.add_noqa:

@@ -13,6 +13,7 @@ from torchlint.catalogue.pages import Catalogue, Rule
 from torchlint.cli.request import Request
 from torchlint.files.source import Problem, Source
 from torchlint.findings import Finding, Location
+from torchlint.report.pages import not_seen
 from torchlint.run.discovery import Discovery, File
 from torchlint.run.runner import Outcome, Runner
 from torchlint.settings.config import Config
@@ -78,6 +79,13 @@ class Parts:
         runner = Runner(config, rules, catalogue)
         runner.heeds_noqa = not request.ignore_noqa
         return Part(config, catalogue, rules, runner)
+
+    def not_seen(self) -> list[str]:
+        """A line for each rule that was selected by its code or name, and that source cannot show."""
+        request, config = self._request, self.first.config
+        words = [*(request.select or config.select or ()), *(request.extend_select or ()), *config.extend_select]
+        named = (self.first.catalogue.find(word) for word in words)
+        return list(dict.fromkeys(line for rule in named if rule is not None and (line := not_seen(rule, "TL"))))
 
     @property
     def judged(self) -> frozenset[str]:
