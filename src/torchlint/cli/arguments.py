@@ -96,6 +96,8 @@ _TABLE = {"multiple": True, "callback": _pairs, "metavar": "PATTERN:RULE"}
 @click.option("--statistics", is_flag=True, help="Print how often each rule was broken instead of the findings.")
 @click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto",
               help="When to colour.  [default: auto, on a terminal]")
+@click.option("-w", "--watch", is_flag=True, help="Judge again whenever a file changes, until Ctrl-C.")
+@click.option("-v", "--verbose", is_flag=True, help="Tell of settings, times, the cache, and which files were slow and why.")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings and failures, nothing else.")
 @click.option("--fail-on", type=click.Choice(LEVELS), help="Exit with 1 only for findings of this level or above.")
 @click.option("-e", "--exit-zero", is_flag=True, help="Exit with 0 even where there are findings.")

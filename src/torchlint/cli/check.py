@@ -13,6 +13,7 @@ from torchlint.cli.problems import tell_problems
 from torchlint.cli.request import Request
 from torchlint.cli.status import FAILED, FINDINGS
 from torchlint.cli.telling import Telling, output
+from torchlint.cli.verbose import Stopwatch
 from torchlint.files.source import Problem
 from torchlint.report import clean, style
 from torchlint.run.runner import Outcome
@@ -31,7 +32,17 @@ def run_check(request: Request) -> int:
         click.UsageError: an output file that cannot be written, or a selection of what is no rule.
     """
     style.asked = {"always": True, "never": False}.get(request.color)
+    if request.watch:
+        from torchlint.cli.watch import watch
+
+        return watch(request, _check)
+    return _check(request)
+
+
+def _check(request: Request) -> int:
+    stopwatch = Stopwatch(request.verbose)
     parts = Parts(request)
+    stopwatch.mark("settings")
     if request.show_settings:
         from torchlint.cli.show import print_settings
 
@@ -67,8 +78,11 @@ def run_check(request: Request) -> int:
         telling.stdin = raw
     else:
         parts.find()
+        stopwatch.mark("finding files")
         outcomes = [_run(request, part, parts.problems) for part in parts]
+    stopwatch.mark("judging")
     if request.diff:
+        stopwatch.tell(parts)
         return _show_diff(request, parts, outcomes)
     mended = False
     if request.mends:
@@ -103,7 +117,11 @@ def run_check(request: Request) -> int:
     if request.fix_only:
         outcome.findings = []
         request = msgspec.structs.replace(request, quiet=True)
+    if request.mends or request.add_noqa:
+        stopwatch.mark("changing files")
     status = telling.tell(request, outcome)
+    stopwatch.mark("telling")
+    stopwatch.tell(parts)
     return FINDINGS if mended and request.exit_non_zero_on_fix and status == 0 else status
 
 

@@ -46,7 +46,9 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     output_file: str | None = None
     statistics: bool = False
     color: str = "auto"
+    watch: bool = False
     quiet: bool = False
+    verbose: bool = False
     fail_on: str | None = None
     exit_zero: bool = False
     exit_non_zero_on_fix: bool = False
@@ -71,6 +73,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
             raise click.UsageError("--fix-only changes files, and --diff changes none")
         if self.show_fixes and not self.mends:
             raise click.UsageError("--show-fixes is of use only together with --fix or --fix-only")
+        if self.watch and (self.reads_stdin or self.show_files or self.show_settings):
+            raise click.UsageError("--watch waits for files to change: it cannot be used on standard input, or where nothing is judged")
+        if self.quiet and self.verbose:
+            raise click.UsageError("--quiet and --verbose exclude each other")
         if self.with_report is not None and (self.reads_stdin or self.diff):
             raise click.UsageError("--with cannot be used on standard input or together with --diff")
         if self.update_baseline and self.baseline is None:

@@ -14,6 +14,7 @@ import msgspec
 from torchlint.catalogue.pages import Catalogue, Rule
 from torchlint.files.disk import Disk
 from torchlint.files.globs import Patterns
+from torchlint.files.modules import is_question
 from torchlint.files.parse import parse_source
 from torchlint.files.source import Problem, Source, SourceError, map_locations
 from torchlint.findings import Finding, Location
@@ -47,6 +48,16 @@ class Tick(msgspec.Struct, frozen=True):
 
     done: int
     total: int
+
+
+class Look(msgspec.Struct, frozen=True):
+    """A file that was judged in a run and not known before: how long it took, and what that may be due to."""
+
+    path: str
+    seconds: float
+    size: int
+    others: int  # files that were looked into for it
+    in_part: bool
 
 
 class Sources:
@@ -141,6 +152,7 @@ class Runner:
         self.sources = Sources(disk)
         self.fresh = Fresh()
         self.heeds_noqa = True
+        self.looks: list[Look] = []
         self._judged: list[str] = []
         self._ignores = _PerFile(config, catalogue)
         self._unfixable = _unfixable(config, catalogue)
@@ -192,8 +204,12 @@ class Runner:
         done, total = 0, sum(file.size for file in todo)
         warnings: list[str] = []
         try:
-            for file, verdict in judge_all(todo, self.order, jobs or default_jobs()):
+            self.looks = []
+            for file, verdict, seconds in judge_all(todo, self.order, jobs or default_jobs()):
                 verdicts[file.path] = verdict
+                others = sum(digest is not None and not is_question(path) for path, digest in verdict.depends.items())
+                in_part = any(problem.note for problem in verdict.problems)
+                self.looks.append(Look(file.path, seconds, file.size, others, in_part))
                 if any(finding.fix for finding in verdict.findings):
                     self.fresh.put(file.path, verdict)
                 if cache:
