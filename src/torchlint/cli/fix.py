@@ -22,6 +22,7 @@ from torchlint.fixes.diff import diff
 from torchlint.fixes.edits import EditError, apply
 from torchlint.fixes.fixer import Fixer, Mended, TakenBack, write
 from torchlint.report import clean
+from torchlint.report import path as shown_path
 from torchlint.run.runner import Outcome, Runner
 
 # Mending one file can let a finding appear in another one.
@@ -56,8 +57,8 @@ class Mending(msgspec.Struct):
             )
         elif self.left:
             print(f"torchlint: {done} nothing; {self.left} with --unsafe-fixes", file=sys.stderr)
-        for path, codes in sorted(self.fixed.items()) if each else ():
-            print(f"{clean(path)}:", file=sys.stderr)
+        for name, codes in sorted(self.fixed.items()) if each else ():
+            print(f"{shown_path(name)}:", file=sys.stderr)
             for code, count in sorted(codes.items()):
                 print(f"  {count} x {code} {names(code)}".rstrip(), file=sys.stderr)
         for one in self.taken_back:

@@ -10,7 +10,7 @@ from typing import TextIO
 from torchlint.catalogue.pages import Rule
 from torchlint.cli.status import FAILED
 from torchlint.files.source import Problem
-from torchlint.report import clean
+from torchlint.report import clean, path
 from torchlint.report.style import coloured
 from torchlint.run.discovery import File
 from torchlint.settings.config import Config
@@ -48,9 +48,9 @@ def print_settings(config: Config, rules: Sequence[Rule]) -> int:
 
 def print_files(files: Sequence[File], problems: Sequence[Problem]) -> int:
     """Prints the files that a run judges, and what could not be looked into; the exit status."""
-    for path in sorted(file.path for file in files):
-        shown = os.path.relpath(path)
-        print(clean(path if shown.startswith("..") else shown))
+    for name in sorted(file.path for file in files):
+        shown = os.path.relpath(name)
+        print(path(name if shown.startswith("../") else shown))
     for problem in problems:
         print(f"torchlint: {clean(f'{problem.filename}: {problem.message}')}", file=sys.stderr)
     return FAILED if problems else 0
