@@ -20,7 +20,8 @@ ROOT = Path(__file__).resolve().parents[1]
 README = ROOT / "README.md"
 PLACE = re.compile(r"(?P<head><!-- output: (?P<command>[^\n]+?) -->\n+```text\n)(?P<body>.*?)(?P<tail>^```$)", re.S | re.M)
 # What keeps the output the same on every machine and out of caches.
-ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8", "OMP_NUM_THREADS": "1"}
+ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8", "OMP_NUM_THREADS": "1",
+               "TORCHLINT_OUTPUT_FORMAT": "full"}
 
 
 def commands(text: str) -> list[str]:

@@ -29,18 +29,20 @@ class OptionError(ValueError):
 
 
 class Options(msgspec.Struct, frozen=True):
-    """The options of one watch. `select` and `ignore` hold codes (TS101, 101), prefixes (TS1), names or groups."""
+    """The options of one watch. `select`, `extend_select` and `ignore` hold codes (TS101, 101), prefixes (TS1), names or
+    groups."""
 
     on_finding: str | Callable[..., Any] = "warn"
     select: tuple[str, ...] = DEFAULT_SELECT
+    extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     level: str = "default"
     extend_rules: tuple[str, ...] = ()
 
     def wants(self, number: int, name: str, group: str) -> bool:
-        """Whether pitfall `number` is to be looked for: the longest match of `select` and `ignore` decides."""
+        """Whether pitfall `number` is to be looked for: the longest match of what is selected and what is ignored decides."""
         code = f"TS{number}"
-        return _match(self.select, code, name, group) > _match(self.ignore, code, name, group)
+        return _match((*self.select, *self.extend_select), code, name, group) > _match(self.ignore, code, name, group)
 
 
 def _match(terms: Iterable[str], code: str, name: str, group: str) -> int:
@@ -79,7 +81,7 @@ def _checked(source: str, key: str, value: Any) -> Any:
     names = Options.__struct_fields__
     if key not in names:
         raise OptionError(f"{source}: no option {key!r}{_nearest(key, names)}")
-    if key in ("select", "ignore", "extend_rules"):
+    if key in ("select", "extend_select", "ignore", "extend_rules"):
         if isinstance(value, str):
             value = [part for part in re.split(r"[,\s]+", value) if part]
         if not isinstance(value, (list, tuple, set, frozenset)):

@@ -27,7 +27,7 @@ def as_json(found):
 
 def commanded(capfd, *options):
     main(["-f", "json", "--no-cache", *options])
-    return without_prints(capfd.readouterr().out)
+    return [item for item in without_prints(capfd.readouterr().out) if item["code"] != "not-judged"]
 
 
 def without_prints(text):

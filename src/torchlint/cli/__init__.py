@@ -1,4 +1,4 @@
-"""The command line: `torchlint [PATHS]`, `torchlint explain RULE`, `torchlint rules`."""
+"""The command line: `torchlint [PATHS]`, and `torchlint explain`, `rules`, `config`, `clean`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from torchlint.cli import arguments
 from torchlint.cli.status import FAILED, FINDINGS, INTERRUPTED
 from torchlint.files.garbage import only_if_much
 
-COMMANDS = ("explain", "rules")
+# What each lies in.
+COMMANDS = {"explain": "explain", "rules": "explain", "config": "config", "clean": "clean"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -30,16 +31,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="backslashreplace")  # a terminal that lacks a letter must not end the run
     try:
         if args and args[0] in COMMANDS:
-            from torchlint.cli import explain
+            from importlib import import_module
 
-            command = getattr(explain, args.pop(0))
+            name = args.pop(0)
+            command = getattr(import_module(f"torchlint.cli.{COMMANDS[name]}"), name)
         else:
             command = arguments.check
         status = command.main(args, prog_name=_prog_name(command), standalone_mode=False)
         sys.stdout.flush()
         return status or 0
     except click.ClickException as error:
-        return _fail(error.format_message())
+        return _fail(error.format_message() + _from_environment(error, args))
     except (click.exceptions.Abort, KeyboardInterrupt):
         print("torchlint: interrupted", file=sys.stderr)
         return INTERRUPTED
@@ -65,6 +67,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _prog_name(command: click.Command) -> str:
     return "torchlint" if command is arguments.check else f"torchlint {command.name}"
+
+
+def _from_environment(error: click.ClickException, args: Sequence[str]) -> str:
+    """Where a value comes from that nobody typed."""
+    variable = getattr(getattr(error, "param", None), "envvar", None)
+    typed = variable and any(arg.startswith(option) for arg in args for option in error.param.opts)
+    return f" (from {variable})" if variable and os.environ.get(variable) and not typed else ""
 
 
 def _fail(message: str) -> int:

@@ -66,8 +66,11 @@ class Baseline:
             raise BaselineError(f"{path}: no baseline that this torchlint knows: version {found.version}")
         return cls(path, raw, found.findings)
 
-    def new_ones(self, findings: Sequence[Finding], line: Line) -> list[Finding]:
-        """The findings that are not known. A line that moved is known by its text; one that was copied counts anew, and so
+    def new_ones(
+        self, findings: Sequence[Finding], line: Line, is_answered: Callable[[str, str], bool]
+    ) -> tuple[list[Finding], str]:
+        """The findings that are not known, and a line that says how many are hidden, and how many entries hide nothing any
+        more, though the run can say so (see `update`). A line that moved is known by its text; one that was copied counts anew, and so
         does one that cannot be compared because its file has changed."""
         left = {file: Counter(counts) for file, counts in self._known.items()}
         fresh = []
@@ -78,7 +81,15 @@ class Baseline:
                 fresh.append(finding)
             else:
                 counts[key] -= 1
-        return fresh
+        stale = sum(
+            count for file, counts in left.items() for key, count in counts.items()
+            if count > 0 and is_answered(os.path.normpath(self._folder / file), key.partition(" ")[0])
+        )
+        hidden = len(findings) - len(fresh)
+        told = f"{self._path}: {hidden} known finding{'' if hidden == 1 else 's'} left out"
+        if stale:
+            told += f"; {stale} of its entries {'is' if stale == 1 else 'are'} stale, --update-baseline takes {'it' if stale == 1 else 'them'} out"
+        return fresh, told
 
     def update(self, findings: Sequence[Finding], line: Line, is_answered: Callable[[str, str], bool]) -> None:
         """Writes the findings of a run as those that are known.

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import os
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import TextIO
 
 import click
 import msgspec
 
-from torchlint import __version__
-from torchlint.catalogue.pages import Catalogue, Rule
-from torchlint.cli.problems import for_reports, tell_problems
+from torchlint.cli.parts import Part, Parts, cache_of, together
+from torchlint.cli.problems import tell_problems
 from torchlint.cli.request import Request
 from torchlint.cli.status import FAILED, FINDINGS
-from torchlint.files.source import describe
-from torchlint.report import Context, clean, write
-from torchlint.run.runner import Outcome, Runner
-from torchlint.settings.config import Config
-from torchlint.settings.lookup import load
-from torchlint.settings.rulebook import load_rules
-from torchlint.settings.selection import SelectorError, active, asked_for
+from torchlint.cli.telling import Telling, output
+from torchlint.cli.verbose import Stopwatch
+from torchlint.files.source import Problem
+from torchlint.report import clean, style
+from torchlint.run.runner import Outcome
+from torchlint.settings.selection import active
 
 
 def run_check(request: Request) -> int:
@@ -37,168 +31,153 @@ def run_check(request: Request) -> int:
             cannot be used.
         click.UsageError: an output file that cannot be written, or a selection of what is no rule.
     """
-    config = load(request.places, Path(request.config_file) if request.config_file else None, request.isolated)
-    if request.torch_version is not None:
-        config = msgspec.structs.replace(config, torch_version=request.torch_version)
-    catalogue = load_rules(config)
-    rules = _rules(request, config, catalogue)
-    seen = None
+    style.asked = {"always": True, "never": False}.get(request.color)
+    if request.watch:
+        from torchlint.cli.watch import watch
+
+        return watch(request, _check)
+    return _check(request)
+
+
+def _check(request: Request) -> int:
+    stopwatch = Stopwatch(request.verbose)
+    parts = Parts(request)
+    stopwatch.mark("settings")
+    if request.show_settings:
+        from torchlint.cli.show import print_settings
+
+        return print_settings(parts.first.config, parts.first.rules)
+    if request.show_files:
+        from torchlint.cli.show import print_files
+
+        return print_files(parts.find(), parts.problems)
+    seen = known = None
     if request.with_report is not None:
         from torchlint.cli import live
 
         seen = live.read(Path(request.with_report))
-    if request.show_settings:
-        from torchlint.cli.show import print_settings
-
-        return print_settings(config, rules)
-    if request.show_files:
-        from torchlint.cli.show import print_files
-
-        return print_files(config, request.wanted, request.force_exclude)
-    known = None
     if request.baseline is not None:
         from torchlint.cli.baseline import Baseline
 
         known = Baseline.read(Path(request.baseline), to_update=request.update_baseline)
-    runner = Runner(config, rules, catalogue)
-    if request.reads_stdin and request.add_noqa:
-        raise click.UsageError("--add-noqa changes files: it cannot be used on standard input")
-    if request.reads_stdin and (request.fix or request.diff):
-        from torchlint.cli.fix import mend_text
-
-        with _output(request.output_file) as out:
-            return mend_text(runner, request.stdin_name, request.unsafe_fixes, request.diff, out)
-    outcome = _run(request, runner)
-    if request.diff:
-        return _show_diff(request, runner, outcome)
-    if request.fix:
-        from torchlint.cli.fix import mend_files
-
-        outcome = mend_files(lambda: _run(request, runner), runner, outcome, request.unsafe_fixes, request.quiet)
-    if request.add_noqa:
-        outcome = _silence(request, runner, outcome)
-    if seen is not None:
-        asked = rules if request.select else active(catalogue, ("ALL",), [*config.ignore, *(request.ignore or ())])
-        numbers = {rule.code for rule in asked} | ({one.number for one in seen} - set(catalogue.rules))
-        merged = live.merge(Path(request.with_report or ""), seen, outcome.findings, runner, numbers.__contains__)
-        outcome.findings = merged.findings
-        if not request.quiet:
-            print(f"torchlint: {clean(f'{request.with_report}: {merged.note}')}", file=sys.stderr)
-    if request.unused_noqa:
-        outcome.warnings.extend(runner.unused_comments())
-    if known is not None and not request.update_baseline:
-        outcome.findings = known.new_ones(outcome.findings, runner.judged_line)
-    elif known is not None:
-        known.update(outcome.findings, runner.judged_line, _answers(runner, outcome, seen is not None))
-        count, outcome.findings = len(outcome.findings), []
-        if not request.quiet:
-            print(f"torchlint: {_findings(count)} written to {request.baseline}", file=sys.stderr)
-        request = msgspec.structs.replace(request, quiet=True)  # not "no mistakes found"
-    return _tell(request, runner, outcome)
-
-
-def _rules(request: Request, config: Config, catalogue: Catalogue) -> tuple[Rule, ...]:
-    """The rules that settings and options make active.
-
-    Raises:
-        click.UsageError: an option selects what is no rule.
-    """
-    try:
-        return asked_for(catalogue, config, request.select, request.ignore, request.extend_select)
-    except SelectorError as error:
-        raise click.UsageError(_option_of(str(error), request)) from None
-
-
-def _run(request: Request, runner: Runner) -> Outcome:
-    """Judges all that was asked for."""
-    cache_dir, use_cache = Path(request.cache_dir) if request.cache_dir else None, not request.no_cache
+    for line in () if request.quiet else parts.not_seen():
+        print(f"torchlint: note: {clean(line)}", file=sys.stderr)
+    telling = Telling(request, parts)
     if request.reads_stdin:
+        if request.add_noqa:
+            raise click.UsageError("--add-noqa changes files: it cannot be used on standard input")
         raw = sys.stdin.buffer.read()
-        return runner.run_text(request.stdin_name, raw, cache_dir=cache_dir, use_cache=use_cache)
+        if request.mends or request.diff:
+            from torchlint.cli.fix import mend_text
+
+            with output(request.output_file) as out:
+                return mend_text(
+                    parts.first.runner, raw, request.stdin_name, request.unsafe_fixes, request.diff, out, request.quiet
+                )
+        outcomes = [parts.first.runner.run_text(request.stdin_name, raw, **cache_of(request))]
+        telling.stdin = raw
+    else:
+        parts.find()
+        stopwatch.mark("finding files")
+        outcomes = [_run(request, part, parts.problems) for part in parts]
+    stopwatch.mark("judging")
+    if request.diff:
+        stopwatch.tell(parts)
+        return _show_diff(request, parts, outcomes)
+    mended = False
+    if request.mends:
+        mended = _mend(request, parts, outcomes)
+    if request.add_noqa:
+        outcomes = [_silence(request, part, outcome) for part, outcome in zip(parts, outcomes)]
+    outcome = together(outcomes)
+    if seen is not None:
+        first = parts.first
+        asked = parts.rules if request.select else {
+            rule.code: rule for rule in active(first.catalogue, ("ALL",), [*first.config.ignore, *(request.ignore or ())])
+        }
+        numbers = set(asked) | ({one.number for one in seen} - set(first.catalogue.rules))
+        merged = live.merge(Path(request.with_report or ""), seen, outcome.findings, parts, numbers.__contains__)
+        outcome.findings = merged.findings
+        _say(request, f"{request.with_report}: {merged.note}")
+    comments = [
+        finding for part in parts if request.unused_noqa or part.config.unused_noqa
+        for finding in part.runner.unused_comments()
+    ]
+    outcome.findings = sorted([*outcome.findings, *comments], key=lambda finding: finding.sort_key)
+    if known is not None:
+        answers = parts.answers(outcome, seen is not None)
+        if request.update_baseline:
+            known.update(outcome.findings, parts.judged_line, answers)
+            _say(request, f"{_findings(len(outcome.findings))} written to {request.baseline}")
+            outcome.findings = []
+            request = msgspec.structs.replace(request, quiet=True)  # not "no mistakes found"
+        else:
+            outcome.findings, told = known.new_ones(outcome.findings, parts.judged_line, answers)
+            _say(request, told)
+    if request.fix_only:
+        outcome.findings = []
+        request = msgspec.structs.replace(request, quiet=True)
+    if request.mends or request.add_noqa:
+        stopwatch.mark("changing files")
+    status = telling.tell(request, outcome)
+    stopwatch.mark("telling")
+    stopwatch.tell(parts)
+    return FINDINGS if mended and request.exit_non_zero_on_fix and status == 0 else status
+
+
+def _run(request: Request, part: Part, problems: list[Problem]) -> Outcome:
+    """Judges the files of a part."""
     from torchlint.cli.progress import Bar
 
     with Bar(request.quiet) as bar:
-        return runner.run(
-            request.wanted, jobs=request.jobs, cache_dir=cache_dir, use_cache=use_cache,
-            force_exclude=request.force_exclude, progress=bar,
+        return part.runner.run_files(part.files, problems, jobs=request.jobs, progress=bar, **cache_of(request))
+
+
+def _mend(request: Request, parts: Parts, outcomes: list[Outcome]) -> bool:
+    """Mends the files of all parts, puts what is left in the place of the outcomes; whether anything was mended."""
+    from torchlint.cli.fix import Mending, mend_files
+
+    all_mended = Mending({}, [])
+    for number, part in enumerate(parts):
+        noqa = request.unused_noqa or part.config.unused_noqa
+        outcomes[number], mending = mend_files(
+            lambda part=part: _run(request, part, parts.problems), part.runner, outcomes[number], request.unsafe_fixes, noqa
         )
+        all_mended.join(mending)
+    if not request.quiet:
+        all_mended.tell("mended", parts.name_of, request.show_fixes)
+    return bool(all_mended.fixed)
 
 
-def _show_diff(request: Request, runner: Runner, outcome: Outcome) -> int:
-    from torchlint.cli.fix import show_changes
+def _show_diff(request: Request, parts: Parts, outcomes: list[Outcome]) -> int:
+    from torchlint.cli.fix import Mending, show_changes
 
-    with _output(request.output_file) as out:
-        changed = show_changes(runner, outcome, request.unsafe_fixes, out)
+    all_changes = Mending({}, [])
+    with output(request.output_file) as out:
+        for part, outcome in zip(parts, outcomes):
+            noqa = request.unused_noqa or part.config.unused_noqa
+            all_changes.join(show_changes(part.runner, outcome, request.unsafe_fixes, noqa, out))
+        out.flush()
+    outcome = together(outcomes)
     tell_problems(outcome.problems, request.quiet)
-    return FAILED if outcome.failed else FINDINGS if changed and not request.exit_zero else 0
+    if not request.quiet:
+        all_changes.tell("would mend", parts.name_of)
+    return FAILED if outcome.failed else FINDINGS if all_changes.fixed and not request.exit_zero else 0
 
 
-def _silence(request: Request, runner: Runner, outcome: Outcome) -> Outcome:
+def _silence(request: Request, part: Part, outcome: Outcome) -> Outcome:
     """Writes a comment behind each finding; what is left is what could not be judged, or written to."""
     from torchlint.cli.add_noqa import add_noqa
 
-    count, trouble = add_noqa(outcome.findings, runner.config.root, runner.judged)
-    if not request.quiet:
-        print(f"torchlint: {_findings(count)} hidden by comments", file=sys.stderr)
+    count, trouble = add_noqa(outcome.findings, part.config.root, part.runner.judged)
+    _say(request, f"{_findings(count)} hidden by comments")
     return Outcome([], [*outcome.problems, *trouble], outcome.files)
+
+
+def _say(request: Request, line: str) -> None:
+    if not request.quiet:
+        print(f"torchlint: {clean(line)}", file=sys.stderr)
 
 
 def _findings(count: int) -> str:
     return f"{count} finding{'' if count == 1 else 's'}"
-
-
-def _answers(runner: Runner, outcome: Outcome, with_live: bool) -> Callable[[str, str], bool]:
-    """Whether a run has said all there is to say of a file (by its full path) and a code. All is said of a file that is gone."""
-    whole = runner.judged.difference(os.path.abspath(problem.filename) for problem in outcome.problems)
-    codes = {f"TL{rule.code:03d}" for rule in runner.order.rules}
-
-    def is_answered(path: str, code: str) -> bool:
-        asked = with_live if code.startswith("TS") else code in codes
-        return asked and path in whole or not os.path.exists(path)
-
-    return is_answered
-
-
-def _option_of(message: str, request: Request) -> str:
-    """The message with the option that holds the word it complains of."""
-    given = (("--select", request.select), ("--ignore", request.ignore), ("--extend-select", request.extend_select))
-    for option, words in given:
-        if any(message.startswith(repr(word)) for word in words or ()):
-            return f"{option}: {message}"
-    return message
-
-
-def _tell(request: Request, runner: Runner, outcome: Outcome) -> int:
-    """Prints what was found, and what went wrong; the exit status."""
-    for line in outcome.warnings:
-        print(f"torchlint: warning: {clean(line)}", file=sys.stderr)
-    tell_problems(outcome.problems, request.quiet)
-    if not (outcome.files or outcome.problems or request.quiet):
-        print("torchlint: warning: no Python files or notebooks there", file=sys.stderr)
-    context = Context(
-        version=__version__, lines=runner.line, rules={rule.code: rule for rule in runner.order.rules},
-        **for_reports(outcome.problems), files=None if request.quiet else outcome.files,
-        aside=request.output_file is None, unsafe=request.unsafe_fixes,
-    )
-    with _output(request.output_file) as out:
-        if request.statistics:
-            from torchlint.report.statistics import write as write_statistics
-
-            write_statistics(outcome.findings, out, context, as_json=request.output_format == "json")
-        else:
-            write(request.output_format, outcome.findings, out, context)
-    if outcome.failed:
-        return FAILED
-    return FINDINGS if outcome.findings and not request.exit_zero else 0
-
-
-@contextmanager
-def _output(path: str | None) -> Iterator[TextIO]:
-    if path is None:
-        yield sys.stdout
-        return
-    try:
-        with open(path, "w", encoding="utf-8") as file:
-            yield file
-    except OSError as error:
-        raise click.UsageError(f"{path}: cannot be written: {describe(error)}") from None

@@ -15,10 +15,10 @@ from typing import Annotated, Any
 
 import msgspec
 
+from torchlint.cli.parts import Parts
 from torchlint.files.reading import read_bytes
 from torchlint.files.source import describe
 from torchlint.findings import Finding, Location, Related, Severity
-from torchlint.run.runner import Runner
 
 _MOST_BYTES = 100_000_000
 
@@ -93,11 +93,11 @@ class Merged(msgspec.Struct):
     note: str
 
 
-def merge(path: Path, seen: Sequence[_Seen], findings: Sequence[Finding], runner: Runner,
+def merge(path: Path, seen: Sequence[_Seen], findings: Sequence[Finding], parts: Parts,
           wants: Callable[[int], bool]) -> Merged:
-    """The findings of `runner`'s last run, those that the report at `path` saw too marked, and what only it saw in the
+    """The findings of the last run, those that the report at `path` saw too marked, and what only it saw in the
     judged files added. `wants` tells whether a pitfall was asked for."""
-    places = {os.path.abspath(finding.location.filename) for finding in findings} | runner.judged
+    places = {os.path.abspath(finding.location.filename) for finding in findings} | parts.judged
     told = list(findings)
     confirmed: set[int] = set()
     only: list[Finding] = []
@@ -109,7 +109,7 @@ def merge(path: Path, seen: Sequence[_Seen], findings: Sequence[Finding], runner
         if file is None:
             elsewhere += 1
             continue
-        row = _row_now(one, file, runner)
+        row = _row_now(one, file, parts)
         same = [at for at, finding in enumerate(findings) if _is_same(one, row, file, finding)]
         met += bool(same)
         for at in same:
@@ -120,7 +120,7 @@ def merge(path: Path, seen: Sequence[_Seen], findings: Sequence[Finding], runner
             changed += 1
         elif not same:
             only.append(_finding(one, file, row or 1))
-    added = runner.fit(only)
+    added = parts.fit(only)
     several = "" if len(seen) == 1 else "s"
     note = f"{met} of {len(seen)} live finding{several} in the source, too; {len(added)} live only"
     if changed:
@@ -141,10 +141,10 @@ def _file(name: str, report: Path, places: set[str]) -> str | None:
     return ends[0] if len(ends) == 1 else None
 
 
-def _row_now(one: _Seen, file: str, runner: Runner) -> int | None:
+def _row_now(one: _Seen, file: str, parts: Parts) -> int | None:
     """The row that has the text of the report's line today, the nearest where several have. None where none has."""
     wanted = one.fingerprint.partition(":")[0]
-    source = runner.sources.source(file)
+    source = parts.source(file)
     probe = Finding(one.code, one.name, "", Location(file, 1), one.group)
     rows = [
         row for row, line in enumerate(source.lines() if source is not None else (), 1)

@@ -9,9 +9,10 @@ from typing import TextIO
 
 from torchlint.catalogue.pages import Rule
 from torchlint.cli.status import FAILED
-from torchlint.report import clean
+from torchlint.files.source import Problem
+from torchlint.report import clean, path
 from torchlint.report.style import coloured
-from torchlint.run.discovery import Discovery
+from torchlint.run.discovery import File
 from torchlint.settings.config import Config
 from torchlint.settings.lookup import cache_folder
 
@@ -21,16 +22,21 @@ _DIFF_COLOURS = {"+": 32, "-": 31, "@": 36}
 def print_settings(config: Config, rules: Sequence[Rule]) -> int:
     """Prints the settings that a run here has, and the rules that they make active."""
     version = ".".join(map(str, config.torch_version)) if config.torch_version else "not known"
-    ignores = [f"{pattern}: {', '.join(codes)}" for pattern, codes in config.per_file_ignores.items()]
+    ignores = [f"{pattern}: {', '.join(codes)}" for pattern, codes in (*config.per_file_ignores.items(), *config.extend_per_file_ignores.items())]
     rows = {
-        "settings": str(config.path or "none: the defaults"),
+        "settings": ", extends ".join(str(layer.path) for layer in config.layers if layer.path) or "none: the defaults",
         "project": str(config.root),
         "torch-version": version,
         "cache-dir": str(cache_folder(config)),
         "exclude": ", ".join(config.exclude),
         "extend-rules": ", ".join(config.extend_rules),
         "per-file-ignores": "; ".join(ignores),
-        "strict-tests": "yes" if config.strict_tests else "no",
+        "fixable": "ALL" if config.fixable is None else ", ".join(config.fixable),
+        "unfixable": ", ".join(config.unfixable),
+        "fail-on": config.fail_on.value,
+        "output-format": config.output_format or "",
+        "unused-noqa": str(config.unused_noqa).lower(),
+        "strict-tests": str(config.strict_tests).lower(),
         "severity": ", ".join(f"{group}: {severity.value}" for group, severity in config.severity.items()),
     }
     for key, value in rows.items():
@@ -41,15 +47,14 @@ def print_settings(config: Config, rules: Sequence[Rule]) -> int:
     return 0
 
 
-def print_files(config: Config, paths: Sequence[str], force_exclude: bool) -> int:
-    """Prints the files that a run over `paths` judges."""
-    discovery = Discovery(config, force_exclude)
-    for path in sorted(file.path for file in discovery.find(paths)):
-        shown = os.path.relpath(path)
-        print(clean(path if shown.startswith("..") else shown))
-    for problem in discovery.problems:
+def print_files(files: Sequence[File], problems: Sequence[Problem]) -> int:
+    """Prints the files that a run judges, and what could not be looked into; the exit status."""
+    for name in sorted(file.path for file in files):
+        shown = os.path.relpath(name)
+        print(path(name if shown.startswith("../") else shown))
+    for problem in problems:
         print(f"torchlint: {clean(f'{problem.filename}: {problem.message}')}", file=sys.stderr)
-    return FAILED if discovery.problems else 0
+    return FAILED if problems else 0
 
 
 def print_diff(text: str, out: TextIO) -> None:

@@ -34,8 +34,15 @@ class Mended(msgspec.Struct):
     fixed: Counter
 
 
+class TakenBack(msgspec.Struct, frozen=True):
+    """A finding whose fix was tried, and why it did not stay."""
+
+    finding: Finding
+    why: str
+
+
 class Fixer:
-    """Mends the files of a run in memory.
+    """Mends the files of a run in memory. `taken_back` are the fixes that did not stay.
 
     Args:
         runner: the run, whose settings say which findings count.
@@ -47,6 +54,7 @@ class Fixer:
         self._unsafe = unsafe
         self._judge = Judge(runner.order)
         self.problems: list[Problem] = []
+        self.taken_back: list[TakenBack] = []
 
     def applicable(self, finding: Finding) -> bool:
         """Whether a finding has a fix that may be applied."""
@@ -97,23 +105,26 @@ class Fixer:
             return None
         own = {(item.code, item.location) for item in findings}
         todo = [*findings, *(item for item in given if (item.code, item.location) not in own)]
-        refused: set[tuple[str, str]] = set()
+        refused: dict[tuple[str, str], str] = {}
         for _ in range(MOST_ROUNDS):
             wanted = [item for item in todo if self._ours(item, path) and _name(item, now, path) not in refused]
             chosen = _apart(wanted)
             if not chosen:
                 break
             after = self._tried(path, now, chosen, findings)
-            if after is None and len(chosen) > 1:
+            if isinstance(after, str) and len(chosen) > 1:
                 # One of them does harm: the others are applied one by one.
                 chosen = chosen[:1]
                 after = self._tried(path, now, chosen, findings)
-            if after is None:
-                refused.add(_name(chosen[0], now, path))
+            if isinstance(after, str):
+                refused[_name(chosen[0], now, path)] = after
                 continue
             now, findings = after
             todo = findings
             fixed.update(item.code for item in chosen)
+        self.taken_back += [
+            TakenBack(item, refused[name]) for item in todo if (name := _name(item, now, path)) in refused
+        ]
         return Mended(path, raw, now, fixed) if now != raw else None
 
     def _ours(self, finding: Finding, path: str) -> bool:
@@ -139,23 +150,28 @@ class Fixer:
 
     def _tried(
         self, path: str, raw: bytes, chosen: Sequence[Finding], before: Sequence[Finding]
-    ) -> tuple[bytes, list[Finding]] | None:
-        """The content with fixes applied, and its findings; None where that is no better: it does not parse, has a
-        finding that was not there before, or has one still that was to be fixed."""
+    ) -> tuple[bytes, list[Finding]] | str:
+        """The content with fixes applied, and its findings; where that is no better, why: it does not parse, has a finding
+        that was not there before, or has one still that was to be fixed."""
         edits = [edit for item in chosen for edit in item.fix.edits]
         try:
             if not _as_shown(parse_source(path, raw), chosen):
-                return None
+                return "the row has IPython's own syntax"
             after = apply(path, raw, list(dict.fromkeys(edits)))
         except (EditError, SourceError, LookupError, ValueError):
-            return None
+            return "the text is not what the fix was made for"
         findings = self._findings(path, after)
         if findings is None or _broken_cells(path, after) > _broken_cells(path, raw):
-            return None
+            return "the result does not parse, or cannot be judged"
         was = Counter(item.code for item in before if item.location.filename == path)
         allowed = was - Counter(item.code for item in chosen if item in before)
-        if Counter(item.code for item in findings if item.location.filename == path) - allowed:
-            return None
+        more = Counter(item.code for item in findings if item.location.filename == path) - allowed
+        if more:
+            mended = {item.code for item in chosen}
+            brought = next((item for item in findings if item.code in more and item.code not in mended), None)
+            if brought is None:
+                return "the finding is there still"
+            return f"it brings {brought.code} in line {brought.location.row}: {brought.message}"
         return after, findings
 
 

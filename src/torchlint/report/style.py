@@ -8,8 +8,14 @@ from typing import TextIO
 COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
+# What the command's own option says; None where it says nothing.
+asked: bool | None = None
+
+
 def coloured(out: TextIO) -> bool:
     """Whether to colour: on a terminal, unless NO_COLOR is set; anywhere where FORCE_COLOR is (no-color.org)."""
+    if asked is not None:
+        return asked
     if os.environ.get("NO_COLOR"):
         return False
     if os.environ.get("FORCE_COLOR"):

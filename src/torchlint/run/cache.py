@@ -220,6 +220,30 @@ class Cache:
                 pass  # another run is at it, or there is something else in it
 
 
+def clear(folder: Path) -> bool:
+    """Remove what we have written of a cache, and the folder, if nothing else is in it; whether there was a cache.
+
+    Raises:
+        OSError: something cannot be removed.
+    """
+    tag = folder / "CACHEDIR.TAG"
+    # A link, or a folder that only has the name: what it holds is not ours.
+    if folder.is_symlink() or not tag.is_file() or read_bytes(tag, 1000) != _TAG.encode():
+        return False
+    for entry in os.scandir(folder):
+        if entry.is_dir(follow_symlinks=False) and _VERSION.fullmatch(entry.name):
+            for item in os.scandir(entry.path):
+                if _SHARD.fullmatch(item.name) or item.name.startswith(TEMPORARY):
+                    os.unlink(item.path)
+            if not os.listdir(entry.path):
+                os.rmdir(entry.path)
+    for name in (".gitignore", tag.name):
+        (folder / name).unlink(missing_ok=True)
+    if not os.listdir(folder):
+        folder.rmdir()
+    return True
+
+
 def _sum(data: bytes | memoryview) -> bytes:
     return hashlib.sha256(data).digest()[:SUM]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -13,6 +13,7 @@ from torchlint.files.globs import Patterns, of_file
 from torchlint.files.reading import read_bytes
 from torchlint.files.source import Problem, describe
 from torchlint.settings.config import Config
+from torchlint.settings.lookup import SETTINGS_FILES
 
 _MOST_BYTES = 1_000_000  # of an ignore file
 SUFFIXES = (".py", ".pyw", ".ipynb")
@@ -25,18 +26,36 @@ class File(msgspec.Struct, frozen=True):
     size: int
 
 
+class _Scope(msgspec.Struct):
+    """Where one settings file holds: its patterns, and the folder that they are seen from."""
+
+    config: Config
+    root: str
+    patterns: Patterns
+
+
 class Discovery:
     """Finds the files under some paths.
 
     Files that are named are taken whatever they are called, unless `force_exclude` makes excludes hold for them too.
     Folders are walked; ignored and excluded entries below them are left out, links to folders are not followed, and
-    links to files only where they stay inside the folder. After `find`, `problems` has what could not be reached.
+    links to files only where they stay inside the folder. After `find`, `problems` has what could not be reached, and
+    `configs` the settings of the files for which those of the run do not hold.
+
+    Args:
+        config: the settings of the run.
+        force_exclude: whether excludes hold for what is named, too.
+        nearest: the settings of a folder, where folders may have their own.
     """
 
-    def __init__(self, config: Config, force_exclude: bool = False):
+    def __init__(
+        self, config: Config, force_exclude: bool = False, nearest: Callable[[str], Config] | None = None
+    ):
         self.problems: list[Problem] = []
-        self._root = str(config.root)
-        self._patterns = Patterns(config.exclude)
+        self.configs: dict[str, Config] = {}
+        self._top = _Scope(config, str(config.root), Patterns(config.exclude))
+        self._nearest = nearest
+        self._scopes: dict[str, _Scope] = {}
         self._force = force_exclude
         self._specs: dict[str, Patterns | None] = {}
 
@@ -61,13 +80,32 @@ class Discovery:
         except ValueError:
             self._problem(path, "not a path")
             return
-        if stat.S_ISDIR(info.st_mode):
-            if not (self._force and self._excluded_above(path, True)):
-                yield from self._walk(path)
+        is_folder = stat.S_ISDIR(info.st_mode)
+        scope = self._scope(path if is_folder else os.path.dirname(path))
+        if is_folder:
+            if not (self._force and self._excluded_above(path, True, scope)):
+                yield from self._walk(path, scope)
         elif not stat.S_ISREG(info.st_mode):
             self._problem(path, "neither a file nor a folder (to read standard input, give -)")
-        elif not (self._force and self._excluded_above(path, False)):
-            yield File(path, info.st_size)
+        elif not (self._force and self._excluded_above(path, False, scope)):
+            yield self._file(path, info.st_size, scope)
+
+    def _file(self, path: str, size: int, scope: _Scope) -> File:
+        if scope is not self._top:
+            self.configs[path] = scope.config
+        return File(path, size)
+
+    def _scope(self, folder: str) -> _Scope:
+        """What holds in a folder."""
+        if self._nearest is None:
+            return self._top
+        config = self._nearest(folder)
+        if config is self._top.config:
+            return self._top
+        root = str(config.root)
+        if root not in self._scopes:
+            self._scopes[root] = _Scope(config, root, Patterns(config.exclude))
+        return self._scopes[root]
 
     def _why_missing(self, path: str, error: OSError) -> str:
         if isinstance(error, FileNotFoundError):
@@ -77,13 +115,13 @@ class Discovery:
     def _problem(self, path: str, message: str) -> None:
         self.problems.append(Problem(path, message))
 
-    def _walk(self, top: str) -> Iterator[File]:
+    def _walk(self, top: str, scope: _Scope) -> Iterator[File]:
         inside = os.path.realpath(top) + os.sep
         # Excludes that name the folder itself, or one above it, do not hold: it was asked for.
-        base = top if not _below(top, self._root) or self._excluded(top, True, self._root) else self._root
-        stack: list[tuple[str, list[tuple[str, Patterns]]]] = [(top, self._ignores_above(top))]
+        base = top if not _below(top, scope.root) or _excluded(top, True, scope, scope.root) else scope.root
+        stack: list[tuple[str, list[tuple[str, Patterns]], _Scope, str]] = [(top, self._ignores_above(top), scope, base)]
         while stack:
-            folder, ignores = stack.pop()
+            folder, ignores, scope, base = stack.pop()
             spec = self._spec(os.path.join(folder, ".gitignore"))
             if spec is not None:
                 ignores = [*ignores, (folder, spec)]
@@ -93,33 +131,28 @@ class Discovery:
             except OSError as error:
                 self._problem(folder, f"folder cannot be read: {describe(error)}")
                 continue
+            if self._nearest is not None and folder != top and any(entry.name in SETTINGS_FILES for entry in listed):
+                inner = self._scope(folder)
+                scope, base = inner, base if inner is scope else folder
             for entry in listed:
                 try:
                     is_folder = entry.is_dir(follow_symlinks=False)
                     wanted = is_folder or entry.name.endswith(SUFFIXES)
-                    if not wanted or self._left_out(entry.path, is_folder, base, ignores):
+                    if not wanted or _excluded(entry.path, is_folder, scope, base) or _says(ignores, entry.path, is_folder):
                         continue
                     if is_folder:
-                        stack.append((entry.path, ignores))
+                        stack.append((entry.path, ignores, scope, base))
                     elif entry.is_file():
                         if not entry.is_symlink() or os.path.realpath(entry.path).startswith(inside):
-                            yield File(entry.path, entry.stat().st_size)
+                            yield self._file(entry.path, entry.stat().st_size, scope)
                     elif entry.is_symlink() and not os.path.exists(entry.path):
                         self._problem(entry.path, f"dangling link to {os.readlink(entry.path)}")
                 except OSError as error:
                     self._problem(entry.path, f"cannot be read: {describe(error)}")
 
-    def _left_out(
-        self, path: str, is_folder: bool, base: str, ignores: Sequence[tuple[str, Patterns]]
-    ) -> bool:
-        return self._excluded(path, is_folder, base) or bool(_says(ignores, path, is_folder))
-
-    def _excluded(self, path: str, is_folder: bool, base: str) -> bool:
-        return bool(self._patterns.cover(_below(path, base) or os.path.basename(path), is_folder))
-
-    def _excluded_above(self, path: str, is_folder: bool) -> bool:
+    def _excluded_above(self, path: str, is_folder: bool, scope: _Scope) -> bool:
         """Whether a path that was named would have been left out by a walk from the project's root."""
-        if self._excluded(path, is_folder, self._root):
+        if _excluded(path, is_folder, scope, scope.root):
             return True
         ignores = self._ignores_above(path if is_folder else os.path.dirname(path) + os.sep, drop_if_ignored=False)
         spec = None if is_folder else self._spec(os.path.join(os.path.dirname(path), ".gitignore"))
@@ -158,6 +191,10 @@ class Discovery:
                 if not isinstance(error, (NotADirectoryError, PermissionError)):
                     self._problem(path, f"cannot be used: {why}")
         return self._specs[path]
+
+
+def _excluded(path: str, is_folder: bool, scope: _Scope, base: str) -> bool:
+    return bool(scope.patterns.cover(_below(path, base) or os.path.basename(path), is_folder))
 
 
 def is_text(path: str) -> bool:

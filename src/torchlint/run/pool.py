@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 from collections import deque
 from collections.abc import Iterator
 from multiprocessing.connection import Connection, wait
@@ -33,8 +34,9 @@ def _serve(pipe: Connection, order: Order) -> None:
         except (EOFError, OSError):
             return
         for path in paths:
+            start = time.perf_counter()
             verdict = judge.file(path)
-            pipe.send_bytes(encode(verdict))
+            pipe.send_bytes(encode((verdict, time.perf_counter() - start)))
             collect_if_much()
 
 
@@ -70,11 +72,11 @@ class Pool:
         self._order = order
         self._jobs = jobs
 
-    def judge(self, files: list[File]) -> Iterator[tuple[File, Verdict]]:
+    def judge(self, files: list[File]) -> Iterator[tuple[File, Verdict, float]]:
         if self._context.get_start_method() == "fork" and not os.environ.get("TORCHLINT_ENGINE"):
             import torchlint.engine  # noqa: F401  loaded once, before the fork, for all
         todo = deque(files)
-        decode = msgspec.msgpack.Decoder(Verdict).decode
+        decode = msgspec.msgpack.Decoder(tuple[Verdict, float]).decode
         workers = [_Worker(self._context, self._order) for _ in range(self._jobs)]
         try:
             for worker in workers:
@@ -85,12 +87,12 @@ class Pool:
                     if worker.pipe not in ready:
                         continue
                     try:
-                        verdict = decode(worker.pipe.recv_bytes())
+                        verdict, seconds = decode(worker.pipe.recv_bytes())
                     except (EOFError, OSError):
                         yield self._bury(worker, todo)
                         workers[workers.index(worker)] = worker = _Worker(self._context, self._order)
                     else:
-                        yield worker.open.popleft(), verdict
+                        yield worker.open.popleft(), verdict, seconds
                     if not worker.open and todo:
                         worker.give(self._chunk(todo))
         finally:
@@ -106,7 +108,7 @@ class Pool:
             size += taken[-1].size
         return taken
 
-    def _bury(self, worker: _Worker, todo: deque[File]) -> tuple[File, Verdict]:
+    def _bury(self, worker: _Worker, todo: deque[File]) -> tuple[File, Verdict, float]:
         """A dead worker's last file, with what it died of; the files it had not begun go back."""
         worker.process.join(5)
         worker.end()
@@ -118,4 +120,4 @@ class Pool:
         except ValueError:
             how = f"signal {-code}"
         message = f"internal error, please report it: the process judging this file died ({how})"
-        return file, Verdict("", problems=(Problem(file.path, message, internal=True),))
+        return file, Verdict("", problems=(Problem(file.path, message, internal=True),)), 0.0

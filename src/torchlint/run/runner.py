@@ -14,6 +14,7 @@ import msgspec
 from torchlint.catalogue.pages import Catalogue, Rule
 from torchlint.files.disk import Disk
 from torchlint.files.globs import Patterns
+from torchlint.files.modules import is_question
 from torchlint.files.parse import parse_source
 from torchlint.files.source import Problem, Source, SourceError, map_locations
 from torchlint.findings import Finding, Location
@@ -21,12 +22,12 @@ from torchlint.run.cache import Cache, Digests
 from torchlint.run.discovery import Discovery, File, is_text
 from torchlint.run.fresh_verdicts import Fresh
 from torchlint.run.judge import Judge, Order, Verdict
-from torchlint.run.noqa import Noqa
+from torchlint.run.noqa import Noqa, Unused, unused_noqa
 from torchlint.run.workers import default_jobs, judge_all
 from torchlint.settings.config import Config
 from torchlint.settings.lookup import cache_folder
 from torchlint.settings.rulebook import matchers_of
-from torchlint.settings.selection import rules_of
+from torchlint.settings.selection import active, rules_of
 
 
 class Outcome(msgspec.Struct):
@@ -48,6 +49,16 @@ class Tick(msgspec.Struct, frozen=True):
 
     done: int
     total: int
+
+
+class Look(msgspec.Struct, frozen=True):
+    """A file that was judged in a run and not known before: how long it took, and what that may be due to."""
+
+    path: str
+    seconds: float
+    size: int
+    others: int  # files that were looked into for it
+    in_part: bool
 
 
 class Sources:
@@ -103,8 +114,8 @@ class Sources:
         noqa = self._comments(finding.location.filename)
         return noqa is not None and noqa.hides(finding)
 
-    def unused(self, filename: str) -> list[tuple[Location, str]]:
-        """The codes in `# noqa` comments of a file that have hidden nothing so far."""
+    def unused(self, filename: str) -> list[Unused]:
+        """The `# noqa` comments of a file that hold codes which have hidden nothing so far."""
         noqa = self._comments(filename)
         return noqa.unused() if noqa is not None else []
 
@@ -143,8 +154,11 @@ class Runner:
         )
         self.sources = Sources(disk)
         self.fresh = Fresh()
+        self.heeds_noqa = True
+        self.looks: list[Look] = []
         self._judged: list[str] = []
         self._ignores = _PerFile(config, catalogue)
+        self._unfixable = _unfixable(config, catalogue)
 
     def run(
         self,
@@ -157,9 +171,24 @@ class Runner:
         progress: Callable[[Tick], None] = lambda tick: None,
     ) -> Outcome:
         """The outcome of judging everything under `paths`. Bad files become problems; nothing is raised for them."""
-        self.sources = Sources()
         discovery = Discovery(self.config, force_exclude)
         files = discovery.find(paths)
+        return self.run_files(
+            files, discovery.problems, jobs=jobs, cache_dir=cache_dir, use_cache=use_cache, progress=progress
+        )
+
+    def run_files(
+        self,
+        files: Sequence[File],
+        problems: Sequence[Problem] = (),
+        *,
+        jobs: int | None = None,
+        cache_dir: Path | None = None,
+        use_cache: bool = True,
+        progress: Callable[[Tick], None] = lambda tick: None,
+    ) -> Outcome:
+        """The same, of files that were found already, with the problems of finding them."""
+        self.sources = Sources()
         self._judged = [file.path for file in files]
         digests = Digests(self.order.roots)
         cache = self._cache(cache_dir, digests) if use_cache else None
@@ -178,8 +207,12 @@ class Runner:
         done, total = 0, sum(file.size for file in todo)
         warnings: list[str] = []
         try:
-            for file, verdict in judge_all(todo, self.order, jobs or default_jobs()):
+            self.looks = []
+            for file, verdict, seconds in judge_all(todo, self.order, jobs or default_jobs()):
                 verdicts[file.path] = verdict
+                others = sum(digest is not None and not is_question(path) for path, digest in verdict.depends.items())
+                in_part = any(problem.note for problem in verdict.problems)
+                self.looks.append(Look(file.path, seconds, file.size, others, in_part))
                 if any(finding.fix for finding in verdict.findings):
                     self.fresh.put(file.path, verdict)
                 if cache:
@@ -188,7 +221,7 @@ class Runner:
                 progress(Tick(done, total))
         finally:  # an interrupted run keeps what it found out
             warnings += self._saved(cache, cache_dir)
-        problems = discovery.problems + [problem for verdict in verdicts.values() for problem in verdict.problems]
+        problems = [*problems, *(problem for verdict in verdicts.values() for problem in verdict.problems)]
         findings = (finding for verdict in verdicts.values() for finding in verdict.findings)
         return self.outcome(findings, problems, len(files), warnings)
 
@@ -249,10 +282,11 @@ class Runner:
                 told[finding.sort_key] = min(known, finding, key=_rank)
         kept = []
         for finding in told.values():
-            if self._ignores.hide(finding) or (noqa and self.sources.hides(finding)):
+            if self._ignores.hide(finding) or (noqa and self.heeds_noqa and self.sources.hides(finding)):
                 continue
             severity = self.config.severity.get(finding.group, finding.severity)
-            kept.append(msgspec.structs.replace(finding, severity=severity))
+            fix = None if finding.number in self._unfixable else finding.fix
+            kept.append(msgspec.structs.replace(finding, severity=severity, fix=fix))
         return sorted(kept, key=lambda finding: finding.sort_key)
 
     def fit(self, findings: Iterable[Finding]) -> list[Finding]:
@@ -265,22 +299,26 @@ class Runner:
         """The files that the last run was asked to judge, by their full paths."""
         return frozenset(map(os.path.abspath, self._judged))
 
-    def unused_comments(self) -> list[str]:
-        """A line for each `# noqa: TLnnn` in the judged files that hides nothing, though its rule is active. Asked after
+    def unused_comments(self) -> list[Finding]:
+        """A finding for each `# noqa: TLnnn` in the judged files that hides nothing, though its rule is active. Asked after
         the findings were looked at."""
         active = [f"TL{rule.code}" for rule in self.order.rules]
         shown, told = _Shown(), []
         for path in sorted(self._judged):
-            for at, word in self.sources.unused(path):
-                if any(code.startswith(word) for code in active):
-                    cell = "" if at.cell is None else f"cell {at.cell}:"
-                    told.append(f"{shown.name(path)}:{cell}{at.row}: `# noqa: {word}` hides nothing")
+            for comment in self.sources.unused(path):
+                words = [word for word in comment.words if any(code.startswith(word) for code in active)]
+                if words:
+                    told.append(map_locations(unused_noqa(comment, words).made_for({path: self.sources.digest(path)}), shown.location))
         return told
 
     def line(self, location: Location) -> str | None:
         """The source line that a location of an outcome begins on; None where it cannot be read."""
         filename = os.path.abspath(location.filename)
         return self.sources.line(msgspec.structs.replace(location, filename=filename))
+
+    def source(self, filename: str) -> Source | None:
+        """A file, by its full path, as it was judged; None where it cannot be read."""
+        return self.sources.source(filename)
 
     def judged_line(self, finding: Finding) -> str | None:
         """The source line that a finding of an outcome stands on; None where its file is not any more what was judged."""
@@ -303,7 +341,7 @@ class _PerFile:
         self._root = str(config.root)
         self._known: dict[str, frozenset[int]] = {}
         self._table = []
-        for pattern, selectors in config.per_file_ignores.items():
+        for pattern, selectors in (*config.per_file_ignores.items(), *config.extend_per_file_ignores.items()):
             codes = frozenset(code for selector in selectors for code in rules_of(selector, catalogue)[0])
             # "!tests/*" means: everywhere but there.
             self._table.append((Patterns([pattern.removeprefix("!")]), pattern.startswith("!"), codes))
@@ -320,6 +358,14 @@ class _PerFile:
             matching = (codes for one, negated, codes in self._table if bool(one.cover(name, False)) != negated)
             self._known[filename] = frozenset().union(*matching)
         return self._known[filename]
+
+
+def _unfixable(config: Config, catalogue: Catalogue) -> frozenset[int]:
+    """The rules whose findings are not mended."""
+    if config.fixable is None and not config.unfixable:
+        return frozenset()
+    fixable = active(catalogue, config.fixable or () if config.fixable is not None else ("ALL",), config.unfixable)
+    return frozenset(catalogue.rules) - {rule.code for rule in fixable}
 
 
 class _Shown:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 
 from torchlint.files.garbage import collect_if_much, no_gc
@@ -20,8 +21,8 @@ def default_jobs() -> int:
     return os.cpu_count() or 1
 
 
-def judge_all(files: Iterable[File], order: Order, jobs: int) -> Iterator[tuple[File, Verdict]]:
-    """The verdict on each file, in the order in which they become known."""
+def judge_all(files: Iterable[File], order: Order, jobs: int) -> Iterator[tuple[File, Verdict, float]]:
+    """The verdict on each file, and the seconds that it took, in the order in which they become known."""
     todo = list(files)
     jobs = min(jobs, len(todo))
     if jobs <= 1 or sum(file.size for file in todo) < SMALL_RUN_BYTES:
@@ -32,10 +33,11 @@ def judge_all(files: Iterable[File], order: Order, jobs: int) -> Iterator[tuple[
         yield from Pool(order, jobs).judge(todo)
 
 
-def _judge_here(files: Iterable[File], order: Order) -> Iterator[tuple[File, Verdict]]:
+def _judge_here(files: Iterable[File], order: Order) -> Iterator[tuple[File, Verdict, float]]:
     judge = Judge(order)
     with no_gc():  # between files, too: to turn it on is to have all looked through that the file has left
         for file in files:
+            start = time.perf_counter()
             verdict = judge.file(file.path)
             collect_if_much()
-            yield file, verdict
+            yield file, verdict, time.perf_counter() - start

@@ -10,16 +10,22 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from torchlint.catalogue.pages import DEFAULT_GROUPS, GROUPS
 from torchlint.findings import Severity
 from torchlint.settings.config import CACHE_FOLDER, DEFAULT_EXCLUDES
+from torchlint.settings.formats import FORMATS
 
 _RELEASE = r"^\s*(\d{1,6})\.(\d{1,6})(?:\.\d+)?(?:[+a-z].*|\s*)$"
 
 Strings = tuple[str, ...]
+Format = Literal[FORMATS]  # type: ignore[valid-type]
 Group = Literal[tuple(GROUPS)]  # type: ignore[valid-type]
 
 
 class Settings(Struct, rename="kebab", forbid_unknown_fields=True, frozen=True):
     """Settings of torchlint: [tool.torchlint] in pyproject.toml, or torchlint.toml."""
 
+    extend: Annotated[str, Meta(
+        description="Another settings file that these go on from: what is said here counts, and lists that extend are added.",
+        examples=["../base.toml"],
+    )] | UnsetType = UNSET
     select: Annotated[Strings, Meta(
         description="The rules to judge by: codes (TL101), prefixes (TL1), groups, names or ALL. By default the groups "
                     f"{' and '.join(DEFAULT_GROUPS)}.",
@@ -29,6 +35,10 @@ class Settings(Struct, rename="kebab", forbid_unknown_fields=True, frozen=True):
     ignore: Annotated[Strings, Meta(description="Rules to leave out.", examples=[["TL202"]])] = ()
     per_file_ignores: Annotated[dict[str, Strings], Meta(
         description="Rules to leave out in some files, by file pattern.",
+        examples=[{"tests/*": ["TL2"]}],
+    )] = {}
+    extend_per_file_ignores: Annotated[dict[str, Strings], Meta(
+        description="The same, besides those of per-file-ignores.",
         examples=[{"tests/*": ["TL2"]}],
     )] = {}
     exclude: Annotated[Strings, Meta(
@@ -47,6 +57,21 @@ class Settings(Struct, rename="kebab", forbid_unknown_fields=True, frozen=True):
         examples=[{"suspicious": "note"}],
         extra_json_schema={"propertyNames": {"enum": list(GROUPS)}},  # which msgspec leaves out
     )] = {}
+    fail_on: Annotated[Severity, Meta(
+        description="The least severity of findings that gives exit status 1.", examples=["error"],
+    )] = Severity.NOTE
+    fixable: Annotated[Strings, Meta(
+        description="The rules whose findings --fix may mend. By default all.", examples=[["TL132", "TL9"]],
+    )] | UnsetType = UNSET
+    unfixable: Annotated[Strings, Meta(
+        description="Rules whose findings --fix leaves alone.", examples=[["TL901"]],
+    )] = ()
+    unused_noqa: Annotated[bool, Meta(
+        description="Whether `# noqa` comments that hide nothing are findings.", examples=[True],
+    )] = False
+    output_format: Annotated[Format, Meta(
+        description="How findings are printed where --output-format does not say so.", examples=["concise"],
+    )] | UnsetType = UNSET
     extend_rules: Annotated[Strings, Meta(
         description="Folders with rule pages of your own.", examples=[["lint/rules"]],
     )] = ()

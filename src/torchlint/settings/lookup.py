@@ -6,42 +6,55 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from torchlint.catalogue.pages import tomllib
 from torchlint.files.reading import read_bytes
 from torchlint.settings.config import CACHE_FOLDER, MOST_BYTES, Config
 
+if TYPE_CHECKING:
+    from torchlint.settings.overrides import Overrides
+
+SETTINGS_FILES = ("torchlint.toml", "pyproject.toml")
 _ROOT_MARKERS = (".git", ".hg", "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "environment.yml")
 
 
-def load(paths: Sequence[Path], explicit: Path | None = None, isolated: bool = False) -> Config:
+def load(
+    paths: Sequence[Path], explicit: Path | None = None, isolated: bool = False, overrides: Overrides | None = None
+) -> Config:
     """The settings for a run over `paths`: from `explicit`, or else from the nearest torchlint.toml, or pyproject.toml
-    with a [tool.torchlint] section, in the folder that all paths share and those above it.
+    with a [tool.torchlint] section, in the folder that all paths share and those above it; `overrides` are laid over them.
 
     Raises:
         ConfigError: the file cannot be read, or holds what it must not.
     """
-    start = _shared_folder(paths)
-    path = explicit or (None if isolated else _settings_file(start))
+    start = shared_folder(paths)
+    path = explicit or (None if isolated else settings_file(start))
     if path is not None:
         from torchlint.settings.reading import read_config
 
-        return read_config(path)
+        return read_config(path, overrides)
     root = project_root(start)
+    if overrides:
+        from torchlint.settings.reading import config_of
+
+        return config_of(root, None, (), overrides)
     from torchlint.settings.requirements import lowest_torch
 
     return Config(root, torch_version=lowest_torch(root))
 
 
-def _settings_file(start: Path) -> Path | None:
+def settings_file(start: Path) -> Path | None:
     """The nearest file with settings at or above `start`."""
-    for folder in (start, *start.parents):
-        own, project = folder / "torchlint.toml", folder / "pyproject.toml"
-        if own.is_file():
-            return own
-        if project.is_file() and _has_section(project):
-            return project
-    return None
+    return next((path for folder in (start, *start.parents) if (path := settings_in(folder)) is not None), None)
+
+
+def settings_in(folder: Path) -> Path | None:
+    """The file with settings that lies in a folder itself."""
+    own, project = (folder / name for name in SETTINGS_FILES)
+    if own.is_file():
+        return own
+    return project if project.is_file() and _has_section(project) else None
 
 
 def project_root(start: Path) -> Path:
@@ -62,7 +75,7 @@ def cache_folder(config: Config) -> Path:
     return (config.root if in_project else Path.cwd()) / CACHE_FOLDER
 
 
-def _shared_folder(paths: Sequence[Path]) -> Path:
+def shared_folder(paths: Sequence[Path]) -> Path:
     """The deepest folder that holds all paths."""
     absolute = [Path(os.path.abspath(path)) for path in paths]
     folders = [path if path.is_dir() else path.parent for path in absolute]
@@ -84,3 +97,37 @@ def _has_section(path: Path) -> bool:
         return "torchlint" in tomllib.loads(raw.decode()).get("tool", {})
     except (ValueError, AttributeError, TypeError, RecursionError):
         return re.search(rb"^\s*\[\s*tool\s*\.\s*torchlint", raw, re.MULTILINE) is not None
+
+
+class Nearest:
+    """The settings of folders, each from the nearest settings file, as long as that lies below where the run's own were looked
+    for.
+
+    Args:
+        config: the settings of the run.
+        paths: what the run is over.
+        overrides: what is laid over every file.
+    """
+
+    def __init__(self, config: Config, paths: Sequence[Path], overrides: Overrides | None = None):
+        self._start = str(shared_folder(paths))
+        self._overrides = overrides
+        self._known: dict[str, Config] = {self._start: config}
+        self._config = config
+
+    def __call__(self, folder: str) -> Config:
+        """The settings for files in a folder.
+
+        Raises:
+            ConfigError: a settings file cannot be used.
+        """
+        if folder not in self._known:
+            inside = folder.startswith(os.path.join(self._start, ""))
+            own = settings_in(Path(folder)) if inside else None
+            if own is not None:
+                from torchlint.settings.reading import read_config
+
+                self._known[folder] = read_config(own, self._overrides)
+            else:
+                self._known[folder] = self(os.path.dirname(folder)) if inside else self._config
+        return self._known[folder]

@@ -43,7 +43,9 @@ def load_rules(config: Config) -> Catalogue:
     known = Catalogue([*catalogue(), *more]) if more else catalogue()
     for key, selectors in (
         ("select", config.select or ()), ("ignore", config.ignore), ("extend-select", config.extend_select),
+        ("fixable", config.fixable or ()), ("unfixable", config.unfixable),
         *(("per-file-ignores", codes) for codes in config.per_file_ignores.values()),
+        *(("extend-per-file-ignores", codes) for codes in config.extend_per_file_ignores.values()),
     ):
         for selector in selectors:
             def complain(text: str, key: str = key, word: str = selector) -> ConfigError:

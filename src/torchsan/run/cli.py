@@ -1,4 +1,4 @@
-"""The command line: `torchsan run [options] script.py args...`."""
+"""The command line: `torchsan run [options] script.py args...`, and `torchsan explain`, `rules`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     args = list(sys.argv[1:] if argv is None else argv)
     try:
-        started = cli.main(args or ["--help"], prog_name="torchsan", standalone_mode=False)
+        if not args:
+            raise click.UsageError("no command: torchsan run SCRIPT, torchsan explain RULE or torchsan rules (--help tells more)")
+        started = cli.main(args, prog_name="torchsan", standalone_mode=False)
     except click.ClickException as error:
         print(f"torchsan: error: {error.format_message()}", file=sys.stderr)
         return FAILED
@@ -82,6 +84,15 @@ def _unknown(word: str) -> str | None:
     return f"{word!r} is no code, prefix, name or group" + (f" (did you mean {near[0]!r}?)" if near else "")
 
 
+def _not_seen(words: Sequence[str]) -> list[str]:
+    """A line for each rule that was selected by its code or name, and that no run can show."""
+    from torchlint.report.pages import not_seen
+    from torchsan.report.wording import rules
+
+    named = (rules().find(word) for word in words)
+    return [line for rule in named if rule is not None and (line := not_seen(rule, "TS"))]
+
+
 def _report(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
     from torchsan.report.reports import REPORTS
 
@@ -104,6 +115,7 @@ def _report(context: click.Context, parameter: click.Parameter, value: str | Non
 )
 @click.option("-m", "as_module", is_flag=True, help="SCRIPT is the name of a module, as with python -m.")
 @click.option("--select", multiple=True, callback=_words, metavar="RULES", help="Look for these mistakes alone.")
+@click.option("--extend-select", multiple=True, callback=_words, metavar="RULES", help="Look for these, too.")
 @click.option("--ignore", multiple=True, callback=_words, metavar="RULES", help="Leave these out.")
 @click.option("--level", type=click.Choice(["default", "thorough", "memory"]), default=None,
               help="thorough takes more time; memory may change numbers and speed.  [default: default]")
@@ -116,8 +128,8 @@ def _report(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.argument("script")
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def run(
-    as_module: bool, select: tuple[str, ...] | None, ignore: tuple[str, ...] | None, level: str | None,
-    report: str | None, fail: bool, quiet: bool, script: str, args: tuple[str, ...],
+    as_module: bool, select: tuple[str, ...] | None, extend_select: tuple[str, ...] | None, ignore: tuple[str, ...] | None,
+    level: str | None, report: str | None, fail: bool, quiet: bool, script: str, args: tuple[str, ...],
 ) -> Any:
     """Run SCRIPT with ARGS as python would, and tell what is wrong with its training on standard error.
 
@@ -128,9 +140,11 @@ def run(
     from torchsan.run.session import Session
 
     try:
-        options = gather({"select": select, "ignore": ignore, "level": level})
+        options = gather({"select": select, "extend_select": extend_select, "ignore": ignore, "level": level})
     except OptionError as error:
         raise click.UsageError(str(error)) from None
+    for line in () if quiet else _not_seen((*(select or ()), *(extend_select or ()))):
+        print(f"torchsan: note: {line}", file=sys.stderr)
     session = Session(options, report, quiet)
     try:
         program = (launch.module if as_module else launch.script)(script, args)
@@ -158,3 +172,38 @@ def run(
         return FOUND if session.findings and session.is_ours else 0
 
     return started
+
+
+@cli.command(context_settings=_HELP)
+@click.argument("rule")
+def explain(rule: str) -> None:
+    """Tell what a rule is about, why it matters, and how to mend what it finds.
+
+    RULE is its number (101), its code (TS101) or its name (missing-zero-grad).
+    """
+    from torchlint.catalogue.pages import catalogue
+    from torchlint.report.pages import write_page
+
+    known = catalogue()
+    found = known.find(rule)
+    if found is None:
+        near = get_close_matches(rule.lower(), [one.name for one in known], 1)
+        hint = f" (did you mean {near[0]!r}?)" if near else ""
+        raise click.UsageError(f"there is no rule {rule!r}{hint}; torchsan rules lists them all")
+    write_page(found, "TS", sys.stdout)
+
+
+@cli.command("rules", context_settings=_HELP)
+@click.option("-f", "--output-format", type=click.Choice(["text", "json"]), default="text", show_default=True,
+              help="How to print them.")
+def list_rules(output_format: str) -> None:
+    """List the rules that a run can show."""
+    from torchlint.catalogue.pages import catalogue
+    from torchlint.report import write_json
+    from torchlint.report.pages import as_object, in_runs, write_rules
+
+    known = [rule for rule in catalogue() if in_runs(rule)]
+    if output_format == "json":
+        write_json([as_object(rule, "TS") for rule in known], sys.stdout)
+    else:
+        write_rules(known, "TS", "torchsan", sys.stdout)

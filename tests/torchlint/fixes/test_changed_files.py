@@ -59,9 +59,9 @@ def meanwhile(project, monkeypatch):
                 files.clear()
             return outcome
 
-        monkeypatch.setattr(Runner, "run", run)
+        monkeypatch.setattr(Runner, "run_files", run)
 
-    real = Runner.run
+    real = Runner.run_files
     return meanwhile
 
 
@@ -116,14 +116,14 @@ def test_a_file_that_another_one_is_judged_by(project, meanwhile, capfd, option)
 
 def test_a_file_that_goes_is_said(project, monkeypatch, capfd):
     write(project, {"a.py": MISTAKE})
-    real = Runner.run
+    real = Runner.run_files
 
     def run(self, *args, **options):
         outcome = real(self, *args, **options)
         (project / "a.py").unlink(missing_ok=True)
         return outcome
 
-    monkeypatch.setattr(Runner, "run", run)
+    monkeypatch.setattr(Runner, "run_files", run)
     for option in ("--fix", "--diff", "--add-noqa"):
         write(project, {"a.py": MISTAKE})
         assert lint(option) == 2
@@ -188,8 +188,8 @@ def run(runner, *args, **options):
         time.sleep(0.01)
     return outcome
 
-real = Runner.run
-Runner.run = run
+real = Runner.run_files
+Runner.run_files = run
 status = main(["--fix", "--isolated", "-j", "1", "-f", "concise", sys.argv[2], "."])
 open(f"../ready/{os.getpid()} is done", "w").close()
 sys.exit(status)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.torchlint.test_pages import BLOCKS, block_id
+from torchlint.catalogue.fixable import FIXABLE
 from torchlint.catalogue.pages import DEFAULT_GROUPS, catalogue
 from torchlint.cli import main
 from torchlint.engine import Engine
@@ -242,6 +243,7 @@ def test_the_list_of_fixes_is_true():
             if finding.fix is not None:
                 found.setdefault(page.code, set()).add(finding.fix.applicability)
     assert found.keys() == told.keys()
+    assert FIXABLE == told, "src/torchlint/catalogue/fixable.py"
     wrong = {code: kinds for code, kinds in found.items() if told[code] != "both" and kinds != {told[code]}}
     assert not wrong
 

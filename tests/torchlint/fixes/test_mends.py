@@ -552,3 +552,31 @@ def test_an_argument_is_not_registered(tmp_path):
         net = Net().cuda()
         net(torch.ones(3, 3).cuda())
     """) is None
+
+
+def test_a_no_grad_that_is_there_already_is_entered_and_no_second_one_made(tmp_path):
+    """The loop below a dropped `torch.no_grad()` gets none of its own, which would leave that line dead."""
+    before = """
+        import torch
+        from torch import nn
+
+        class Net(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.head = nn.Linear(2, 2)
+
+            def forward(self, x):
+                return self.head(x)
+
+        def validate(loader):
+            model = Net()
+            model.eval()
+            {first}right = 0
+            for x, y in loader:
+                right += (model(x).argmax(-1) == y).sum().item()
+            return right
+
+        validate([(torch.zeros(1, 2), torch.zeros(1))])
+    """
+    assert mended(tmp_path, 202, before.format(first=""), unsafe=False) is not None
+    assert mended(tmp_path, 202, before.format(first="torch.no_grad()\n            ")) is None

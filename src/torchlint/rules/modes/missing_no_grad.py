@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Parsed
+from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import TRUE, Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
@@ -106,6 +106,8 @@ def _mend(view: View, event: Event) -> Mend | None:
     names = {local for local, name in loop.parsed.facts.imports.items() if name == "torch"}
     if place is None or not place.alone or place.statement.lineno != row or not names:
         return None
+    if any(_is_meant_for(other, loop) for other in view.of("discarded")):
+        return None  # 134 enters that one: a second would leave the first where it is
     nodes = list(ast.walk(place.statement))
     gives = any(isinstance(node, (ast.Yield, ast.YieldFrom)) for node in nodes)
     if gives or not isinstance(place.statement, (ast.For, ast.While)):
@@ -167,3 +169,13 @@ def _gradient_wanted(view: View, event: Event) -> bool:
     # A model that learns within its forward: what it is made of is not known, but its name tells.
     inner = not isinstance(event.subject, Instance) and any(word.lower().startswith(("maml", "meta_", "inner_")) for word in words)
     return inner or bool(GRADIENT_WORDS & words)
+
+
+def _is_meant_for(event: Event, loop: Site) -> bool:
+    """Whether an event drops a `torch.no_grad()` that stands before a loop in its block."""
+    made = event.subject
+    if not (isinstance(made, Instance) and made.type in ("torch.no_grad", "torch.inference_mode")):
+        return False
+    place, row = statement_at(event.site), loop.location().row
+    is_here = place is not None and event.site.parsed.facts is loop.parsed.facts
+    return is_here and any(item.lineno <= row <= (item.end_lineno or row) for item in place.rest)

@@ -1,0 +1,67 @@
+"""What `-v` tells on standard error: which settings, how many files, how long each part took, and what the slow ones are due to."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+from torchlint.cli.parts import Parts
+from torchlint.report import clean
+from torchlint.run.runner import Look
+
+_SLOWEST = 5
+
+
+class Stopwatch:
+    """Takes the time of the stages of a run.
+
+    Args:
+        wanted: whether anything is to be told.
+    """
+
+    def __init__(self, wanted: bool):
+        self._wanted = wanted
+        self._last = time.perf_counter()
+        self._stages: list[tuple[str, float]] = []
+
+    def mark(self, stage: str) -> None:
+        """What went by since the last mark was this."""
+        now = time.perf_counter()
+        self._stages.append((stage, now - self._last))
+        self._last = now
+
+    def tell(self, parts: Parts) -> None:
+        """Print it all."""
+        if not self._wanted:
+            return
+        looks: list[Look] = []
+        for part in parts:
+            config = part.config
+            version = "not known" if config.torch_version is None else ".".join(map(str, config.torch_version))
+            found = config.path or "none: the defaults"
+            looks += part.runner.looks
+            _say(f"settings {found}: torch {version}, {len(part.rules)} rules, {_files(len(part.files))}")
+        files = sum(len(part.files) for part in parts)
+        _say(f"{files - len(looks)} of {_files(files)} known from the cache, {len(looks)} judged")
+        _say("times: " + ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in self._stages))
+        slow = sorted(looks, key=lambda look: -look.seconds)[:_SLOWEST]
+        for look in slow:
+            _say(f"{look.seconds:.2f} s {os.path.relpath(look.path)}: {_why(look)}")
+
+
+def _why(look: Look) -> str:
+    due = [f"{look.size:,} bytes"]
+    if look.others:
+        due.append(f"follows calls into {_files(look.others)}")
+    if look.in_part:
+        due.append("too large for one dry run, judged in parts")
+    return ", ".join(due)
+
+
+def _files(count: int) -> str:
+    return f"{count} file{'' if count == 1 else 's'}"
+
+
+def _say(line: str) -> None:
+    print(f"torchlint: {clean(line)}", file=sys.stderr)
