@@ -31,7 +31,7 @@ import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, TypeVar, cast
 
 from torch import nn
 from torch.optim import Optimizer
@@ -54,6 +54,9 @@ from torchsan.stream.patches import Patches
 
 _patches = Patches()
 _guard = threading.RLock()
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Watch:
@@ -211,7 +214,7 @@ class Watch:
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.stop(error)
 
-    def __call__(self, function: Callable) -> Callable:
+    def __call__(self, function: _Function) -> _Function:
         """Watch every call of `function`."""
 
         @functools.wraps(function)
@@ -219,7 +222,7 @@ class Watch:
             with self:
                 return function(*args, **kwargs)
 
-        return watched
+        return cast(_Function, watched)
 
     # What checks and probes ask for.
 
@@ -443,10 +446,10 @@ class Watch:
 def watch(
     *models: nn.Module | Optimizer,
     optimizer: Optimizer | Iterable[Optimizer] | None = None,
-    on_finding: str | Callable[[Finding], Any] | None = None,
+    on_finding: Literal["warn", "raise", "collect"] | Callable[[Finding], Any] | None = None,
     select: str | Iterable[str] | None = None,
     ignore: str | Iterable[str] | None = None,
-    level: str | None = None,
+    level: Literal["default", "thorough", "memory"] | None = None,
     extend_rules: Iterable[str] | None = None,
 ) -> Watch:
     """A watch over a training run: a context manager, a decorator, or an object with `start()` and `stop()`.
