@@ -19,6 +19,7 @@ from torchlint.files.source import Problem, Source, SourceError, describe, is_no
 from torchlint.files.writing import Changed, replace
 from torchlint.findings import Finding, Fix
 from torchlint.fixes.edits import EditError, apply, span
+from torchlint.fixes.elsewhere import Elsewhere
 from torchlint.run.judge import Judge
 from torchlint.run.runner import Runner
 
@@ -47,6 +48,7 @@ class Fixer:
         self._runner = runner
         self._unsafe = unsafe
         self._judge = Judge(runner.order)
+        self._elsewhere = Elsewhere(runner.order)
         self.problems: list[Problem] = []
 
     def applicable(self, finding: Finding) -> bool:
@@ -88,10 +90,27 @@ class Fixer:
             raw: its content.
             given: findings made for this content that come of judging other files; they count in the first round.
         """
-        with self._runner.sources.trying(path):
-            return self._mend(path, raw, given)
+        done, harm = self._looked_around(path, raw, given, ())
+        if done is not None and harm is not None:
+            first, codes = harm, sorted(done.fixed)
+            for left in (*([code] for code in codes), codes):
+                done, harm = self._looked_around(path, raw, given, left)
+                if harm is None:
+                    self.problems.append(_taken_back(path, left, first))
+                    break
+        if done is not None:
+            self._elsewhere.keep(path, done.after)
+        return done
 
-    def _mend(self, path: str, raw: bytes, given: Sequence[Finding]) -> Mended | None:
+    def _looked_around(
+        self, path: str, raw: bytes, given: Sequence[Finding], left: Collection[str]
+    ) -> tuple[Mended | None, Finding | None]:
+        """What comes of fixing a file, but for the rules in `left`, and a finding that another file has for it."""
+        with self._runner.sources.trying(path):
+            done = self._mend(path, raw, given, left)
+        return done, self._elsewhere.harm(path, raw, done.after) if done is not None else None
+
+    def _mend(self, path: str, raw: bytes, given: Sequence[Finding], left: Collection[str]) -> Mended | None:
         now, fixed = raw, Counter()
         findings = self._findings(path, now)
         if findings is None:
@@ -100,7 +119,7 @@ class Fixer:
         todo = [*findings, *(item for item in given if (item.code, item.location) not in own)]
         refused: set[tuple[str, str]] = set()
         for _ in range(MOST_ROUNDS):
-            wanted = [item for item in todo if self._ours(item, path) and _name(item, now, path) not in refused]
+            wanted = [item for item in todo if self._ours(item, path) and item.code not in left and _name(item, now, path) not in refused]
             chosen = _apart(wanted)
             if not chosen:
                 break
@@ -153,11 +172,22 @@ class Fixer:
         findings = self._findings(path, after)
         if findings is None or _broken_cells(path, after) > _broken_cells(path, raw):
             return None
-        was = Counter(item.code for item in before if item.location.filename == path)
-        allowed = was - Counter(item.code for item in chosen if item in before)
-        if Counter(item.code for item in findings if item.location.filename == path) - allowed:
+        # In whatever file: a helper that is called otherwise now may have a finding that it had not.
+        allowed = Counter(map(_kind, before)) - Counter(_kind(item) for item in chosen if item in before)
+        if Counter(map(_kind, findings)) - allowed:
             return None
         return after, findings
+
+
+def _kind(finding: Finding) -> tuple[str, str]:
+    return finding.code, finding.location.filename
+
+
+def _taken_back(path: str, codes: Sequence[str], harm: Finding) -> Problem:
+    at = harm.location
+    cell = "" if at.cell is None else f"cell {at.cell}:"
+    where = f"{os.path.relpath(at.filename)}:{cell}{at.row}"
+    return Problem(path, f"fixes of {', '.join(codes)} are taken back: with them, {where} would have {harm.code}", note=True)
 
 
 def _apart(findings: Sequence[Finding]) -> list[Finding]:
