@@ -39,7 +39,7 @@ def names() -> dict[str, set[str] | None]:
             except Exception:  # it is there, but not on this machine
                 continue
             if isinstance(thing, types.ModuleType):
-                if not thing.__name__.startswith("torch") or name.startswith("_"):
+                if not thing.__name__.startswith("torch") or name.startswith("_") or thing.__name__ == "torch":
                     continue
                 own.add(name)
                 if thing.__name__ != full or _PRIVATE.search(full + ".") or full in _UNREAD:
@@ -78,7 +78,8 @@ def with_older(found: dict[str, set[str] | None]) -> dict[str, set[str] | None]:
 def main() -> None:
     warnings.simplefilter("ignore")
     rows = {module: None if own is None else " ".join(sorted(own)) for module, own in sorted(with_older(names()).items())}
-    TARGET.write_bytes(msgspec.json.format(msgspec.json.encode(rows), indent=0) + b"\n")
+    lines = (f"{msgspec.json.encode(name).decode()}:{msgspec.json.encode(own).decode()}" for name, own in rows.items())
+    TARGET.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
     print(f"{TARGET}: {len(rows)} modules and classes, {sum(len(own.split()) for own in rows.values() if own)} names")
 
 

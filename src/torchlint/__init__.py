@@ -3,10 +3,14 @@
 import importlib
 
 __version__ = "0.1.0"
-__all__ = ["Finding", "Session", "check"]
+__all__ = ["Edit", "Finding", "Findings", "Fix", "Location", "Related", "Session", "Severity", "check"]
 
 # Where they are, as text: this file lies below all others, and loads none of them before somebody asks.
-_PUBLIC = {"Finding": "torchlint.findings", "Session": "torchlint.run.session", "check": "torchlint.api"}
+_PUBLIC = {
+    **dict.fromkeys(("Edit", "Finding", "Fix", "Location", "Related", "Severity"), "torchlint.findings"),
+    **dict.fromkeys(("Findings", "Session"), "torchlint.run.session"),
+    "check": "torchlint.api",
+}
 
 
 def __getattr__(name: str):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -97,7 +96,7 @@ class Engine:
 
         if self._world is None:
             self._world = World(self.roots, self._modules)
-            self._needs = needs.needs_of(self.rules)
+            self._met = needs.Met(needs.needs_of(self.rules))
             self._watched = watched_calls(self.rules)
             self._checks = checks_of(self.rules)
             self._add_foreign()
@@ -106,7 +105,7 @@ class Engine:
         world.asked = set()
         facts = world.add(filename, text)
         found: dict[tuple, Finding] = {}
-        met = functools.partial(needs.met, self._needs) if self.sieve else None
+        met = self._met if self.sieve else None
         shortened = Shortened()
         for run in runs_of(world, facts, self._watched, met, shortened):
             view = View(run, self.torch_version)
@@ -130,11 +129,12 @@ class Engine:
     def _add_foreign(self) -> None:
         """Matchers of somebody's own judge, too. Of what they need nothing is known: they are asked about everything."""
         if self._matchers:
+            from torchlint.rules import needs
             from torchlint.rules.foreign import Foreign
 
             self._foreign = [Foreign(matcher) for matcher in self._matchers]
             self._checks += self._foreign
-            self._needs = (*self._needs, ())
+            self._met = needs.Met(((),))
             for one in self._foreign:
                 self._watched |= one.calls | {f"@{name}" for name in one.calls if not name.startswith("torch.")}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from enum import Enum
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -53,7 +53,7 @@ class Fix(msgspec.Struct, frozen=True):
     """What mends a finding: all edits, or none. `applicability` is "safe" where the author can have meant nothing else,
     "unsafe" where the program may then do something that was not asked for; `message` says what is done."""
 
-    applicability: str
+    applicability: Literal["safe", "unsafe"]
     message: str
     edits: tuple[Edit, ...]
 
@@ -89,7 +89,7 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
         return int(self.code[2:])
 
     @property
-    def sort_key(self) -> tuple:
+    def sort_key(self) -> tuple[str, int, int, int, str]:
         at = self.location
         return (at.filename, at.cell or 0, at.row, at.column, self.code)
 

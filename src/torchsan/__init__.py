@@ -12,11 +12,12 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-__all__ = ["SanError", "SanWarning", "Watch", "__version__", "watch"]
+__all__ = ["Finding", "SanError", "SanWarning", "Watch", "__version__", "watch"]
 _MODULES = ("accelerate", "ignite", "lightning", "transformers", "writers")
 
 if TYPE_CHECKING:
     from torchlint import __version__
+    from torchlint.findings import Finding
     from torchsan.report.deliver import SanError, SanWarning
     from torchsan.watcher import Watch, watch
 
@@ -26,6 +27,8 @@ def __getattr__(name: str) -> Any:
         from torchsan import watcher as home
     elif name in ("SanError", "SanWarning"):
         from torchsan.report import deliver as home
+    elif name == "Finding":
+        from torchlint import findings as home
     elif name == "__version__":
         import torchlint as home
     elif name in _MODULES:

@@ -31,7 +31,7 @@ import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Literal, TypeVar, cast
 
 from torch import nn
 from torch.optim import Optimizer
@@ -55,6 +55,9 @@ from torchsan.stream.weak_ids import WeakIds
 
 _patches = Patches()
 _guard = threading.RLock()
+
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
 
 class Watch:
@@ -216,7 +219,7 @@ class Watch:
     def __exit__(self, kind: type | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         self.stop(error)
 
-    def __call__(self, function: Callable) -> Callable:
+    def __call__(self, function: _Function) -> _Function:
         """Watch every call of `function`."""
 
         @functools.wraps(function)
@@ -225,7 +228,7 @@ class Watch:
                 return function(*args, **kwargs)
 
         self._is_used = True
-        return watched
+        return cast(_Function, watched)
 
     def __del__(self) -> None:
         if not getattr(self, "was_started", True) and not self._is_used and self._made_at is not None:
@@ -468,10 +471,10 @@ class Watch:
 def watch(
     *models: nn.Module | Optimizer,
     optimizer: Optimizer | Iterable[Optimizer] | None = None,
-    on_finding: str | Callable[[Finding], Any] | None = None,
+    on_finding: Literal["warn", "raise", "collect"] | Callable[[Finding], Any] | None = None,
     select: str | Iterable[str] | None = None,
     ignore: str | Iterable[str] | None = None,
-    level: str | None = None,
+    level: Literal["default", "thorough", "memory"] | None = None,
     extend_rules: Iterable[str] | None = None,
 ) -> Watch:
     """A watch over a training run: a context manager, a decorator, or an object with `start()` and `stop()`.

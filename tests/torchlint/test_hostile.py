@@ -25,7 +25,7 @@ from torchlint.engine import fill
 from torchlint.files.globs import usable
 from torchlint.files.reading import read_bytes
 from torchlint.findings import Edit, Finding, Fix, Location
-from torchlint.run.cache import Cache, Digests, summed, version_key
+from torchlint.run.cache import Cache, Digests, sealed, version_key
 from torchlint.run.discovery import Discovery
 from torchlint.run.judge import Judge, Order, Verdict
 from torchlint.settings.config import CACHE_FOLDER, Config, ConfigError
@@ -315,15 +315,15 @@ def test_nothing_but_our_own_is_deleted_from_the_folder_of_the_cache(tmp_path, f
     assert all((tmp_path / "c" / folder / name).read_text() == "mine" for folder, name in others.items())
 
 
-def corruptions(raw):
+def corruptions(raw, place):
     rng = random.Random(5)
     yield from (b"", raw[:1], raw[: len(raw) // 2], raw[:-1], raw + raw, raw + b"x", b"\0" * len(raw), b"\xff" * 100)
     for wrong in (None, 3, "x", [], {}, [[], {}, 3], [1, {}], [[], []], [{}, {}], [["/x"], {"/x": 1}], [["/x"], {"/x": [[], []]}],
                   [[], {"/x": [{"digest": 3}, []]}], [[], {"/x": [{"digest": "", "findings": [1]}, [[-1, b"x"], [2**62, None]]]}]):
-        yield summed(msgspec.msgpack.encode(wrong))
-    yield summed(b"\x92" * 100_000)
-    yield summed(b"\x92\x90\xdf\xff\xff\xff\xff")  # a map of four billion
-    yield summed(b"\x92\xdd\xff\xff\xff\xff")
+        yield sealed(msgspec.msgpack.encode(wrong), place)
+    yield sealed(b"\x92" * 100_000, place)
+    yield sealed(b"\x92\x90\xdf\xff\xff\xff\xff", place)  # a map of four billion
+    yield sealed(b"\x92\xdd\xff\xff\xff\xff", place)
     for _ in range(60):
         broken = bytearray(raw)
         for _ in range(rng.choice((1, 3, 20))):
@@ -336,7 +336,7 @@ def test_a_corrupt_cache_is_a_cold_run(tmp_path, fake_engine):  # noqa: F811
     wanted = run(tmp_path)
     (shard,) = shards(tmp_path)
     raw = shard.read_bytes()
-    for broken in corruptions(raw):
+    for broken in corruptions(raw, f"{shard.parent.name}/{shard.stem}"):
         shard.write_bytes(broken)
         found, outcome = run(tmp_path)
         assert (found, outcome.problems) == (wanted[0], wanted[1].problems), broken[:100]

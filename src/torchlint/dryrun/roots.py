@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
-from torchlint.catalogue.effects import KEEP_RESULT
 from torchlint.dryrun.interpreter import Run, TooMuch
 from torchlint.dryrun.parts import SHARE_ALONE, Budget, Shortened
+from torchlint.dryrun.relevance import Relevance
 from torchlint.dryrun.store import Store
-from torchlint.dryrun.torch_api.frameworks import IMPLIED, inherited_hooks
+from torchlint.dryrun.torch_api.frameworks import inherited_hooks
 from torchlint.dryrun.values import Func, Instance
 from torchlint.dryrun.world import World
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit, units_of
@@ -19,169 +19,6 @@ from torchlint.sieve.facts import ClassFacts, FileFacts, Unit, units_of
 SHARED = ("classes", "watched_calls", "watched_own", "budget")
 GROWING = ("children", "unsure_children", "holds", "registered", "escaped", "keep", "made_in", "entered", "replaced",
            "buffers")
-
-# What of __init__ matters to what other methods do.
-PASSED_ON = frozenset(
-    {"!sized", "!container", "!leaf", "!kept", "!kept?", "!repeat", "!sequence", "!setattr", "DistributedSampler", "parameters"}
-)
-# Marks of statements that a rule shows: a run of the file that they stand in comes to them, too.
-_OF_ITS_FILE = frozenset({"!state", "!best", "!loading", "!loose"})
-
-
-class Relevance:
-    """Which units of a file can matter, by the words in them and in what they call.
-
-    Args:
-        met: tells of a set of words whether some rule has anything to say of it.
-    """
-
-    def __init__(self, world: World, facts: FileFacts, met: Callable[[set[str]], bool] | None):
-        self.world, self.facts, self.met = world, facts, met or (lambda words: True)
-        self.all = met is None
-        self.named: dict[str, list[Unit]] = {}
-        for unit in units_of(facts):
-            if unit.name[0] != "<" and unit.name not in ("__init__", "forward"):
-                self.named.setdefault(unit.name, []).append(unit)
-        self.given = _given(facts)
-        self._inherit(facts, 3)
-        self._imported: dict[str, frozenset[str]] = {}
-        setters: dict[str, list[Unit]] = {}
-        for item in facts.body:
-            for name in item.binds if isinstance(item, Unit) else ():
-                setters.setdefault(name, []).append(item)
-        # By name, the number of the group of statements that set it; of each group the statements, and their words.
-        numbers: dict[tuple[int, ...], int] = {}
-        self._group = {name: numbers.setdefault(tuple(map(id, units)), len(numbers)) for name, units in setters.items()}
-        self._setters = {self._group[name]: units for name, units in setters.items()}
-        self._of_setters: dict[int, set[str]] = {}
-
-    def _inherit(self, facts: FileFacts, depth: int) -> None:
-        """Adds what attributes are given in the other files of the project that base classes come from."""
-        names = {base.split(".")[0] for cf in facts.all_classes() for base in cf.bases}
-        for name in sorted(names & facts.imports.keys()):
-            qualified = facts.imports[name]
-            around = qualified.rpartition(".")[0] or "."
-            path = self.world.resolve(qualified, facts.path) or self.world.resolve(around, facts.path)
-            inner = self.world.facts(path) if path is not None and path != facts.path else None
-            if inner is not None and depth:
-                for key, words in _given(inner).items():
-                    self.given[key] = self.given.get(key, frozenset()) | words
-                self._inherit(inner, depth - 1)
-
-    def words(self, *units: Unit) -> set[str]:
-        """The words of some units and of the functions of the project that they mention."""
-        found: set[str] = set()
-        seen: set[int] = set()
-        todo = list(units)
-        while todo:
-            unit = todo.pop()
-            if id(unit) in seen:
-                continue
-            seen.add(id(unit))
-            found |= unit.words
-            for name in unit.words:
-                if name in self.given:
-                    found |= self.given[name]
-                if name in self.named:
-                    todo.extend(self.named[name])
-                elif name in self.facts.imports:
-                    found.add(self.facts.imports[name].partition(".")[0] or ".")
-                    found |= self.imported(name)
-                    inner = self.module(name)
-                    if inner is not None:
-                        for other in unit.words & inner.functions.keys():
-                            found |= _reach(inner, other)
-        for name in IMPLIED.keys() & found:
-            found |= IMPLIED[name]
-        return found
-
-    def imported(self, name: str) -> frozenset[str]:
-        """The words of a function or class that is imported from another file of the project."""
-        if name not in self._imported:
-            self._imported[name] = frozenset()
-            base, _, last = self.facts.imports[name].rpartition(".")
-            path = self.world.resolve(base, self.facts.path) if base.strip(".") or base else None
-            inner = self.world.facts(path) if path is not None else None
-            if inner is not None and last in inner.functions:
-                self._imported[name] = _reach(inner, last)
-            elif inner is not None and last not in inner.classes:
-                self._imported[name] = _given(inner).get(last, frozenset())
-            elif inner is not None:
-                methods = inner.classes[last].methods.items()
-                self._imported[name] = frozenset().union(*(u.words for key, u in methods if key not in ("__init__", "forward"))) - _OF_ITS_FILE
-        return self._imported[name]
-
-    def module(self, name: str) -> FileFacts | None:
-        """The file that an imported name stands for, where it is a whole file: `from project import helpers`."""
-        path = self.world.resolve(self.facts.imports[name], self.facts.path)
-        return self.world.facts(path) if path is not None and path != self.facts.path else None
-
-    def unit(self, unit: Unit) -> bool:
-        """Whether a function can matter."""
-        return self.met(self.words(unit))
-
-    def statements(self, unit: Unit) -> bool:
-        """Whether statements outside functions can matter, together with those that set what they mention."""
-        words = self.words(unit)
-        # A name may be set by thousands of statements, which all mention it; and one of these may set thousands of names.
-        for group in {self._group[name] for name in unit.words & self._group.keys()}:
-            if group not in self._of_setters:
-                self._of_setters[group] = self.words(*self._setters[group])
-            words |= self._of_setters[group]
-        return self.met(words)
-
-    def kind(self, unit: Unit) -> frozenset[str] | None:
-        """What of the project a function mentions, where only that can matter and not what it does itself: such functions
-        differ in what they pass, as the 50 that build one model in 50 sizes. None for all others."""
-        if self.all or self.met(set(unit.words)):
-            return None
-        known = (self.facts.functions, self.facts.classes, self.facts.imports, self.named)
-        return frozenset(word for word in unit.words if any(word in names for names in known))
-
-    def cls(self, cf: ClassFacts) -> list[Unit]:
-        """The methods of a class that can matter. What __init__ sets is seen together with each of them."""
-        init = cf.methods.get("__init__")
-        start = self.words(init) if init is not None else set()
-        marks = (start & PASSED_ON) | {"!class"}
-        found = []
-        for name, unit in cf.methods.items():
-            words = start | {"!class"} if name == "__init__" else self.words(unit) | marks
-            if name == "forward":
-                words |= {word for word in start if word[0] != "!"} | {"!forward"}
-            words |= IMPLIED.get(name, frozenset())
-            if self.met(words):
-                found.append(unit)
-        return found
-
-
-def _reach(facts: FileFacts, name: str) -> frozenset[str]:
-    """The words of a function and of the functions and names of its own file that it mentions."""
-    if name not in facts.reach:
-        given = _given(facts)
-        words: set[str] = set()
-        seen: set[str] = set()
-        todo = {name}
-        while todo:
-            one = todo.pop()
-            seen.add(one)
-            unit = facts.functions.get(one)
-            new = given.get(one, frozenset()) | (unit.words if unit is not None else frozenset())
-            words |= new
-            todo |= {word for word in new if (word in facts.functions or word in given) and word not in seen}
-        facts.reach[name] = frozenset(words - _OF_ITS_FILE)
-    return facts.reach[name]
-
-
-def _given(facts: FileFacts) -> dict[str, frozenset[str]]:
-    """By attribute or global name: the classes and functions its value is made of, wherever in the file that is set."""
-    found: dict[str, frozenset[str]] = {}
-    for unit in units_of(facts):
-        for name, words in unit.gives.items():
-            found[name] = found.get(name, frozenset()) | words
-            kept = words & KEEP_RESULT
-            if kept:  # what is written onto what it gave is written onto what they gave
-                found[f"!onto {name}"] = found.get(f"!onto {name}", frozenset()) | {f"!onto {word}" for word in kept}
-    return found
 
 
 def runs_of(

@@ -18,6 +18,7 @@ from torchlint.files.source import Problem, Source, SourceError, describe, is_no
 from torchlint.files.writing import Changed, replace
 from torchlint.findings import Finding, Fix
 from torchlint.fixes.edits import EditError, apply, span
+from torchlint.fixes.elsewhere import Elsewhere
 from torchlint.run.judge import Judge
 from torchlint.run.runner import Runner
 
@@ -53,6 +54,7 @@ class Fixer:
         self._runner = runner
         self._unsafe = unsafe
         self._judge = Judge(runner.order)
+        self._elsewhere = Elsewhere(runner.order)
         self.problems: list[Problem] = []
         self.taken_back: list[TakenBack] = []
 
@@ -95,10 +97,30 @@ class Fixer:
             raw: its content.
             given: findings made for this content that come of judging other files; they count in the first round.
         """
-        with self._runner.sources.trying(path):
-            return self._mend(path, raw, given)
+        told = len(self.taken_back)
+        done, harm = self._looked_around(path, raw, given, ())
+        if done is not None and harm is not None:
+            why, codes = _brings(harm, path), sorted(done.fixed)
+            todo = [item for item in self._findings(path, raw) or () if self._ours(item, path)]
+            for left in (*([code] for code in codes), codes):
+                del self.taken_back[told:]
+                done, harm = self._looked_around(path, raw, given, left)
+                if harm is None:
+                    self.taken_back += [TakenBack(item, why) for item in todo if item.code in left]
+                    break
+        if done is not None:
+            self._elsewhere.keep(path, done.after)
+        return done
 
-    def _mend(self, path: str, raw: bytes, given: Sequence[Finding]) -> Mended | None:
+    def _looked_around(
+        self, path: str, raw: bytes, given: Sequence[Finding], left: Collection[str]
+    ) -> tuple[Mended | None, Finding | None]:
+        """What comes of fixing a file, but for the rules in `left`, and a finding that another file has for it."""
+        with self._runner.sources.trying(path):
+            done = self._mend(path, raw, given, left)
+        return done, self._elsewhere.harm(path, raw, done.after) if done is not None else None
+
+    def _mend(self, path: str, raw: bytes, given: Sequence[Finding], left: Collection[str]) -> Mended | None:
         now, fixed = raw, Counter()
         findings = self._findings(path, now)
         if findings is None:
@@ -107,7 +129,7 @@ class Fixer:
         todo = [*findings, *(item for item in given if (item.code, item.location) not in own)]
         refused: dict[tuple[str, str], str] = {}
         for _ in range(MOST_ROUNDS):
-            wanted = [item for item in todo if self._ours(item, path) and _name(item, now, path) not in refused]
+            wanted = [item for item in todo if self._ours(item, path) and item.code not in left and _name(item, now, path) not in refused]
             chosen = _apart(wanted)
             if not chosen:
                 break
@@ -163,16 +185,26 @@ class Fixer:
         findings = self._findings(path, after)
         if findings is None or _broken_cells(path, after) > _broken_cells(path, raw):
             return "the result does not parse, or cannot be judged"
-        was = Counter(item.code for item in before if item.location.filename == path)
-        allowed = was - Counter(item.code for item in chosen if item in before)
-        more = Counter(item.code for item in findings if item.location.filename == path) - allowed
+        # In whatever file: a helper that is called otherwise now may have a finding that it had not.
+        allowed = Counter(map(_kind, before)) - Counter(_kind(item) for item in chosen if item in before)
+        more = Counter(map(_kind, findings)) - allowed
         if more:
             mended = {item.code for item in chosen}
-            brought = next((item for item in findings if item.code in more and item.code not in mended), None)
-            if brought is None:
-                return "the finding is there still"
-            return f"it brings {brought.code} in line {brought.location.row}: {brought.message}"
+            brought = next((item for item in findings if _kind(item) in more and item.code not in mended), None)
+            return "the finding is there still" if brought is None else _brings(brought, path)
         return after, findings
+
+
+def _kind(finding: Finding) -> tuple[str, str]:
+    return finding.code, finding.location.filename
+
+
+def _brings(finding: Finding, path: str) -> str:
+    """Why a fix in the file `path` did not stay."""
+    at = finding.location
+    cell = "" if at.cell is None else f"cell {at.cell}, "
+    other = "" if at.filename == path else f" of {os.path.relpath(at.filename)}"
+    return f"it brings {finding.code} in {cell}line {at.row}{other}: {finding.message}"
 
 
 def _apart(findings: Sequence[Finding]) -> list[Finding]:

@@ -268,6 +268,12 @@ def _names(names: Iterable[str]) -> frozenset[str]:
     return frozenset(name.rsplit(".", 1)[-1] for name in names)
 
 
-def met(needs: tuple[Need, ...], words: frozenset[str] | set[str]) -> bool:
-    """Whether some alternative is met."""
-    return any(all(not part.isdisjoint(words) for part in need) for need in needs)
+class Met:
+    """Tells of words whether some alternative is met. `words` are all that any of them asks for."""
+
+    def __init__(self, needs: tuple[Need, ...]):
+        self._needs = needs
+        self.words = frozenset().union(*(part for need in needs for part in need))
+
+    def __call__(self, words: frozenset[str] | set[str]) -> bool:
+        return any(all(not part.isdisjoint(words) for part in need) for need in self._needs)

@@ -1,4 +1,5 @@
-"""What earlier runs found out: verdicts by content hash, in msgpack, safe to read from a tree that is not trusted.
+"""What earlier runs found out: verdicts by content hash, in msgpack, safe to read from a tree that is not trusted: what this user
+did not write, sealed with a secret that is in no tree, counts as not there.
 
 Layout: `<folder>/<version>/<two hex digits>.msgpack`. The version stands for everything that verdicts depend on besides
 files; a shard holds the verdicts of the folders whose names hash to it, so that a run over few files reads few shards.
@@ -24,9 +25,10 @@ from torchlint.files.reading import read_bytes
 from torchlint.files.source import describe
 from torchlint.files.writing import TEMPORARY, replace
 from torchlint.run.judge import ENGINE_VARIABLE, Order, Verdict
+from torchlint.run.secret import NoSecret, secret
 
-_FORMAT = "5"
-SUM = 16  # bytes at the start of a file: what the rest adds up to
+_FORMAT = "6"
+SUM = 16  # bytes at the start of a file: the seal of the rest
 _SHARDS = 64
 _VERSION = re.compile(r"[0-9a-f]{20}")
 _SHARD = re.compile(r"[0-9a-f]{2}\.msgpack")
@@ -162,11 +164,14 @@ class Cache:
             elsewhere = self._elsewhere()
             if elsewhere is not None:
                 return f"{self._top}: cache is not written: it is a link to {elsewhere}, outside of the project"
+            secret()
             self._prepare()
             for name, verdicts in self._new.items():
                 # Read again: another run may have written it in the meantime.
                 self._write(name, _merged(self._read(name), verdicts))
             self._drop_old_versions()
+        except NoSecret as error:
+            return f"{self._top}: cache is neither read nor written, as it could not be told from a forged one: {error}"
         except OSError as error:
             return f"{self._top}: cache cannot be written: {describe(error)}"
         self._new.clear()
@@ -187,7 +192,7 @@ class Cache:
     def _read(self, name: str) -> _Shard:
         try:
             data = memoryview(read_bytes(self._folder / f"{name}.msgpack"))
-            return _decode(data[SUM:]) if data[:SUM] == _sum(data[SUM:]) else _Shard([], {})
+            return _decode(data[SUM:]) if data[:SUM] == _seal(data[SUM:], self._place(name)) else _Shard([], {})
         except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
             return _Shard([], {})
 
@@ -198,7 +203,11 @@ class Cache:
                 replace(self._top / name, text.encode())
 
     def _write(self, name: str, shard: _Shard) -> None:
-        replace(self._folder / f"{name}.msgpack", summed(msgspec.msgpack.encode(shard)))
+        replace(self._folder / f"{name}.msgpack", sealed(msgspec.msgpack.encode(shard), self._place(name)))
+
+    def _place(self, name: str) -> str:
+        """What a seal is for, besides the content: one set of rules and settings, one shard."""
+        return f"{self._folder.name}/{name}"
 
     def _drop_old_versions(self) -> None:
         """Versions that nobody wrote to for a month are of old releases and settings. Only what is ours goes: the folder of the
@@ -244,13 +253,15 @@ def clear(folder: Path) -> bool:
     return True
 
 
-def _sum(data: bytes | memoryview) -> bytes:
-    return hashlib.sha256(data).digest()[:SUM]
+def _seal(data: bytes | memoryview, place: str) -> bytes:
+    """Raises NoSecret where there is nothing to seal with."""
+    key = hashlib.sha256(secret() + place.encode()).digest()
+    return hashlib.blake2b(data, key=key, digest_size=SUM).digest()
 
 
-def summed(data: bytes) -> bytes:
-    """What is written for `data`: a disk that loses a byte must not change what a finding says."""
-    return _sum(data) + data
+def sealed(data: bytes, place: str) -> bytes:
+    """What is written for `data`. Neither a disk that loses a byte nor a tree that brings a cache along changes what is told."""
+    return _seal(data, place) + data
 
 
 def _shard_name(path: str) -> str:

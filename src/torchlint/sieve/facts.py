@@ -64,6 +64,7 @@ class FileFacts:
     words: frozenset[str] = frozenset()
     digest: str = ""
     reach: dict[str, frozenset[str]] = field(default_factory=dict)  # by function: the words in it and in what it mentions
+    given: dict[str, frozenset[str]] | None = None  # by name: what its value is made of, once somebody asked
 
     def all_classes(self):
         """Every class of the file, nested ones too."""

@@ -13,7 +13,7 @@ from tests.torchlint.fake_engine import finding
 from tests.torchlint.settings.test_config import KNOWN
 from tests.torchlint.support import ENGINE, ROOT, fake_engine, run_python, write  # noqa: F401
 from torchlint.files.modules import Modules
-from torchlint.run.cache import SUM, Cache, Digests, _merged, _own_source, _Shard, summed, version_key
+from torchlint.run.cache import SUM, Cache, Digests, _merged, _own_source, _Shard, sealed, version_key
 from torchlint.run.judge import Order, Verdict
 from torchlint.run.runner import Runner
 from torchlint.settings.config import CACHE_FOLDER, Config
@@ -169,7 +169,7 @@ def test_shard_whose_numbers_lead_nowhere(tmp_path, fake_engine):  # noqa: F811
     run(tmp_path)
     (shard,) = shards(tmp_path)
     paths, entries = msgspec.msgpack.decode(shard.read_bytes()[SUM:])
-    shard.write_bytes(summed(msgspec.msgpack.encode([[], entries])))
+    shard.write_bytes(sealed(msgspec.msgpack.encode([[], entries]), f"{shard.parent.name}/{shard.stem}"))
     fake_engine()
     assert run(tmp_path)[0] == [("a.py", 2)]
     assert fake_engine() == ["a.py"]

@@ -8,7 +8,7 @@ from tests.torchlint.dryrun import test_calls, test_classes, test_loops, test_va
 from tests.torchlint.dryrun.support import IMPORTS, ROOT
 from torchlint.catalogue.pages import catalogue
 from torchlint.dryrun.interpreter import Run
-from torchlint.dryrun.roots import Relevance
+from torchlint.dryrun.relevance import Relevance
 from torchlint.dryrun.world import World
 from torchlint.engine import Engine
 from torchlint.sieve.may_matter import may_matter

@@ -1,0 +1,198 @@
+"""Which units of a file can matter: those that some rule has anything to say of, by the words in them and in what they call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from torchlint.catalogue.effects import KEEP_RESULT
+from torchlint.dryrun.reach import Reach
+from torchlint.dryrun.torch_api.frameworks import IMPLIED
+from torchlint.dryrun.world import World
+from torchlint.rules.needs import Met
+from torchlint.sieve.facts import ClassFacts, FileFacts, Unit, units_of
+
+# What of __init__ matters to what other methods do.
+PASSED_ON = frozenset(
+    {"!sized", "!container", "!leaf", "!kept", "!kept?", "!repeat", "!sequence", "!setattr", "DistributedSampler", "parameters"}
+)
+# Marks of statements that a rule shows: a run of the file that they stand in comes to them, too.
+_OF_ITS_FILE = frozenset({"!state", "!best", "!loading", "!loose"})
+
+
+class Relevance:
+    """Which units of a file can matter, by the words in them and in what they call.
+
+    Args:
+        met: tells of a set of words whether some rule has anything to say of it.
+    """
+
+    def __init__(self, world: World, facts: FileFacts, met: Callable[[set[str]], bool] | None):
+        self.world, self.facts, self.met = world, facts, met or (lambda words: True)
+        self.all = met is None
+        self.named: dict[str, list[Unit]] = {}
+        for unit in units_of(facts):
+            if unit.name[0] != "<" and unit.name not in ("__init__", "forward"):
+                self.named.setdefault(unit.name, []).append(unit)
+        # Of the words that nobody asks for there may be thousands to each unit.
+        self._kept = met.words | IMPLIED.keys() | PASSED_ON if isinstance(met, Met) else None
+        self.given = _given(facts)
+        self._inherit(facts, 3)
+        if self._kept is not None:
+            self.given = {name: words & self._kept for name, words in self.given.items()}
+        self._reach: Reach[_Node | str] = Reach(self._own, self._onward)
+        self._imported: dict[str, frozenset[str]] = {}
+        setters: dict[str, list[Unit]] = {}
+        for item in facts.body:
+            for name in item.binds if isinstance(item, Unit) else ():
+                setters.setdefault(name, []).append(item)
+        # By name, the number of the group of statements that set it; of each group the statements, and their words.
+        numbers: dict[tuple[int, ...], int] = {}
+        self._group = {name: numbers.setdefault(tuple(map(id, units)), len(numbers)) for name, units in setters.items()}
+        self._setters = {self._group[name]: units for name, units in setters.items()}
+        self._of_setters: dict[int, set[str]] = {}
+
+    def _inherit(self, facts: FileFacts, depth: int) -> None:
+        """Adds what attributes are given in the other files of the project that base classes come from."""
+        names = {base.split(".")[0] for cf in facts.all_classes() for base in cf.bases}
+        for name in sorted(names & facts.imports.keys()):
+            qualified = facts.imports[name]
+            around = qualified.rpartition(".")[0] or "."
+            path = self.world.resolve(qualified, facts.path) or self.world.resolve(around, facts.path)
+            inner = self.world.facts(path) if path is not None and path != facts.path else None
+            if inner is not None and depth:
+                for key, words in _given(inner).items():
+                    self.given[key] = self.given.get(key, frozenset()) | words
+                self._inherit(inner, depth - 1)
+
+    def words(self, *units: Unit) -> set[str]:
+        """The words of some units and of the functions of the project that they mention, as far as anybody asks for them."""
+        found = set().union(*(self._reach.of(unit) for unit in map(_Node, units)))
+        for name in IMPLIED.keys() & found:
+            found |= IMPLIED[name]
+        return found
+
+    def _own(self, node: _Node | str) -> Iterable[str]:
+        """The words of a unit, and what is known of the names in it; a name that leads on has none of its own."""
+        if isinstance(node, str):
+            return ()
+        unit = node.unit
+        found = set(unit.words)
+        for name in unit.words:
+            if name in self.given:
+                found |= self.given[name]
+            if name not in self.named and name in self.facts.imports:
+                found.add(self.facts.imports[name].partition(".")[0] or ".")
+                found |= self.imported(name)
+                inner = self.module(name)
+                if inner is not None:
+                    for other in unit.words & inner.functions.keys():
+                        found |= _reach(inner, other)
+        return found if self._kept is None else found & self._kept
+
+    def _onward(self, node: _Node | str) -> Iterable[_Node | str]:
+        """A unit leads to the names in it that functions have, and these to the functions: there may be thousands of one name."""
+        if isinstance(node, str):
+            return [_Node(unit) for unit in self.named[node]]
+        return node.unit.words & self.named.keys()
+
+    def imported(self, name: str) -> frozenset[str]:
+        """The words of a function or class that is imported from another file of the project."""
+        if name not in self._imported:
+            self._imported[name] = frozenset()
+            base, _, last = self.facts.imports[name].rpartition(".")
+            path = self.world.resolve(base, self.facts.path) if base.strip(".") or base else None
+            inner = self.world.facts(path) if path is not None else None
+            if inner is not None and last in inner.functions:
+                self._imported[name] = _reach(inner, last)
+            elif inner is not None and last not in inner.classes:
+                self._imported[name] = _given(inner).get(last, frozenset())
+            elif inner is not None:
+                methods = inner.classes[last].methods.items()
+                self._imported[name] = frozenset().union(*(u.words for key, u in methods if key not in ("__init__", "forward"))) - _OF_ITS_FILE
+        return self._imported[name]
+
+    def module(self, name: str) -> FileFacts | None:
+        """The file that an imported name stands for, where it is a whole file: `from project import helpers`."""
+        path = self.world.resolve(self.facts.imports[name], self.facts.path)
+        return self.world.facts(path) if path is not None and path != self.facts.path else None
+
+    def unit(self, unit: Unit) -> bool:
+        """Whether a function can matter."""
+        return self.met(self.words(unit))
+
+    def statements(self, unit: Unit) -> bool:
+        """Whether statements outside functions can matter, together with those that set what they mention."""
+        words = self.words(unit)
+        # A name may be set by thousands of statements, which all mention it; and one of these may set thousands of names.
+        for group in {self._group[name] for name in unit.words & self._group.keys()}:
+            if group not in self._of_setters:
+                self._of_setters[group] = self.words(*self._setters[group])
+            words |= self._of_setters[group]
+        return self.met(words)
+
+    def kind(self, unit: Unit) -> frozenset[str] | None:
+        """What of the project a function mentions, where only that can matter and not what it does itself: such functions
+        differ in what they pass, as the 50 that build one model in 50 sizes. None for all others."""
+        if self.all or self.met(set(unit.words)):
+            return None
+        known = (self.facts.functions, self.facts.classes, self.facts.imports, self.named)
+        return frozenset(word for word in unit.words if any(word in names for names in known))
+
+    def cls(self, cf: ClassFacts) -> list[Unit]:
+        """The methods of a class that can matter. What __init__ sets is seen together with each of them."""
+        init = cf.methods.get("__init__")
+        start = self.words(init) if init is not None else set()
+        marks = (start & PASSED_ON) | {"!class"}
+        found = []
+        for name, unit in cf.methods.items():
+            words = start | {"!class"} if name == "__init__" else self.words(unit) | marks
+            if name == "forward":
+                words |= {word for word in start if word[0] != "!"} | {"!forward"}
+            words |= IMPLIED.get(name, frozenset())
+            if self.met(words):
+                found.append(unit)
+        return found
+
+
+class _Node:
+    """A unit as a node: the same one for the same unit, by which object it is."""
+
+    __slots__ = ("unit",)
+
+    def __init__(self, unit: Unit):
+        self.unit = unit
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Node) and other.unit is self.unit
+
+    def __hash__(self) -> int:
+        return id(self.unit)
+
+
+def _reach(facts: FileFacts, name: str) -> frozenset[str]:
+    """The words of a function and of the functions and names of its own file that it mentions."""
+    if name not in facts.reach:
+        given = facts.given = facts.given or _given(facts)
+
+        def words(one: str) -> frozenset[str]:
+            unit = facts.functions.get(one)
+            return given.get(one, frozenset()) | (unit.words if unit is not None else frozenset())
+
+        Reach(
+            lambda one: words(one) - _OF_ITS_FILE,
+            lambda one: [word for word in words(one) if word in facts.functions or word in given],
+            facts.reach,
+        ).of(name)
+    return facts.reach[name]
+
+
+def _given(facts: FileFacts) -> dict[str, frozenset[str]]:
+    """By attribute or global name: the classes and functions its value is made of, wherever in the file that is set."""
+    found: dict[str, set[str]] = {}
+    for unit in units_of(facts):
+        for name, words in unit.gives.items():
+            found.setdefault(name, set()).update(words)
+            kept = words & KEEP_RESULT
+            if kept:  # what is written onto what it gave is written onto what they gave
+                found.setdefault(f"!onto {name}", set()).update(f"!onto {word}" for word in kept)
+    return {name: frozenset(words) for name, words in found.items()}
