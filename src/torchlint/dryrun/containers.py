@@ -25,6 +25,7 @@ from torchlint.dryrun.values import (
 CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList",
                         "torch.nn.ParameterDict"})
 BATCHY = frozenset({"batch", "batch?"})
+TORCH = frozenset({"torch?"})  # only a tensor has a method of that name
 
 
 class Containers:
@@ -203,7 +204,10 @@ class Containers:
                     pass
         if isinstance(owner, Tensor):
             whole = all(k is None or isinstance(k, Const) and k.value is None for k in keys)
-            part = owner.with_(None, layout=None) if whole else owner.with_(None, layout=None, maybe0=True)
+            part = owner.with_(None) if whole else owner.with_(None, maybe0=True)
+            if not whole or not self.lies_as_before(owner, node):
+                part.traits.pop("layout", None)
+                part.sites.pop("layout", None)
             return self.item_shape(owner, keys, part, node)
         if isinstance(owner, Opaque):
             if isinstance(key, Const) and isinstance(key.value, (str, int)):

@@ -244,6 +244,25 @@ def clean(x, y):
     torch.clamp(x, 0, 1, out=x)
     return x
 """,
+    "406: what is compared lies as its first operand does": """
+def accuracy(output, target, topk=(1,)):
+    _, predicted = output.topk(max(topk), 1, True, True)
+    predicted = predicted.t()
+    correct = predicted.eq(target.view(1, -1).expand_as(predicted))
+    print(correct[:1].view(-1), correct[:k].reshape(-1))
+    return [correct[:k].view(-1).float().sum(0) for k in topk]  # <- 406
+
+def run(model, loader):
+    with torch.no_grad():
+        for x, y in loader:
+            print(accuracy(model(x), y, topk=(1, 5)))
+""",
+    "406: one row": """
+def accuracy(output, target, topk=(1,)):
+    _, predicted = output.topk(1, 1)
+    correct = predicted.t().eq(target.view(1, -1))
+    return [correct[:k].view(-1).float().sum(0) for k in topk]
+""",
     "941: the next of Python 2": """
 def first(data, reader):
     loader = torch.utils.data.DataLoader(data, batch_size=4)

@@ -76,6 +76,15 @@ class ItemShapes:
                 result.append(shape.dims[0] if isinstance(key, Tensor) and key.traits.get("made") in ("randperm", "arange") else None)
         return result
 
+    def lies_as_before(self, owner: Tensor, node: cst.CSTNode) -> bool:
+        """Whether x[:5] of what a transpose took out of order is still so: more than one row of it is left."""
+        part = node.slice[0].slice if isinstance(node, cst.Subscript) and len(node.slice) == 1 else None
+        if not isinstance(part, cst.Slice) or part.lower is not None or part.step is not None or not isinstance(owner.traits.get("layout"), tuple):
+            return False
+        if not isinstance(part.upper, (cst.Name, cst.Integer)):
+            return part.upper is None
+        return any((self.whole(alt) or 0) > 1 for alt in real(self.eval(part.upper)))
+
     def _sliced(self, size: Size, part: cst.Slice) -> Size:
         bounds = []
         for bound in (part.lower, part.upper, part.step):
