@@ -113,6 +113,32 @@ class Layer(nn.Module):
     def forward(self, x):
         return self.weight @ x.view(4, 2)  # <- 508
 """,
+    "what a classifier gives": """
+import torchvision
+
+def run():
+    net = torchvision.models.resnet18(num_classes=1)
+    other = torchvision.models.resnet50(weights="DEFAULT")
+    other.fc = nn.Linear(2048, 1)
+    third = torchvision.models.vgg16()
+    third.classifier[6] = nn.Linear(4096, 1)
+    images, truth = torch.randn(9, 3, 64, 64), torch.randn(9)
+    F.mse_loss(net(images), truth)  # <- 309
+    F.mse_loss(other(images), truth)  # <- 309
+    F.mse_loss(third(images), truth)
+""",
+    "a model is called with batches of several sizes": """
+class Same(nn.Module):
+    def forward(self, x):
+        return x * 2
+
+def run():
+    same = Same()
+    for (a,) in DataLoader(TensorDataset(torch.randn(64, 1)), batch_size=8, shuffle=True):
+        F.mse_loss(same(a), torch.randn(8))  # <- 309
+    for (a,) in DataLoader(TensorDataset(torch.randn(64)), batch_size=8, shuffle=True):
+        F.mse_loss(same(a), torch.randn(8))
+""",
     "what max gives": """
 def run():
     best, where = nn.Linear(4, 3)(x).max(1)

@@ -226,6 +226,14 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, Batches, Axes):
             return self.base_store.get(value, " shape") or ANY
         return self.shape_of(value)
 
+    def noted_arithmetic(self, operator: str, left: Value, right: Value, result: Opaque) -> Opaque:
+        """The result of left + right and its like, of values that may be tensors."""
+        if operator in _ELEMENTWISE:
+            one, two = (Shape((), False) if isinstance(side, Const) else self.noted_shape(side) for side in (left, right))
+            if one != ANY and two != ANY:
+                self.note_shape(result, shapes.broadcast(one, two)[0])
+        return result
+
     def note_shape(self, value: Value, shape: Shape) -> None:
         if type(value) is Opaque and shape != ANY:
             self.base_store.set(value, " shape", shape)
