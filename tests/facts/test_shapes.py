@@ -1,5 +1,6 @@
 """What torchlint takes for the size of a result is what torch gives: layer by layer, operation by operation."""
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -68,6 +69,44 @@ OPERATIONS = [
     ("x + torch.ones(3)", (4, 3)),
     ("x * torch.ones(4, 1)", (4, 3)),
     ("torch.relu(x) * 2 - 1", (4, 3)),
+    ("x[:, 1]", (4, 3)),
+    ("x[1:3]", (4, 3)),
+    ("x[:, -2:]", (4, 3)),
+    ("x[::2, None]", (5, 3)),
+    ("x[..., 0]", (4, 3, 2)),
+    ("x[0, ..., None]", (4, 3, 2)),
+    ("x[torch.randperm(4)]", (4, 3)),
+    ("x[torch.arange(2)]", (4, 3)),
+    ("x.split(2)[0]", (4, 3)),
+    ("torch.split(x, 3, dim=1)[0]", (4, 3)),
+    ("x.chunk(2, 0)[1]", (4, 3)),
+    ("x.unbind(1)[0]", (4, 3)),
+    ("x.max(1)[0]", (4, 3)),
+    ("x.max(dim=1, keepdim=True)[1]", (4, 3)),
+    ("torch.max(x, 1)[0]", (4, 3)),
+    ("x.topk(2)[0]", (4, 3)),
+    ("x.topk(2, 0)[1]", (4, 3)),
+    ("x.sort(0)[0]", (4, 3)),
+    ("x.max()", (4, 3)),
+    ("x.mean()", (4, 3)),
+    ("x.sum(1, True)", (4, 3)),
+    ("torch.stack([x, x])", (4, 3)),
+    ("torch.stack((x, x, x), dim=-1)", (4, 3)),
+    ("x.expand(5, 4, -1)", (4, 3)),
+    ("x.repeat(2, 1, 3)", (4, 3)),
+    ("torch.Tensor(2, 5)", (1,)),
+    ("torch.Tensor([[1, 2], [3, 4], [5, 6]])", (1,)),
+    ("torch.FloatTensor([1, 2, 3])", (1,)),
+    ("torch.tensor([[[1], [2]]])", (1,)),
+    ("torch.tensor(3.0)", (1,)),
+    ("torch.nn.Parameter(torch.zeros(2, 7))", (1,)),
+    ("torch.from_numpy(np.zeros((2, 3)))", (1,)),
+    ("torch.as_tensor(np.random.rand(4, 2))", (1,)),
+    ("torch.tensor(np.random.normal(0, 1, (4, 2)))", (1,)),
+    ("torch.from_numpy(np.array([[1.0], [2.0]]).astype(np.float32))", (1,)),
+    ("torch.tensor(np.linspace(0, 1, 7)).unsqueeze(1)", (1,)),
+    ("torch.nn.functional.one_hot(torch.tensor([0, 2]), 5)", (1,)),
+    ("x.new_zeros(2, 3)", (1,)),
 ]
 CLASHES = [
     "nn.Linear(5, 2)(torch.randn(4, 6))",
@@ -92,9 +131,17 @@ HEADS = ["nn.MultiheadAttention(10, 4)", "nn.TransformerEncoderLayer(10, 4)", "n
 def dry(text):
     """The events and the value of `y` of a dry run of a text."""
     world = World()
-    facts = world.add("snippet.py", f"import torch\nfrom torch import nn\n{text}\n")
+    facts = world.add("snippet.py", f"import numpy as np\nimport torch\nfrom torch import nn\n{text}\n")
     run = next(run for run in runs_of(world, facts, frozenset()) if run.root is None)
     return run.graph.events, run.store.get(facts, "y") or run.base_store.get(facts, "y")
+
+
+def shape_in(text):
+    """The sizes of `y` after a dry run of a text."""
+    world = World()
+    facts = world.add("snippet.py", f"import numpy as np\nimport torch\nfrom torch import nn\n{text}\n")
+    run = next(run for run in runs_of(world, facts, frozenset()) if run.root is None)
+    return run.noted_shape(run.store.get(facts, "y"))
 
 
 @pytest.mark.parametrize(("layer", "sizes"), LAYERS)
@@ -108,10 +155,10 @@ def test_layers(layer, sizes):
 
 @pytest.mark.parametrize(("operation", "sizes"), OPERATIONS)
 def test_operations(operation, sizes):
-    events, value = dry(f"x = torch.randn({', '.join(map(str, sizes))})\ny = {operation}")
-    real = eval(operation, {"torch": torch, "x": torch.randn(sizes)})
-    assert isinstance(value, Tensor)
-    assert value.traits["shape"] == Shape(tuple(real.shape), False)
+    text = f"x = torch.randn({', '.join(map(str, sizes))})\ny = {operation}"
+    events, _ = dry(text)
+    real = eval(operation, {"torch": torch, "np": np, "x": torch.randn(sizes)})
+    assert shape_in(text) == Shape(tuple(real.shape), False)
     assert not [event for event in events if event.kind == "shape"]
 
 

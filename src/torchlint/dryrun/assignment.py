@@ -6,7 +6,7 @@ import re
 
 import libcst as cst
 
-from torchlint.dryrun.containers import BATCHY
+from torchlint.dryrun.containers import BATCHY, TORCH
 from torchlint.dryrun.store import Items
 from torchlint.dryrun.values import (
     NOTHING,
@@ -87,13 +87,14 @@ class Assignment:
                 if items is not None and len(items) == len(elements):
                     piece: Value = items[n]
                 elif isinstance(alt, Tensor):
-                    piece = alt.with_(None, maybe0=True)
+                    piece = self.note_part(alt.with_(None, maybe0=True), alt)
                 else:
-                    tags = alt.tags & BATCHY if isinstance(alt, Opaque) else NOTHING
+                    tags = alt.tags & (BATCHY | TORCH) if isinstance(alt, Opaque) else NOTHING
                     piece = Opaque("", "item", None, alt.flows, alt.parts, alt, tags)
                     if type(alt) is Opaque and alt.name in ("shape", "size") and not starred:
                         self.note_dimension(piece, n, len(elements))
                     self.note_column(piece, alt, n)
+                    self.note_part(piece, alt, n)
                 columns[n] = piece if columns[n] is None else join(columns[n], piece)
         for element, piece in zip(elements, columns):
             if isinstance(element, cst.StarredElement):

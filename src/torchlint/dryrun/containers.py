@@ -31,6 +31,7 @@ from torchlint.dryrun.values import (
 CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList",
                         "torch.nn.ParameterDict"})
 BATCHY = frozenset({"batch", "batch?"})
+TORCH = frozenset({"torch?"})  # only a tensor has a method of that name
 
 
 class Containers:
@@ -54,7 +55,8 @@ class Containers:
         seq = Seq(kind, self.site(node) if node is not None else None)
         seq.flows = union_of(item.flows for item in items)
         seq.parts = union_of(item.parts for item in items)
-        self.store.set(seq, "[]", Items(tuple(items), is_open))
+        # A tuple is what it is on all paths; what becomes of a list depends on the path.
+        (self.base_store if kind == "tuple" else self.store).set(seq, "[]", Items(tuple(items), is_open))
         self.made_in[id(seq)] = self.loops
         self.keep.append(seq)
         return seq
@@ -216,15 +218,19 @@ class Containers:
                     pass
         if isinstance(owner, Tensor):
             whole = all(k is None or isinstance(k, Const) and k.value is None for k in keys)
-            part = owner.with_(None, layout=None) if whole else owner.with_(None, layout=None, maybe0=True)
-            return self.item_shape(owner, keys, part)
+            part = owner.with_(None) if whole else owner.with_(None, maybe0=True)
+            if not whole or not self.lies_as_before(owner, node):
+                part.traits.pop("layout", None)
+                part.sites.pop("layout", None)
+            return self.item_shape(owner, keys, part, node)
         if isinstance(owner, Opaque):
             if isinstance(key, Const) and isinstance(key.value, (str, int)):
                 name = f"[{key.value!r}]"
                 found = self.store.get(owner, name)
                 if found is None:
                     found = Opaque(str(key.value), "item", None, owner.flows, owner.parts, owner, owner.tags & BATCHY)
+                    self.note_item(found, owner, keys, node)
                     self.base_store.set(owner, name, found)
                 return found
-            return Opaque("", "item", None, owner.flows, owner.parts, owner, owner.tags & BATCHY)
+            return self.note_item(Opaque("", "item", None, owner.flows, owner.parts, owner, owner.tags & BATCHY), owner, keys, node)
         return Opaque("", "item", None, owner.flows, owner.parts, owner)

@@ -80,18 +80,11 @@ class Iteration:
                 return Opaque("", "item")
             return Opaque("", "item", None, over.flows, NOTHING, over)
         if isinstance(over, Instance) and over.kind == "loader":
-            batch = Opaque("batch", "item", None, NOTHING, NOTHING, over, frozenset({"batch"}))
-            sizes = self.batch_of(over)
-            if sizes is None:
-                return batch
-            parts = [Opaque("", "item", None, NOTHING, NOTHING, batch, batch.tags) for _ in sizes]
-            for part, shape in zip(parts, sizes):
-                self.note_shape(part, shape)
-            return self.sequence("list", parts, None)
+            return self.batch_of(over, Opaque("batch", "item", None, NOTHING, NOTHING, over, frozenset({"batch"})))
         if isinstance(over, Tensor):
-            return over.with_(None, maybe0=True)
+            return self.note_part(over.with_(None, maybe0=True), over)
         flows = over.flows
-        return Opaque("", "item", None, flows, over.parts, over, frozenset({"batch?"}))
+        return self.note_part(Opaque("", "item", None, flows, over.parts, over, frozenset({"batch?"})), over)
 
     def iter_element(self, over: Iter) -> Value:
         if over.kind == "enumerate":

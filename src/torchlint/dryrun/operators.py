@@ -93,7 +93,7 @@ class Operators:
                 self.still_made(tensors, traits, sites)
             made = Tensor("", "op", self.site(node), flows, parts, None, traits, sites)
             return self.arithmetic_shape(operator, left, right, made, node)
-        return Opaque("", "op", self.site(node), flows, parts)
+        return self.noted_arithmetic(operator, left, right, Opaque("", "op", self.site(node), flows, parts))
 
     def calculate(self, operator: str, a, b) -> Value:
         try:

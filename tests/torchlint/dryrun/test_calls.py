@@ -317,7 +317,7 @@ class Head(nn.Module):
 
 def f(x, y):
     head = Head()
-    F.cross_entropy(head.forward(x), y)  # <- 301, 504
+    F.cross_entropy(head.forward(x), y)  # <- 301
     return F.cross_entropy(head(x), y)  # <- 301
 """,
     "method_as_value": """

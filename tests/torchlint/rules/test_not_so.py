@@ -219,3 +219,56 @@ def test_a_test_is_no_caller(tmp_path):
 def test_pages_say_what_tests_are_spared():
     spared = {rule.code for rule in catalogue() if rule.tests == "silent"}
     assert {301, 309, 506, 603, 701} <= spared and not {308, 405, 508, 941} & spared
+
+
+@table({
+    "106: in a dict": """
+def train(model, loader, optimizer):
+    outputs, pairs, numbers = [], [], []
+    for step, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        outputs.append({"loss": loss, "step": step})  # <- 106
+        pairs.append((loss, step))  # <- 106
+        numbers.append((loss.item(), {"loss": loss.detach()}))
+    print(outputs, pairs, numbers)
+""",
+    "405: a function": """
+def clean(x, y):
+    torch.clamp(x, 0, 1)  # <- 405
+    F.relu(x)  # <- 405
+    F.relu(x, inplace=True)
+    F.relu(y, True)
+    torch.clamp(x, 0, 1, out=x)
+    return x
+""",
+    "406: what is compared lies as its first operand does": """
+def accuracy(output, target, topk=(1,)):
+    _, predicted = output.topk(max(topk), 1, True, True)
+    predicted = predicted.t()
+    correct = predicted.eq(target.view(1, -1).expand_as(predicted))
+    print(correct[:1].view(-1), correct[:k].reshape(-1))
+    return [correct[:k].view(-1).float().sum(0) for k in topk]  # <- 406
+
+def run(model, loader):
+    with torch.no_grad():
+        for x, y in loader:
+            print(accuracy(model(x), y, topk=(1, 5)))
+""",
+    "406: one row": """
+def accuracy(output, target, topk=(1,)):
+    _, predicted = output.topk(1, 1)
+    correct = predicted.t().eq(target.view(1, -1))
+    return [correct[:k].view(-1).float().sum(0) for k in topk]
+""",
+    "941: the next of Python 2": """
+def first(data, reader):
+    loader = torch.utils.data.DataLoader(data, batch_size=4)
+    print(iter(loader).next())  # <- 941
+    print(reader.next(), next(iter(loader)))
+""",
+})
+def test_other_forms(code):
+    holds(code)

@@ -51,7 +51,10 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Methods):
         if name.startswith(("numpy.", "random.", "math.", "os.", "time.", "logging.", "json.", "sys.")):
             for value in args:
                 self.emit("readout", value, node, name=name)
-            return Opaque(last, "call", None, NOTHING, NOTHING, None, frozenset({"foreign"}) | ndarray(name, kwargs))
+            made = Opaque(last, "call", None, NOTHING, NOTHING, None, frozenset({"foreign"}) | ndarray(name, kwargs))
+            if name.startswith("numpy."):
+                self.note_shape(made, self.array_shape(name, args, kwargs))
+            return made
         if last in effects.PASSES_ITEMS and args:
             return Iter("same", args[0], self.site(node))
         if name.startswith("copy."):

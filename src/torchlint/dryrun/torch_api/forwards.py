@@ -6,6 +6,7 @@ import re
 
 from torchlint.catalogue import effects
 from torchlint.dryrun.store import Items
+from torchlint.dryrun.torch_api.layer_shapes import HEADS
 from torchlint.dryrun.values import (
     Class,
     Const,
@@ -117,7 +118,7 @@ class Forwards:
         """The activation that a model of torchvision ends with, where the program gave it a head that ends with one."""
         if model.type.count(".") != 2 or re.search("inception|googlenet", model.type):
             return None  # detectors and others whose output is no tensor
-        for name in ("fc", "classifier", "head", "heads"):
+        for name in HEADS:
             alts = real(self.store.get(model, name))
             while len(alts) == 1 and isinstance(alts[0], Instance) and alts[0].type == "torch.nn.Sequential":
                 items = self.store.get(alts[0], "[]")
@@ -126,11 +127,19 @@ class Forwards:
                 return alts[0]
         return None
 
+    def likeness(self, value: Value):
+        """What a forward may make its result depend on: two inputs alike in this give results that are alike."""
+        if isinstance(value, Const):
+            return repr(value.value) if isinstance(value.value, (bool, str, type(None))) else "number"
+        if isinstance(value, Tensor):
+            return [value.traits.get(name) for name in ("act", "graph", "device", "layout", "shape")]
+        return (self.base_store.get(value, " shape") or "") if isinstance(value, Opaque) else id(value)
+
     def run_forward(self, module: Instance, found, args, kwargs, node) -> Value:
         """Runs a project module's forward; a second call with the same module in the same mode on the same kind of input gives
         the same again."""
         owner, unit = found
-        given = [*map(_likeness, args), *((name, _likeness(value)) for name, value in sorted(kwargs.items()))]
+        given = [*map(self.likeness, args), *((name, self.likeness(value)) for name, value in sorted(kwargs.items()))]
         key = f" forward {self.mode_of(module)} {self.grad_state()[0]} {self.replaced} {given}"
         known = self.base_store.get(module, key)
         if known is not None and not unit.words & _TRAINING_WORDS:
@@ -166,14 +175,7 @@ class Forwards:
             return made_dict
         if isinstance(value, Opaque):
             of = union_of((flows, value.flows))
-            return Opaque(value.name, "call", value.site, of, value.parts, value, value.tags)
+            made = Opaque(value.name, "call", value.site, of, value.parts, value, value.tags)
+            self.note_shape(made, self.noted_shape(value))
+            return made
         return value
-
-
-def _likeness(value: Value):
-    """What a forward may make its result depend on: two inputs alike in this give results that are alike."""
-    if isinstance(value, Const):
-        return repr(value.value) if isinstance(value.value, (bool, str, type(None))) else "number"
-    if isinstance(value, Tensor):
-        return [value.traits.get(name) for name in ("act", "graph", "device", "layout", "shape")]
-    return "" if isinstance(value, Opaque) else id(value)

@@ -14,6 +14,12 @@ _KEEPS = re.compile(
     r"torch\.nn\.(?:(?:Feature)?(?:Alpha)?Dropout[123]?d?|Identity|(?:Log)?Softmax(?:2d|in)?|(?:Leaky|P|R)?ReLU6?|GELU|[SC]?ELU|SiLU|Mish"
     r"|Tanh(?:shrink)?|Hard\w+|(?:Log)?Sigmoid|Soft\w+|Threshold|InstanceNorm[123]d|SyncBatchNorm|LocalResponseNorm)$"
 )
+# Inception and GoogLeNet give more than scores while they train.
+_CLASSIFIER = re.compile(
+    r"torchvision\.models\.(?:resnet|resnext|wide_resnet|vgg|alexnet|densenet|mobilenet|efficientnet|convnext|shufflenet|mnasnet|regnet"
+    r"|vit|swin|maxvit)\w*$"
+)
+HEADS = ("fc", "classifier", "head", "heads")
 _COUNTS = frozenset({"Dropout1d", "Dropout2d", "Dropout3d", "InstanceNorm1d"})
 
 
@@ -22,6 +28,8 @@ class LayerShapes:
 
     def layer_shape(self, module: Instance, given: Value | None, result: Value, node) -> Value:
         """The output of a layer of torch."""
+        if isinstance(module.cls, Ref) and _CLASSIFIER.match(module.type):
+            return self.scored(module, result)
         if not isinstance(module.cls, Ref) or not module.type.startswith("torch.nn.") or isinstance(given, Union) and len(real(given)) > 1:
             return result
         shape, clash = self.through(module, self.shape_of(given))
@@ -29,6 +37,27 @@ class LayerShapes:
         self.emit_rank(module.type.removeprefix("torch.nn."), given, node, module)
         keeps = shape == self.shape_of(given)
         return self.with_shape(result, shape, given.sites.get("shape") if keeps and isinstance(given, Tensor) else module.site)
+
+    def scored(self, model: Instance, result: Value) -> Value:
+        """The output of a classifier of torchvision: a row for each image, and a score for each class that its head has."""
+        heads = [alts[0] for name in HEADS if len(alts := real(self.store.get(model, name))) == 1]
+        count: Size = None
+        if len(heads) == 1:
+            head: Value | None = heads[0]
+            while isinstance(head, Instance) and head.type == "torch.nn.Sequential":
+                items = self.items_of(head)
+                head = items[-1] if items else None
+            known = isinstance(head, Instance) and head.type == "torch.nn.Linear"
+            count = self.whole(head.arg(1, "out_features")) if known else None
+        elif not heads and not self.children.get(id(model)) and "**" not in model.kwargs:
+            given = model.kwargs.get("num_classes")
+            count = 1000 if given is None else self.whole(given)
+        if count is None:
+            return result
+        if isinstance(result, Tensor):
+            return self.with_shape(result, Shape((None, count), False), heads[0].site if heads else model.site)
+        self.note_shape(result, Shape((None, count), False))
+        return result
 
     def emit_rank(self, layer: str, given: Value | None, node, module: Instance | None = None) -> None:
         """A layer that counts dimensions gets an input of a known number of them."""

@@ -87,7 +87,7 @@ def kind_of(name: str) -> str:
             return "loader"
         if _SAMPLERS.match(name):
             return "sampler"
-        if name == "torch.utils.data.Dataset" or re.match(r"^torch\.utils\.data\.\w*Dataset$", name):
+        if name in ("torch.utils.data.Dataset", "torch.utils.data.Subset") or re.match(r"^torch\.utils\.data\.\w*Dataset$", name):
             return "dataset"
         if name == "torch.device":
             return "device"

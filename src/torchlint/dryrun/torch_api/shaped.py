@@ -11,7 +11,10 @@ import libcst as cst
 
 from torchlint.dryrun.torch_api import shapes
 from torchlint.dryrun.torch_api.axes import Axes
+from torchlint.dryrun.torch_api.batches import Batches
+from torchlint.dryrun.torch_api.item_shapes import SEVERAL, ItemShapes
 from torchlint.dryrun.torch_api.layer_shapes import LayerShapes
+from torchlint.dryrun.torch_api.made_shapes import COPIES, COUNTS, FILLED, LEGACY, MadeShapes
 from torchlint.dryrun.torch_api.shapes import ANY, Clash, Shape, Size
 from torchlint.dryrun.values import Const, Instance, Opaque, Seq, Tensor, Value, boolean, number
 
@@ -22,7 +25,6 @@ _SAME = frozenset(
     bool detach detach_ data requires_grad_ type pin_memory nan_to_num cumsum masked_fill normalize instance_norm""".split()
 )
 _REDUCES = frozenset({"sum", "mean", "prod", "std", "var", "logsumexp", "amax", "amin", "argmax", "argmin", "norm", "all", "any"})
-_MADE = frozenset({"zeros", "ones", "empty", "rand", "randn"})
 _RESHAPES_IN_PLACE = frozenset(
     {"unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_", "resize_", "resize_as_", "set_", "as_strided_"}
 )
@@ -30,7 +32,7 @@ _ELEMENTWISE = frozenset({"Add", "Subtract", "Multiply", "Divide"})
 _COMPARES = frozenset({"Equal", "NotEqual", "LessThan", "GreaterThan", "LessThanEqual", "GreaterThanEqual"})
 
 
-class Shaped(LayerShapes, Axes):
+class Shaped(LayerShapes, MadeShapes, ItemShapes, Batches, Axes):
     """The part of a run that knows sizes. See `interpreter.Run` for the state it works on."""
 
     def shape_of(self, value: Value | None) -> Shape:
@@ -78,15 +80,21 @@ class Shaped(LayerShapes, Axes):
         first = args[0] if args else kwargs.get("input", kwargs.get("tensors"))
         if last in ("dropout1d", "dropout2d", "dropout3d"):
             self.emit_rank(last.capitalize(), first, node)
+        if last in SEVERAL and type(result) is Opaque and first is not None:
+            return self.note_each(result, self.several(last, self.noted_shape(first), args[1:], kwargs))
         if not isinstance(result, Tensor) or "shape" in result.traits:
             return result
         site = self.site(node)
         if last in ("zeros_like", "ones_like", "empty_like", "full_like", "rand_like", "randn_like", "randint_like"):
             return self.with_shape(result, self.shape_of(first), site)
-        if last in ("tensor", "arange", "linspace", "randperm"):
-            return self.with_shape(result, self.listed_shape(last, first, args, kwargs), site)
-        if last in _MADE or last in ("full", "randint"):
-            return self.with_shape(result, self.made_shape(last, args, kwargs), site)
+        if last in COPIES or last in COUNTS or last in FILLED or last in LEGACY or last in ("full", "randint"):
+            return self.with_shape(result, self.new_shape(last, args, kwargs), site)
+        if last == "stack":
+            return self.with_shape(result, self.stacked_shape(last, first, args, kwargs), site)
+        if last == "one_hot":
+            count = self.whole(args[1] if len(args) > 1 else kwargs.get("num_classes"))
+            shape = self.noted_shape(first)
+            return self.with_shape(result, Shape((*shape.dims, count if count and count > 0 else None), shape.open), site)
         if last in ("cat", "concat", "concatenate"):
             items = self.items_of(first) if isinstance(first, Seq) else None
             dim = kwargs.get("dim", args[1] if len(args) > 1 else Const(0))
@@ -94,61 +102,24 @@ class Shaped(LayerShapes, Axes):
                 shape, clash = shapes.joined([self.shape_of(item) for item in items], self.whole(dim))
                 self.clash(clash, items[-1], node, operation="torch.cat")
                 return self.with_shape(result, shape, site)
-            return result
+            return self.with_shape(result, self.stacked_shape(last, first, args, kwargs), site)
         if last in ("matmul", "mm", "bmm") and len(args) > 1:
             return self.product_shape(args[0], args[1], result, node, last)
         if isinstance(first, Tensor) and (name.startswith("torch.nn.functional.") or name.count(".") == 1):
             return self.method_shape(last, first, args[1:], kwargs, result, node)
         return result
 
-    def made_shape(self, last: str, args, kwargs) -> Shape:
-        at = {"full": slice(0, 1), "randint": slice(2, 3) if len(args) > 2 else slice(1, 2)}.get(last, slice(None))
-        given = list(args[at]) or ([kwargs["size"]] if "size" in kwargs else [])
-        if "*" in kwargs:
-            return ANY
-        if last in ("full", "randint") and (not given or not isinstance(given[0], Seq)):
-            return ANY
-        sizes = self.listed(given)
-        if sizes is None or len(given) == 1 and not isinstance(given[0], (Seq, Const)):
-            return ANY
-        return Shape(tuple(sizes), False)
-
-    def listed_shape(self, last: str, first: Value | None, args, kwargs) -> Shape:
-        """What torch.tensor makes of lists of numbers, and the functions that count."""
-        if last == "tensor":
-            items = self.items_of(first) if isinstance(first, Seq) else None
-            if not items or kwargs.keys() & {"*", "**"}:
-                return ANY
-            if all(isinstance(item, Const) for item in items):
-                return Shape((len(items),), False)
-            rows = [self.items_of(item) if isinstance(item, Seq) else None for item in items]
-            even = all(row and len(row) == len(rows[0]) for row in rows)
-            flat = even and all(isinstance(cell, Const) for row in rows for cell in row)
-            return Shape((len(items), len(rows[0])), False) if flat else ANY
-        count = self.whole(args[0]) if len(args) == 1 and last != "linspace" else None
-        return Shape((count if count else None,), False)
-
-    def item_shape(self, owner: Tensor, keys: Sequence[Value | None], result: Value) -> Value:
-        """What x[keys] leaves of the sizes; a slice is None among the keys."""
-        kinds = []
-        for key in keys:
-            if key is None:
-                kinds.append("slice")
-            elif isinstance(key, Const) and key.value is None:
-                kinds.append("new")
-            elif isinstance(self.whole(key), int):
-                kinds.append("number")
-            else:
-                return result  # a mask, an index tensor, ...
-        site = result.site if isinstance(result, Tensor) else None
-        return self.with_shape(result, shapes.indexed(self.shape_of(owner), kinds), site)
-
     def method_shape(self, name: str, owner: Tensor, args, kwargs, result: Value, node) -> Value:
         """The result of a method of a tensor (or of the function of the same name)."""
         if name in _RESHAPES_IN_PLACE:
             owner.traits.pop("shape", None)
+        if name in SEVERAL and type(result) is Opaque:
+            return self.note_each(result, self.several(name, self.shape_of(owner), args, kwargs))
         if result is owner or not isinstance(result, Tensor) or "shape" in result.traits:
             return result
+        if name in ("split", "chunk", "unbind"):  # one tensor stands for them all, as if they were its rows
+            piece = self.several(name, self.shape_of(owner), args, kwargs)
+            return self.with_shape(result, Shape((None, *piece.dims), False) if piece and not piece.open else ANY, self.site(node))
         shape, site = self.shape_of(owner), self.site(node)
         if name in _SAME:
             return self.with_shape(result, shape, owner.sites.get("shape"))
@@ -188,9 +159,21 @@ class Shaped(LayerShapes, Axes):
         if name in _REDUCES:
             dim = kwargs.get("dim", args[0] if args and name != "norm" else None)
             keep = boolean(kwargs.get("keepdim")) if "keepdim" in kwargs else False
-            sizes = self.numbers(dim) if dim is not None and keep is not None and len(args) < 2 else None
+            if len(args) > 1 and name not in ("norm", "logsumexp"):
+                keep = boolean(args[1])
+            sizes = self.numbers(dim) if dim is not None and keep is not None and len(args) < 3 else None
             if sizes:
                 return self.with_shape(result, shapes.reduced(shape, sizes, bool(keep)), site)
+            if not args and not kwargs:
+                return self.with_shape(result, Shape((), False), site)
+        if name in ("max", "min", "median") and not args and not kwargs:
+            return self.with_shape(result, Shape((), False), site)
+        if name == "expand" and not kwargs:
+            return self.with_shape(result, shapes.expanded(shape, self.listed(args) or ()), site)
+        if name in ("repeat", "tile") and not kwargs:
+            return self.with_shape(result, shapes.repeated(shape, self.listed(args) or ()), site)
+        if name in ("new_zeros", "new_ones", "new_empty") and args:
+            return self.with_shape(result, self.sizes_shape(args), site)
         if name == "matmul" and args:
             return self.product_shape(owner, args[0], result, node, name)
         return result
@@ -243,6 +226,14 @@ class Shaped(LayerShapes, Axes):
             return self.base_store.get(value, " shape") or ANY
         return self.shape_of(value)
 
+    def noted_arithmetic(self, operator: str, left: Value, right: Value, result: Opaque) -> Opaque:
+        """The result of left + right and its like, of values that may be tensors."""
+        if operator in _ELEMENTWISE:
+            one, two = (Shape((), False) if isinstance(side, Const) else self.noted_shape(side) for side in (left, right))
+            if one != ANY and two != ANY:
+                self.note_shape(result, shapes.broadcast(one, two)[0])
+        return result
+
     def note_shape(self, value: Value, shape: Shape) -> None:
         if type(value) is Opaque and shape != ANY:
             self.base_store.set(value, " shape", shape)
@@ -253,23 +244,14 @@ class Shaped(LayerShapes, Axes):
             return result
         stand_in = Tensor("", "op", None, traits={"shape": self.noted_shape(owner)})
         known = self.noted_shape(owner) != ANY
+        if name in SEVERAL and known and type(result) is Opaque:
+            return self.note_each(result, self.several(name, self.noted_shape(owner), args, kwargs))
+        if name in ("astype", "copy", "numpy") and known:
+            self.note_shape(result, self.noted_shape(owner))
+            return result
         if name in ("view", "reshape", "flatten", "squeeze", "unsqueeze") or name in _SAME and known:
             shape = self.shape_of(self.method_shape(name, stand_in, args, kwargs, Tensor(), node))
             if isinstance(result, Tensor):
                 return self.with_shape(result, shape, self.site(node)) if "shape" not in result.traits else result
             self.note_shape(result, shape)
         return result
-
-    # -- loaders --------------------------------------------------------------------------------------------------
-
-    def batch_of(self, loader: Instance) -> list[Shape] | None:
-        """What the loader of a TensorDataset gives: the rows of its tensors, a batch of them at a time."""
-        given = loader.arg(0, "dataset")
-        if not isinstance(given, Instance) or given.type != "torch.utils.data.TensorDataset" or given.kwargs:
-            return None
-        if {"*", "**", "collate_fn"} & loader.kwargs.keys():
-            return None
-        if "batch_size" in loader.kwargs and not self.whole(loader.kwargs["batch_size"]):
-            return None
-        whole = [self.noted_shape(value) for value in given.args]
-        return [Shape((None, *shape.dims[1:]), False) if shape.rank else ANY for shape in whole]

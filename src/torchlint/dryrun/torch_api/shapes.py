@@ -243,21 +243,20 @@ def squeezed(shape: Shape, index: int | None = None, every: bool = False) -> Sha
     return Shape((*shape.dims[:at], *shape.dims[at + 1 :]), shape.open) if size == 1 else shape
 
 
-def indexed(shape: Shape, keys: Sequence[str]) -> Shape:
-    """x[keys], each key a "number", a "slice" or "new" (None); what is left of the shape."""
-    left = list(shape.dims)
-    if shape.open or sum(key != "new" for key in keys) > len(left):
+def expanded(shape: Shape, sizes: Sequence[Size]) -> Shape:
+    """x.expand(*sizes), with -1 for those that stay."""
+    if shape.open or len(sizes) < len(shape.dims) or not sizes:
         return ANY
-    dims: list[Size] = []
-    for key in keys:
-        if key == "new":
-            dims.append(1)
-        elif key == "number":
-            left.pop(0)
-        else:
-            left.pop(0)
-            dims.append(None)
-    return Shape((*dims, *left), False)
+    own = (None,) * (len(sizes) - len(shape.dims)) + shape.dims
+    return Shape(tuple(have if size == -1 else size for size, have in zip(sizes, own)), False)
+
+
+def repeated(shape: Shape, times: Sequence[Size]) -> Shape:
+    """x.repeat(*times)."""
+    if shape.open or len(times) < len(shape.dims) or not times:
+        return ANY
+    own = (1,) * (len(times) - len(shape.dims)) + shape.dims
+    return Shape(tuple(a * b if isinstance(a, int) and isinstance(b, int) else None for a, b in zip(own, times)), False)
 
 
 def joined(shapes: Sequence[Shape], index: int | None) -> tuple[Shape, Clash | None]:

@@ -48,10 +48,11 @@ def _partial(run, name, args, kwargs, node):
 def _parameter(run, name, args, kwargs, node):
     given = args[0] if args else kwargs.get("data")
     wants = kwargs.get("requires_grad", args[1] if len(args) > 1 else None)
+    shape, site = run.noted_shape(given), run.site(node)
     if wants is not None and boolean(wants) is not True:
-        return Tensor("", "made", run.site(node), NOTHING, NOTHING, given, {"param": True})
+        return run.with_shape(Tensor("", "made", site, NOTHING, NOTHING, given, {"param": True}), shape, site)
     traits = {"graph": True, "leaf": True, "param": True}
-    return Tensor("", "made", run.site(node), NOTHING, NOTHING, given, traits, {"leaf": run.site(node)})
+    return run.with_shape(Tensor("", "made", site, NOTHING, NOTHING, given, traits, {"leaf": site}), shape, site)
 
 
 def _buffer(run, name, args, kwargs, node):
@@ -67,6 +68,16 @@ def _variable(run, name, args, kwargs, node):
     if wants:
         return Tensor("", "made", run.site(node), NOTHING, NOTHING, args[0], {"graph": True, "leaf": True})
     return args[0]
+
+
+def _random_split(run, name, args, kwargs, node):
+    """As many parts of a dataset as there are lengths, of samples drawn once."""
+    whole = args[0] if args else kwargs.get("dataset")
+    lengths = run.items_of(args[1] if len(args) > 1 else kwargs.get("lengths", NONE))
+    if whole is None or lengths is None:
+        return run.unknown_call(name, args, kwargs, node)
+    parts = [Instance(Ref("torch.utils.data.Subset"), "dataset", run.site(node), [whole], {}) for _ in lengths]
+    return run.sequence("list", parts, node)
 
 
 def _load(run, name, args, kwargs, node):
@@ -162,6 +173,7 @@ SPECIAL = {
     "torch.nn.Buffer": _buffer,
     "torch.autograd.Variable": _variable,
     "torch.load": _load,
+    "torch.utils.data.random_split": _random_split,
     "torch.save": _save,
     "torch.autograd.backward": _backward,
     "torch.autograd.grad": _grad,

@@ -103,7 +103,7 @@ class Tensors:
             if owner.flows:
                 self.emit("readout", owner, node, name=name)
             others = [alt for value in args for alt in real(value) if isinstance(alt, Tensor)]
-            return reduced(self.result_tensor(node, flows, parts, [owner, *others], cut=True), name)
+            return _laid_out(reduced(self.result_tensor(node, flows, parts, [owner, *others], cut=True), name), owner, name)
         if name in ("max", "min", "topk", "sort", "median", "mode") and (args or kwargs):
             return Opaque(name, "call", site, flows, parts, owner)
         if name in ("new", "new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"):
@@ -112,7 +112,7 @@ class Tensors:
         if len(tensors) > 1:
             self.emit_mix(node, (owner, *(value for value in args if any(isinstance(alt, Tensor) for alt in real(value)))))
         all_known = all(isinstance(alt, (Tensor, Const)) for value in given for alt in real(value))
-        return reduced(self.result_tensor(node, flows, parts, tensors, all_known=all_known), name)
+        return _laid_out(reduced(self.result_tensor(node, flows, parts, tensors, all_known=all_known), name), owner, name)
 
     def has_size_one(self, tensor: Tensor) -> bool:
         """Whether some dimension of a tensor made here is written as 1."""
@@ -170,3 +170,14 @@ class Tensors:
                 if alt is first and "rank" in alt.traits:
                     traits["rank"] = alt.traits["rank"]
         return Tensor("", "op", site, flows, parts, first, traits, sites)
+
+
+# What is computed value by value lies in memory as the first operand does.
+_AS_IT_LIES = frozenset({"eq", "ne", "lt", "le", "gt", "ge", "add", "sub", "mul", "div", "logical_not"})
+
+
+def _laid_out(made: Tensor, owner: Tensor, name: str) -> Tensor:
+    layout = owner.traits.get("layout")
+    if name in _AS_IT_LIES and isinstance(layout, tuple) and layout[0] in ("t", "transpose", "permute"):
+        made.traits["layout"], made.sites["layout"] = layout, owner.sites["layout"]
+    return made

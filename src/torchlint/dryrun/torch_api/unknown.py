@@ -116,6 +116,8 @@ class Unknown:
                 made.sites["layout"] = self.site(node)
                 return made
             return Opaque(name, "call", self.site(node), flows, parts, owner)
+        if name == "topk":
+            return Opaque(name, "call", self.site(node), flows, parts, owner, frozenset({"torch?"}))
         if name == "view" and len(args) > 1 and any(isinstance(number(arg), int) for arg in args):
             made = Tensor("", "op", self.site(node), flows, parts, owner)  # ndarray.view takes no sizes
             return self.method_shape(name, made, args, kwargs, Tensor("", "op", self.site(node), flows, parts, owner, {"rank": len(args)}), node)

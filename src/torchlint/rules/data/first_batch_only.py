@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Const, Instance, Ref, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.loaders import dataset_of, option, style
@@ -53,5 +54,5 @@ def _in_order(loader) -> bool:
     if dataset is not None:
         methods = [item for name in ("__getitem__", "__iter__") if (item := dataset.cls.method(name))]
         return style(dataset) == "map" and not any(unit.words & _RANDOM for _, unit in methods)
-    alts = real(option(loader, "dataset"))
+    alts = real(whole_dataset(option(loader, "dataset")))
     return len(alts) == 1 and isinstance(alts[0], Instance) and alts[0].type == "torch.utils.data.TensorDataset"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Instance, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.loaders import created, option
@@ -16,7 +17,7 @@ def check(view: View) -> Iterator[Report]:
     for event, loader in created(view):
         in_memory = any(
             isinstance(alt, Instance) and alt.type == "torch.utils.data.TensorDataset"
-            for alt in real(option(loader, "dataset"))
+            for alt in real(whole_dataset(option(loader, "dataset")))
         )
         if option(loader, "num_workers") is None and not in_memory:
             yield Report(CODE, event.site, {"call": view.call_text(event.site)})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Event, Instance, Ref, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.loaders import dataset_of, option, style
@@ -56,7 +57,7 @@ def _left_in_order(loader: Instance) -> bool:
             for word in unit.words
         }
         return style(dataset) == "map" and _by_number(dataset) and not any(_ORDERED.search(word) for word in (*words, dataset.cls.name))
-    alts = real(option(loader, "dataset"))
+    alts = real(whole_dataset(option(loader, "dataset")))
     return (
         len(alts) == 1
         and isinstance(alts[0], Instance)

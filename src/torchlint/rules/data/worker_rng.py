@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Event, Instance, Opaque, real
+import libcst as cst
+
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.tree import walk
+from torchlint.dryrun.values import Event, Func, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.loaders import created, dataset_of, methods_within, option, workers
 
 CODE = 606
+_COPIED = "is copied to every worker process with the state it has here"
 _MAKERS = frozenset({"default_rng", "RandomState", "Random", "Generator"})
 _RESEEDED = frozenset({"seed", "manual_seed", "get_worker_info", "worker_id", "set_state", "setstate", "bit_generator"})
 
@@ -16,11 +21,11 @@ _RESEEDED = frozenset({"seed", "manual_seed", "get_worker_info", "worker_id", "s
 def check(view: View) -> Iterator[Report]:
     """`self.rng = np.random.default_rng(seed)` in a dataset that a loader with workers reads."""
     for event, loader in created(view):
-        if (
-            option(loader, "num_workers") is None
-            or workers(loader) == 0
-            or option(loader, "worker_init_fn") is not None
-        ):
+        if option(loader, "num_workers") is None or workers(loader) == 0:
+            continue
+        start = option(loader, "worker_init_fn")
+        if start is not None:
+            yield from _seeded_alike(view, event, start)
             continue
         dataset = dataset_of(loader)
         if dataset is None:
@@ -30,7 +35,29 @@ def check(view: View) -> Iterator[Report]:
                 related = [
                     (event.site, "this loader copies the dataset, and the generator in it, to each of its workers")
                 ]
-                yield Report(CODE, change.site, {"name": f"self.{change.name}", "dataset": dataset.cls.name}, related)
+                yield Report(CODE, change.site, {"name": f"self.{change.name}", "how": _COPIED, "dataset": dataset.cls.name}, related)
+
+
+def _seeded_alike(view: View, event: Event, start: Value) -> Iterator[Report]:
+    """`def init(worker_id): np.random.seed(0)`: whatever its number, each worker begins alike."""
+    alts = real(start)
+    func = alts[0] if len(alts) == 1 and isinstance(alts[0], Func) else None
+    definition, parsed = view.run.definition(func) if func is not None and func.node is None else (getattr(func, "node", None), getattr(func, "parsed", None))
+    if not isinstance(definition, cst.FunctionDef) or len(definition.params.params) != 1:
+        return
+    number = definition.params.params[0].name.value
+    nodes = list(walk(definition.body))
+    if any(isinstance(node, cst.Name) and node.value in (number, "get_worker_info", "initial_seed") for node in nodes) or any(
+        isinstance(node, cst.Attribute) and node.attr.value in ("get_worker_info", "initial_seed") for node in nodes
+    ):
+        return
+    for node in nodes:
+        seeds = isinstance(node, cst.Call) and parsed.text(node.func).rpartition(".")[2] in ("seed", "manual_seed", "seed_all", "seed_everything")
+        if seeds and len(node.args) == 1 and isinstance(node.args[0].value, cst.Integer):
+            site = Site(parsed, node)
+            related = [(event.site, "each worker of this loader begins with it")]
+            yield Report(CODE, site, {"name": view.call_text(site), "how": "is run in every worker process, whatever its number"}, related)
+            return
 
 
 def _generator(change: Event) -> bool:

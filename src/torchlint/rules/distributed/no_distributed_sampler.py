@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Class, Event, Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
 
@@ -35,7 +36,7 @@ def _whole(loader: Instance) -> bool:
 
 def _same_everywhere(data: Value | None) -> bool:
     """Whether a data set is one that knows nothing of processes, for certain."""
-    alts = real(data)
+    alts = real(whole_dataset(data))
     if len(alts) != 1 or not isinstance(alts[0], Instance) or alts[0].kind != "dataset":
         return False
     made = alts[0]

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import MOST, Event, Opaque, Seq, Tensor, Value, real
+from torchlint.dryrun.values import MOST, Dict, Event, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend, insert_after, insert_before
 from torchlint.rules.shared.only_shown import only_shown
@@ -24,11 +24,12 @@ def check(view: View) -> Iterator[Report]:
         found = _added(view, event)
         if found is None:
             continue
-        value, name = found
-        backward = _trained_on(view, event, value)
+        added, name = found
+        value, backward = next(((value, trained) for value in _within(view, added) if (trained := _trained_on(view, event, value))), (added, None))
         if backward is None or _starts_anew(view, event, name) or _sent_backward(view, event, value, name):
             continue
-        roles = {"name": name, "loss": _text(event) or view.loss_text(backward)}
+        roles = {"name": name, "loss": _text(event) if value is added else view.loss_text(backward)}
+        roles["loss"] = roles["loss"] or view.loss_text(backward)
         related = [(backward.site, "the graph that is kept was made for this")]
         anew = _reset(event, name)
         if anew is not None:
@@ -36,6 +37,14 @@ def check(view: View) -> Iterator[Report]:
         # Where another function adds up, such as a meter, other callers may give it numbers.
         here = backward.site.parsed is event.site.parsed and backward.calls == event.calls
         yield Report(CODE, event.site, roles, related, _mend(view, event, name) if here else None)
+
+
+def _within(view: View, value: Value, depth: int = 0) -> Iterator[Value]:
+    """A value, and what is in it where it is a dict, tuple or list: `outputs.append({"loss": loss})`."""
+    yield value
+    for alt in real(value) if depth < 2 else ():
+        for item in view.run.known_items(alt) if isinstance(alt, (Seq, Dict)) else ():
+            yield from _within(view, item, depth + 1)
 
 
 def _sent_backward(view: View, event: Event, value: Value, name: str) -> bool:

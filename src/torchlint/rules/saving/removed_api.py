@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.catalogue.apis import release, table
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
+from torchlint.dryrun.values import Instance, Iter, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend
 from torchlint.rules.mends.imports import Use, span, use_at
@@ -19,6 +20,7 @@ from torchlint.rules.shared.written_names import asks_first, calls, imports
 
 CODE = 941
 WATCHED = frozenset(map(canonical, table().removed))
+CALLS = frozenset({".next"})
 # The same under another name; of the last two only as `_same` says.
 _RENAMED = {
     "torch.set_deterministic": "torch.use_deterministic_algorithms",
@@ -47,6 +49,22 @@ def check(view: View) -> Iterator[Report]:
         then = f"; use `{gone.instead}`" if gone.instead else ""
         roles = {"name": found, "after": gone.after, "by": gone.by, "then": then}
         yield Report(CODE, site, roles, mend=_mend(site, name))
+    yield from _next_of_python_2(view)
+
+
+def _next_of_python_2(view: View) -> Iterator[Report]:
+    """`iter(loader).next()`: what a loader is gone through by had that method as well, until 1.13."""
+    for event in view.of("method"):
+        made = event.subject
+        if event.name != "next" or event.args or not isinstance(made, Iter) or made.kind != "same" or event.guards:
+            continue
+        over = [alt for alt in real(made.base)]
+        if not over or not all(isinstance(alt, Instance) and alt.kind == "loader" for alt in over):
+            continue
+        if view.torch_version is None or view.torch_version >= (1, 13):
+            owner = view.owner_text(event, "")
+            roles = {"name": f"{owner or 'iterator'}.next", "after": "1.12", "by": "1.13", "then": f"; use `next({owner or 'iterator'})`"}
+            yield Report(CODE, event.site, roles)
 
 
 def _mend(site: Site, name: str) -> Mend | None:

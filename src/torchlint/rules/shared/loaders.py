@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed
+from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.tree import children
 from torchlint.dryrun.values import Class, Const, Event, Func, Instance, Value, alternatives, number, real
 from torchlint.rules.base import View
@@ -65,7 +66,7 @@ def given(value: Value | None) -> bool:
 
 def dataset_of(loader: Instance) -> Instance | None:
     """The dataset of a loader, where it is one of a class of the project."""
-    alts = real(option(loader, "dataset"))
+    alts = real(whole_dataset(option(loader, "dataset")))
     alt = alts[0] if len(alts) == 1 else None
     return alt if isinstance(alt, Instance) and isinstance(alt.cls, Class) else None
 

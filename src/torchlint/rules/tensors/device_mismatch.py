@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.devices import has_parameters, on_gpu
@@ -98,7 +99,7 @@ def _on_cpu(view: View, value: Value) -> bool:
         return False
     if source.arg(7, "collate_fn") is not None or "**" in source.kwargs or view.run.store.get(source, " prepared") is not None:
         return False
-    dataset = real(source.arg(0, "dataset"))
+    dataset = real(whole_dataset(source.arg(0, "dataset")))
     return len(dataset) == 1 and _cpu_dataset(view, dataset[0])
 
 

@@ -35,7 +35,9 @@ def check(view: View) -> Iterator[Report]:
         if event.name == "type" and not node.args:
             continue  # the name of its type
         alts = real(event.owner)
-        if alts and all(_new_tensor(alt, event) and not _may_be_there(view, alt, event) for alt in alts):
+        if _pure_function(event):
+            yield Report(CODE, event.site, {"call": view.call_text(event.site), "value": event.site.parsed.text(node.args[0].value)})
+        elif alts and all(_new_tensor(alt, event) and not _may_be_there(view, alt, event) for alt in alts):
             call = view.call_text(event.site)
             roles = {"call": call, "value": view.owner_text(event, "the tensor")}
             yield Report(CODE, event.site, roles, mend=_mend(event))
@@ -61,6 +63,24 @@ def _mend(event: Event) -> Mend | None:
         if not any(re.search(rf"(?<![\w.]){re.escape(text)}\b(?!\s*=[^=])", line) for line in rest):
             return None
     return Mend(f"assign the result to `{text}`", [insert_before(site, f"{text} = ")], event.name in _KEEPS_KIND)
+
+
+def _pure_function(event: Event) -> bool:
+    """Whether a function of torch that changes nothing is called on something that has a name: `torch.clamp(x, 0)`."""
+    owner, args = event.owner, event.site.node.args
+    if not isinstance(owner, Ref) or event.name not in (_FUNCTIONS.get(owner.name) or ()) or not args or args[0].keyword is not None:
+        return False
+    if event.name in _IN_PLACE_TOO and len(args) > 1:
+        return False
+    return isinstance(args[0].value, (cst.Name, cst.Attribute)) and not args[0].star
+
+
+_IN_PLACE_TOO = frozenset({"relu"})  # F.relu(x, True) changes x
+_RESHAPE = frozenset({"squeeze", "unsqueeze", "transpose", "permute", "reshape", "flatten"})
+_FUNCTIONS = {
+    "torch": _RESHAPE | {"clamp", "clip", "relu", "sigmoid", "masked_fill", "clamp_min", "clamp_max"},
+    "torch.nn.functional": frozenset({"relu", "sigmoid", "softmax", "normalize", "pad", "one_hot"}),
+}
 
 
 def _shown(event: Event) -> bool:

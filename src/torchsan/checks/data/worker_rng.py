@@ -55,6 +55,7 @@ class WorkerRng(Check):
                     606,
                     line or built,
                     name=name,
+                    how="is copied to every worker process with the state it has here",
                     fact="by one worker, for each epoch" if workers == 1 else f"by {workers} workers",
                     related=((built, "this loader copies the dataset, and the generator, to each of its workers"),),
                 )

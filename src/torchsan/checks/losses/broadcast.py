@@ -61,6 +61,7 @@ class Broadcast(Check):
             309,
             event,
             fact=f"{given} against {target} gives {whole}",
+            pairs="each prediction with every target: it broadcasts (N, 1) against (N,) to (N, N)",
             details={"input": list(given), "target": list(target), "result": list(whole)},
             **roles,
         )
