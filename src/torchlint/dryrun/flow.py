@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 
 from torchlint.dryrun.alternatives import conditions
 from torchlint.dryrun.guards import Guard
-from torchlint.dryrun.values import Event, Instance, Loop
+from torchlint.dryrun.values import Event, Instance, Loop, exclude_each_other
 
 
 class Graph:
@@ -62,16 +62,16 @@ def take_apart(events: list[Event]) -> None:
 
 
 def after(
-    start: Event, stop: Callable[[Event], bool], within: Loop | None = None
+    start: Event, stop: Callable[[Event], bool], within: Loop | None = None, beside: Event | None = None
 ) -> tuple[list[Event], bool]:
     """The first events after `start`, on any path, for which `stop` is true; and whether a path ends without one.
-    Paths that leave the loop `within` end there and do not count."""
-    return _walk(start, stop, within, forward=True)
+    Paths that leave the loop `within` end there and do not count; nor do those on which `beside` does not happen."""
+    return _walk(start, stop, within, True, beside)
 
 
 def before(start: Event, stop: Callable[[Event], bool], within: Loop | None = None) -> tuple[list[Event], bool]:
     """The same, backward in time."""
-    return _walk(start, stop, within, forward=False)
+    return _walk(start, stop, within, False, None)
 
 
 def leading_to(targets: Iterable[Event], stop: Callable[[Event], bool]) -> set[Event]:
@@ -86,13 +86,15 @@ def leading_to(targets: Iterable[Event], stop: Callable[[Event], bool]) -> set[E
     return found
 
 
-def _walk(start, stop, within, forward):
+def _walk(start, stop, within, forward, beside):
     """What stands under the contrary of a condition that `start` stands under is on no path from it: not in the same round of
     the loops in which that condition may change."""
     found: list[Event] = []
     seen: set[tuple[Event, bool]] = set()
     ends = False
     guards = (*_path_of(start), *_made_under(start))
+    if beside is not None:
+        guards += (*_path_of(beside), *_made_under(beside))
     contrary = {guard.condition: guard for guard in guards}
     changing = {loop for guard in guards for loop in guard.varies}
     todo = [(event, False) for event in (start.next if forward else start.prev)]
@@ -120,6 +122,11 @@ def _walk(start, stop, within, forward):
             ends = True
         todo.extend((other, later) for other in onward)
     return found, ends
+
+
+def may_meet(one: Event, other: Event) -> bool:
+    """Whether two events may happen in one round of all loops, as far as their conditions tell."""
+    return not exclude_each_other(_path_of(one), _path_of(other))
 
 
 def _path_of(event: Event) -> tuple[Guard, ...]:

@@ -73,6 +73,7 @@ class Asked:
         self.reads: list[cst.Name | cst.Attribute] = []
         self.steady = True
         self._read(node)
+        self.reads.sort(key=text)
 
     def _read(self, node: cst.CSTNode) -> None:
         called: set[int] = set()

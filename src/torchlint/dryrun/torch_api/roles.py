@@ -8,7 +8,7 @@ import re
 import libcst as cst
 
 from torchlint.catalogue import effects
-from torchlint.dryrun.torch_api.names import OPTIMIZER_NAME, SCALER_NAME, SCHEDULER_NAME
+from torchlint.dryrun.torch_api.names import OPTIMIZER_NAME, SCHEDULER_NAME
 from torchlint.dryrun.values import Dict, Instance, Iter, Opaque, Ref, Seq, Tensor, Value, real
 
 CHOSEN = "Chosen"  # a class of a torch module that is picked by name: `getattr(torch.optim, name)`
@@ -105,10 +105,8 @@ class Roles:
         """What an unseen call gave is taken for what it is called."""
         if SCHEDULER_NAME.search(name):
             self.tag(value, "scheduler")
-        elif OPTIMIZER_NAME.search(name):
-            self.tag(value, "optimizer")
-        elif SCALER_NAME.search(name) and "scaler" in name.lower() and "standard" not in name.lower():
-            self.tag(value, "scaler?")
+        elif OPTIMIZER_NAME.search(name) and not any(_is_optimizer(part) for part in value.parts):
+            self.tag(value, "optimizer")  # what is put around one may clear by itself
 
 
 def _is_model(value: Value) -> bool:

@@ -42,12 +42,11 @@ def _certain(view: View, first: Event, second: Event) -> bool:
     """Whether the second call comes whenever the first does. In the next round of a loop it does if the update depends on the
     number of the batch, and the call does not."""
     if second is not first:
-        mine = {(site.node, holds) for site, holds in first.guards}
-        return all((site.node, holds) in mine for site, holds in second.guards) and not _later_round(first, second)
+        return set(second.guards) <= set(first.guards) and not _later_round(first, second)
     updates = [event for event in view.of("scaler.update") if first.loops and first.loops[-1] in event.loops]
-    around = {site.node for site, _ in first.guards}
+    around = {guard.condition for guard in first.guards}
     return bool(updates) and all(
-        any("%" in site.text() and site.node not in around for site, _ in event.guards) for event in updates
+        any("%" in guard.site.text() and guard.condition not in around for guard in event.guards) for event in updates
     )
 
 

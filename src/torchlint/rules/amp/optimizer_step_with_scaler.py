@@ -48,9 +48,8 @@ def _first_steps(start: Event) -> list[Event]:
 
 def _together(step: Event, other: Event) -> bool:
     """Whether a step is made wherever the other event is: no condition of its own stands around it."""
-    around = {site.node for site, _ in other.guards}
-    same = {(site.node, holds) for site, holds in other.guards}
-    return all((site.node, holds) in same if site.node in around else _plain(site.text()) for site, holds in step.guards)
+    around = {guard.condition for guard in other.guards}
+    return all(guard in other.guards if guard.condition in around else _plain(guard.site.text()) for guard in step.guards)
 
 
 def _plain(test: str) -> bool:

@@ -40,9 +40,8 @@ def _guard(event: Event):
 
 def _met(view: View, event: Event) -> bool:
     """Whether some other call of the same collective, or one of the sort under another condition, may be the others' part."""
-    mine = [(site.node, holds) for site, holds in event.guards]
     return any(
-        other.name == event.name and (other.site, other.calls) != (event.site, event.calls) and [(site.node, holds) for site, holds in other.guards] != mine
+        other.name == event.name and (other.site, other.calls) != (event.site, event.calls) and other.guards != event.guards
         and other.guards
         for other in view.of("collective")
     )

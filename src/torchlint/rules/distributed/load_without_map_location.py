@@ -30,8 +30,7 @@ def check(view: View) -> Iterator[Report]:
 
 def _together(start, event) -> bool:
     """Whether the conditions around the start hold at the load too, or ask just for whether there are several processes."""
-    here = {(site.node, holds) for site, holds in event.guards}
-    return all((site.node, holds) in here or RANK.search(site.text()) for site, holds in start.guards)
+    return all(guard in event.guards or RANK.search(guard.site.text()) for guard in start.guards)
 
 
 def _sources(value: Value | None):

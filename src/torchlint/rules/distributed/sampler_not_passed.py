@@ -36,7 +36,7 @@ def _read(text: str, name: str) -> bool:
 
 def _beside(event, loader) -> bool:
     """Whether the loader is built in the very branch that the sampler is, and shuffles instead."""
-    one, other = ([site.node for site, _ in item.guards] for item in (event, loader))
+    one, other = ([guard.condition for guard in item.guards] for item in (event, loader))
     shuffle = loader.subject.kwargs.get("shuffle")
     return one == other and bool(one) and event.site.parsed is loader.site.parsed and boolean(shuffle) is True
 

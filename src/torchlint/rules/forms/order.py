@@ -300,7 +300,7 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
         def stop(other: Event) -> bool:
             return links.certain(other, "optimizer.step", key) or links.possible(other, "optimizer.zero_grad", key)
 
-        onward, _ = after(found, stop, loop)
+        onward, _ = after(found, stop, loop, event)
         if not onward or not all(other.kind == "optimizer.step" for other in onward):
             return False
         # A step for which nothing was computed leaves nothing behind either.

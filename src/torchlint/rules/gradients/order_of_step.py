@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import after, before
+from torchlint.dryrun.flow import after, before, may_meet
 from torchlint.dryrun.values import Event, Instance
 from torchlint.rules.base import Report, View
 
@@ -28,7 +28,7 @@ def _out_of_order(view: View, step: Event, backward: Event) -> bool:
     optimizer, loop = step.subject, step.loops[-1]
     if view.reaches(backward, optimizer) is not True:
         return False
-    if any(other is not backward and loop in other.loops and view.reaches(other, optimizer) is not False for other in view.of("backward")):
+    if any(other is not backward and loop in other.loops and may_meet(other, step) and view.reaches(other, optimizer) is not False for other in view.of("backward")):
         return False
 
     def head(event: Event) -> bool:

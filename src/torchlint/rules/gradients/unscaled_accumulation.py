@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from torchlint.dryrun.flow import before
+from torchlint.dryrun.flow import before, may_meet
 from torchlint.dryrun.values import Const, Event, Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
 
@@ -66,7 +66,7 @@ def only_gradients(view: View, step: Event, backward: Event) -> bool:
     generator's loss does, and what the discriminator's leaves in the generator is to be cleared."""
     loop = step.loops[-1]
     return not any(
-        other is not backward and loop in other.loops and view.reaches(other, step.subject) is not False
+        other is not backward and loop in other.loops and may_meet(other, step) and view.reaches(other, step.subject) is not False
         for other in view.of("backward")
     )
 

@@ -16,16 +16,12 @@ def check(view: View) -> Iterator[Report]:
     """`cudnn.benchmark = True` beside `cudnn.deterministic = True`."""
     for asked in _set(view, _DETERMINISTIC):
         for event in _set(view, _BENCHMARK):
-            if _guards(asked) == _guards(event) and _stays(asked, _DETERMINISTIC) and _stays(event, _BENCHMARK) and _meet(asked, event):
+            if asked.guards == event.guards and _stays(asked, _DETERMINISTIC) and _stays(event, _BENCHMARK) and _meet(asked, event):
                 yield Report(CODE, event.site, {}, [(asked.site, "determinism is asked for here")])
 
 
 def _set(view: View, name: str) -> list[Event]:
     return [event for event in view.of("setting") if event.name == name and boolean(event.value) is True]
-
-
-def _guards(event: Event) -> list:
-    return [(site.node, holds) for site, holds in event.guards]
 
 
 def _meet(one: Event, other: Event) -> bool:

@@ -16,7 +16,8 @@ from torchlint.rules.mends.changes import Change, Mend
 from torchlint.rules.mends.imports import Use, span, use_at
 from torchlint.rules.mends.rows import indent_of, statement_at
 from torchlint.rules.saving.deprecated_api import rename
-from torchlint.rules.shared.written_names import asks_first, calls, imports
+from torchlint.rules.shared.asking import asks_first
+from torchlint.rules.shared.written_names import calls, imports
 
 CODE = 941
 WATCHED = frozenset(map(canonical, table().removed))

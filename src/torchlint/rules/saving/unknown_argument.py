@@ -12,7 +12,8 @@ from torchlint.dryrun.source_text import Site, dotted
 from torchlint.dryrun.values import Event
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, replace
-from torchlint.rules.shared.written_names import asks_first, expected
+from torchlint.rules.shared.asking import asks_first
+from torchlint.rules.shared.written_names import expected
 
 CODE = 943
 

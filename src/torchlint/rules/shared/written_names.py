@@ -11,6 +11,7 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.values import Event
 from torchlint.rules.base import View
+from torchlint.rules.shared.asking import asks_first
 
 
 def calls(view: View) -> Iterator[tuple[Event, str]]:
@@ -48,19 +49,8 @@ def imports(view: View) -> Iterator[tuple[Site, str]]:
             yield Site(parsed, alias), module + alias.evaluated_name
 
 
-def asks_first(site: Site) -> bool:
-    """Whether a file looks at the release, or at what torch has, anywhere: what it calls then depends on that."""
-    return any(word in line for line in site.parsed.facts.lines for word in _ASKING)
-
-
-_ASKING = (
-    "torch.__version__", "hasattr(torch", "TORCH_VERSION", "TorchVersion", "torch_version", "version('torch",
-    'version("torch',
-)
-
-
 def second_choice(site: Site) -> bool:
-    """Whether only a torch that lacks the new name comes here: in an `except`, or where the file asks."""
+    """Whether only a torch that lacks the new name comes here: in an `except`, or where the file asks first."""
     return asks_first(site) or _guarded(site, lambda item: isinstance(item, cst.ExceptHandler))
 
 

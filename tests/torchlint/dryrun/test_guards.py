@@ -1,0 +1,152 @@
+"""Conditions: when two are one, and what an event, an object or an alternative stands under."""
+
+import pytest
+
+from .support import IMPORTS, engine, events, found, holds, runs, table
+
+ACCUMULATES = """
+def train(model, loader, k, scaler=None):
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i, (x, y) in enumerate(loader):
+        opt.zero_grad()  # <- 102
+        loss = F.cross_entropy(model(x), y)
+        if scaler:
+            scaler.scale(loss / k).backward()
+        else:
+            (loss / k).backward()
+        if i % k == 0:
+            if scaler:
+                scaler.step(opt)
+                scaler.update()
+            else:
+                opt.step()
+"""
+
+
+def test_a_second_if_with_the_same_test_is_the_same_condition():
+    (code,) = {number for row, number in found(IMPORTS + ACCUMULATES) if number == 102}
+    assert code == 102
+
+
+def guards(test, between="", again=None):
+    """The guards of two events under conditions: the first one, and that of another `if` behind some statements."""
+    text = f"def f(a, b, xs, model):\n    if {test}:\n        model.train()\n{between}    if {again or test}:\n        model.eval()\n"
+    run = runs(text)[-1]
+    (train,), (evaluation,) = events(run, "module.train"), events(run, "module.eval")
+    return train.guards, evaluation.guards
+
+
+@pytest.mark.parametrize("test, again", [
+    ("a", "a"), ("a is None", "a  is None"), ("a == b", "b == a"), ("not a != b", "a == b"), ("len(xs) > 2", "2 < len(xs)"),
+    ("a and b", "a and b"), ("isinstance(a, int)", "isinstance(a, int)"),
+])
+def test_one_condition(test, again):
+    one, other = guards(test, again=again)
+    assert one == other
+
+
+@pytest.mark.parametrize("test, again", [("a", "not a"), ("a is None", "a is not None"), ("a == 1", "a != 1"), ("a < 1", "a >= 1")])
+def test_contraries(test, again):
+    (one,), (other,) = guards(test, again=again)
+    assert one != other and one == other.contrary()
+
+
+@pytest.mark.parametrize("test, between", [("a", "    a = b\n"), ("a.on", "    a.on = b\n"), ("draw(a)", ""), ("next(a)", "")])
+def test_what_may_have_changed_is_another_condition(test, between):
+    one, other = guards(test, between)
+    assert one != other
+
+
+def test_a_condition_does_not_lead_to_its_contrary():
+    holds('''
+def main(model, loader, frozen):
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        if frozen:
+            opt.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()  # <- 101
+        if not frozen:
+            opt.step()
+''')
+
+
+def test_in_another_round_it_may():
+    holds('''
+def main(model, loader, k):
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for i, (x, y) in enumerate(loader):
+        loss = F.cross_entropy(model(x), y) / k
+        if i % k == 0:
+            opt.zero_grad()
+        loss.backward()
+        if i % k != 0:
+            opt.step()
+''')
+
+
+@table({
+    "model": '''
+def main(loader, small):
+    if small:
+        model = nn.Sequential(nn.Linear(4, 8), nn.Softmax(dim=1))
+    else:
+        model = nn.Sequential(nn.Linear(4, 8), nn.Softmax(dim=1))
+    for x, y in loader:
+        F.cross_entropy(model(x), y).backward()  # <- 301
+''',
+    "optimizers of two classes": '''
+def main(model: nn.Module, loader, name):
+    if name == "sgd":
+        opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    else:
+        opt = torch.optim.Adam(model.parameters(), lr=0.1)
+    for x, y in loader:
+        F.cross_entropy(model(x), y).backward()  # <- 101
+        opt.step()
+''',
+    "the other way round": '''
+def main(model: nn.Module, loader, name):
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    if name == "adam":
+        opt = torch.optim.Adam(model.parameters(), lr=0.1)
+    for x, y in loader:
+        opt.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        opt.step()
+''',
+    "out of a table": '''
+def main(model: nn.Module, loader, name):
+    opt = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}[name](model.parameters(), lr=0.1)
+    for x, y in loader:
+        F.cross_entropy(model(x), y).backward()  # <- 101
+        opt.step()
+''',
+})
+def test_alternatives_are_judged_each(code):
+    holds(code)
+
+
+def test_an_alternative_is_not_met_where_it_was_not_made():
+    holds('''
+def main(model: nn.Module, x, y, lbfgs):
+    opt = torch.optim.LBFGS(model.parameters()) if lbfgs else None
+    if lbfgs:
+        opt = torch.optim.LBFGS(model.parameters())
+    else:
+        opt = torch.optim.Adam(model.parameters())
+    for _ in range(3):
+        if not lbfgs:
+            opt.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            opt.step()
+''')
+
+
+def test_the_main_test_is_no_condition():
+    run, *_ = runs('model = nn.Linear(2, 2)\nif __name__ == "__main__":\n    model.train()\n')
+    assert [event.guards for event in events(run, "module.train")] == [()]
+
+
+def test_the_sieve_loses_nothing_of_it():
+    assert found(IMPORTS + ACCUMULATES) == found(IMPORTS + ACCUMULATES, judge=engine(sieve=False))
