@@ -6,6 +6,7 @@ import functools
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,6 +15,11 @@ from torchlint.files.garbage import collect_if_much
 from torchlint.files.modules import Modules
 from torchlint.findings import Finding, Related
 from torchlint.sieve.may_matter import may_matter
+
+if TYPE_CHECKING:
+    from torchlint.dryrun.interpreter import Run
+    from torchlint.rules.base import Report
+    from torchlint.sieve.facts import FileFacts
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -37,6 +43,8 @@ class Engine:
         roots: folders from which absolute imports of project files resolve, besides what each file's place tells.
         sieve: leave out what no rule can have anything to say about; off only to test that nothing is lost by it.
         modules: what finds imports, with the disk that all is read from; its own where None.
+        scout: run over what Python's own parser has read, and have libcst parse only what something was seen in; off only to
+            test that nothing is lost by it.
     """
 
     def __init__(
@@ -46,9 +54,10 @@ class Engine:
         roots: Sequence[str] = (),
         sieve: bool = True,
         modules: Modules | None = None,
+        scout: bool = True,
     ):
         self.rules = tuple(rules)
-        self.sieve = sieve
+        self.sieve, self.scout = sieve, scout
         self.torch_version = torch_version
         self.roots = tuple(roots)
         self._by_code = {rule.code: rule for rule in self.rules}
@@ -70,11 +79,10 @@ class Engine:
         if not may_matter(text):
             compile_only(text, filename)
             return Judged(())
-        from torchlint.dryrun.parts import Shortened
-        from torchlint.dryrun.roots import runs_of
+        from torchlint.dryrun.scout.graft import Unlike
+        from torchlint.dryrun.scout.makers import Odd
         from torchlint.dryrun.world import World
         from torchlint.rules import checks_of, needs, of_parts, watched_calls
-        from torchlint.rules.base import View
 
         if self._world is None:
             self._world = World(self.roots, self._modules)
@@ -85,24 +93,76 @@ class Engine:
         world = self._world
         world.asked = set()
         facts = world.add(filename, text)
+        try:
+            found, in_part = self._judged(facts, filename, self.scout)
+        except Exception as error:
+            if not self.scout or os.environ.get("TORCHLINT_DEBUG") and not isinstance(error, (Odd, Unlike)):
+                raise
+            found, in_part = self._judged(facts, filename, False)
+        world.forget()
+        asked = world.asked - {facts.path}
+        depends = {path: world.hashes.get(path) for path in sorted(asked)}
+        return Judged(tuple(sorted(_settled(found), key=lambda finding: finding.sort_key)), depends, in_part)
+
+    def _judged(self, facts: FileFacts, filename: str, scout: bool) -> tuple[list[Finding], tuple[int, str] | None]:
+        """The findings of a file, and what is said where not all of it was judged.
+
+        Raises:
+            Odd, Unlike: the scout cannot tell.
+        """
+        from torchlint.dryrun.parts import Shortened
+        from torchlint.dryrun.roots import runs_of
+        from torchlint.rules import needs
+
         found: dict[tuple, Finding] = {}
         met = functools.partial(needs.met, self._needs) if self.sieve else None
         shortened = Shortened()
-        for run in runs_of(world, facts, self._watched, met, shortened):
-            view = View(run, self.torch_version)
+        self._world.forget_events()
+        self._world.scouting = scout
+        for run in runs_of(self._world, facts, self._watched, met, shortened):
             try:
-                for check in self._checks_of_parts if run.alone else self._checks:
-                    for report in check(view):
-                        finding = self._finding(report, filename, facts.path)
-                        found.setdefault((finding.code, finding.location), finding)
+                for report in self._told(run) if scout else self._reports(run):
+                    finding = self._finding(report, filename, facts.path)
+                    found.setdefault((finding.code, finding.location), finding)
             except RecursionError:
                 # Code nested this deeply cannot be walked to its end; what was found before stays.
                 shortened.lost.update([run.title])
             collect_if_much()
-        world.forget()
-        asked = world.asked - {facts.path}
-        depends = {path: world.hashes.get(path) for path in sorted(asked)}
-        return Judged(tuple(sorted(_settled(found.values()), key=lambda finding: finding.sort_key)), depends, shortened.told())
+        return list(found.values()), shortened.told()
+
+    def _reports(self, run: Run) -> Iterator[Report]:
+        """What the rules say of a run."""
+        from torchlint.rules.base import View
+
+        view = View(run, self.torch_version)
+        for check in self._checks_of_parts if run.alone else self._checks:
+            yield from check(view)
+
+    def _told(self, run: Run) -> list[Report]:
+        """What the rules say of a run that the scout has made. Where that is anything, libcst parses what it is about, and
+        the rules look once more.
+
+        Raises:
+            Unlike: the scout has seen something else than libcst.
+        """
+        from torchlint.dryrun.scout.trees import complete, trees_of
+
+        if not self._sees_something(run):
+            return []
+        complete(trees_of(run.graph.events))
+        while True:
+            reports = list(self._reports(run))
+            if not complete(tree for report in reports for tree in report.trees()):
+                return reports
+
+    def _sees_something(self, run: Run) -> bool:
+        """Whether some rule has something to say of what the scout has run, or cannot tell."""
+        from torchlint.dryrun.scout.makers import Odd
+
+        try:
+            return any(True for _ in self._reports(run))
+        except (Odd, RecursionError):
+            return True
 
     def _finding(self, report, filename: str, path: str) -> Finding:
         rule = self._by_code[report.code]

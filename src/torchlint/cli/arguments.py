@@ -72,6 +72,7 @@ def _release(context: click.Context, parameter: click.Parameter, value: str | No
 @click.option("--stdin-filename", metavar="FILE", help="What to call standard input, which is read where PATHS is -.")
 @click.option("--force-exclude", is_flag=True, help="Leave out excluded and ignored files even where PATHS names them.")
 @click.option("--config", "config_file", metavar="FILE", help="Read settings from this file.")
+@click.option("--no-scout", is_flag=True, hidden=True)
 @click.option("--isolated", is_flag=True, help="Read no settings.")
 @click.version_option(__version__, message="torchlint %(version)s")
 def check(paths: tuple[str, ...], **options: Any) -> int:

@@ -61,6 +61,8 @@ def run_check(request: Request) -> int:
 
         known = Baseline.read(Path(request.baseline), to_update=request.update_baseline)
     runner = Runner(config, rules, catalogue)
+    if request.no_scout:
+        runner.order = msgspec.structs.replace(runner.order, scout=False)
     if request.reads_stdin and request.add_noqa:
         raise click.UsageError("--add-noqa changes files: it cannot be used on standard input")
     if request.reads_stdin and (request.fix or request.diff):

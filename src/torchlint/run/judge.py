@@ -47,6 +47,7 @@ class Order(msgspec.Struct, frozen=True):
     rules: tuple[Rule, ...]
     torch_version: tuple[int, int] | None = None
     roots: tuple[str, ...] = ()
+    scout: bool = True
 
 
 class Judge:
@@ -146,4 +147,4 @@ def make_engine(order: Order, modules: Modules | None = None) -> Engine:
         return getattr(importlib.import_module(module), attribute)(order.rules, order.torch_version, order.roots)
     from torchlint.engine import Engine
 
-    return Engine(order.rules, order.torch_version, order.roots, modules=modules)
+    return Engine(order.rules, order.torch_version, order.roots, modules=modules, scout=order.scout)
