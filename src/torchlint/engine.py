@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,8 +18,10 @@ from torchlint.sieve.may_matter import may_matter
 
 if TYPE_CHECKING:
     from torchlint.dryrun.interpreter import Run
-    from torchlint.rules.base import Report
+    from torchlint.rules.base import Report, View
     from torchlint.sieve.facts import FileFacts
+
+    Checks = Sequence[Callable[["View"], Iterable[Report]]]
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -135,34 +137,47 @@ class Engine:
         from torchlint.rules.base import View
 
         view = View(run, self.torch_version)
-        for check in self._checks_of_parts if run.alone else self._checks:
+        for check in self._checks_for(run):
             yield from check(view)
 
+    def _checks_for(self, run: Run) -> Checks:
+        return self._checks_of_parts if run.alone else self._checks
+
     def _told(self, run: Run) -> list[Report]:
-        """What the rules say of a run that the scout has made. Where that is anything, libcst parses what it is about, and
-        the rules look once more.
+        """What the rules say of a run that the scout has made. Where that is anything, libcst parses all that is shown of it or
+        changed by it, and the rule looks once more.
 
         Raises:
             Unlike: the scout has seen something else than libcst.
         """
-        from torchlint.dryrun.scout.trees import complete, trees_of
+        from torchlint.dryrun.scout.trees import complete
+        from torchlint.rules.base import View
 
-        if not self._sees_something(run):
-            return []
-        complete(trees_of(run.graph.events))
-        while True:
-            reports = list(self._reports(run))
-            if not complete(tree for report in reports for tree in report.trees()):
-                return reports
+        seen, checks = self._seen(run)
+        while complete(tree for report in seen for tree in report.trees()):
+            view = View(run, self.torch_version)
+            seen = [report for check in checks for report in check(view)]
+        return seen
 
-    def _sees_something(self, run: Run) -> bool:
-        """Whether some rule has something to say of what the scout has run, or cannot tell."""
+    def _seen(self, run: Run) -> tuple[list[Report], Checks]:
+        """What the rules say of a run as the scout sees it, and which of them say something."""
         from torchlint.dryrun.scout.makers import Odd
+        from torchlint.dryrun.scout.trees import complete, trees_of
+        from torchlint.rules.base import View
 
-        try:
-            return any(True for _ in self._reports(run))
-        except (Odd, RecursionError):
-            return True
+        view = View(run, self.torch_version)
+        seen: list[Report] = []
+        checks = []
+        for check in self._checks_for(run):
+            try:
+                reports = list(check(view))
+            except (Odd, RecursionError):  # libcst's own nodes have what it asks for
+                complete(trees_of(run.graph.events))
+                reports = list(check(View(run, self.torch_version)))
+            if reports:
+                seen += reports
+                checks.append(check)
+        return seen, checks
 
     def _finding(self, report, filename: str, path: str) -> Finding:
         rule = self._by_code[report.code]

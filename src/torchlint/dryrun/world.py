@@ -22,7 +22,7 @@ from torchlint.sieve.reader import read_facts
 
 MOST_TEXT = 1_500_000  # characters whose libcst trees are kept, at about 50 bytes each
 MOST_LIGHT = 500_000  # characters whose trees the scout keeps
-MOST_READ = 40  # files whose trees are kept as Python's own parser made them, until the scout asks for them
+MOST_READ = 5  # files whose trees are kept as Python's own parser made them, until the scout asks for them
 MOST_FILES = 600  # that something is known of
 
 
@@ -79,6 +79,8 @@ class World:
             known.digest = digest
             self._read.pop(path, None)
             self._read[path] = known
+            while len(self._read) > MOST_READ:
+                _drop_nodes(self._read.pop(next(iter(self._read))))
         self._facts.pop(path, None)
         self._facts[path] = known
         return known
@@ -98,22 +100,13 @@ class World:
             unit.parsed = None
         for unit in _oldest(self._lights, MOST_LIGHT):
             unit.light = None
-        self._drop_nodes()
+        judged = self._read.pop(self._judged, None)
+        if judged is not None:
+            _drop_nodes(judged)  # what of it is asked for later is little
 
     def forget_events(self) -> None:
         """Drops the events of finished runs."""
         take_apart(self.events)
-
-    def _drop_nodes(self) -> None:
-        """Drops Python's own trees of the files that were read longest ago, and of the one that was judged: what of it is asked
-        for later is little."""
-        facts = self._read.pop(self._judged, None)
-        gone = [facts] if facts is not None else []
-        while len(self._read) > MOST_READ:
-            gone.append(self._read.pop(next(iter(self._read))))
-        for facts in gone:
-            for unit in units_of(facts):
-                unit.nodes = None
 
     def facts(self, path: str) -> FileFacts | None:
         """The facts of the judged file or of one on disk; None if it cannot be read or does not parse."""
@@ -200,6 +193,11 @@ class World:
 
 def _size(facts: FileFacts, unit: Unit) -> int:
     return sum(map(len, facts.lines[unit.start - 1 : unit.end]))
+
+
+def _drop_nodes(facts: FileFacts) -> None:
+    for unit in units_of(facts):
+        unit.nodes = None
 
 
 def _oldest(sizes: dict[Unit, int], most: int) -> Iterator[Unit]:
