@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -18,7 +18,12 @@ from torchlint.settings.matchers import Matcher
 from torchlint.sieve.may_matter import may_matter
 
 if TYPE_CHECKING:
+    from torchlint.dryrun.interpreter import Run
+    from torchlint.rules.base import Report, View
     from torchlint.rules.foreign import Foreign
+    from torchlint.sieve.facts import FileFacts
+
+    Checks = Sequence[Callable[["View"], Iterable[Report]]]
 
 
 class Judged(msgspec.Struct, frozen=True):
@@ -46,6 +51,8 @@ class Engine:
         matchers: matchers of somebody's own, for rules that are no rules of ours.
         modules: what finds imports, with the disk that all is read from; its own where None.
         strict_tests: judge tests as programs are judged.
+        scout: run over what Python's own parser has read, and have libcst parse only what something was seen in; off only to
+            test that nothing is lost by it.
     """
 
     def __init__(
@@ -57,9 +64,10 @@ class Engine:
         modules: Modules | None = None,
         matchers: Sequence[Matcher] = (),
         strict_tests: bool = False,
+        scout: bool = True,
     ):
         self.rules = tuple(rule for rule in rules if not rule.torch or holds(rule.torch, torch_version))
-        self.sieve = sieve
+        self.sieve, self.scout = sieve, scout
         self.torch_version = torch_version
         self.roots = tuple(roots)
         self._by_code = {rule.code: rule for rule in self.rules}
@@ -87,12 +95,10 @@ class Engine:
         if not may_matter(text, self._words):
             compile_only(text, filename)
             return Judged(())
-        from torchlint.dryrun.parts import Shortened
-        from torchlint.dryrun.roots import runs_of
+        from torchlint.dryrun.scout.graft import Unlike
+        from torchlint.dryrun.scout.makers import Odd
         from torchlint.dryrun.world import World
         from torchlint.rules import checks_of, needs, of_parts, watched_calls
-        from torchlint.rules.base import View
-        from torchlint.rules.shared.tests import meant_to_fail
 
         if self._world is None:
             self._world = World(self.roots, self._modules)
@@ -104,27 +110,91 @@ class Engine:
         world = self._world
         world.asked = set()
         facts = world.add(filename, text)
+        try:
+            found, in_part = self._judged(facts, filename, self.scout)
+        except Exception as error:
+            if not self.scout or os.environ.get("TORCHLINT_DEBUG") and not isinstance(error, (Odd, Unlike)):
+                raise
+            found, in_part = self._judged(facts, filename, False)
+        world.forget()
+        asked = world.asked - {facts.path}
+        depends = {path: world.hashes.get(path) for path in sorted(asked)}
+        return Judged(tuple(sorted(_settled(found), key=lambda finding: finding.sort_key)), depends, in_part, self._failures())
+
+    def _judged(self, facts: FileFacts, filename: str, scout: bool) -> tuple[list[Finding], tuple[int, str] | None]:
+        """The findings of a file, and what is said where not all of it was judged.
+
+        Raises:
+            Odd, Unlike: the scout cannot tell.
+        """
+        from torchlint.dryrun.parts import Shortened
+        from torchlint.dryrun.roots import runs_of
+        from torchlint.rules.shared.tests import meant_to_fail
+
         found: dict[tuple, Finding] = {}
         met = self._met if self.sieve else None
         shortened = Shortened()
-        for run in runs_of(world, facts, self._watched, met, shortened):
-            view = View(run, self.torch_version)
+        self._world.forget_events()
+        self._world.scouting = scout
+        for run in runs_of(self._world, facts, self._watched, met, shortened):
             try:
-                for check in self._checks_of_parts if run.alone else self._checks:
-                    for report in check(view):
-                        if self._of_tests(report.code, report.site.parsed, facts) or meant_to_fail(report.site):
-                            continue
-                        finding = self._finding(report, filename, facts.path)
-                        found.setdefault((finding.code, finding.location), finding)
+                for report in self._told(run) if scout else self._reports(run):
+                    if self._of_tests(report.code, report.site.parsed, facts) or meant_to_fail(report.site):
+                        continue
+                    finding = self._finding(report, filename, facts.path)
+                    found.setdefault((finding.code, finding.location), finding)
             except RecursionError:
                 # Code nested this deeply cannot be walked to its end; what was found before stays.
                 shortened.lost.update([run.title])
             collect_if_much()
-        world.forget()
-        asked = world.asked - {facts.path}
-        depends = {path: world.hashes.get(path) for path in sorted(asked)}
-        findings = tuple(sorted(_settled(found.values()), key=lambda finding: finding.sort_key))
-        return Judged(findings, depends, shortened.told(), self._failures())
+        return list(found.values()), shortened.told()
+
+    def _reports(self, run: Run) -> Iterator[Report]:
+        """What the rules say of a run."""
+        from torchlint.rules.base import View
+
+        view = View(run, self.torch_version)
+        for check in self._checks_for(run):
+            yield from check(view)
+
+    def _checks_for(self, run: Run) -> Checks:
+        return self._checks_of_parts if run.alone else self._checks
+
+    def _told(self, run: Run) -> list[Report]:
+        """What the rules say of a run that the scout has made. Where that is anything, libcst parses all that is shown of it or
+        changed by it, and the rule looks once more.
+
+        Raises:
+            Unlike: the scout has seen something else than libcst.
+        """
+        from torchlint.dryrun.scout.trees import complete
+        from torchlint.rules.base import View
+
+        seen, checks = self._seen(run)
+        while complete(tree for report in seen for tree in report.trees()):
+            view = View(run, self.torch_version)
+            seen = [report for check in checks for report in check(view)]
+        return seen
+
+    def _seen(self, run: Run) -> tuple[list[Report], Checks]:
+        """What the rules say of a run as the scout sees it, and which of them say something."""
+        from torchlint.dryrun.scout.makers import Odd
+        from torchlint.dryrun.scout.trees import complete, trees_of
+        from torchlint.rules.base import View
+
+        view = View(run, self.torch_version)
+        seen: list[Report] = []
+        checks = []
+        for check in self._checks_for(run):
+            try:
+                reports = list(check(view))
+            except (Odd, RecursionError):  # libcst's own nodes have what it asks for
+                complete(trees_of(run.graph.events))
+                reports = list(check(View(run, self.torch_version)))
+            if reports:
+                seen += reports
+                checks.append(check)
+        return seen, checks
 
     def _add_foreign(self) -> None:
         """Matchers of somebody's own judge, too. Of what they need nothing is known: they are asked about everything."""

@@ -77,6 +77,8 @@ class Parts:
         except SelectorError as error:
             raise click.UsageError(_option_of(str(error), request)) from None
         runner = Runner(config, rules, catalogue)
+        if request.no_scout:
+            runner.order = msgspec.structs.replace(runner.order, scout=False)
         runner.heeds_noqa = not request.ignore_noqa
         return Part(config, catalogue, rules, runner)
 

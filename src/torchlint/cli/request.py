@@ -61,6 +61,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     force_exclude: bool = False
     configs: tuple[str, ...] = ()
     isolated: bool = False
+    no_scout: bool = False  # to compare what is found with and without it
 
     def __post_init__(self) -> None:
         if self.reads_stdin and len(self.paths) > 1:

@@ -35,17 +35,14 @@ class Parsed:
     __slots__ = ("_parents", "_positions", "_texts", "body", "facts", "module", "shift", "unit")
 
     def __init__(self, facts: FileFacts, unit: Unit):
-        text = "".join(facts.lines[unit.start - 1 : unit.end])
-        if len(text) > MOST_CHARACTERS:
-            raise TooLong
         self.facts, self.unit = facts, unit
-        # A method's text is indented: a block around it lets it parse as it stands, strings and all.
-        text = "if 1:\n" + text if unit.indent else text
-        if len(text) > MOST_LEVELS and len(_NESTING.findall(text)) > MOST_LEVELS and _levels(text) > MOST_LEVELS:
-            raise TooLong
-        self.module = cst.parse_module(text)
-        self.shift = unit.start - (2 if unit.indent else 1)
+        self.begin(parse(facts, unit))
         self.body = self.module.body[0].body.body if unit.indent else self.module.body
+
+    def begin(self, module: cst.Module) -> None:
+        """Takes a tree, of which nothing was asked yet."""
+        self.module = module
+        self.shift = self.unit.start - (2 if self.unit.indent else 1)
         self._positions = self._parents = None
         self._texts: dict[cst.CSTNode, str] = {}
 
@@ -65,7 +62,7 @@ class Parsed:
     def around(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """The nodes of this tree that a node of it stands in, innermost first."""
         if self._parents is None:
-            self._parents = _parents_in(self.module)
+            self._parents = parents_in(self.module)
         parent = self._parents.get(id(node))
         while parent is not None:
             yield parent
@@ -79,7 +76,33 @@ class Parsed:
         return found
 
 
-def _parents_in(root: cst.CSTNode) -> dict[int, cst.CSTNode]:
+def parse(facts: FileFacts, unit: Unit) -> cst.Module:
+    """The tree of a unit.
+
+    Raises:
+        ParserSyntaxError: libcst cannot parse it.
+        TooLong: it is longer, or nested deeper, than that.
+    """
+    return cst.parse_module(text_of(facts, unit))
+
+
+def text_of(facts: FileFacts, unit: Unit) -> str:
+    """The text of a unit.
+
+    Raises:
+        TooLong: it is longer, or nested deeper, than libcst can parse.
+    """
+    text = "".join(facts.lines[unit.start - 1 : unit.end])
+    if len(text) > MOST_CHARACTERS:
+        raise TooLong
+    # A method's text is indented: a block around it lets it parse as it stands, strings and all.
+    text = "if 1:\n" + text if unit.indent else text
+    if len(text) > MOST_LEVELS and len(_NESTING.findall(text)) > MOST_LEVELS and _levels(text) > MOST_LEVELS:
+        raise TooLong
+    return text
+
+
+def parents_in(root: cst.CSTNode) -> dict[int, cst.CSTNode]:
     """By id of each node in another: that other."""
     found: dict[int, cst.CSTNode] = {}
     todo = [root]

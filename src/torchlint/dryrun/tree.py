@@ -9,7 +9,7 @@ import libcst as cst
 
 _NO_NODES = frozenset({type(None), str, int, bool, cst.MaybeSentinel})  # what else fields hold
 # What says nothing of the program: whitespace, punctuation, brackets.
-_LAYOUT = frozenset(
+LAYOUT = frozenset(
     """header footer lpar rpar lbracket rbracket lbrace rbrace comma semicolon equal colon dot leading_lines lines_after_decorators
     newline trailing_whitespace encoding default_indent default_newline has_trailing_newline indent asynchronous star value_is_str
     relative separator first_colon second_colon start end""".split()
@@ -28,7 +28,7 @@ _fields: dict[type, tuple[str, ...]] = {
 
 
 def _fields_of(kind: type) -> tuple[str, ...]:
-    found = tuple(field.name for field in fields(kind) if field.name not in _LAYOUT and "whitespace" not in field.name)
+    found = tuple(field.name for field in fields(kind) if field.name not in LAYOUT and "whitespace" not in field.name)
     _fields[kind] = found
     return found
 

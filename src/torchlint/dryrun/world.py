@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import libcst as cst
 
 from torchlint.dryrun.flow import take_apart
-from torchlint.dryrun.source_text import Parsed, TooLong
+from torchlint.dryrun.scout.makers import Odd
+from torchlint.dryrun.scout.unit import Light, light
+from torchlint.dryrun.source_text import Parsed, TooLong, text_of
 from torchlint.dryrun.values import Event
 from torchlint.files.modules import Modules
 from torchlint.files.parse import parse_source
@@ -19,6 +21,8 @@ from torchlint.sieve.facts import FileFacts, Unit, units_of
 from torchlint.sieve.reader import read_facts
 
 MOST_TEXT = 1_500_000  # characters whose libcst trees are kept, at about 50 bytes each
+MOST_LIGHT = 500_000  # characters whose trees the scout keeps
+MOST_READ = 5  # files whose trees are kept as Python's own parser made them, until the scout asks for them
 MOST_FILES = 600  # that something is known of
 
 
@@ -37,6 +41,9 @@ class World:
         self._on_disk: set[str] = set()  # whose facts are of what is on disk
         self._judged = ""
         self._trees: dict[Unit, int] = {}  # how many characters each is of
+        self.scouting = False  # whether trees are those of the scout
+        self._lights: dict[Unit, int] = {}  # as `_trees`, of the scout's
+        self._read: dict[str, FileFacts] = {}  # files whose units may have Python's own tree yet
         self.hashes: dict[str, str | None] = {}  # of files, folders and questions: see files/modules.py
         self.asked: set[str] = set()
         self.events: list[Event] = []  # of all runs since the last `forget`
@@ -70,6 +77,10 @@ class World:
         if known is None or known.digest != digest:
             known = read_facts(path, text)
             known.digest = digest
+            self._read.pop(path, None)
+            self._read[path] = known
+            while len(self._read) > MOST_READ:
+                _drop_nodes(self._read.pop(next(iter(self._read))))
         self._facts.pop(path, None)
         self._facts[path] = known
         return known
@@ -77,18 +88,25 @@ class World:
     def forget(self) -> None:
         """Drops the events of finished runs, and what takes memory once there is much of it, longest not used first: libcst trees,
         and what is known of files. Whoever imports a dropped file reads it again."""
-        take_apart(self.events)
+        self.forget_events()
         for path in list(self._facts)[: max(0, len(self._facts) - MOST_FILES)]:
             facts = self._facts.pop(path)
             self._on_disk.discard(path)
             for unit in units_of(facts) if facts is not None else ():
                 self._trees.pop(unit, None)
-                unit.parsed = None
-        too_many = sum(self._trees.values()) - MOST_TEXT
-        while too_many > 0:
-            unit = next(iter(self._trees))
-            too_many -= self._trees.pop(unit)
+                self._lights.pop(unit, None)
+                unit.parsed = unit.light = None
+        for unit in _oldest(self._trees, MOST_TEXT):
             unit.parsed = None
+        for unit in _oldest(self._lights, MOST_LIGHT):
+            unit.light = None
+        judged = self._read.pop(self._judged, None)
+        if judged is not None:
+            _drop_nodes(judged)  # what of it is asked for later is little
+
+    def forget_events(self) -> None:
+        """Drops the events of finished runs."""
+        take_apart(self.events)
 
     def facts(self, path: str) -> FileFacts | None:
         """The facts of the judged file or of one on disk; None if it cannot be read or does not parse."""
@@ -106,10 +124,14 @@ class World:
         found = self._facts[path] = self._facts.pop(path)
         return found
 
-    def parse(self, facts: FileFacts, unit: Unit) -> Parsed | None:
-        """The libcst tree of a unit; None where libcst cannot parse what the C parser could."""
+    def parse(self, facts: FileFacts, unit: Unit) -> Parsed | Light | None:
+        """The tree of a unit; None where libcst cannot parse what the C parser could."""
+        if self.scouting:
+            found = self._light(facts, unit)
+            if found is not None:
+                return found
         if unit.parsed is None:
-            self._trees[unit] = sum(map(len, facts.lines[unit.start - 1 : unit.end]))
+            self._trees[unit] = _size(facts, unit)
             try:
                 unit.parsed = Parsed(facts, unit)
             except (cst.ParserSyntaxError, cst.CSTValidationError, RecursionError, TooLong):
@@ -117,6 +139,19 @@ class World:
         else:
             self._trees[unit] = self._trees.pop(unit)
         return unit.parsed or None
+
+    def _light(self, facts: FileFacts, unit: Unit) -> Light | None:
+        """The scout's tree of a unit; None where it has none of its own."""
+        if unit.light is None:
+            self._lights[unit] = _size(facts, unit)
+            try:
+                text_of(facts, unit)
+                unit.light = light(facts, unit)
+            except (Odd, RecursionError, TooLong):
+                unit.light = False
+        else:
+            self._lights[unit] = self._lights.pop(unit)
+        return unit.light or None
 
     def resolve(self, name: str, importer: str) -> str | None:
         """The file of the module `name` (with leading dots if relative) as `importer` would import it; None if it is not
@@ -154,3 +189,21 @@ class World:
             self.asked.add(asked)
             self.hashes.setdefault(asked, digest)
         return project if project.complete else None
+
+
+def _size(facts: FileFacts, unit: Unit) -> int:
+    return sum(map(len, facts.lines[unit.start - 1 : unit.end]))
+
+
+def _drop_nodes(facts: FileFacts) -> None:
+    for unit in units_of(facts):
+        unit.nodes = None
+
+
+def _oldest(sizes: dict[Unit, int], most: int) -> Iterator[Unit]:
+    """Takes those used longest ago out of what is kept, as long as there is too much of it."""
+    too_many = sum(sizes.values()) - most
+    while too_many > 0:
+        unit = next(iter(sizes))
+        too_many -= sizes.pop(unit)
+        yield unit

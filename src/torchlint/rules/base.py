@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,7 @@ from torchlint.dryrun.values import MOST, Class, Const, Event, Instance, Iter, M
 
 if TYPE_CHECKING:
     from torchlint.dryrun.interpreter import Run
-    from torchlint.dryrun.source_text import Site
+    from torchlint.dryrun.source_text import Parsed, Site
     from torchlint.rules.mends.changes import Mend
 
 
@@ -27,6 +27,13 @@ class Report:
     roles: dict[str, str] = field(default_factory=dict)
     related: list[tuple[Site, str]] = field(default_factory=list)
     mend: Mend | None = None
+
+    def trees(self) -> Iterator[Parsed]:
+        """The trees that it shows something of, or changes."""
+        yield self.site.parsed
+        yield from (site.parsed for site, _ in self.related)
+        if self.mend is not None:
+            yield from (change.parsed for change in self.mend.changes)
 
 
 class View:

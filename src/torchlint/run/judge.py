@@ -50,6 +50,7 @@ class Order(msgspec.Struct, frozen=True):
     roots: tuple[str, ...] = ()
     matchers: tuple[Matcher, ...] = ()
     strict_tests: bool = False
+    scout: bool = True
 
 
 class Judge:
@@ -150,4 +151,7 @@ def make_engine(order: Order, modules: Modules | None = None) -> Engine:
         return getattr(importlib.import_module(module), attribute)(order.rules, order.torch_version, order.roots)
     from torchlint.engine import Engine
 
-    return Engine(order.rules, order.torch_version, order.roots, modules=modules, matchers=order.matchers, strict_tests=order.strict_tests)
+    return Engine(
+        order.rules, order.torch_version, order.roots, modules=modules, matchers=order.matchers,
+        strict_tests=order.strict_tests, scout=order.scout,
+    )

@@ -28,6 +28,8 @@ class Unit:
     gives: dict[str, frozenset[str]] = field(default_factory=dict)  # of x and self.x: words of what is assigned to them
     is_async: bool = False
     decorators: tuple[str, ...] = ()
+    nodes: list | None = None  # its statements in Python's own tree, as long as these are kept
+    light: object = None  # the scout's tree; False where it has none of its own
     parsed: object = None  # the libcst tree while the file is judged; False where libcst could not parse it
 
 

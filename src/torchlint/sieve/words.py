@@ -97,7 +97,7 @@ def read_unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: b
     mark_tensors(assigns, words, name == "forward")
     return Unit(
         name, first_row(first), last.end_lineno, indent, (), frozenset(words), frozenset(sets), frozenset(binds),
-        frozenset(calls), gives
+        frozenset(calls), gives, nodes=list(nodes)
     )
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
+from torchlint.dryrun.tree import children
 from torchlint.dryrun.values import Class
 from torchlint.rules.base import Report, View
 
@@ -68,7 +69,7 @@ def _inputs(forward: cst.FunctionDef, context_apart: bool) -> tuple[int, int] | 
 
 def _returns(body: cst.CSTNode) -> Iterator[cst.Return]:
     """The return statements of a function, not those of functions in it."""
-    for child in body.children:
+    for child in children(body):
         if isinstance(child, cst.Return):
             yield child
         elif not isinstance(child, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
@@ -121,7 +122,7 @@ def _assigned(body: cst.CSTNode, name: str) -> bool:
         return isinstance(body.target, cst.Name) and body.target.value == name
     if isinstance(body, (cst.Tuple, cst.List)):
         return any(isinstance(element.value, cst.Name) and element.value.value == name for element in body.elements)
-    return any(_assigned(child, name) for child in body.children if not isinstance(child, cst.Return))
+    return any(_assigned(child, name) for child in children(body) if not isinstance(child, cst.Return))
 
 
 def _plural(count: int, word: str) -> str:

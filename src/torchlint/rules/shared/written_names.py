@@ -67,14 +67,13 @@ _DEVICE = re.compile("cuda|gpu|device", re.IGNORECASE)
 
 def expected(site: Site) -> bool:
     """Whether a `try` around a place is ready for a TypeError there."""
-    return _guarded(site, _catches)
+    def catches(item: cst.CSTNode) -> bool:
+        if not isinstance(item, cst.Try):
+            return False
+        kinds = [handler.type for handler in item.handlers]
+        return any(kind is None or any(name in site.parsed.text(kind) for name in _CAUGHT) for kind in kinds)
 
-
-def _catches(item: cst.CSTNode) -> bool:
-    if not isinstance(item, cst.Try):
-        return False
-    kinds = [handler.type for handler in item.handlers]
-    return any(kind is None or any(name in cst.Module([]).code_for_node(kind) for name in _CAUGHT) for kind in kinds)
+    return _guarded(site, catches)
 
 
 _CAUGHT = ("TypeError", "Exception")
