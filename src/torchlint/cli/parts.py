@@ -13,7 +13,6 @@ from torchlint.catalogue.pages import Catalogue, Rule
 from torchlint.cli.request import Request
 from torchlint.files.source import Problem, Source
 from torchlint.findings import Finding, Location
-from torchlint.report.pages import not_seen
 from torchlint.run.discovery import Discovery, File
 from torchlint.run.runner import Outcome, Runner
 from torchlint.settings.config import Config
@@ -84,6 +83,10 @@ class Parts:
         """A line for each rule that was selected by its code or name, and that source cannot show."""
         request, config = self._request, self.first.config
         words = [*(request.select or config.select or ()), *(request.extend_select or ()), *config.extend_select]
+        if not words:
+            return []
+        from torchlint.report.pages import not_seen
+
         named = (self.first.catalogue.find(word) for word in words)
         return list(dict.fromkeys(line for rule in named if rule is not None and (line := not_seen(rule, "TL"))))
 
