@@ -9,13 +9,14 @@ from pathlib import Path
 import click
 import msgspec
 
-from torchlint.cli.parts import Part, Parts, cache_of, together
+from torchlint.cli.parts import Part, Parts, cache_of
 from torchlint.cli.problems import tell_problems
 from torchlint.cli.request import Request
 from torchlint.cli.status import FAILED, FINDINGS
 from torchlint.cli.telling import Telling, output
 from torchlint.files.source import Problem
 from torchlint.report import clean, style
+from torchlint.run.outcomes import together
 from torchlint.run.runner import Outcome
 from torchlint.settings.selection import active
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -145,19 +145,6 @@ class Parts:
             return self._parts[0].runner
         path = os.path.abspath(filename)
         return next((part.runner for part in self._parts if path in part.runner.judged), self._parts[0].runner)
-
-
-def together(outcomes: Sequence[Outcome]) -> Outcome:
-    """The outcomes of all parts as one. Two projects may see one line that both call: it is told once."""
-    if len(outcomes) == 1:
-        return outcomes[0]
-    findings = {finding.sort_key: finding for outcome in reversed(outcomes) for finding in outcome.findings}
-    problems = {problem: None for outcome in outcomes for problem in outcome.problems}
-    return Outcome(
-        sorted(findings.values(), key=lambda finding: finding.sort_key),
-        sorted(problems, key=lambda one: (one.filename, one.cell or 0, one.row or 0, one.message)),
-        sum(outcome.files for outcome in outcomes), [line for outcome in outcomes for line in outcome.warnings],
-    )
 
 
 def _option_of(message: str, request: Request) -> str:
