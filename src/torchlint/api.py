@@ -9,9 +9,12 @@ from os import PathLike
 from pathlib import Path
 
 from torchlint.files.disk import as_saved
+from torchlint.run.discovery import Discovery, File
+from torchlint.run.outcomes import together
 from torchlint.run.runner import Runner
 from torchlint.run.session import Findings
 from torchlint.settings.choice import Choice, paths_of
+from torchlint.settings.config import Config
 
 
 def check(
@@ -60,5 +63,17 @@ def check(
     for path in wanted:
         if not os.path.lexists(path):
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
-    runner = Runner(*choice.load([Path(path) for path in wanted]))
-    return Findings(runner.run(wanted, jobs=jobs, use_cache=cache))
+    places = [Path(path) for path in wanted]
+    made = choice.load(places)
+    discovery = Discovery(made[0], nearest=choice.nearest(made[0], places))
+    shared: dict[int, tuple[Config, list[File]]] = {id(made[0]): (made[0], [])}
+    for file in discovery.find(wanted):
+        config = discovery.configs.get(file.path, made[0])
+        shared.setdefault(id(config), (config, []))[1].append(file)
+    outcomes = [
+        Runner(*(made if config is made[0] else choice.of(config))).run_files(
+            files, discovery.problems, jobs=jobs, use_cache=cache
+        )
+        for config, files in shared.values()
+    ]
+    return Findings(together(outcomes))

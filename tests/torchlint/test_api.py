@@ -89,3 +89,13 @@ def test_names_that_are_none():
     assert {"Finding", "Session", "check"} <= set(dir(torchlint))
     with pytest.raises(AttributeError, match="'chekc'"):
         torchlint.chekc
+
+
+def test_each_folder_has_its_own_settings_as_for_the_command(tmp_path, capfd, monkeypatch):
+    monkeypatch.chdir(write(tmp_path, {
+        "torchlint.toml": "", "a.py": SUM, "sub/b.py": SUM, "sub/torchlint.toml": "ignore = ['TL301']\n", "sub/c.py": "x = (\n"}))
+    found = torchlint.check(cache=False)
+    assert as_json(found) == commanded(capfd) and {one.location.filename for one in found} == {"a.py"}
+    assert [problem.filename for problem in found.problems] == ["sub/c.py"]
+    assert as_json(torchlint.check(cache=False, isolated=True)) == commanded(capfd, "--isolated")
+    assert torchlint.check(cache=False, settings="torchlint.toml") != found

@@ -96,7 +96,8 @@ class Trial:
                           **for_reports(verdict.problems), files=1)
         for form in ("full", tuple(FORMATS)[item.number % len(FORMATS)]) if findings else ("full",):
             write(form, findings[:200], io.StringIO(), context)
-        self._runner.sources.unused(findings[0].location.filename if findings else "")
+        for comment in self._runner.sources.unused(findings[0].location.filename if findings else ""):
+            comment.edit(comment.words)
 
     def _mended(self, item: Input, path: str) -> Iterator[str]:
         mended = self._fixer.mend(path, item.raw)

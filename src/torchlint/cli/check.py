@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import click
 import msgspec
 
-from torchlint.cli.parts import Part, Parts, cache_of, together
+from torchlint.cli.parts import Part, Parts, cache_of
 from torchlint.cli.problems import tell_problems
 from torchlint.cli.request import Request
 from torchlint.cli.status import FAILED, FINDINGS
 from torchlint.cli.telling import Telling, output
-from torchlint.cli.verbose import Stopwatch
 from torchlint.files.source import Problem
 from torchlint.report import clean, style
+from torchlint.run.outcomes import together
 from torchlint.run.runner import Outcome
 from torchlint.settings.selection import active
 
@@ -40,9 +41,9 @@ def run_check(request: Request) -> int:
 
 
 def _check(request: Request) -> int:
-    stopwatch = Stopwatch(request.verbose)
+    mark, tell_times = _stopwatch(request)
     parts = Parts(request)
-    stopwatch.mark("settings")
+    mark("settings")
     if request.show_settings:
         from torchlint.cli.show import print_settings
 
@@ -78,11 +79,11 @@ def _check(request: Request) -> int:
         telling.stdin = raw
     else:
         parts.find()
-        stopwatch.mark("finding files")
+        mark("finding files")
         outcomes = [_run(request, part, parts.problems) for part in parts]
-    stopwatch.mark("judging")
+    mark("judging")
     if request.diff:
-        stopwatch.tell(parts)
+        tell_times(parts)
         return _show_diff(request, parts, outcomes)
     mended = False
     if request.mends:
@@ -118,11 +119,21 @@ def _check(request: Request) -> int:
         outcome.findings = []
         request = msgspec.structs.replace(request, quiet=True)
     if request.mends or request.add_noqa:
-        stopwatch.mark("changing files")
+        mark("changing files")
     status = telling.tell(request, outcome)
-    stopwatch.mark("telling")
-    stopwatch.tell(parts)
+    mark("telling")
+    tell_times(parts)
     return FINDINGS if mended and request.exit_non_zero_on_fix and status == 0 else status
+
+
+def _stopwatch(request: Request) -> tuple[Callable[[str], None], Callable[[Parts], None]]:
+    """What notes that a stage is over, and what tells of them all."""
+    if not request.verbose:
+        return lambda stage: None, lambda parts: None
+    from torchlint.cli.verbose import Stopwatch
+
+    stopwatch = Stopwatch()
+    return stopwatch.mark, stopwatch.tell
 
 
 def _run(request: Request, part: Part, problems: list[Problem]) -> Outcome:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import click
@@ -13,7 +13,6 @@ from torchlint.catalogue.pages import Catalogue, Rule
 from torchlint.cli.request import Request
 from torchlint.files.source import Problem, Source
 from torchlint.findings import Finding, Location
-from torchlint.report.pages import not_seen
 from torchlint.run.discovery import Discovery, File
 from torchlint.run.runner import Outcome, Runner
 from torchlint.settings.config import Config
@@ -86,6 +85,10 @@ class Parts:
         """A line for each rule that was selected by its code or name, and that source cannot show."""
         request, config = self._request, self.first.config
         words = [*(request.select or config.select or ()), *(request.extend_select or ()), *config.extend_select]
+        if not words:
+            return []
+        from torchlint.report.pages import not_seen
+
         named = (self.first.catalogue.find(word) for word in words)
         return list(dict.fromkeys(line for rule in named if rule is not None and (line := not_seen(rule, "TL"))))
 
@@ -144,19 +147,6 @@ class Parts:
             return self._parts[0].runner
         path = os.path.abspath(filename)
         return next((part.runner for part in self._parts if path in part.runner.judged), self._parts[0].runner)
-
-
-def together(outcomes: Sequence[Outcome]) -> Outcome:
-    """The outcomes of all parts as one. Two projects may see one line that both call: it is told once."""
-    if len(outcomes) == 1:
-        return outcomes[0]
-    findings = {finding.sort_key: finding for outcome in reversed(outcomes) for finding in outcome.findings}
-    problems = {problem: None for outcome in outcomes for problem in outcome.problems}
-    return Outcome(
-        sorted(findings.values(), key=lambda finding: finding.sort_key),
-        sorted(problems, key=lambda one: (one.filename, one.cell or 0, one.row or 0, one.message)),
-        sum(outcome.files for outcome in outcomes), [line for outcome in outcomes for line in outcome.warnings],
-    )
 
 
 def _option_of(message: str, request: Request) -> str:

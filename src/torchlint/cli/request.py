@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
 
-from torchlint.settings.overrides import Overrides, Table, overrides_of
+if TYPE_CHECKING:
+    from torchlint.settings.overrides import Overrides, Table
 
 STDIN = "-"
 
@@ -100,18 +102,23 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
         return Path(self._files[0]) if self._files else None
 
     @property
-    def overrides(self) -> Overrides:
-        """What is laid over the settings.
+    def overrides(self) -> Overrides | None:
+        """What is laid over the settings, if anything is.
 
         Raises:
             ConfigError: what was given with --config is no setting, or a pattern matches nothing.
         """
         inline = [text for text in self.configs if text not in self._files]
-        return overrides_of(
-            inline, exclude=self.exclude, extend_exclude=self.extend_exclude, per_file_ignores=self.per_file_ignores,
-            extend_per_file_ignores=self.extend_per_file_ignores, fixable=self.fixable, unfixable=self.unfixable,
-            torch_version=self.torch_version,
-        )
+        options = {
+            "exclude": self.exclude, "extend_exclude": self.extend_exclude, "per_file_ignores": self.per_file_ignores,
+            "extend_per_file_ignores": self.extend_per_file_ignores, "fixable": self.fixable, "unfixable": self.unfixable,
+            "torch_version": self.torch_version,
+        }
+        if not inline and all(value is None for value in options.values()):
+            return None
+        from torchlint.settings.overrides import overrides_of
+
+        return overrides_of(inline, **options)
 
     @property
     def reads_stdin(self) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import sys
 from collections import Counter
@@ -70,6 +69,8 @@ class Telling:
 
     def _diff(self, finding: Finding) -> str | None:
         """What the fix of a finding would change, without the lines around it; None where the file is not what was judged."""
+        import hashlib
+
         from torchlint.cli.fix import absolute
         from torchlint.files.source import SourceError
         from torchlint.fixes.diff import diff

@@ -14,14 +14,9 @@ _SLOWEST = 5
 
 
 class Stopwatch:
-    """Takes the time of the stages of a run.
+    """Takes the time of the stages of a run."""
 
-    Args:
-        wanted: whether anything is to be told.
-    """
-
-    def __init__(self, wanted: bool):
-        self._wanted = wanted
+    def __init__(self) -> None:
         self._last = time.perf_counter()
         self._stages: list[tuple[str, float]] = []
 
@@ -33,8 +28,6 @@ class Stopwatch:
 
     def tell(self, parts: Parts) -> None:
         """Print it all."""
-        if not self._wanted:
-            return
         looks: list[Look] = []
         for part in parts:
             config = part.config

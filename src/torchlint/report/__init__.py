@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, TextIO
@@ -30,11 +29,6 @@ FORMATS = {
 # Those that people read, and see standard error beside.
 FOR_PEOPLE = ("full", "concise", "grouped")
 NOT_JUDGED = "not-judged"
-
-# What the log readers of GitHub and Azure take for a command wherever it stands in a line, and at its start.
-COMMAND = re.compile(r"##(?=\[|vso\[)", re.IGNORECASE)
-# What JSON and XML write as it is, and a terminal takes for a command, or for nothing at all.
-UNSEEN = re.compile(r"[\x7f-\x9f\xad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\U000e0000-\U000e007f]")
 
 
 class Note(msgspec.Struct, frozen=True):
@@ -92,15 +86,11 @@ def write(format: str, findings: Sequence[Finding], out: TextIO, context: Contex
 def write_json(data: Any, out: TextIO, indent: int = 2) -> None:
     """Print plain data as JSON, indented; on one line where `indent` is 0. What could take over a terminal, or the log of a CI
     server, is escaped: it says the same to whoever reads JSON."""
+    from torchlint.report.escapes import in_json  # most runs find nothing, and need none of it
+
     raw = msgspec.json.encode(data)
     text = (msgspec.json.format(raw, indent=indent) if indent else raw).decode()
-    text = UNSEEN.sub(_escaped, COMMAND.sub(r"#\\u0023", text))
-    out.write(text + "\n")
-
-
-def _escaped(match: re.Match[str]) -> str:
-    units = match[0].encode("utf-16-be").hex()
-    return "".join(f"\\u{units[at:at + 4]}" for at in range(0, len(units), 4))
+    out.write(in_json(text) + "\n")
 
 
 def fingerprints(findings: Sequence[Finding], context: Context) -> list[str]:
@@ -141,7 +131,9 @@ def clean(text: str) -> str:
     """The text on one line, without control characters, which could take over a terminal, and without what CI servers take
     for commands in their logs."""
     if "##" in text:
-        text = COMMAND.sub("#\N{REPLACEMENT CHARACTER}", text)
+        from torchlint.report.escapes import without_commands
+
+        text = without_commands(text)
     if text.isprintable():
         return text
     return "".join(char if char.isprintable() or char == "\t" else "\N{REPLACEMENT CHARACTER}" for char in text)

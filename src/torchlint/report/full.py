@@ -11,7 +11,6 @@ import msgspec
 
 from torchlint.findings import Finding
 from torchlint.report import Context, clean, fixable_line
-from torchlint.report.concise import line_of
 from torchlint.report.style import COLOURS, coloured, width
 
 if TYPE_CHECKING:
@@ -31,6 +30,8 @@ def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
         _tell(findings, out, context, console)
     lines: list[Line] = []
     if context.told and not context.aside:
+        from torchlint.report.concise import line_of
+
         lines += [[(line_of(note).rstrip("\n"), "")] for note in context.told]
     if context.files is not None:
         lines.append(_summary(findings, context))

@@ -9,7 +9,8 @@ from itertools import groupby
 from typing import TextIO
 
 from torchlint.findings import Finding
-from torchlint.report import COMMAND, UNSEEN, Context, clean, place
+from torchlint.report import Context, clean, place
+from torchlint.report.escapes import in_xml
 
 # What XML 1.0 cannot hold at all, escaped or not.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -46,8 +47,7 @@ def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
         ElementTree.SubElement(_suite(top, context.tool, 1), "testcase", name="no findings", classname=context.tool)
     ElementTree.indent(top)
     text = ElementTree.tostring(top, encoding="unicode")
-    text = UNSEEN.sub(lambda match: f"&#{ord(match[0])};", COMMAND.sub("#&#35;", text))
-    out.write(f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n')
+    out.write(f'<?xml version="1.0" encoding="utf-8"?>\n{in_xml(text)}\n')
 
 
 def _suite(top: ElementTree.Element, name: str, tests: int, failures: int = 0, errors: int = 0) -> ElementTree.Element:

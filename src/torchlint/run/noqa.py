@@ -46,7 +46,7 @@ class Unused:
             before, after = text[: match.start()].rstrip("# \t"), text[match.end():].lstrip("# \t")
             rest = "  # ".join(part for part in (before.lstrip("# \t"), after) if part)
             new = f"# {rest}" if rest else ""
-        line = self._token.line.split("\n")[0]
+        line = self._source.text.split("\n")[row - 1]  # the token's own may hold several
         start = column if new else len(line[:column].rstrip())
         at = Location(self._source.filename, row, start + 1, row, column + len(text) + 1)
         return Edit(self._source.place(at), new, line[start:column] + text)

@@ -11,7 +11,7 @@ import msgspec
 from torchlint.catalogue.pages import Catalogue, Rule
 from torchlint.settings.config import Config
 from torchlint.settings.keys import parse_version
-from torchlint.settings.lookup import load
+from torchlint.settings.lookup import Nearest, load
 from torchlint.settings.rulebook import load_rules
 from torchlint.settings.selection import asked_for
 
@@ -53,7 +53,14 @@ class Choice:
         Raises:
             ConfigError, PageError, SelectorError: the settings, a rule page or a selector cannot be used.
         """
-        config = load(places, self._settings, self._isolated)
+        return self.of(load(places, self._settings, self._isolated))
+
+    def nearest(self, config: Config, places: Sequence[Path]) -> Nearest | None:
+        """What finds the settings of folders, where they may have their own; `config` are those that all paths share."""
+        return None if self._settings or self._isolated else Nearest(config, places)
+
+    def of(self, config: Config) -> tuple[Config, tuple[Rule, ...], Catalogue]:
+        """The same of settings that were read already."""
         if self._release is not None:
             config = msgspec.structs.replace(config, torch_version=self._release)
         catalogue = load_rules(config)

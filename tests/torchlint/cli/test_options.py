@@ -204,6 +204,19 @@ def test_unused_comments_are_taken_out(lint, tmp_path):
     assert lint("--config", "unused-noqa=true") == (0, "", "")
 
 
+def test_unused_comments_in_notebooks_and_behind_long_strings(lint, tmp_path):
+    cell = 'x = """a\nb"""  # noqa: TL901\n%time y = 1\nz = (1,  # noqa: TL1\n     2)\n'
+    book = {"cells": [{"cell_type": "markdown", "source": "x"}, {"cell_type": "code", "source": cell.splitlines(keepends=True)}]}
+    write(tmp_path, {"n.ipynb": json.dumps(book, indent=1), "a.py": cell.replace("%time ", "")})
+    out = lint("--unused-noqa")[1]
+    assert "n.ipynb:cell 2:2:7: TL000 [*]" in out and "n.ipynb:cell 2:4:10: TL000 [*]" in out and "a.py:4:10: TL000" in out
+    assert lint("--fix", "--unused-noqa")[:2] == (0, "")
+    assert "".join(json.loads((tmp_path / "n.ipynb").read_text())["cells"][1]["source"]) == (
+        'x = """a\nb"""\n%time y = 1\nz = (1,\n     2)\n'
+    )
+    assert "noqa" not in (tmp_path / "a.py").read_text()
+
+
 def test_a_baseline_says_what_it_hides_and_what_is_stale(lint, project):
     lint("--baseline", "known.json", "--update-baseline")
     status, out, err = lint("--baseline", "known.json")
