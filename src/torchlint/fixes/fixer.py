@@ -48,7 +48,7 @@ class Fixer:
         self._runner = runner
         self._unsafe = unsafe
         self._judge = Judge(runner.order)
-        self._elsewhere = Elsewhere(runner.order)
+        self._elsewhere = Elsewhere(runner.order, runner.fresh)
         self.problems: list[Problem] = []
 
     def applicable(self, finding: Finding) -> bool:
