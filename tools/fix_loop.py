@@ -1,11 +1,16 @@
 """Tries `torchlint --fix --unsafe-fixes` on real code: a copy of a folder is mended and looked at.
 
     python tools/fix_loop.py FOLDER [--select ALL] [--jobs N] [--diff FILE]
+    python tools/fix_loop.py FOLDER --execute [--select ALL] [--unsafe]
 
 Of each changed file it is asked whether it still compiles (unless it did not before), and whether it has a finding that
 it did not have, by any rule: a finding counts as known where the same rule had one on the line that stands there now.
 Then everything is mended a second time, which has to change nothing. Prints a table by rule, and what went wrong; the
 exit status is 1 if anything did. FOLDER itself is only read.
+
+With --execute, programs are run before and after it instead: see fix_execute.py. Without --unsafe and --select, only the safe
+fixes are made that change no number: after them each program has to print what it printed, and have the losses that it had, to
+the last digit. Run it on code that you would run anyway.
 """
 
 from __future__ import annotations
@@ -28,6 +33,9 @@ from torchlint.files.parse import parse_source
 from torchlint.files.source import SourceError
 
 _TALLY = re.compile(r"(TL\d+) (\d+)")
+# The rules whose safe fixes change no number of a program that works. Those of 132, 204, 405, 522, 523, 904 and 906 let a line do
+# what it says, which it did not.
+KEEP_NUMBERS = ("TL106", "TL202", "TL402", "TL406", "TL503", "TL708", "TL811", "TL941", "TL942")
 _AT_ONCE = 200  # files named on one command line
 
 
@@ -152,13 +160,32 @@ def try_folder(folder: Path, options: Sequence[str], diff: Path | None) -> tuple
         return tally, wrong, len(names)
 
 
+def execute(folders: Sequence[Path], options: Sequence[str], unsafe: bool) -> int:
+    """Runs the programs of folders before and after, and prints a line for each that was changed; 1 where one differs."""
+    from fix_execute import compare
+
+    count: Counter = Counter()
+    for folder in folders:
+        for program, verdict, words in compare(folder.resolve(), options, unsafe):
+            count[verdict] += 1
+            if verdict != "untouched":
+                print(f"{folder / program}: {verdict}{f' ({words})' if words else ''}", flush=True)
+    print(", ".join(f"{number} {verdict}" for verdict, number in sorted(count.items())))
+    return 1 if count["differs"] and not unsafe else 0
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, nargs="+")
     parser.add_argument("--select", default="ALL", help="the rules whose fixes are tried (default: all)")
     parser.add_argument("--jobs", default="1", help="processes")
     parser.add_argument("--diff", type=Path, help="a file that every change is added to")
+    parser.add_argument("--execute", action="store_true", help="run the programs before and after, and compare")
+    parser.add_argument("--unsafe", action="store_true", help="with --execute: make unsafe fixes, too, and say what differs")
     given = parser.parse_args()
+    if given.execute:
+        select = ",".join(KEEP_NUMBERS) if given.select == "ALL" and not given.unsafe else given.select
+        return execute(given.folder, [f"--select={select}"], given.unsafe)
     tally, wrong, files = Counter(), [], 0
     for folder in given.folder:
         some, lines, count = try_folder(folder.resolve(), [f"--select={given.select}", "-j", given.jobs], given.diff)

@@ -10,6 +10,7 @@ from torchlint.files.garbage import no_gc
 from torchlint.files.modules import Modules
 from torchlint.findings import Finding
 from torchlint.run.cache import Digests
+from torchlint.run.fresh_verdicts import Fresh
 from torchlint.run.judge import Judge, Order, make_engine
 from torchlint.run.users import Users
 
@@ -19,9 +20,11 @@ class Elsewhere:
 
     Args:
         order: what files are judged by.
+        fresh: what this process has found out, and takes in what is found out here.
     """
 
-    def __init__(self, order: Order):
+    def __init__(self, order: Order, fresh: Fresh):
+        self._fresh = fresh
         self._disk = Unsaved()
         self._modules = Modules(order.roots, self._disk)
         self._judge = Judge(order, functools.partial(make_engine, modules=self._modules))
@@ -72,9 +75,13 @@ class Elsewhere:
             raw = self._disk.read(path)
         except OSError:
             return None
-        with no_gc():
-            self._judge.look_again(Digests(modules=self._modules).of)
-            verdict = self._judge.content(path, raw)
+        digests = Digests(modules=self._modules)
+        verdict = self._fresh.get(path, digests)
+        if verdict is None:
+            with no_gc():
+                self._judge.look_again(digests.of)
+                verdict = self._judge.content(path, raw)
+            self._fresh.put(path, verdict)
         if any(not problem.note for problem in verdict.problems):
             return None
         return list(verdict.findings), frozenset(verdict.depends)

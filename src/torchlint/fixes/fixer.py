@@ -54,7 +54,7 @@ class Fixer:
         self._runner = runner
         self._unsafe = unsafe
         self._judge = Judge(runner.order)
-        self._elsewhere = Elsewhere(runner.order)
+        self._elsewhere = Elsewhere(runner.order, runner.fresh)
         self.problems: list[Problem] = []
         self.taken_back: list[TakenBack] = []
 
