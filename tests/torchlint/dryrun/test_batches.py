@@ -82,6 +82,16 @@ def run(model):
             F.mse_loss(model(a).squeeze(1), b).backward()
             optimizer.step()
 """,
+    "batches of a size that is told elsewhere": """
+def run(args):
+    for a, b in DataLoader(TensorDataset(x, y), batch_size=args.batch_size, shuffle=True):
+        F.mse_loss(head(a), b)  # <- 309
+""",
+    "single samples, perhaps": """
+def run(whole):
+    for a, b in DataLoader(TensorDataset(x, y), batch_size=None if whole else 8):
+        F.mse_loss(head(a), b)
+""",
     "single samples": """
 def run():
     for a, b in DataLoader(TensorDataset(x, y), batch_size=None):

@@ -21,6 +21,7 @@ from torchlint.dryrun.values import (
     Seq,
     Tensor,
     Value,
+    alternatives,
     real,
 )
 
@@ -66,9 +67,9 @@ class Batches:
         return self.filled(collated, batch, 0)
 
     def may_be_unbatched(self, loader: Instance) -> bool:
-        """Whether a loader may give single samples: `batch_size=None`."""
+        """Whether a loader may give single samples: `batch_size=None`, written where it is seen."""
         size = loader.arg(1, "batch_size")
-        return size is not None and not self.whole(size)
+        return size is not None and any(isinstance(alt, Const) and not self.whole(alt) for alt in alternatives(size))
 
     def sample_of(self, dataset: Value | None, depth: int = 0) -> Outline | None:
         """One sample of a dataset; None where nothing is known of it."""

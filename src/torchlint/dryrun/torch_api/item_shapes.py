@@ -36,6 +36,8 @@ class ItemShapes:
         return item
 
     def indexed_shape(self, shape: Shape, keys: Sequence[Value | None], node: cst.CSTNode) -> Shape:
+        if not shape.dims and shape.open:
+            return ANY
         written = [element.slice for element in node.slice] if isinstance(node, cst.Subscript) else []
         if len(written) != len(keys):
             return ANY

@@ -29,6 +29,7 @@ _RESHAPES_IN_PLACE = frozenset(
     {"unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_", "resize_", "resize_as_", "set_", "as_strided_"}
 )
 _ELEMENTWISE = frozenset({"Add", "Subtract", "Multiply", "Divide"})
+_NUMBER = Shape((), False)
 _COMPARES = frozenset({"Equal", "NotEqual", "LessThan", "GreaterThan", "LessThanEqual", "GreaterThanEqual"})
 
 
@@ -228,10 +229,14 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, Batches, Axes):
 
     def noted_arithmetic(self, operator: str, left: Value, right: Value, result: Opaque) -> Opaque:
         """The result of left + right and its like, of values that may be tensors."""
-        if operator in _ELEMENTWISE:
-            one, two = (Shape((), False) if isinstance(side, Const) else self.noted_shape(side) for side in (left, right))
-            if one != ANY and two != ANY:
-                self.note_shape(result, shapes.broadcast(one, two)[0])
+        if operator not in _ELEMENTWISE:
+            return result
+        found = []
+        for side in (left, right):
+            found.append(_NUMBER if isinstance(side, Const) else self.noted_shape(side))
+            if found[-1] is ANY:
+                return result
+        self.note_shape(result, shapes.broadcast(*found)[0])
         return result
 
     def note_shape(self, value: Value, shape: Shape) -> None:

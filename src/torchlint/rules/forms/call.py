@@ -35,8 +35,6 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
             continue
         if table.get("round_trip") == "silent" and _written_here(view, event):
             continue
-        if "holds" in table and (table["holds"] == "weights") is not _of_weights(view, event):
-            continue
         if table.get("inside") == "module" and not in_every_mode(event):
             continue
         missing = table.get("missing")
@@ -49,6 +47,8 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
         if "argument" in table:
             if not _gives(event, table):
                 continue
+        if "holds" in table and (table["holds"] == "weights") is not _of_weights(view, event):
+            continue
         yield Report(code, event.site, {"call": view.call_text(event.site), "then": ""}, mend=_mend(view, event, table))
 
 
