@@ -94,8 +94,11 @@ class Expressions(Names, Containers, Iteration, Operators, Attributes, Assignmen
     def eval_yield(self, node: cst.Yield) -> Value:
         inner = node.value.item if isinstance(node.value, cst.From) else node.value
         value = self.eval(inner) if inner is not None else NONE
+        if isinstance(node.value, cst.From):
+            value = self.start_iteration(value, node.value)()
         if self.frame is not None:
             self.frame.yields.append(value)
+            self.frame.opens = len(self.graph.events), tuple(self.contexts[self.frame.depth :])
         return Opaque("", "op")
 
 

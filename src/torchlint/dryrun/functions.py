@@ -17,6 +17,7 @@ HARMLESS_DECORATORS = frozenset(
     torch.jit.unused hydra.main click.command click.option click.argument record typing.overload abc.abstractmethod
     functools.wraps functools.lru_cache functools.cached_property torch.compile torch.compiler.disable""".split()
 )
+_UNDONE = frozenset({"module.train", "module.eval", "module.mode", "flag.set", "leaf.set", "load", "setting", "setattr"})
 
 
 def declared_type(annotation: str) -> str:
@@ -39,7 +40,7 @@ class Functions:
             return self.unknown_call(func.name, args, kwargs, node) if node is not None else Opaque(func.name, "call")
         frame = self.new_frame(func, self_value)
         saved = (self.frame, self.parsed, self.store, self.jumps, self.call_sites, self.guards)
-        depth = len(self.contexts)
+        depth = frame.depth = len(self.contexts)
         if node is not None:
             self.call_sites = (*self.call_sites, self.site(node))
         self.stack.append(key)
@@ -91,7 +92,12 @@ class Functions:
             result = join(result, value)
         if frame.yields:
             items = self.sequence("list", frame.yields[-1:], None, True)
-            return Iter("generator", items, None, once=True)
+            made = Iter("generator", items, None, once=True)
+            before, opens = frame.opens
+            # What it does behind the yield is seen too early: of such a one nothing is known.
+            undoes = any(event.kind in _UNDONE for event in self.graph.events[before:])
+            made.opens = None if undoes else opens
+            return made
         return result
 
     def new_frame(self, func: Func, self_value: Value | None):

@@ -41,7 +41,7 @@ class Context:
 class Frame:
     """A function that is being run, or the body of a file."""
 
-    __slots__ = ("base", "captured", "facts", "func", "globals", "home", "nonlocals", "outer", "returns", "self_value", "yields")
+    __slots__ = ("base", "captured", "depth", "facts", "func", "globals", "home", "nonlocals", "opens", "outer", "returns", "self_value", "yields")
 
     def __init__(self, facts: FileFacts, func: Func | None = None, outer: Frame | None = None):
         self.facts, self.func, self.outer = facts, func, outer
@@ -50,6 +50,8 @@ class Frame:
         self.base: Store | None = None
         self.returns: list = []
         self.yields: list[Value] = []
+        self.depth = 0  # how many contexts were open when it was called
+        self.opens: tuple = (0, ())  # how many events there were where it yields, and the contexts that it has opened
         self.globals: set[str] = set()
         self.nonlocals: set[str] = set()
         self.captured = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.dryrun.containers import CONTAINERS
-from torchlint.dryrun.values import NOTHING, Const, Instance, Iter, Opaque, Seq, Tensor, Value, join, real
+from torchlint.dryrun.values import NOTHING, Class, Const, Func, Instance, Iter, Opaque, Seq, Tensor, Value, join, real
 
 
 class Iteration:
@@ -48,14 +48,36 @@ class Iteration:
         self.consume(over, node)
         for alt in real(core):
             if isinstance(alt, Instance) and alt.kind == "loader" or isinstance(alt, Opaque):
-                self.emit("loader.iterate", alt, node.iter, over=alt)
+                self.emit("loader.iterate", alt, node.item if type(node) is cst.From else node.iter, over=alt)
         return lambda: self.element(over)
 
     def iterated(self, over: Value) -> Value:
         """What enumerate(...), tqdm(...) and their like go over in the end."""
-        while isinstance(over, Iter) and over.kind in ("enumerate", "same"):
-            over = over.base
+        while isinstance(over, Iter) and over.kind in ("enumerate", "same", "generator"):
+            inner = over.base if over.kind != "generator" else self.handed_on(over)
+            if inner is None:
+                break
+            over = inner
         return over
+
+    def handed_on(self, over: Iter) -> Instance | None:
+        """The loader whose batches a generator of the project yields, where it yields nothing else."""
+        items = self.known_items(over.base)
+        value = items[0] if len(items) == 1 else None
+        if isinstance(value, Seq):  # a batch of known sizes
+            value = next(iter(self.known_items(value)), None)
+        for _ in range(2):
+            if type(value) is Opaque and value.source == "item" and "batch" in value.tags:
+                value = value.origin
+        return value if isinstance(value, Instance) and value.kind == "loader" else None
+
+    def opened(self, over: Value, node: cst.CSTNode) -> Value:
+        """What going through an object of the project's own goes through: what its __iter__ gives."""
+        found = over.cls.method("__iter__") if type(over) is Instance and isinstance(over.cls, Class) and over.kind == "instance" else None
+        if found is None or found[1] in self.stack:
+            return over
+        given = self.inline(Func("__iter__", found[0].facts, found[1], found[0]), [over], {}, node, over)
+        return given if isinstance(given, (Iter, Seq)) or isinstance(given, Instance) and given is not over else over
 
     def element(self, over: Value) -> Value:
         """One element of an iterable."""

@@ -194,9 +194,12 @@ class Operators:
         found: list[Value] = []
 
         def path(part, holds):
+            guards = self.guards_of(node.test, holds)
+
             def go():
-                self.narrow(node.test, holds)
-                found.append(self.eval(part))
+                with self.guarded(guards):
+                    self.narrow(node.test, holds)
+                    found.append(self.eval(part))
 
             return go
 

@@ -291,9 +291,10 @@ class Dict(Value):
 class Iter(Value):
     """An iterator or view over another value: parameters, named_parameters, modules, enumerate, zip, items ..."""
 
-    __slots__ = ("base", "kind", "name", "once", "parts", "flows", "site")
+    __slots__ = ("base", "kind", "name", "once", "opens", "parts", "flows", "site")
 
     def __init__(self, kind: str, base: Value, site: Site | None, once: bool = False):
+        self.opens: tuple | None = None  # the contexts that a context manager of the project has open where it yields
         self.kind, self.base, self.site, self.once = kind, base, site, once
         self.name = ""
         self.flows, self.parts = base.flows, NOTHING

@@ -28,6 +28,9 @@ class Contexts:
             return alt
         if isinstance(alt, Ref):
             self.emit("enter.uncalled", alt, node)
+        if isinstance(alt, Iter) and alt.kind == "generator" and alt.opens is not None:
+            self.contexts.extend(alt.opens)
+            return self.element(alt)
         if isinstance(alt, Iter) and alt.kind == "generator" or isinstance(alt, (Ref, Func)):
             self.contexts.append(self.Context("grad", self.site(node), None))
             return Opaque("context", "call")

@@ -115,7 +115,11 @@ def hook_of(cls: Value, name: str) -> Hook | None:
 def inherited_hooks(cls: Value) -> list[str]:
     """Methods that a framework calls for each batch, written in a base class of the project."""
     names = ("training_step",)
-    return [name for name in names if hook_of(cls, name) and name not in cls.cf.methods and cls.method(name)]
+    found = [name for name in names if hook_of(cls, name) and name not in cls.cf.methods and cls.method(name)]
+    forward = cls.method("forward")
+    if forward is not None and forward[0] is not cls and "torch.nn.Module" in cls.externals() and not forward[0].externals():
+        found.append("forward")  # of a class that is mixed in: by itself it is of no module
+    return found
 
 
 class Frameworks:

@@ -7,6 +7,7 @@ from torchlint.dryrun.values import (
     NOTHING,
     Const,
     Dict,
+    Func,
     Instance,
     Iter,
     Opaque,
@@ -149,6 +150,18 @@ def _export(run, name, args, kwargs, node):
     return run.unknown_call(name, args, kwargs, node)
 
 
+def _spawn(run, name, args, kwargs, node):
+    """torch.multiprocessing.spawn(fn, args): each process calls `fn(rank, *args)`."""
+    given = args[1] if len(args) > 1 else kwargs.get("args")
+    items = run.items_of(given) if given is not None else ()
+    for target in real(args[0] if args else kwargs.get("fn")):
+        if isinstance(target, Func):
+            rank = Opaque("rank", "param", run.site(node))
+            run.call_value(target, [rank, *(items or ())], {} if items is not None else {"*": given}, node)
+            return NONE
+    return run.unknown_call(name, args, kwargs, node)
+
+
 def _sync_batchnorm(run, name, args, kwargs, node):
     return args[0] if args else Opaque("", "call")
 
@@ -182,6 +195,8 @@ SPECIAL = {
     "torch.compile": _compile,
     "torch.jit.script": _compile,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
+    "torch.multiprocessing.spawn": _spawn,
+    "torch.multiprocessing.spawn.spawn": _spawn,
     "torch.jit.trace": _export,
     "torch.onnx.export": _export,
     "torch.export.export": _export,
