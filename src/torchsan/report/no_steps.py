@@ -14,5 +14,5 @@ def why(ledger: Ledger) -> str:
     if ledger.met_any:
         return f"an optimizer was seen, and no step of it ({passes})"
     if ledger.backwards:
-        return f"no optimizer was seen in {passes}, and what weights that are updated by hand need is judged in part only"
+        return f"no optimizer was seen in {passes}: of weights that are updated by hand only a part can be judged"
     return "no optimizer was seen, and no backward call"
