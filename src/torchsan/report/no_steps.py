@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from torchsan.report.printing import counted
-from torchsan.stream.ledger import Ledger
 
 NEVER = "the watch was never started (`with torchsan.watch(model):` around the training, or its `start()`, starts it)"
 
 
-def why(ledger: Ledger) -> str:
-    """Why there was no step."""
+def why(ledger: Any) -> str:
+    """Why there was no step, by the watch's ledger."""
     passes = counted(ledger.backwards, "backward call")
     if ledger.met_any:
         return f"an optimizer was seen, and no step of it ({passes})"
     if ledger.backwards:
-        return f"no optimizer was seen in {passes}, and what weights that are updated by hand need is judged in part only"
+        return f"no optimizer was seen in {passes}: of weights that are updated by hand only a part can be judged"
     return "no optimizer was seen, and no backward call"

@@ -88,6 +88,8 @@ class KeptGraphs(Check):
     def _say(self, event: Event) -> None:
         current = event.subject
         name, line = _holder(lambda value: _keeps(value, current))
+        if name is None:  # a framework runs the model: no variable of the user's need have it
+            name, line = _attribute(self.watch.modules(), lambda value: _keeps(value, current))
         if name is None or self.watch.options.level == "memory":
             if self.keeper is None:
                 self.keeper = _keeper(current, [token() for token in self.tokens]) or ""
@@ -145,6 +147,15 @@ def _holder(matches: Callable[[Any], bool]) -> tuple[str | None, Where | None]:
                 for attribute, value in list(space.items()):
                     if matches(value):
                         return f"{variable}.{attribute}", grows(owner, attribute)
+    return None, None
+
+
+def _attribute(modules: list[torch.nn.Module], matches: Callable[[Any], bool]) -> tuple[str | None, Where | None]:
+    """The attribute of a model of the user's that keeps the graphs, and the line of its class that adds to it."""
+    for module in modules:
+        for attribute, value in list(vars(module).items()) if users_class(module) is not None else ():
+            if not attribute.startswith("_") and matches(value):
+                return f"{type(module).__name__}.{attribute}", grows(module, attribute)
     return None, None
 
 

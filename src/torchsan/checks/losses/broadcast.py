@@ -22,6 +22,12 @@ _FAR = 48  # nodes of a graph that are looked at
 _THROUGH = frozenset("Mean Sum Pow Abs Mul Div Sqrt Nansum ToCopy Square Neg Add LinalgVectorNorm Norm".split())
 _DELIBERATE = frozenset("Unsqueeze Expand View ReshapeAlias Index Repeat UnsafeView Permute Select".split())
 
+_OTHERS = (
+    "`{loss}` broadcasts its prediction against its target, which have other shapes: values are compared that do not belong "
+    "together",
+    "give both the same shape: {mend}",
+)
+
 
 class Broadcast(Check):
     """Prediction and target have different shapes and broadcast against each other in the loss."""
@@ -62,9 +68,25 @@ class Broadcast(Check):
             event,
             fact=f"{given} against {target} gives {whole}",
             pairs="each prediction with every target: it broadcasts (N, 1) against (N,) to (N, N)",
+            words=None if _is_column(given, target) else _OTHERS,
+            mend=_mend(given, target),
             details={"input": list(given), "target": list(target), "result": list(whole)},
             **roles,
         )
+
+
+def _is_column(given: tuple, target: tuple) -> bool:
+    """Whether one is (N, 1) and the other (N,): the page's own words."""
+    return sorted((given, target), key=len) == sorted(((given[0],), (given[0], 1)), key=len) if given else False
+
+
+def _mend(given: tuple, target: tuple) -> str:
+    """How to give both the same shape, where one of them has a dimension of 1 more."""
+    for longer, shorter, name in ((given, target, "target"), (target, given, "prediction")):
+        for dim, size in enumerate(longer):
+            if size == 1 and longer[:dim] + longer[dim + 1:] == shorter:
+                return f"`.unsqueeze({dim})` for the {name}, or `.squeeze({dim})` for the other"
+    return "look at the layer or the loader that gives one of them another shape"
 
 
 def _difference(root: Any, left: int = _FAR) -> tuple[tuple, tuple] | None:

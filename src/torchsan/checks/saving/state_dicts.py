@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import re
 import weakref
 from collections import deque
 from collections.abc import Mapping
@@ -17,6 +18,12 @@ from torchsan.program.where import Where
 from torchsan.stream.events import Event
 
 _MANY = 64  # states that are remembered, the last ones
+_BEST = re.compile(r"best|top|good|max|min|early|snapshot|checkpoint|ckpt", re.I)  # what a kept state is called, by its end
+_NO_COPY = (
+    "`{name}` is no copy of `{model}`: it shares the memory of the parameters, so each step changes it, and writing to it "
+    "changes the model",
+    "copy it: `{name} = copy.deepcopy({value})`",
+)
 
 
 class _Taken(NamedTuple):
@@ -57,6 +64,7 @@ class AliasedState(Check):
                 fact = f"taken {steps} {'step' if steps == 1 else 'steps'} ago, and the same memory as the parameters"
                 self.found(
                     904, taken.event, name=name, model=model, value=f"{model}.state_dict()", fact=fact,
+                    words=None if _BEST.search(name) else _NO_COPY,
                     related=((event, "loading it here changes nothing"),),
                 )
                 return

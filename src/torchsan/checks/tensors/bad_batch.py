@@ -1,4 +1,5 @@
-"""423: a batch that cannot be right: NaN or infinite values, one value all over, raw 0..255 pixels in a float model."""
+"""423: a batch that cannot be right: NaN or infinite values, one value all over, samples that are all the same or are each
+of one value, raw 0..255 pixels in a float model."""
 
 from __future__ import annotations
 
@@ -17,6 +18,7 @@ from torchsan.program.source import users_class
 from torchsan.stream.events import Event
 
 _FIRST, _EVERY = 4, 64  # inputs that are looked at closely: the first few, then one in so many
+_SAMPLES, _IN_ALL = 4, 3  # samples that are compared, at least; batches that must all be so
 _FEW = 16  # values below which a constant tells nothing
 _SIDE = 8  # pixels below which it is no picture
 _PIXELS = (
@@ -37,12 +39,17 @@ class BadBatch(Check):
     def __init__(self, watch: Any):
         super().__init__(watch)
         self.count = 0
-        self.constant = 0
+        self.constant = self.alike = 0
+        self.drawn = False  # a loader gave a batch, and no model ran since
+
+    def on_loader_batch(self, event: Event) -> None:
+        self.drawn = True
 
     def before_forward(self, event: Event) -> None:
         if event.depth or not event.grad:
             return
         self.count += 1
+        drawn, self.drawn = self.drawn, False
         closely = self.thorough or self.count <= _FIRST or not self.count % _EVERY
         inputs = list(tensors((event.args, event.kwargs) if event.kwargs else event.args))
         for given in inputs:
@@ -52,6 +59,18 @@ class BadBatch(Check):
                 # In between, what one sum tells: not even that on a device, which would have to be waited for.
                 if not given.is_meta and (closely or (given.is_cpu and not isfinite(given.detach().sum()))):
                     self._look(given, event, inputs)
+
+        if drawn and closely and inputs:
+            self._look_alike(inputs[0], event, inputs)
+
+    def _look_alike(self, given: torch.Tensor, event: Event, inputs: list[torch.Tensor]) -> None:
+        """Samples of a loader that do not differ from each other, or whose values do not."""
+        fact = _alike(given)
+        if fact is None or any(_alike(one) is None for one in inputs[1:] if one.dim() and one.shape[0] == given.shape[0]):
+            return
+        self.alike += 1
+        if self.alike >= _IN_ALL and self.alike == min(self.count, _FIRST):
+            self._say(event, given, fact, *_ends(given))
 
     def _look(self, given: torch.Tensor, event: Event, inputs: list[torch.Tensor]) -> None:
         low, high = _ends(given)
@@ -79,6 +98,21 @@ class BadBatch(Check):
         name = name_of(given) or "input"
         details = {"min": repr(low), "max": repr(high)}
         self.found(423, event, name=name, model=name_of(event.subject), fact=fact, details=details, words=words)
+
+
+def _alike(given: torch.Tensor) -> str | None:
+    """In words, that all samples of a batch are the same, or that each one is of one value. None where neither is so."""
+    if type(given) not in _PLAIN or given.layout != torch.strided or given.is_meta or given.grad_fn is not None:
+        return None
+    if given.dim() < 2 or given.shape[0] < _SAMPLES or given[0].numel() < 2 or given.dtype is torch.bool or given.is_complex():
+        return None
+    with torch.no_grad():
+        rows = given.detach().flatten(1)
+        if bool((rows == rows[:1]).all()):
+            return f"all {len(rows)} samples of each batch are the same"
+        if given.is_floating_point() and _is_picture(given) and bool((rows == rows[:, :1]).all()):
+            return "each sample is of one value"
+    return None
 
 
 def _ends(values: torch.Tensor) -> tuple[float, float]:
