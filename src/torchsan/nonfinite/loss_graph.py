@@ -29,7 +29,7 @@ _BY_RESULT = ("Exp", "Expm1", "Sqrt", "Rsqrt", "Reciprocal", "Softmax", "LogSoft
 
 
 def bad_operation(loss: torch.Tensor) -> str | None:
-    """ "`log` was given float32 [8]: 0 to 0, mean 0, 8 zeros": the first operation of the graph that could not give finite values."""
+    """ "`log` was given float32 [8]: 0 to 0, mean 0, 8 zeros": the first operation of the graph that gave no finite values."""
     if loss.grad_fn is None:
         return None
     found = [said for node in nodes([loss.grad_fn], _NODES, nearest=False) if (said := _said(node)) is not None]
