@@ -130,6 +130,8 @@ def _same(seen: Seen) -> Said | None:
             seen.operand(target),
             f"these are class numbers against {scores.shape[1]} scores: `F.cross_entropy`, or one-hot targets",
         )
+    if scores.numel() == target.numel() and scores.shape[:1] == target.shape[:1]:
+        return Said((*plain, *facts), seen.operand(target), f"the values are as many: `{second}.reshape({first}.shape)`")
     return Said((*plain, *facts), seen.operand(target))
 
 
