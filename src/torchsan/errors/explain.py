@@ -59,7 +59,8 @@ def explain(error: BaseException, watch: Any = None) -> Explanation | None:
         related += _freed_by(watch)
     if (number in _LOADERS or family.name in _LOADING) and (inside := loader_errors.line_of_worker(str(error))) is not None:
         related.append((inside, "the line of the worker process"))
-    name = family.name if number is None else wording.rule(number, MENDS[number][1], watch.pages if watch is not None else {}).name
+    own_pages = watch.pages if watch is not None else {}
+    name = family.name if number is None else wording.rule(number, MENDS[number][1], own_pages).name
     return Explanation(
         number, name, summary, mend, at.where if at else None, layer_of(way), operands, blamed, related, facts,
         str(error).strip().split("\n", 1)[0], told,

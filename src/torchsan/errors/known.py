@@ -47,7 +47,10 @@ SUBJECTS = {
     "arguments": arguments.FAMILIES,
 }
 FAMILIES: tuple[Family, ...] = tuple(family for families in SUBJECTS.values() for family in families)
-_KINDS = (RuntimeError, IndexError, ValueError, TypeError, AssertionError, AttributeError, KeyError, EOFError, ZeroDivisionError, pickle.PickleError)
+_KINDS = (
+    RuntimeError, IndexError, ValueError, TypeError, AssertionError, AttributeError, KeyError, EOFError, ZeroDivisionError,
+    pickle.PickleError,
+)
 
 
 class Known(NamedTuple):
@@ -80,7 +83,8 @@ def family_of(error: BaseException, way: list[Frame]) -> Known | None:
 @lru_cache(maxsize=1)
 def _compiled() -> tuple[tuple[Family, re.Pattern[str], re.Pattern[str] | None], ...]:
     return tuple(
-        (family, re.compile(family.words, re.DOTALL), re.compile(family.inside) if family.inside else None) for family in FAMILIES
+        (family, re.compile(family.words, re.DOTALL), re.compile(family.inside) if family.inside else None)
+        for family in FAMILIES
     )
 
 

@@ -94,7 +94,7 @@ def at_error(way: list[Frame]) -> list[Operand]:
             value = look_up(way[user].frame, node)
             if isinstance(value, torch.Tensor):
                 found.setdefault(id(value), Operand(name, value, made(way, user, node)))
-    return list(found.values())[:_MANY]
+    return sorted(found.values(), key=lambda one: isinstance(one.value, nn.Parameter))[:_MANY]  # what was given, first
 
 
 def _of_layer(way: list[Frame], at: int, found: dict[int, Operand]) -> None:

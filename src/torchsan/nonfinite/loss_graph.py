@@ -29,7 +29,7 @@ _BY_RESULT = ("Exp", "Expm1", "Sqrt", "Rsqrt", "Reciprocal", "Softmax", "LogSoft
 
 
 def bad_operation(loss: torch.Tensor) -> str | None:
-    """ "`log` was given float32 [8]: 0 to 0, mean 0, 8 zeros": the first operation of the graph that could not give finite values."""
+    """ "`log` was given float32 [8]: 0 to 0, mean 0, 8 zeros": the first operation of the graph that gave no finite values."""
     if loss.grad_fn is None:
         return None
     found = [said for node in nodes([loss.grad_fn], _NODES, nearest=False) if (said := _said(node)) is not None]
@@ -60,4 +60,17 @@ def _saved(node: Any) -> Iterator[tuple[str, torch.Tensor]]:
         if key.startswith("_saved_"):
             value = getattr(node, key)
             if isinstance(value, torch.Tensor):
+                if not _is_there(value):
+                    raise RuntimeError("a saved tensor has no memory any more")
                 yield key.removeprefix("_saved_"), value
+
+
+def _is_there(value: torch.Tensor) -> bool:
+    """Whether a tensor's memory is there: `fully_shard` takes it from gathered parameters between forward and backward, and
+    to read it then ends the process."""
+    if type(value) not in (torch.Tensor, torch.nn.Parameter) or value.layout is not torch.strided or value.is_meta:
+        return False
+    if not value.numel():
+        return True
+    last = value.storage_offset() + sum((size - 1) * step for size, step in zip(value.shape, value.stride()))
+    return (last + 1) * value.element_size() <= value.untyped_storage().nbytes()

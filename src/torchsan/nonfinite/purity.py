@@ -242,7 +242,8 @@ def _function(function: FunctionType, depth: int, undo: Undo | None = None, owne
             if not scope.written(node):
                 return False
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
-            if not _harmless(node.value) and not (undo is not None and _is_method(node.value) and scope.changed(node.value, depth)):
+            may_change = undo is not None and isinstance(node.value.func, ast.Attribute)
+            if not _harmless(node.value) and not (may_change and scope.changed(node.value, depth)):
                 return False
         if isinstance(node, ast.Call):
             if isinstance(node.func, ast.Name):
@@ -257,10 +258,6 @@ def _function(function: FunctionType, depth: int, undo: Undo | None = None, owne
             elif isinstance(node.func, ast.Attribute) and not _method(node, scope, local, depth):
                 return False
     return True
-
-
-def _is_method(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute)
 
 
 def _method(node: ast.Call, scope: _Scope, local: set[str], depth: int) -> bool:

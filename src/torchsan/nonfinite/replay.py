@@ -105,10 +105,10 @@ def _run(
             return Outcome(None, "what came out was not finite before it began")
         ends = [end for end in ends if end.requires_grad]
         if not surrogate and (len(ends) != 1 or ends[0].numel() != 1):
-            return Outcome(None, "the loss is not one number" if ends else _FINITE)
+            return Outcome(None, "the loss is not one number" if ends else FINITE)
         leaves = _leaves(ends)
         if not leaves:
-            return Outcome(None, _FINITE)
+            return Outcome(None, FINITE)
         if users_anomaly:
             return Outcome(None, "anomaly mode is on")  # it looks by itself, and an old graph could not be told
         starts = [torch.ones_like(end) for end in ends]
@@ -117,11 +117,11 @@ def _run(
             grads = _gradients(ends, starts, leaves, box)
         found = tracer.origin_of(grads)
         if found is None:
-            return Outcome(None, _FINITE)
+            return Outcome(None, FINITE)
         return Outcome(Origin(*found, (_SURROGATE,) if surrogate else ()), "")
 
 
-_FINITE = "it came out finite"
+FINITE = "it came out finite"
 _SURROGATE = "backward was run from the model's output, with gradients of one"
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import copy
 import linecache
-from collections.abc import Iterator
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -19,7 +18,8 @@ import torch
 
 from torchlint.findings import Location
 from torchsan.nonfinite.origin import finite
-from torchsan.nonfinite.purity import Pure, arguments_of, sets_attribute, writes
+from torchsan.nonfinite.purity import Pure, arguments_of, sets_attribute
+from torchsan.nonfinite.statements import FILLS, blocks, loads, stores
 from torchsan.nonfinite.undo import Undo
 from torchsan.program.layers import tensors
 from torchsan.program.where import _USER, Where, kind_of
@@ -27,7 +27,6 @@ from torchsan.stream.forward_start import cut
 
 _CALLERS = 3  # looked at, from the line of backward outwards
 _LOOPS = (ast.For, ast.AsyncFor, ast.While)
-_FILLS = ("append", "extend", "insert")
 _LINES = 60  # statements looked at above backward
 
 
@@ -88,7 +87,7 @@ def lines_to(frame: FrameType, place: Where) -> Again | None:
 
 
 def _lines(frame: FrameType, before: list[ast.stmt], loss: ast.expr, maker: ast.stmt | None = None) -> Again | None:
-    """The code that gives the loss: the statements of `before` that lead to it, and last `maker`, which keeps it on an object."""
+    """The code that gives the loss: what of `before` leads to it, and last `maker`, which keeps it on an object."""
     undo = Undo()
     pure = Pure(frame, undo)
     calls = any(isinstance(node, ast.Call) for node in ast.walk(loss))
@@ -96,15 +95,15 @@ def _lines(frame: FrameType, before: list[ast.stmt], loss: ast.expr, maker: ast.
         return None
     names = {**frame.f_globals, **frame.f_locals}
     settled = {name for name, value in names.items() if _is_settled(value)}
-    wanted = _loads(loss) if maker is None else _loads(maker)
+    wanted = loads(loss) if maker is None else loads(maker)
     chosen = _choose(before, wanted, pure, settled)
     if not chosen and not calls and maker is None:
         return None
-    made = {name for statement in chosen if isinstance(statement, ast.Assign) for name in _stores(statement)}
+    made = {name for statement in chosen if isinstance(statement, ast.Assign) for name in stores(statement)}
     body = ast.Module([_Prune(made).visit(copy.deepcopy(statement)) for statement in chosen], [])
     body.body += [] if maker is None else [maker]
     ast.fix_missing_locations(body)
-    used = frozenset().union(wanted, _loads(loss), *map(_loads, chosen))
+    used = frozenset().union(wanted, loads(loss), *map(loads, chosen))
     filename = frame.f_code.co_filename
     return Again(compile(body, filename, "exec"), compile(ast.Expression(loss), filename, "eval"), names, used, undo)
 
@@ -114,7 +113,7 @@ def _kept_on_argument(loss: ast.expr, before: list[ast.stmt], frame: FrameType) 
     if not isinstance(loss, ast.Attribute) or not isinstance(loss.value, ast.Name):
         return None
     name = loss.value.id
-    if name not in arguments_of(frame.f_code) or any(name in _stores(statement) for statement in before):
+    if name not in arguments_of(frame.f_code) or any(name in stores(statement) for statement in before):
         return None
     return name
 
@@ -153,7 +152,7 @@ def _through_object(frame: FrameType, way: list, code: CodeType, argument: str, 
 
 def _is_argument(loss: ast.expr, before: list[ast.stmt], frame: FrameType) -> bool:
     """Whether an expression is an argument of the running function, as the caller gave it."""
-    if not isinstance(loss, ast.Name) or any(loss.id in _stores(statement) for statement in before):
+    if not isinstance(loss, ast.Name) or any(loss.id in stores(statement) for statement in before):
         return False
     return loss.id in arguments_of(frame.f_code)
 
@@ -191,7 +190,7 @@ def _way(frame: FrameType, place: Where) -> list[tuple[list[ast.stmt], ast.stmt]
     row = span.row
     while True:
         found = [
-            (block, statement) for block in _blocks(node) for statement in block
+            (block, statement) for block in blocks(node) for statement in block
             if statement.lineno <= row <= (statement.end_lineno or statement.lineno)
         ]
         if not found:
@@ -209,15 +208,6 @@ def _holds(statement: ast.stmt, span: Location) -> bool:
         return False
     start, end = (statement.lineno, statement.col_offset + 1), (statement.end_lineno or 0, (statement.end_col_offset or 0) + 1)
     return start <= (span.row, span.column) < end
-
-
-def _blocks(node: ast.AST) -> Iterator[list[ast.stmt]]:
-    for field in ("body", "orelse", "finalbody"):
-        block = getattr(node, field, None)
-        if isinstance(block, list):
-            yield block
-    for handler in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
-        yield handler.body
 
 
 def _loss(statement: ast.AST, pure: Pure) -> ast.expr | None:
@@ -255,12 +245,12 @@ def _choose(before: list[ast.stmt], wanted: set[str], pure: Pure, settled: set[s
 
     What is settled is not computed anew where it is used as the variable has it now.
     """
-    last = {name: at for at, statement in enumerate(before) for name in _stores(statement)}
+    last = {name: at for at, statement in enumerate(before) for name in stores(statement)}
     can: list[bool] = []
     for at, statement in enumerate(before):
-        fine = bool(_stores(statement)) and pure.statement(statement)
-        for name in _loads(statement) if fine else ():
-            reaching = next((j for j in range(at - 1, -1, -1) if name in _stores(before[j])), -1)
+        fine = bool(stores(statement)) and pure.statement(statement)
+        for name in loads(statement) if fine else ():
+            reaching = next((j for j in range(at - 1, -1, -1) if name in stores(before[j])), -1)
             if not (reaching >= 0 and can[reaching]) and last.get(name, -1) != reaching:
                 fine = False  # the variable holds something else by now
         can.append(fine)
@@ -269,88 +259,19 @@ def _choose(before: list[ast.stmt], wanted: set[str], pure: Pure, settled: set[s
     seen = set()
     while todo:
         name, at = todo.pop()
-        reaching = next((j for j in range(at - 1, -1, -1) if name in _stores(before[j])), -1)
+        reaching = next((j for j in range(at - 1, -1, -1) if name in stores(before[j])), -1)
         if name in settled and last.get(name) == reaching:
             continue
         if reaching >= 0 and can[reaching] and reaching not in seen:
             seen.add(reaching)
             chosen.add(reaching)
-            todo.extend((other, reaching) for other in _loads(before[reaching]))
+            todo.extend((other, reaching) for other in loads(before[reaching]))
             if not isinstance(before[reaching], ast.Assign):
                 todo.append((name, reaching))  # an `if` or `with` may leave it as it was
     for name in wanted:
         if name in last and not can[last[name]]:
             return []
     return [before[at] for at in sorted(chosen)]
-
-
-def _stores(statement: ast.stmt) -> set[str]:
-    """Names that a statement binds or whose values it writes to."""
-    if isinstance(statement, (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)):
-        return {statement.name}
-    found = set()
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Name) and isinstance(node.ctx, (ast.Store, ast.Del)):
-            found.add(node.id)
-        elif isinstance(node, (ast.Subscript, ast.Attribute)) and isinstance(node.ctx, (ast.Store, ast.Del)):
-            base = node.value
-            while isinstance(base, (ast.Subscript, ast.Attribute)):
-                base = base.value
-            if isinstance(base, ast.Name):
-                found.add(base.id)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and (
-            writes(node.func.attr) or node.func.attr in _FILLS
-        ):
-            base = node.func.value
-            if isinstance(base, ast.Name):
-                found.add(base.id)
-        elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            found |= {(alias.asname or alias.name).split(".")[0] for alias in node.names}
-    return found
-
-
-def _loads(node: ast.AST) -> set[str]:
-    """Names that a statement or expression reads from what was there before it."""
-    if isinstance(node, (ast.With, ast.If, ast.For)):
-        head = [item.context_expr for item in node.items] if isinstance(node, ast.With) else []
-        head += [node.test] if isinstance(node, ast.If) else [node.iter] if isinstance(node, ast.For) else []
-        given = _stores(node.target) if isinstance(node, ast.For) else set()
-        found = set().union(*map(_loads, head))
-        for block in _blocks(node):
-            bound = set(given)
-            for statement in block:
-                found |= _loads(statement) - bound
-                if isinstance(statement, (ast.Assign, ast.AnnAssign, ast.With)):
-                    bound |= {name for name in _stores(statement) if _binds(statement, name)}
-        return found
-    found = {n.id for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
-    if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-        found.add(node.target.id)
-    return found - {
-        n.id
-        for part in ast.walk(node)
-        if isinstance(part, ast.comprehension)
-        for n in ast.walk(part.target)
-        if isinstance(n, ast.Name)
-    }
-
-
-def _binds(statement: ast.stmt, name: str) -> bool:
-    """Whether a statement binds a name whatever happens."""
-    if isinstance(statement, ast.With):
-        return any(_binds(inner, name) for inner in statement.body)
-    targets = statement.targets if isinstance(statement, ast.Assign) else [getattr(statement, "target", None)]
-    plain = isinstance(statement, (ast.Assign, ast.AnnAssign))
-    return plain and any(name in _names(target) for target in targets)
-
-
-def _names(target: ast.AST | None) -> set[str]:
-    """The names that an assignment to `target` binds."""
-    if isinstance(target, (ast.Tuple, ast.List)):
-        return set().union(*map(_names, target.elts))
-    if isinstance(target, ast.Starred):
-        return _names(target.value)
-    return {target.id} if isinstance(target, ast.Name) else set()
 
 
 class _Prune(ast.NodeTransformer):
@@ -361,7 +282,7 @@ class _Prune(ast.NodeTransformer):
 
     def visit_Expr(self, node: ast.Expr) -> ast.AST:
         call = node.value
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in _FILLS:
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in FILLS:
             if isinstance(call.func.value, ast.Name) and call.func.value.id in self.made:
                 return node
         return ast.copy_location(ast.Pass(), node)

@@ -352,6 +352,19 @@ def test_a_freed_graph_tells_nothing():
     assert bad_operation(loss) is None
 
 
+def test_memory_that_was_taken_away_is_not_read():
+    """As `fully_shard` does between forward and backward."""
+    weight = torch.ones(1 << 16, requires_grad=True) * 1
+    loss = torch.log(torch.ones(1 << 16, requires_grad=True) * 0 / weight).sum()
+    assert bad_operation(loss).startswith("`log` was given")
+    weight.untyped_storage().resize_(0)
+    assert bad_operation(loss).startswith("`log` was given")
+    other = torch.zeros(1 << 16, requires_grad=True) * 1
+    loss = torch.log(other).sum()
+    other.untyped_storage().resize_(0)
+    assert bad_operation(loss) is None
+
+
 def test_undo_refuses_what_it_cannot_put_back():
     class Slotted:
         __slots__ = ("a",)

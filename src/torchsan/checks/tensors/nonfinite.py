@@ -308,7 +308,9 @@ class NonFinite(Check):
         if self.state.is_scaled and not symptom.of_loss:
             return  # the scale alone, and a step that by-passes the scaler: that is 705
         ran, found = symptom.outcome.ran, symptom.outcome.why
-        again = f"{ran} was run again, and {found}" if ran else f"nothing was run again: {found}"
+        again = f"{ran or 'the step'} could not be run again: {found}"
+        if found == replay.FINITE:
+            again = f"{ran} was run again, and {found}"
         why = f"{again}; {self._look_from_now_on()}"
         if symptom.in_graph:
             why = f"{symptom.in_graph}; {why}"

@@ -42,9 +42,21 @@ def _wrong(seen: Seen) -> Said | None:
     short = ", ".join(known[:6]) + (", ..." if len(known) > 6 else "")
     given = seen.match.groupdict().get("given")
     fact = (f"{name} takes {short}",)
-    aliases = {"learning_rate": "lr", "axis": "dim", "input_dim": "in_features", "output_dim": "out_features", "filters": "out_channels",
-               "rate": "p", "units": "out_features", "hidden_dim": "hidden_size", "workers": "num_workers", "batch": "batch_size"}
-    near = [aliases[given]] if aliases.get(given or "") in known else difflib.get_close_matches(given or "", known, 1, 0.6)
+    aliases = {
+        "learning_rate": "lr",
+        "axis": "dim",
+        "input_dim": "in_features",
+        "output_dim": "out_features",
+        "filters": "out_channels",
+        "rate": "p",
+        "units": "out_features",
+        "hidden_dim": "hidden_size",
+        "workers": "num_workers",
+        "batch": "batch_size",
+    }
+    near = (
+        [aliases[given]] if aliases.get(given or "") in known else difflib.get_close_matches(given or "", known, 1, 0.6)
+    )
     return Said(fact, None, f"write `{near[0]}=` for `{given}=`" if near else "")
 
 
@@ -67,8 +79,14 @@ def _attribute(at: Any, node: ast.Attribute) -> Any:
 
 def _type(seen: Seen) -> Said | None:
     wanted, given = seen.match["wanted"], seen.match["type"]
-    mends = {"tuple of ints": "`(n,)` for one number, `//` where a size is computed", "int": "`int(x)`, or `//` where it is computed",
-             "float": "`float(x)`", "bool": "True or False", "tuple of Tensors": "put them into a list: `[a, b]`", "Number": "a number: `x.item()`"}
+    mends = {
+        "tuple of ints": "`(n,)` for one number, `//` where a size is computed",
+        "int": "`int(x)`, or `//` where it is computed",
+        "float": "`float(x)`",
+        "bool": "True or False",
+        "tuple of Tensors": "put them into a list: `[a, b]`",
+        "Number": "a number: `x.item()`",
+    }
     return Said((f"`{seen.match['arg']}` is of type {given}, {wanted} is wanted",), None, mends.get(wanted, ""))
 
 
@@ -98,22 +116,41 @@ def _unpacked(seen: Seen) -> Said | None:
         value, text = look_up(at.frame, node), ast.unparse(node)
         count = len(target.elts) if isinstance(target, (ast.Tuple, ast.List)) else 0
         if isinstance(value, torch.Tensor):
-            return Said((f"`{text}` is {shape(value)}: it unpacks along its first dimension",), None,
-                        f"`{text}.unbind(1)` for its columns, `{text}.chunk({count}, 1)` for parts")
+            return Said(
+                (f"`{text}` is {shape(value)}: it unpacks along its first dimension",),
+                None,
+                f"`{text}.unbind(1)` for its columns, `{text}.chunk({count}, 1)` for parts",
+            )
         if isinstance(value, DataLoader):
-            return Said((f"a batch of `{text}` does not have {count} parts",), None,
-                        f"take as many as `__getitem__` gives; print `next(iter({text}))`")
+            return Said(
+                (f"a batch of `{text}` does not have {count} parts",),
+                None,
+                f"take as many as `__getitem__` gives; print `next(iter({text}))`",
+            )
         if isinstance(node, ast.Attribute) and node.attr == "shape":
             held = look_up(at.frame, node.value)
-            sizes = f"`{text}` is {shape(held)}" if isinstance(held, torch.Tensor) else f"`{text}` has another number of sizes"
-            return Said((sizes,), None, "name as many sizes as there are dimensions; a batch or channel dimension may be missing: `x.unsqueeze(0)`")
+            sizes = (
+                f"`{text}` is {shape(held)}"
+                if isinstance(held, torch.Tensor)
+                else f"`{text}` has another number of sizes"
+            )
+            return Said(
+                (sizes,),
+                None,
+                "name as many sizes as there are dimensions; a batch or channel dimension may be missing: "
+                "`x.unsqueeze(0)`",
+            )
     return None
 
 
 def _settings(seen: Seen) -> Said | None:
     """The arguments of the constructor that refused one, as far as they are plain."""
     held = next((one.frame.f_locals for one in reversed(seen.way) if one.frame.f_code.co_name == "__init__"), {})
-    plain = [f"{name} {value}" for name, value in held.items() if isinstance(value, (bool, int, float, str)) and len(str(value)) < 20]
+    plain = [
+        f"{name} {value}"
+        for name, value in held.items()
+        if isinstance(value, (bool, int, float, str)) and len(str(value)) < 20
+    ]
     return Said((f"it was given {', '.join(plain[:8])}",), beside=True) if plain else None
 
 

@@ -19,9 +19,15 @@ def _kind(seen: Seen) -> Said | None:
         return None
     name = found["type"]
     if name == "NoneType":
-        return Said((f"a sample holds {name}",), None, "a path of `__getitem__` that returns nothing; leave such samples out in a `collate_fn`")
+        return Said(
+            (f"a sample holds {name}",),
+            None,
+            "a path of `__getitem__` that returns nothing; leave such samples out in a `collate_fn`",
+        )
     if name.startswith("PIL."):
-        return Said((f"a sample holds {name}",), None, "turn images into tensors: `transforms.ToTensor()` in the dataset")
+        return Said(
+            (f"a sample holds {name}",), None, "turn images into tensors: `transforms.ToTensor()` in the dataset"
+        )
     return Said((f"a sample holds {name}",))
 
 
@@ -42,7 +48,9 @@ def _tensors(seen: Seen) -> Said | None:
 def _lengths(seen: Seen) -> Said | None:
     owner: Any = seen.given("self")
     source = getattr(owner, "data_source", None)
-    return Said((f"the data set is empty, a {type(source).__name__}",)) if source is not None and not len(source) else None
+    return (
+        Said((f"the data set is empty, a {type(source).__name__}",)) if source is not None and not len(source) else None
+    )
 
 
 FAMILIES = (
@@ -124,19 +132,34 @@ FAMILIES = (
 def _beyond(way: list[Frame]) -> bool:
     """Whether a `__getitem__` of the user's failed by an index that is beyond what its data set reads from."""
     one = way[-1] if way else None
-    if one is None or one.kind != _USER or one.frame.f_code.co_name != "__getitem__" or not any(at.kind == _OURS for at in way):
+    if (
+        one is None
+        or one.kind != _USER
+        or one.frame.f_code.co_name != "__getitem__"
+        or not any(at.kind == _OURS for at in way)
+    ):
         return False
     names = one.frame.f_code.co_varnames
     index = one.frame.f_locals.get(names[1]) if len(names) > 1 else None
     held = vars(one.frame.f_locals.get("self")).values() if hasattr(one.frame.f_locals.get("self"), "__dict__") else ()
-    return isinstance(index, int) and any(isinstance(value, (list, tuple)) and 0 < len(value) <= index for value in held)
+    return isinstance(index, int) and any(
+        isinstance(value, (list, tuple)) and 0 < len(value) <= index for value in held
+    )
 
 
 def _died(seen: Seen) -> Said | None:
     signal = seen.match["signal"]
     where = f"worker {seen.match['pids'].strip()}"
     if signal and "Bus" in signal:
-        return Said((f"{where}: {signal}",), None, "shared memory is used up: a larger /dev/shm (`docker run --shm-size=8g`), or fewer workers")
+        return Said(
+            (f"{where}: {signal}",),
+            None,
+            "shared memory is used up: a larger /dev/shm (`docker run --shm-size=8g`), or fewer workers",
+        )
     if signal and "Segmentation" in signal:
-        return Said((f"{where}: {signal}",), None, "a library in the dataset does not bear a fork: open files in the worker, `cv2.setNumThreads(0)`, or the \"spawn\" context")
+        return Said(
+            (f"{where}: {signal}",),
+            None,
+            'a library in the dataset does not bear a fork: open files in the worker, `cv2.setNumThreads(0)`, or the "spawn" context',
+        )
     return Said((where + (f": {signal}" if signal else ""),))

@@ -15,18 +15,43 @@ def _apart(seen: Seen) -> Said | None:
 
 def _none(seen: Seen) -> Said:
     built = torch.version.cuda
-    why = "this torch is built without CUDA" if built is None else f"this torch is built for CUDA {built}, and sees {torch.cuda.device_count()} devices"
-    return Said((why,), None, "`device = \"cuda\" if torch.cuda.is_available() else \"cpu\"`" + (
-        "; for a GPU install the CUDA build of torch" if built is None else "; `nvidia-smi` tells what the driver sees"))
+    why = (
+        "this torch is built without CUDA"
+        if built is None
+        else f"this torch is built for CUDA {built}, and sees {torch.cuda.device_count()} devices"
+    )
+    return Said(
+        (why,),
+        None,
+        '`device = "cuda" if torch.cuda.is_available() else "cpu"`'
+        + (
+            "; for a GPU install the CUDA build of torch"
+            if built is None
+            else "; `nvidia-smi` tells what the driver sees"
+        ),
+    )
 
 
 def _word(seen: Seen) -> Said | None:
     word = seen.match["word"].strip()
-    known = {"gpu": "cuda", "GPU": "cuda", "Cuda": "cuda", "CUDA": "cuda", "nvidia": "cuda", "half": "", "float": "", "double": "", "float16": "", "bfloat16": ""}
+    known = {
+        "gpu": "cuda",
+        "GPU": "cuda",
+        "Cuda": "cuda",
+        "CUDA": "cuda",
+        "nvidia": "cuda",
+        "half": "",
+        "float": "",
+        "double": "",
+        "float16": "",
+        "bfloat16": "",
+    }
     near = known.get(word.partition(":")[0])
     if near == "":
         return Said((f"`{word}` was given",), None, f"types are no strings: `.to(torch.{word})`")
-    return Said((f"`{word}` was given",), None, f"write `\"{near}{word[len(word.partition(':')[0]):]}\"`" if near else "")
+    return Said(
+        (f"`{word}` was given",), None, f'write `"{near}{word[len(word.partition(":")[0]) :]}"`' if near else ""
+    )
 
 
 def _full(seen: Seen) -> Said:

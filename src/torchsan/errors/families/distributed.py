@@ -25,7 +25,9 @@ def _timeout(seen: Seen) -> Said | None:
     """What a watchdog says of the collective that hung."""
     found = re.search(r"OpType=(\w+)", seen.text)
     count = re.search(r"SeqNum=(\d+)", seen.text)
-    waited = re.search(r"Timeout\(ms\)=(\d+)|timed? ?out (?:after )?(\d+) ?(?:ms|milliseconds)", seen.text, re.IGNORECASE)
+    waited = re.search(
+        r"Timeout\(ms\)=(\d+)|timed? ?out (?:after )?(\d+) ?(?:ms|milliseconds)", seen.text, re.IGNORECASE
+    )
     facts = []
     if found is not None:
         facts.append(f"{found[1].lower()}{f' number {count[1]}' if count else ''}")

@@ -31,7 +31,9 @@ def _halves(seen: Seen) -> Said | None:
         name = operand.name if " of " not in operand.name else "x"
         fact = f"`{name}` is {dtype(operand.value)}, the layer's weights are {str(own).removeprefix('torch.')}"
         if own in _HALVES:
-            return Said((fact,), operand, f"`{name}.to({own})`, or keep the weights in float32 and run under `torch.autocast`")
+            return Said(
+                (fact,), operand, f"`{name}.to({own})`, or keep the weights in float32 and run under `torch.autocast`"
+            )
         return Said((fact,), operand, f"`{name}.float()`, or run the model under `torch.autocast`")
     pair = seen.tensors()
     if len(pair) >= 2:
@@ -39,7 +41,11 @@ def _halves(seen: Seen) -> Said | None:
         odd = [one for one in pair if one.value.dtype in _HALVES]
         if len(odd) == 1:
             other = next(one for one in pair if one is not odd[0])
-            return Said((", ".join(facts),), odd[0], f"`{odd[0].name}.to({other.name}.dtype)`, or run both under `torch.autocast`")
+            return Said(
+                (", ".join(facts),),
+                odd[0],
+                f"`{odd[0].name}.to({other.name}.dtype)`, or run both under `torch.autocast`",
+            )
         return Said((", ".join(facts),))
     return None
 
@@ -71,8 +77,11 @@ def _written(seen: Seen) -> Said | None:
     name = tensors[0].name
     node = seen.node()
     sign = _SIGNS.get(type(node.op), "+") if isinstance(node, ast.AugAssign) else "+"
-    return Said((f"`{name}` is {dtype(tensors[0].value)} and keeps its type in place",), tensors[0],
-                f"write `{name} = {name} {sign} ...`, or make it float where it is made: `{name}.float()`")
+    return Said(
+        (f"`{name}` is {dtype(tensors[0].value)} and keeps its type in place",),
+        tensors[0],
+        f"write `{name} = {name} {sign} ...`, or make it float where it is made: `{name}.float()`",
+    )
 
 
 def _mask(seen: Seen) -> Said | None:
@@ -82,7 +91,11 @@ def _mask(seen: Seen) -> Said | None:
         return Said((f"the mask is {seen.match.groupdict().get('type') or 'no bool'}",))
     one = call[0]
     operand = seen.operand(one.value)
-    return Said((f"`{one.text}` is {dtype(one.value)} {shape(one.value)}",), operand, f"`{one.text}.bool()`, or a comparison: `{one.text} == 0`")
+    return Said(
+        (f"`{one.text}` is {dtype(one.value)} {shape(one.value)}",),
+        operand,
+        f"`{one.text}.bool()`, or a comparison: `{one.text} == 0`",
+    )
 
 
 FAMILIES = (
@@ -187,13 +200,24 @@ def _floats(seen: Seen) -> Said | None:
     found = [one for one in seen.tensors() if one.value.is_floating_point()]
     if not found:
         return None
-    return Said((", ".join(f"`{one.name}` is {dtype(one.value)}" for one in found),), found[0] if len(found) == 1 else None)
+    return Said(
+        (", ".join(f"`{one.name}` is {dtype(one.value)}" for one in found),), found[0] if len(found) == 1 else None
+    )
 
 
 def _kernel(seen: Seen) -> Said | None:
-    wanted = {"Half": torch.float16, "BFloat16": torch.bfloat16, "Long": torch.int64, "Int": torch.int32, "Bool": torch.bool}
+    wanted = {
+        "Half": torch.float16,
+        "BFloat16": torch.bfloat16,
+        "Long": torch.int64,
+        "Int": torch.int32,
+        "Bool": torch.bool,
+    }
     one = seen.only(lambda value: value.dtype is wanted.get(seen.match["type"]))
     if one is None:
         return None
-    return Said((f"`{one.name}` is {dtype(one.value)}: `{seen.match['what']}` knows no such type",), one,
-                f"compute in float32, `{one.name}.float()`, and convert back")
+    return Said(
+        (f"`{one.name}` is {dtype(one.value)}: `{seen.match['what']}` knows no such type",),
+        one,
+        f"compute in float32, `{one.name}.float()`, and convert back",
+    )

@@ -27,15 +27,20 @@ def _many(seen: Seen) -> Said | None:
     if value.value.numel() == 1:
         return None
     name = value.name
-    return Said((f"`{name}` is {shape(value.value)}",), value, f"`{name}.mean().backward()`; a loss made with `reduction=\"none\"` "
-                "has to be reduced by hand")
+    return Said(
+        (f"`{name}` is {shape(value.value)}",),
+        value,
+        f'`{name}.mean().backward()`; a loss made with `reduction="none"` has to be reduced by hand',
+    )
 
 
 def _integer_leaf(seen: Seen) -> Said | None:
     one = seen.only(lambda value: not value.is_floating_point() and not value.is_complex())
     if one is None:
         return None
-    return Said((f"`{one.name}` is {dtype(one.value)}",), one, f"`{one.name}.float().requires_grad_()`; write `1.0` and not `1`")
+    return Said(
+        (f"`{one.name}` is {dtype(one.value)}",), one, f"`{one.name}.float().requires_grad_()`; write `1.0` and not `1`"
+    )
 
 
 FAMILIES = (
@@ -104,4 +109,8 @@ FAMILIES = (
 
 def _constant(seen: Seen) -> Said | None:
     one = seen.only(lambda value: not value.requires_grad)
-    return None if one is None else Said((f"`{one.name}` records no gradient",), one, f"`{one.name}.requires_grad_()` before it is used")
+    return (
+        None
+        if one is None
+        else Said((f"`{one.name}` records no gradient",), one, f"`{one.name}.requires_grad_()` before it is used")
+    )

@@ -18,7 +18,11 @@ def _outside(seen: Seen) -> Said | None:
         return None
     fact = f"index {said['wrong']} of {said['size']} places in dimension {said['at']}, 0 to {int(said['size']) - 1}"
     tensors = seen.tensors()
-    if tensors and tensors[0].value.dim() > int(said["at"]) and tensors[0].value.shape[int(said["at"])] == int(said["size"]):
+    if (
+        tensors
+        and tensors[0].value.dim() > int(said["at"])
+        and tensors[0].value.shape[int(said["at"])] == int(said["size"])
+    ):
         return Said((f"{fact} of `{tensors[0].name}`",), None, "count from 0; the last one is -1")
     return Said((fact,), None, "count from 0; the last one is -1")
 
@@ -27,7 +31,9 @@ def _mend(found: out_of_range.Outside) -> str:
     if out_of_range.is_counting(found.index.value):
         return ""
     if found.value < 0:
-        return f"`{found.index.name}` holds negative numbers: padding such as -100 belongs to the targets, not to an index"
+        return (
+            f"`{found.index.name}` holds negative numbers: padding such as -100 belongs to the targets, not to an index"
+        )
     return ""
 
 
@@ -35,7 +41,9 @@ def _mask(seen: Seen) -> Said | None:
     masks = [one for one in seen.tensors() if one.value.dtype is torch.bool]
     if len(masks) != 1:
         return None
-    return Said((f"`{masks[0].name}` is {shape(masks[0].value)}: [{seen.match['a']}] against [{seen.match['b']}]",), masks[0])
+    return Said(
+        (f"`{masks[0].name}` is {shape(masks[0].value)}: [{seen.match['a']}] against [{seen.match['b']}]",), masks[0]
+    )
 
 
 def _list(seen: Seen) -> Said | None:
@@ -95,7 +103,11 @@ def _index_type(seen: Seen) -> Said | None:
     value = seen.given("input")
     found = seen.operand(value) if isinstance(value, torch.Tensor) else None
     if found is None:
-        wrong = [one for one in seen.arguments()[1:] if isinstance(one.value, torch.Tensor) and one.value.dtype is not torch.int64]
+        wrong = [
+            one
+            for one in seen.arguments()[1:]
+            if isinstance(one.value, torch.Tensor) and one.value.dtype is not torch.int64
+        ]
         wrong = [one for one in wrong if not (one.value.is_floating_point() and len(wrong) > 1 and one is not wrong[0])]
         found = seen.operand(wrong[0].value) if wrong else None
     return None if found is None else Said((f"`{found.name}` is {dtype(found.value)}",), found)
@@ -107,7 +119,11 @@ def _dimensions(seen: Seen) -> Said | None:
     if len(index) != 1 or not others:
         return None
     fact = f"`{index[0].name}` is {shape(index[0].value)}, `{others[0].name}` is {shape(others[0].value)}"
-    return Said((fact,), index[0], f"to pick one of each row: `{index[0].name}.unsqueeze(1)`" if index[0].value.dim() == 1 else "")
+    return Said(
+        (fact,),
+        index[0],
+        f"to pick one of each row: `{index[0].name}.unsqueeze(1)`" if index[0].value.dim() == 1 else "",
+    )
 
 
 def _topk(seen: Seen) -> Said | None:

@@ -58,10 +58,17 @@ def _state(seen: Seen) -> Said | None:
     if isinstance(value, torch.Tensor) and value.dim() == 3 and len(given) == 3 and given[1] != sizes[1]:
         other = value.shape[1 if batch_first else 0]
         if given[1] == other and not batch_first:
-            return Said(tuple(facts), None, f"the input {shape(value)} is read as (time, batch, features): make the layer with "
-                        "`batch_first=True`")
-        return Said(tuple(facts), None, f"make the state for this batch: `torch.zeros({sizes[0]}, x.size({0 if batch_first else 1}), "
-                    f"{sizes[2]})`; the last batch may be smaller (`drop_last=True`)")
+            return Said(
+                tuple(facts),
+                None,
+                f"the input {shape(value)} is read as (time, batch, features): make the layer with `batch_first=True`",
+            )
+        return Said(
+            tuple(facts),
+            None,
+            f"make the state for this batch: `torch.zeros({sizes[0]}, x.size({0 if batch_first else 1}), "
+            f"{sizes[2]})`; the last batch may be smaller (`drop_last=True`)",
+        )
     return Said(tuple(facts), None, f"`torch.zeros({wanted})`")
 
 
@@ -80,7 +87,11 @@ def _padding_mask(seen: Seen) -> Said | None:
     layer: Any = modules_on(seen.way)[-1] if modules_on(seen.way) else None
     facts = (f"the mask is {shape(mask)}, the query {shape(query)}",)
     if query.dim() == 3 and not getattr(layer, "batch_first", True) and mask.shape[0] == query.shape[0]:
-        return Said(facts, seen.operand(mask), "the layer reads its input as (time, batch, width): make it with `batch_first=True`")
+        return Said(
+            facts,
+            seen.operand(mask),
+            "the layer reads its input as (time, batch, width): make it with `batch_first=True`",
+        )
     return Said(facts, seen.operand(mask))
 
 

@@ -40,8 +40,12 @@ def _classes(seen: Seen) -> Said | None:
     if target.dim() == scores.dim() and target.shape[-1:] == (1,) and target.shape[:1] == scores.shape[:1]:
         return Said((fact,), value, f"take the 1 away: `{second}.squeeze(-1)`")
     if scores.dim() == 3 and target.shape == scores.shape[:2]:
-        return Said((fact,), seen.operand(scores), f"the classes come second, not last: `{first}.transpose(1, 2)`, or "
-                    f"flatten both, `{first}.flatten(0, 1)` and `{second}.flatten()`")
+        return Said(
+            (fact,),
+            seen.operand(scores),
+            f"the classes come second, not last: `{first}.transpose(1, 2)`, or "
+            f"flatten both, `{first}.flatten(0, 1)` and `{second}.flatten()`",
+        )
     if scores.dim() > 3 and target.shape == (scores.shape[0], *scores.shape[1:-1]):
         return Said((fact,), seen.operand(scores), f"the classes come second, not last: `{first}.movedim(-1, 1)`")
     if scores.dim() == 4 and target.dim() == 4 and target.shape[-1] == 3:
@@ -49,8 +53,12 @@ def _classes(seen: Seen) -> Said | None:
     if scores.dim() == 2 and target.dim() == 2 and target.numel() == scores.shape[0]:
         return Said((fact,), value, f"the scores are flattened, the targets are not: `{second}.flatten()`")
     if scores.dim() == 2 and target.dim() == 2 and target.shape[1] != scores.shape[1]:
-        return Said((fact,), value, "each row has one class number, (N,), or one probability a class, (N, C); for several yes/no "
-                    "answers a row use `F.binary_cross_entropy_with_logits`")
+        return Said(
+            (fact,),
+            value,
+            "each row has one class number, (N,), or one probability a class, (N, C); for several yes/no "
+            "answers a row use `F.binary_cross_entropy_with_logits`",
+        )
     return Said((fact,), value, "scores (N, C) go with class numbers (N,); (N, C, L) with (N, L)")
 
 
@@ -62,10 +70,16 @@ def _one_hot(seen: Seen) -> Said | None:
     fact = f"`{second}` is {dtype(target)} {shape(target)}, the shape of the scores"
     if scores.dim() == 1:
         if not scores.is_floating_point():
-            return Said((f"`{first}` is {dtype(scores)} {shape(scores)}",), seen.operand(scores),
-                        "give it the scores, (N, C), and not their argmax", "the scores are class numbers")
+            return Said(
+                (f"`{first}` is {dtype(scores)} {shape(scores)}",),
+                seen.operand(scores),
+                "give it the scores, (N, C), and not their argmax",
+                "the scores are class numbers",
+            )
         return Said((fact,), seen.operand(target), "scores are (N, C): one row a sample, one column a class")
-    return Said((fact,), seen.operand(target), f"give class numbers, `{second}.argmax(1)`, or probabilities, `{second}.float()`")
+    return Said(
+        (fact,), seen.operand(target), f"give class numbers, `{second}.argmax(1)`, or probabilities, `{second}.float()`"
+    )
 
 
 def _rows(seen: Seen) -> Said | None:
@@ -82,10 +96,16 @@ def _rows(seen: Seen) -> Said | None:
     if scores.dim() >= 2 and scores.numel() == target.shape[0] * scores.shape[-1] and scores.dim() > 2:
         return Said(facts, seen.operand(scores), f"flatten the scores as the targets are: `{first}.flatten(0, -2)`")
     if scores.dim() >= 2 and target.dim() == 1 and scores.shape[1] == target.shape[0]:
-        return Said(facts, seen.operand(scores), f"the batch is the second dimension of the output: `{first}.transpose(0, 1)`")
+        return Said(
+            facts, seen.operand(scores), f"the batch is the second dimension of the output: `{first}.transpose(0, 1)`"
+        )
     if scores.dim() == 2 and scores.shape[0] % max(target.shape[0], 1) == 0:
-        return Said(facts, seen.operand(scores), "rows that belong to one sample have become samples: look at the `view` or "
-                    "`reshape` before the last layer, and keep the batch in front")
+        return Said(
+            facts,
+            seen.operand(scores),
+            "rows that belong to one sample have become samples: look at the `view` or "
+            "`reshape` before the last layer, and keep the batch in front",
+        )
     if target.shape[0] and scores.shape[0] and target.shape[0] % scores.shape[0] == 0:
         return Said(facts, value, "the targets hold several numbers a sample: look at how they are flattened")
     return Said(facts, value)
@@ -105,8 +125,13 @@ def _same(seen: Seen) -> Said | None:
     if target.dim() == scores.dim() + 1 and target.shape[-1] == 1:
         return Said((*plain, *facts), seen.operand(target), f"`{second}.squeeze(-1)`")
     if scores.dim() == 2 and target.dim() == 1 and scores.shape[0] == target.shape[0]:
-        return Said((*plain, *facts), seen.operand(target), f"these are class numbers against {scores.shape[1]} scores: "
-                    "`F.cross_entropy`, or one-hot targets")
+        return Said(
+            (*plain, *facts),
+            seen.operand(target),
+            f"these are class numbers against {scores.shape[1]} scores: `F.cross_entropy`, or one-hot targets",
+        )
+    if scores.numel() == target.numel() and scores.shape[:1] == target.shape[:1]:
+        return Said((*plain, *facts), seen.operand(target), f"the values are as many: `{second}.reshape({first}.shape)`")
     return Said((*plain, *facts), seen.operand(target))
 
 
@@ -126,12 +151,21 @@ def _between(seen: Seen) -> Said | None:
     name = _plain(operand, which)
     low, high = value.min().item(), value.max().item()
     if low != low or high != high:
-        return Said((f"`{name}` holds NaN",), operand, "an earlier step made NaN: find where with `torch.isfinite(value).all()`")
+        return Said(
+            (f"`{name}` holds NaN",), operand, "an earlier step made NaN: find where with `torch.isfinite(value).all()`"
+        )
     fact = f"`{name}` goes from {low:.4g} to {high:.4g}"
     if which == "target":
-        return Said((fact,), operand, f"targets are probabilities: divide, `{name} / {high:.4g}`, or use cross-entropy for class numbers")
-    return Said((fact,), operand, "give it probabilities, `torch.sigmoid(scores)`, or the scores to "
-                "`F.binary_cross_entropy_with_logits`")
+        return Said(
+            (fact,),
+            operand,
+            f"targets are probabilities: divide, `{name} / {high:.4g}`, or use cross-entropy for class numbers",
+        )
+    return Said(
+        (fact,),
+        operand,
+        "give it probabilities, `torch.sigmoid(scores)`, or the scores to `F.binary_cross_entropy_with_logits`",
+    )
 
 
 def _range(seen: Seen) -> Said | None:
@@ -152,7 +186,11 @@ def _range(seen: Seen) -> Said | None:
         if high == 255:
             return Said((fact,), value, "pass `ignore_index=255` if that is the border of the masks")
         if high >= classes:
-            return Said((fact,), value, f"the largest is {high}: the last layer needs {high + 1} outputs, or the numbers another map")
+            return Said(
+                (fact,),
+                value,
+                f"the largest is {high}: the last layer needs {high + 1} outputs, or the numbers another map",
+            )
     return Said((fact,), value)
 
 
@@ -170,8 +208,11 @@ def _other_dtype(seen: Seen) -> Said | None:
     scores, target, first, second = pair
     weight = seen.given("weight")
     if isinstance(weight, torch.Tensor) and weight.dtype != scores.dtype:
-        return Said((f"`weight` is {dtype(weight)}, the scores are {dtype(scores)}",), seen.operand(weight),
-                    f"make the weights {dtype(scores)}: `weight.to(scores.dtype)`")
+        return Said(
+            (f"`weight` is {dtype(weight)}, the scores are {dtype(scores)}",),
+            seen.operand(weight),
+            f"make the weights {dtype(scores)}: `weight.to(scores.dtype)`",
+        )
     return None
 
 

@@ -20,7 +20,9 @@ def misspelt_init(cls: Any) -> str | None:
     """A method of the user's class that was to be `__init__`: "__int__"."""
     while cls is not None and issubclass(cls, nn.Module) and not cls.__module__.startswith("torch."):
         if "__init__" not in vars(cls):
-            found = next((name for name, value in vars(cls).items() if callable(value) and _MISSPELT.fullmatch(name)), None)
+            found = next(
+                (name for name, value in vars(cls).items() if callable(value) and _MISSPELT.fullmatch(name)), None
+            )
             if found is not None:
                 return f"{cls.__name__}.{found}"
         cls = cls.__base__
@@ -48,21 +50,38 @@ def _attribute(seen: Seen) -> Said | None:
         return None
     cls = type(owner).__name__
     if wanted in ("_parameters", "_modules", "_buffers", "_backward_hooks", "_forward_hooks", "training"):
-        return Said((f"`{cls}.__init__` has not called `super().__init__()`",), None, "call `super().__init__()` first in `__init__`",
-                    "nn.Module was never set up")
+        return Said(
+            (f"`{cls}.__init__` has not called `super().__init__()`",),
+            None,
+            "call `super().__init__()` first in `__init__`",
+            "nn.Module was never set up",
+        )
     made = misspelt_init(type(owner))
     if made is not None:
-        return Said((f"`{made}` is never called",), None, f"rename `{made}` to `__init__`", "the method that builds the model is misspelt")
-    known = [name for name in {*owner.__dict__, *owner._modules, *owner._parameters, *owner._buffers, *dir(type(owner))} if name[:1] != "_"]
+        return Said(
+            (f"`{made}` is never called",),
+            None,
+            f"rename `{made}` to `__init__`",
+            "the method that builds the model is misspelt",
+        )
+    known = [
+        name
+        for name in {*owner.__dict__, *owner._modules, *owner._parameters, *owner._buffers, *dir(type(owner))}
+        if name[:1] != "_"
+    ]
     near = difflib.get_close_matches(wanted, known, 1, 0.6)
     children = ", ".join(list(owner._modules)[:6])
     facts = (f"`{cls}` has {f'the layers {children}' if children else 'no layers'}",)
     if wanted == "dim" and isinstance(owner, nn.Module):
-        return Said((f"a {cls} layer was given, and a tensor is wanted",), None, "give it the layer's `.weight`: `nn.init.xavier_uniform_(layer.weight)`")
+        return Said(
+            (f"a {cls} layer was given, and a tensor is wanted",),
+            None,
+            "give it the layer's `.weight`: `nn.init.xavier_uniform_(layer.weight)`",
+        )
     if near:
         return Said(facts, None, f"`{near[0]}` is the nearest name that it has")
     if wanted == "module":
-        return Said(facts, None, "only a wrapped model has `.module`: `getattr(model, \"module\", model)`")
+        return Said(facts, None, 'only a wrapped model has `.module`: `getattr(model, "module", model)`')
     return Said(facts)
 
 
@@ -71,27 +90,59 @@ def _no_tensor(seen: Seen) -> Said | None:
     given = seen.match["type"]
     value: Any = seen.given(seen.match["arg"])
     if value is None:
-        value = next((one.value for one in seen.arguments() if one.value is not None and type(one.value).__name__ == given.split(".")[-1]), None)
+        value = next(
+            (
+                one.value
+                for one in seen.arguments()
+                if one.value is not None and type(one.value).__name__ == given.split(".")[-1]
+            ),
+            None,
+        )
     name = next((one.text for one in seen.arguments() if one.value is value and value is not None), None)
     own = f"`{name}`" if name else "it"
     name = name or "value"
     short = given.split(".")[-1]
     fact = (f"{own} is of type {given}",)
     if "return_types" in given:
-        return Said(fact, None, f"`{short}` with a dimension gives values and indices: take `.values`, or write `values, indices = ...`")
-    if short in ("tuple", "list") and isinstance(value, (tuple, list)) and any(isinstance(item, torch.Tensor) for item in value):
-        if isinstance(value, tuple) and len(value) == 2 and (isinstance(value[1], tuple) or short == "tuple" and _after_rnn(seen)):
-            return Said(fact, None, "LSTM and GRU give `output, state`: take the output, `x, _ = lstm(x)`; in an nn.Sequential, through a small module "
-                        "of its own")
-        held = ", ".join(str(list(item.shape)) if isinstance(item, torch.Tensor) else type(item).__name__ for item in value[:4])
-        return Said((f"{own} is a {short} of {held}",), None, "take the tensor out of it, `x[0]`, or join them: `torch.stack(x)`, `torch.cat(x)`")
+        return Said(
+            fact,
+            None,
+            f"`{short}` with a dimension gives values and indices: take `.values`, or write `values, indices = ...`",
+        )
+    if (
+        short in ("tuple", "list")
+        and isinstance(value, (tuple, list))
+        and any(isinstance(item, torch.Tensor) for item in value)
+    ):
+        if (
+            isinstance(value, tuple)
+            and len(value) == 2
+            and (isinstance(value[1], tuple) or short == "tuple" and _after_rnn(seen))
+        ):
+            return Said(
+                fact,
+                None,
+                "LSTM and GRU give `output, state`: take the output, `x, _ = lstm(x)`; in an nn.Sequential, "
+                "through a small module "
+                "of its own",
+            )
+        held = ", ".join(
+            str(list(item.shape)) if isinstance(item, torch.Tensor) else type(item).__name__ for item in value[:4]
+        )
+        return Said(
+            (f"{own} is a {short} of {held}",),
+            None,
+            "take the tensor out of it, `x[0]`, or join them: `torch.stack(x)`, `torch.cat(x)`",
+        )
     if short == "tuple" and _after_rnn(seen):
         return Said(fact, None, "LSTM and GRU give `output, state`: take the output, `x, _ = lstm(x)`")
     if short in ("list", "tuple", "ndarray"):
         return Said(fact, None, f"`torch.as_tensor({name}, dtype=torch.float32)`")
     if short in ("float", "int", "bool"):
         function = seen.match["call"]
-        return Said(fact, None, f"for a number use Python's `math.{function}`, or make it a tensor, `torch.tensor({name})`")
+        return Said(
+            fact, None, f"for a number use Python's `math.{function}`, or make it a tensor, `torch.tensor({name})`"
+        )
     if short == "NoneType":
         return Said(fact, None, "what should have made it returns nothing: look for a missing `return`")
     if isinstance(value, dict) or short in ("dict", "BatchEncoding"):
@@ -119,8 +170,19 @@ def _child(seen: Seen) -> Said | None:
 
 
 def _layer_of(function: str) -> str:
-    known = {"relu": "ReLU", "leaky_relu": "LeakyReLU", "gelu": "GELU", "softmax": "Softmax", "sigmoid": "Sigmoid", "tanh": "Tanh", "elu": "ELU",
-             "dropout": "Dropout", "silu": "SiLU", "max_pool2d": "MaxPool2d", "log_softmax": "LogSoftmax"}
+    known = {
+        "relu": "ReLU",
+        "leaky_relu": "LeakyReLU",
+        "gelu": "GELU",
+        "softmax": "Softmax",
+        "sigmoid": "Sigmoid",
+        "tanh": "Tanh",
+        "elu": "ELU",
+        "dropout": "Dropout",
+        "silu": "SiLU",
+        "max_pool2d": "MaxPool2d",
+        "log_softmax": "LogSoftmax",
+    }
     name = function.rpartition(".")[2]
     return known.get(name, name.title())
 
@@ -137,7 +199,11 @@ def _call(seen: Seen) -> Said | None:
     if cls == "Sequential":
         return Said((), None, "nn.Sequential takes one input: write a module whose `forward` takes several")
     if "takes 1 positional argument but 2 were given" in seen.text:
-        return Said((), None, "write `def forward(self, x):`; where `self` is there, make the model first: `Net()(x)` and not `Net(x)`")
+        return Said(
+            (),
+            None,
+            "write `def forward(self, x):`; where `self` is there, make the model first: `Net()(x)` and not `Net(x)`",
+        )
     return Said()
 
 
@@ -203,17 +269,31 @@ def _forward(seen: Seen) -> Said | None:
     if not isinstance(owner, nn.Module):
         return None
     if isinstance(owner, (nn.ModuleList, nn.ModuleDict)):
-        return Said((), None, f"an nn.{type(owner).__name__} only holds layers: call them one by one, or take nn.Sequential")
+        return Said(
+            (), None, f"an nn.{type(owner).__name__} only holds layers: call them one by one, or take nn.Sequential"
+        )
     cls = users_class(owner)
-    near = difflib.get_close_matches("forward", [name for name in vars(cls or object) if name != "forward"], 1, 0.6) if cls else []
+    near = (
+        difflib.get_close_matches("forward", [name for name in vars(cls or object) if name != "forward"], 1, 0.6)
+        if cls
+        else []
+    )
     if near:
         return Said((f"`{type(owner).__name__}` has `{near[0]}`",), None, f"rename `{near[0]}` to `forward`")
-    return Said((), None, f"define `def forward(self, x):` in `{type(owner).__name__}`; look whether it is indented into `__init__`")
+    return Said(
+        (),
+        None,
+        f"define `def forward(self, x):` in `{type(owner).__name__}`; look whether it is indented into `__init__`",
+    )
 
 
 def _length(seen: Seen) -> Said | None:
     owner = seen.given("self")
-    return Said((f"it has {len(owner)} layer{'s' * (len(owner) != 1)}, 0 to {len(owner) - 1}",)) if isinstance(owner, (nn.Sequential, nn.ModuleList)) else None
+    return (
+        Said((f"it has {len(owner)} layer{'s' * (len(owner) != 1)}, 0 to {len(owner) - 1}",))
+        if isinstance(owner, (nn.Sequential, nn.ModuleList))
+        else None
+    )
 
 
 def _vector(seen: Seen) -> Said | None:

@@ -22,7 +22,9 @@ def _modules(seen: Seen) -> list[tuple[str, nn.Module]]:
     at = seen.user()
     names: dict[str, Any] = {} if at is None else {**seen.way[at].frame.f_globals, **seen.way[at].frame.f_locals}
     line = seen.line()
-    return found or [(key, value) for key, value in names.items() if isinstance(value, nn.Module) and f"{key}.parameters(" in line]
+    return found or [
+        (key, value) for key, value in names.items() if isinstance(value, nn.Module) and f"{key}.parameters(" in line
+    ]
 
 
 def _empty(seen: Seen) -> Said | None:
@@ -33,21 +35,39 @@ def _empty(seen: Seen) -> Said | None:
         cls = type(module).__name__
         made = misspelt_init(type(module))
         if made is not None:
-            return Said((f"`{name}` has no parameters: `{made}` is never called",), None, f"rename `{made}` to `__init__`")
+            return Said(
+                (f"`{name}` has no parameters: `{made}` is never called",), None, f"rename `{made}` to `__init__`"
+            )
         lists = plain_lists(module)
         if lists:
             key, kind = lists[0]
             held = "nn.ModuleDict" if kind == "dict" else "nn.ModuleList"
-            return Said((f"`{name}.{key}` is a plain {kind}, in which nn.Module sees no layers",), None, f"make it an `{held}`: "
-                        f"`self.{key.rpartition('.')[2]} = {held}(...)`")
-        return Said((f"`{name}`, a {cls}, has no parameters",), None, "look at its `__init__`: layers must be made there, as `self.name = nn.Linear(...)`")
+            return Said(
+                (f"`{name}.{key}` is a plain {kind}, in which nn.Module sees no layers",),
+                None,
+                f"make it an `{held}`: `self.{key.rpartition('.')[2]} = {held}(...)`",
+            )
+        return Said(
+            (f"`{name}`, a {cls}, has no parameters",),
+            None,
+            "look at its `__init__`: layers must be made there, as `self.name = nn.Linear(...)`",
+        )
     made = _class_of_call(seen)
     if made is not None:
         return Said((f"`{made}` is never called",), None, f"rename `{made}` to `__init__`")
     given = seen.arguments()
     if given and isinstance(given[0].value, (list, tuple)) and not given[0].value:
-        return Said((f"`{given[0].text}` is empty",), None, "look at what fills it: the filter may let nothing through (`p.requires_grad` of a frozen model)")
-    return Said((), None, "the filter may let nothing through: `[p for p in model.parameters() if p.requires_grad]` of a frozen model is empty")
+        return Said(
+            (f"`{given[0].text}` is empty",),
+            None,
+            "look at what fills it: the filter may let nothing through (`p.requires_grad` of a frozen model)",
+        )
+    return Said(
+        (),
+        None,
+        "the filter may let nothing through: `[p for p in model.parameters() if p.requires_grad]` of a frozen "
+        "model is empty",
+    )
 
 
 def _class_of_call(seen: Seen) -> str | None:
@@ -81,7 +101,9 @@ def _twice(seen: Seen) -> Said | None:
     known = {id(p) for own in held.param_groups for p in own["params"]}
     again = [p for p in group["params"] if id(p) in known]
     names = [name for p in again[:4] if (name := name_of(p))]
-    return Said((f"{len(again)} of its parameters in an earlier group, too" + (f": {', '.join(names)}" if names else ""),))
+    return Said(
+        (f"{len(again)} of its parameters in an earlier group, too" + (f": {', '.join(names)}" if names else ""),)
+    )
 
 
 def _groups(seen: Seen) -> Said | None:

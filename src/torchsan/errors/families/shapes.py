@@ -54,7 +54,9 @@ def _linear(layer: nn.Linear, given: torch.Tensor, seen: Seen) -> Said:
     if given.dim() > 2:
         total = math.prod(given.shape[1:])
         return Said(
-            (fact,), operand, f"make it `nn.Linear({last}, {layer.out_features})`; if the input is to be flattened, "
+            (fact,),
+            operand,
+            f"make it `nn.Linear({last}, {layer.out_features})`; if the input is to be flattened, "
             f"`{name}.flatten(1)` and `nn.Linear({total}, {layer.out_features})`",
         )
     return Said((fact,), operand, f"make the layer `nn.Linear({last}, {layer.out_features})`, or look at what comes in")
@@ -63,8 +65,12 @@ def _linear(layer: nn.Linear, given: torch.Tensor, seen: Seen) -> Said:
 def _batched(seen: Seen) -> Said | None:
     if "scaled_dot_product_attention" in seen.line():
         shapes = ", ".join(f"`{one.name}` is {shape(one.value)}" for one in seen.tensors())
-        return Said((shapes,) if shapes else (), None, "key and value have one length, and all three one batch and number of heads",
-                    "the shapes of query, key and value do not fit one another")
+        return Said(
+            (shapes,) if shapes else (),
+            None,
+            "key and value have one length, and all three one batch and number of heads",
+            "the shapes of query, key and value do not fit one another",
+        )
     told = _product(seen)
     if told is not None and (told.value is not None or told.facts):
         return told
@@ -116,7 +122,9 @@ def _stretch(seen: Seen) -> Said | None:
     left, right = pair
     fact = f"dimension {at} is {a} in `{left.name}`, {b} in `{right.name}`; only a 1 would stretch"
     wide = max(left.value.dim(), right.value.dim())
-    ends = [tuple(one.value.shape[one.value.dim() - wide + at:][:1]) for one in pair if one.value.dim() - wide + at >= 0]
+    ends = [
+        tuple(one.value.shape[one.value.dim() - wide + at :][:1]) for one in pair if one.value.dim() - wide + at >= 0
+    ]
     if ends != [(a,), (b,)]:
         return Said((f"dimension {at} is {a} in one and {b} in the other; only a 1 would stretch",))
     small, large = sorted(pair, key=lambda one: one.value.dim())
@@ -144,7 +152,9 @@ def _layout(seen: Seen) -> Said:
         facts.append(f"{count} = {known} x {count // known} + {count % known}")
     batch = value.value.shape[0] if value is not None and value.value.dim() else 0
     if value is not None and value.value.dim() > 2 and sizes and sizes[0] == -1 and count % batch == 0:
-        return Said(tuple(facts), value, f"keep the batch and take the rest: `{value.name}.flatten(1)`, {count // batch} each")
+        return Said(
+            tuple(facts), value, f"keep the batch and take the rest: `{value.name}.flatten(1)`, {count // batch} each"
+        )
     return Said(tuple(facts), value)
 
 
@@ -153,8 +163,11 @@ def _in_place(seen: Seen) -> Said | None:
     if not tensors:
         return None
     name = tensors[0].name
-    return Said((f"`{name}` is {shape(tensors[0].value)} and cannot grow to [{seen.match['wide']}] in place",), tensors[0],
-                f"write `{name} = {name} + ...`, or bring the other one to {shape(tensors[0].value)}")
+    return Said(
+        (f"`{name}` is {shape(tensors[0].value)} and cannot grow to [{seen.match['wide']}] in place",),
+        tensors[0],
+        f"write `{name} = {name} + ...`, or bring the other one to {shape(tensors[0].value)}",
+    )
 
 
 def _split(seen: Seen) -> Said:

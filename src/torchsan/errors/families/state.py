@@ -8,8 +8,10 @@ import re
 from torchsan.errors.family import Family, Said, Seen
 
 _KEYS = re.compile(r'"([^"]+)"')
-_SIZE = re.compile(r"size mismatch for (\S+): copying a param with shape (?:torch\.Size\()?(\[.*?\])\)? from checkpoint, the shape in current model is "
-                   r"(?:torch\.Size\()?(\[.*?\])\)?\.")
+_SIZE = re.compile(
+    r"size mismatch for (\S+): copying a param with shape (?:torch\.Size\()?(\[.*?\])\)? from checkpoint, the shape in current model is "
+    r"(?:torch\.Size\()?(\[.*?\])\)?\."
+)
 _STRANGER = re.compile(r'parameter named "([^"]+)", expected torch\.Tensor .*? but received <class \'([\w.]+)\'>')
 _SHORT = 30  # an expression that is longer is no name
 _CONTAINERS = ("state_dict", "model", "model_state_dict", "model_state", "net", "network", "weights", "ema", "module")
@@ -27,8 +29,11 @@ def _keys(seen: Seen) -> Said:
     name = name if len(name) <= _SHORT else "state"
     strangers = _STRANGER.findall(seen.text)
     if strangers and not missing and not unknown and not sizes:
-        return Said((f"`{strangers[0][0]}` is of type {strangers[0][1]} in what is loaded",), None, "a state dict holds tensors by name: "
-                    "`torch.save(model.state_dict(), path)`")
+        return Said(
+            (f"`{strangers[0][0]}` is of type {strangers[0][1]} in what is loaded",),
+            None,
+            "a state dict holds tensors by name: `torch.save(model.state_dict(), path)`",
+        )
     if missing:
         facts.append(f"not in the file: {_some(missing)}")
     if unknown:
@@ -40,12 +45,17 @@ def _mend(missing: list[str], unknown: list[str], sizes: list, name: str) -> str
     if unknown and missing:
         held = [key for key in unknown if key in _CONTAINERS]
         if held:
-            return f"the file holds more than the weights: `{name}[\"{held[0]}\"]`"
+            return f'the file holds more than the weights: `{name}["{held[0]}"]`'
         prefix = _prefix(missing, unknown)
         if prefix and prefix[0] == "unknown":
-            words = {"module.": "the model was saved inside of DataParallel or DDP", "_orig_mod.": "the model was saved compiled"}
-            return (f"{words.get(prefix[1], 'the keys have a prefix')}: `{{key.removeprefix(\"{prefix[1]}\"): value for key, value in {name}.items()}}`; "
-                    f"save {_saved(prefix[1])} next time")
+            words = {
+                "module.": "the model was saved inside of DataParallel or DDP",
+                "_orig_mod.": "the model was saved compiled",
+            }
+            return (
+                f'{words.get(prefix[1], "the keys have a prefix")}: `{{key.removeprefix("{prefix[1]}"): value for key, value in {name}.items()}}`; '
+                f"save {_saved(prefix[1])} next time"
+            )
         if prefix:
             wrapped = "model.module" if prefix[1] == "module." else "the inner model"
             return f"the keys of the model begin with `{prefix[1]}`, those of the file do not: load into {wrapped}"
@@ -56,8 +66,11 @@ def _mend(missing: list[str], unknown: list[str], sizes: list, name: str) -> str
         if len(heads) == 1 and not missing:
             head = heads.pop()
             what = f"`{head}`" if head else "the layer"
-            return (f"make {what} as it was when it was saved, or leave it out, drop its keys and pass `strict=False` (which does not forgive sizes by "
-                    "itself)")
+            return (
+                f"make {what} as it was when it was saved, or leave it out, drop its keys and pass `strict=False` "
+                f"(which does not forgive sizes by "
+                "itself)"
+            )
         return "make the model with the settings that it was saved with"
     if missing and not unknown:
         return "the model has layers that the file does not know: the same model as saved, or `strict=False` if they are to start anew"
@@ -65,7 +78,9 @@ def _mend(missing: list[str], unknown: list[str], sizes: list, name: str) -> str
 
 
 def _saved(prefix: str) -> str:
-    return {"module.": "`model.module.state_dict()`", "_orig_mod.": "`model._orig_mod.state_dict()`"}.get(prefix, "the inner model's")
+    return {"module.": "`model.module.state_dict()`", "_orig_mod.": "`model._orig_mod.state_dict()`"}.get(
+        prefix, "the inner model's"
+    )
 
 
 def _prefix(missing: list[str], unknown: list[str]) -> tuple[str, str] | None:
@@ -95,12 +110,26 @@ def _refused(seen: Seen) -> Said | None:
     name = re.search(r"Unsupported global: GLOBAL (\S+) was not an allowed global", seen.text)
     fact = (f"it holds `{name[1]}`",) if name else ()
     if name and name[1].startswith(("torch.nn", "__main__", "torchvision")):
-        return Said(fact, None, "the whole model was pickled: save `model.state_dict()` instead; for a file that you trust, `torch.load(path, weights_only=False)`")
+        return Said(
+            fact,
+            None,
+            "the whole model was pickled: save `model.state_dict()` instead; for a file that you trust, "
+            "`torch.load(path, weights_only=False)`",
+        )
     if name and name[1].startswith("numpy"):
-        return Said(fact, None, "save plain numbers, `float(x)`; for a file that you trust, `torch.load(path, weights_only=False)`")
+        return Said(
+            fact,
+            None,
+            "save plain numbers, `float(x)`; for a file that you trust, `torch.load(path, weights_only=False)`",
+        )
     if not name and re.search(r"Unsupported operand|invalid load key|Invalid magic", seen.text):
-        return Said((), None, "the file may be none that `torch.save` wrote: a page of a web server or a pointer of git LFS begins with text",
-                    "the file cannot be read")
+        return Said(
+            (),
+            None,
+            "the file may be none that `torch.save` wrote: a page of a web server or a pointer of git LFS begins "
+            "with text",
+            "the file cannot be read",
+        )
     return Said(fact)
 
 

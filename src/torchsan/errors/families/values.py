@@ -18,27 +18,51 @@ def _truth(seen: Seen) -> Said | None:
     for one in reversed(seen.way):
         if one.frame.f_code.co_name in ("legacy_get_string", "legacy_get_enum"):
             name = next((word for word in re.findall(r"nn\.(\w+Loss)\(", seen.line())), "MSELoss")
-            return Said(("output and target were given where the loss is made",), None, f"make it, then call it: `nn.{name}()(output, target)`",
-                        "a loss class takes settings, not tensors")
+            return Said(
+                ("output and target were given where the loss is made",),
+                None,
+                f"make it, then call it: `nn.{name}()(output, target)`",
+                "a loss class takes settings, not tensors",
+            )
     tensors = seen.tensors()
-    facts = (f"`{tensors[0].name}` is {shape(tensors[0].value)}",) if len(tensors) == 1 else tuple(f"`{one.name}` is {shape(one.value)}" for one in tensors[:2])
+    facts = (
+        (f"`{tensors[0].name}` is {shape(tensors[0].value)}",)
+        if len(tensors) == 1
+        else tuple(f"`{one.name}` is {shape(one.value)}" for one in tensors[:2])
+    )
     node = seen.node()
     if isinstance(node, (ast.If, ast.While, ast.Assert, ast.IfExp)):
         node = node.test
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "bool" and node.args:
         node = node.args[0]
-    text = ast.unparse(node) if node is not None and isinstance(node, (ast.Compare, ast.Name, ast.Call)) and len(ast.unparse(node)) < 40 else ""
+    text = (
+        ast.unparse(node)
+        if node is not None and isinstance(node, (ast.Compare, ast.Name, ast.Call)) and len(ast.unparse(node)) < 40
+        else ""
+    )
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("max", "min"):
         function, other = ("maximum", "min") if node.func.id == "max" else ("minimum", "max")
         return Said(facts, None, f"`torch.{function}(a, b)` value by value, `x.clamp({other}=0)` against a number")
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in ("index", "remove", "count"):
-        return Said(facts, None, "a list compares with `==`, which of tensors gives many answers: look by `is`, or keep numbers in the list")
+    if (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("index", "remove", "count")
+    ):
+        return Said(
+            facts,
+            None,
+            "a list compares with `==`, which of tensors gives many answers: look by `is`, or keep numbers in the list",
+        )
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
         return Said(facts, None, "`in` compares with `==`: look by `any(x is other for other in xs)`")
     if len(tensors) == 1 and tensors[0].value.numel() == 0:
         return Said(facts, None, f"`{tensors[0].name}.numel() > 0` asks whether there is anything in it")
     said = f"({text})" if text and not text.isidentifier() else text
-    return Said(facts, tensors[0] if len(tensors) == 1 else None, f"`{said}.all()` or `{said}.any()`; value by value, `torch.where(condition, a, b)`" if said else "")
+    return Said(
+        facts,
+        tensors[0] if len(tensors) == 1 else None,
+        f"`{said}.all()` or `{said}.any()`; value by value, `torch.where(condition, a, b)`" if said else "",
+    )
 
 
 def _scalar(seen: Seen) -> Said | None:
@@ -48,23 +72,39 @@ def _scalar(seen: Seen) -> Said | None:
     one = tensors[0]
     if isinstance(seen.node(), ast.Call) and "tensor(" in ast.unparse(seen.node()):
         return None
-    return Said((f"`{one.name}` is {shape(one.value)}",), one, f"`{one.name}.mean().item()` for one number, `{one.name}.tolist()` for all")
+    return Said(
+        (f"`{one.name}` is {shape(one.value)}",),
+        one,
+        f"`{one.name}.mean().item()` for one number, `{one.name}.tolist()` for all",
+    )
 
 
 def _list(seen: Seen) -> Said | None:
     """torch.tensor over a list of tensors."""
     for one in seen.arguments():
         if isinstance(one.value, (list, tuple)) and any(isinstance(item, torch.Tensor) for item in one.value):
-            return Said((f"`{one.text}` is a list of tensors",), None, f"`torch.stack({one.text})`, which keeps their graphs")
+            return Said(
+                (f"`{one.text}` is a list of tensors",), None, f"`torch.stack({one.text})`, which keeps their graphs"
+            )
         if isinstance(one.node, (ast.List, ast.ListComp)):
-            return Said((), None, f"for a list of tensors `torch.stack({one.text})`, which keeps their graphs" if len(one.text) < 40 else "`torch.stack(list)`")
+            return Said(
+                (),
+                None,
+                f"for a list of tensors `torch.stack({one.text})`, which keeps their graphs"
+                if len(one.text) < 40
+                else "`torch.stack(list)`",
+            )
     return None
 
 
 def _none(seen: Seen) -> Said | None:
     given = seen.match["type"]
-    mends = {"NoneType": "a value is missing: look at what makes the list", "dict": "take its values: `torch.tensor(list(d.values()))`",
-             "str": "text has to be numbered first", "object": "mixed values: make them numbers"}
+    mends = {
+        "NoneType": "a value is missing: look at what makes the list",
+        "dict": "take its values: `torch.tensor(list(d.values()))`",
+        "str": "text has to be numbered first",
+        "object": "mixed values: make them numbers",
+    }
     return Said((f"it holds a {given}",), None, mends.get(given, ""))
 
 
@@ -88,15 +128,40 @@ def _invalid(seen: Seen) -> Said | None:
 def _unknown(seen: Seen) -> Said | None:
     """A method of a tensor, or a function of torch, that does not exist."""
     name = seen.match["name"]
-    numpy = {"astype": "to(dtype)", "copy": "clone()", "concatenate": "cat", "expand_dims": "unsqueeze", "ndarray": "Tensor", "array": "tensor", "append": "cat",
-             "as_type": "to(dtype)", "len": "size(0)", "shuffle": "randperm", "backwards": "backward"}
-    where = torch if seen.match.groupdict().get("module") == "torch" else torch.nn.functional if seen.match.groupdict().get("module") else torch.Tensor
+    numpy = {
+        "astype": "to(dtype)",
+        "copy": "clone()",
+        "concatenate": "cat",
+        "expand_dims": "unsqueeze",
+        "ndarray": "Tensor",
+        "array": "tensor",
+        "append": "cat",
+        "as_type": "to(dtype)",
+        "len": "size(0)",
+        "shuffle": "randperm",
+        "backwards": "backward",
+    }
+    where = (
+        torch
+        if seen.match.groupdict().get("module") == "torch"
+        else torch.nn.functional
+        if seen.match.groupdict().get("module")
+        else torch.Tensor
+    )
     if seen.match.groupdict().get("module") and seen.match["module"].endswith("functional"):
         where = torch.nn.functional
     if name in numpy:
         return Said((), None, f"torch's word for it is `{numpy[name]}`")
     near = difflib.get_close_matches(name, [other for other in dir(where) if not other.startswith("_")], 2, 0.7)
-    return Said((), None, f"the nearest {'names are' if len(near) > 1 else 'name is'} {', '.join(f'`{other}`' for other in near)}") if near else None
+    return (
+        Said(
+            (),
+            None,
+            f"the nearest {'names are' if len(near) > 1 else 'name is'} {', '.join(f'`{other}`' for other in near)}",
+        )
+        if near
+        else None
+    )
 
 
 def _pair(seen: Seen) -> Said | None:
@@ -218,6 +283,18 @@ def _probabilities(seen: Seen) -> Said | None:
         return None
     value = tensors[0].value
     if bool(torch.isnan(value).any()):
-        return Said((f"`{tensors[0].name}` holds NaN",), tensors[0], "an earlier step made NaN: find where with `torch.isfinite(value).all()`")
+        return Said(
+            (f"`{tensors[0].name}` holds NaN",),
+            tensors[0],
+            "an earlier step made NaN: find where with `torch.isfinite(value).all()`",
+        )
     low = value.min().item()
-    return Said((f"`{tensors[0].name}` goes down to {low:.4g}",), tensors[0], f"`torch.softmax({tensors[0].name}, -1)` first") if low < 0 else None
+    return (
+        Said(
+            (f"`{tensors[0].name}` goes down to {low:.4g}",),
+            tensors[0],
+            f"`torch.softmax({tensors[0].name}, -1)` first",
+        )
+        if low < 0
+        else None
+    )
