@@ -45,7 +45,7 @@ class Engine:
         roots: folders from which absolute imports of project files resolve, besides what each file's place tells.
         sieve: leave out what no rule can have anything to say about; off only to test that nothing is lost by it.
         modules: what finds imports, with the disk that all is read from; its own where None.
-        scout: run over what Python's own parser has read, and have libcst parse only what something was seen in; off only to
+        scout: run over what Python's own parser has read, and have libcst parse only what is told or mended; off only to
             test that nothing is lost by it.
     """
 
