@@ -51,7 +51,7 @@ class Engine:
         matchers: matchers of somebody's own, for rules that are no rules of ours.
         modules: what finds imports, with the disk that all is read from; its own where None.
         strict_tests: judge tests as programs are judged.
-        scout: run over what Python's own parser has read, and have libcst parse only what something was seen in; off only to
+        scout: run over what Python's own parser has read, and have libcst parse only what is told or mended; off only to
             test that nothing is lost by it.
     """
 

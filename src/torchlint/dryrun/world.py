@@ -1,4 +1,4 @@
-"""The files of a project as the dry run needs them: found by import, read once, parsed by libcst unit by unit."""
+"""The files of a project as the dry run needs them: found by import, read once, their trees made unit by unit."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 _PAREN = re.compile(r"(\w*)\s*\(\s*")
 # Behind a word, a parenthesis belongs to a call or a definition, unless the word is one of these.
 _KEYWORDS = frozenset(
-    """return in not and or if else elif while for yield await lambda is assert del raise from except""".split()
+    """return in not and or if else elif while for yield await lambda is assert del raise from except as""".split()
 )
 _COMMENT = re.compile(r"#[^\n]*")
 Point = tuple[int, int]  # a row of the tree, and a column in bytes
@@ -76,7 +76,10 @@ class Rows:
     def place(self, node: ast.AST, own_parentheses: bool) -> tuple[Point, Point]:
         """From where to where a node goes in the file, in characters, without the parentheses that are its own."""
         start, end = (node.lineno, node.col_offset), (node.end_lineno, node.end_col_offset)
-        if own_parentheses and type(node) in (ast.Tuple, ast.GeneratorExp) and start in self.opening:
+        if type(node) is ast.GeneratorExp:
+            last = (node.generators[-1].ifs or [node.generators[-1].iter])[-1]
+            start, end = (node.elt.lineno, node.elt.col_offset), (last.end_lineno, last.end_col_offset)
+        elif own_parentheses and type(node) is ast.Tuple and start in self.opening:
             start = self.opening[start]
             inside = self.between(start, end)[:-1].rstrip()
             rows = inside.count("\n")

@@ -111,8 +111,8 @@ def light(facts: FileFacts, unit: Unit) -> Light:
         Odd: it cannot be made.
         RecursionError: it is too deep.
     """
-    if unit.nodes is not None:
-        nodes, unit.nodes = unit.nodes, None
+    nodes, unit.nodes = unit.nodes, None
+    if nodes is not None and _alone(facts, nodes):
         return Light(facts, unit, nodes)
     text = "".join(facts.lines[unit.start - 1 : unit.end])
     try:
@@ -121,3 +121,11 @@ def light(facts: FileFacts, unit: Unit) -> Light:
         raise Odd from None
     nodes = tree.body[0].body if unit.indent else tree.body
     return Light(facts, unit, nodes, unit.start - (2 if unit.indent else 1))
+
+
+def _alone(facts: FileFacts, nodes: list[ast.stmt]) -> bool:
+    """Whether statements share no row with others, which libcst would be given as well."""
+    first, last = nodes[0], nodes[-1]
+    before = facts.lines[first.lineno - 1].encode("utf-8", "surrogatepass")[: first.col_offset]
+    behind = facts.lines[last.end_lineno - 1].encode("utf-8", "surrogatepass")[last.end_col_offset :]
+    return not before.strip() and behind.lstrip()[:1] != b";"
