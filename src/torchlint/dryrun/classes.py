@@ -109,7 +109,7 @@ class ProjectClasses:
             if not isinstance(cls, Class):
                 continue
             for unit in cls.cf.methods.values():
-                if name in unit.sets and unit.name != "__init__" and unit not in self.stack:
+                if name in unit.sets and unit.name != "__init__" and unit not in self.stack and not self.is_hopeless(unit):
                     with self.silent():
                         self.frame = None
                         self.run_root_function(Func(unit.name, cls.facts, unit, cls), owner)

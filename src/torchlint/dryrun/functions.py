@@ -6,9 +6,11 @@ import re
 
 import libcst as cst
 
+from torchlint.dryrun.parts import HOPELESS
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.values import NONE, Func, Iter, Opaque, Ref, Tensor, Value, join
+from torchlint.sieve.facts import Unit
 
 DECLARED = {"Module": "module", "Optimizer": "optimizer", "DataLoader": "loader", "GradScaler": "scaler"}
 HARMLESS_DECORATORS = frozenset(
@@ -46,6 +48,7 @@ class Functions:
         self.stack.append(key)
         frame.base = self.store
         tails = list(self.graph.tails)
+        began = self.steps
         try:
             self.store = Store(self.store)
             self.jumps = []
@@ -60,6 +63,9 @@ class Functions:
                 self.suite(definition.body)
                 if not self.graph.dead:
                     frame.returns.append((self.store.writes_since(frame.base), NONE, self.graph.tails))
+        except self.TooMuch:
+            self.took[id(key)] = max(self.took.get(id(key), 0), self.steps - began)
+            raise
         finally:
             self.frame, self.parsed, self.store, self.jumps, self.call_sites, self.guards = saved
             del self.contexts[depth:]
@@ -70,6 +76,11 @@ class Functions:
     def is_too_deep(self, key) -> bool:
         """Whether a function is not followed where it is called: it is being run, or too many are."""
         return key in self.stack or len(self.stack) >= self.most_depth
+
+    def is_hopeless(self, unit: Unit | None) -> bool:
+        """Whether a run of a function from its start is too much, as far as can be told: one that came to it was, and
+        all but a little of what that did was done in it."""
+        return self.took.get(id(unit), 0) > HOPELESS * self.most_steps
 
     def returned(self, frame, func: Func, args, kwargs, node, tails) -> Value:
         """Goes on after a call: the paths that returned meet."""

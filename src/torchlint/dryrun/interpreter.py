@@ -101,6 +101,7 @@ class Run(Statements, Paths, Conditions, Expressions, Calls):
         self.root: Func | None = None
         self.title = ("the body of the file", 1)  # what the root is called, and its row
         self.unread: list[Unit] = []  # what libcst could not read of the body
+        self.took: dict[int, int] = {}  # by id of a function's unit: its steps so far when a run that was in it was too much
         self.replaced = 0  # how often a module's part gave way to another
         self.chained = 0  # how many Sequentials are being gone through
         self.unsure = 0  # how many calls are open whose receiver may be one of several values

@@ -8,6 +8,7 @@ MOST_STEPS_OF_FILE = 250_000  # expressions evaluated in all runs of a file; tho
 STEPS_OF_RUN = 100  # what a run costs besides: rules have to look at it
 LEAST_STEPS = 400  # kept back for each root that is still to come: more than most functions need
 SHARE_ALONE = 3  # what is tried again alone may take one part in three: it is to cost little where that is too much, too
+HOPELESS = 0.95  # a function that took this part of a run that was too much is not run whole again
 _MOST_NAMES = 3
 
 

@@ -16,7 +16,7 @@ from torchlint.dryrun.values import Func, Instance
 from torchlint.dryrun.world import World
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit, units_of
 
-SHARED = ("classes", "watched_calls", "watched_own", "budget")
+SHARED = ("classes", "watched_calls", "watched_own", "budget", "took")
 GROWING = ("children", "unsure_children", "holds", "registered", "escaped", "keep", "made_in", "entered", "replaced",
            "buffers")
 
@@ -47,6 +47,7 @@ class _Roots:
         self.watched_own = frozenset(name[1:] for name in watched if name[0] == "@")
         self.called = _called_names(facts)
         self.waiting: set[int] = set()
+        self.took: dict[int, int] = {}
 
     def runs(self) -> Iterator[Run]:
         """All runs: of the body, of functions, of classes."""
@@ -94,7 +95,7 @@ class _Roots:
 
     def _new(self) -> Run:
         run = Run(self.world)
-        run.watched_calls, run.watched_own, run.budget = self.watched, self.watched_own, Budget()
+        run.watched_calls, run.watched_own, run.budget, run.took = self.watched, self.watched_own, Budget(), self.took
         return run
 
     def _note_unread(self, body: Run) -> None:
@@ -239,11 +240,13 @@ def _unlearn(run: Run, learnt: dict[str, set | dict]) -> None:
 
 def _finish(run: Run, work, func: Func, facts: FileFacts) -> bool:
     run.root = func
+    run.most_steps = min(run.most_steps, run.budget.share())
+    if not run.alone and run.is_hopeless(func.unit):
+        return False
     frame = run.frame = run.Frame(facts)
     frame.base = run.store
     if run.budget.left <= 0:
         return False
-    run.most_steps = min(run.most_steps, run.budget.share())
     try:
         work()
     except (TooMuch, RecursionError):

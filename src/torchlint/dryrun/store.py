@@ -33,9 +33,9 @@ class Store:
         if self.outermost.get(key, _NOWHERE) > self.depth:
             return default
         while layer is not None:
-            found = layer.data.get(key, MISSING)
-            if found is not MISSING:
-                return found
+            data = layer.data
+            if key in data:
+                return data[key]
             layer = layer.parent
         return default
 
@@ -69,19 +69,24 @@ class Store:
         keys: dict[tuple[Any, str], None] = {}
         for branch in branches:
             keys.update(dict.fromkeys(branch))
+        data = self.data
         for key in keys:
             base = MISSING
             result: Any = MISSING
             for branch in branches:
-                value = branch.get(key, MISSING)
-                if value is MISSING:
+                if key in branch:
+                    value = branch[key]
+                else:
                     if base is MISSING:
-                        base = self.get(*key, default=UNSET)
+                        base = self.get(key[0], key[1], UNSET)
                     if base is UNSET and len(getattr(key[0], "under", ())) > guards:
                         continue
                     value = base
-                result = value if result is MISSING else _join(result, value)
-            self.data[key] = result
+                if result is MISSING:
+                    result = value
+                elif result is not value:
+                    result = _join(result, value)
+            data[key] = result
         self._note(keys)
 
     def _note(self, keys: dict[tuple[Any, str], Any]) -> None:

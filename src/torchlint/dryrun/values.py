@@ -350,11 +350,9 @@ def union_of(sets) -> frozenset:
     go first, then what came last, and of that the oldest."""
     found = NOTHING
     for item in sets:
-        if item and not item <= found:
+        if item and item is not found and not item <= found:
             both = found | item if found else item
-            if len(both) > MOST and found:
-                both = frozenset(sorted(both, key=lambda one, first=found: _worth(one, first))[:MOST])
-            found = both
+            found = _cut(both, found) if found and len(both) > MOST else both
     return found
 
 
@@ -366,10 +364,15 @@ def with_parts(value: Value) -> frozenset[Value]:
     return parts
 
 
-def _worth(item, first: frozenset) -> tuple[bool, bool, int]:
-    """What sorts first stays. A set's own order would be that of addresses, which differ from run to run."""
-    data = getattr(item, "data", None)  # of an event
-    return bool(data and data.get("inside")), item not in first, -getattr(item, "serial", 0)
+def _cut(both: frozenset, first: frozenset) -> frozenset:
+    """Those of `both` that are worth most; of equal ones, those of `first`. A set's own order would be that of addresses, which
+    differ from run to run."""
+    ranked = []
+    for place, item in enumerate(both):
+        inside = type(item) is Event and bool(item.data) and bool(item.data.get("inside"))
+        ranked.append((inside, item not in first, -getattr(item, "serial", 0), place, item))
+    ranked.sort()
+    return frozenset([rank[4] for rank in ranked[:MOST]])
 
 
 def alternatives(value: Value) -> tuple[Value, ...]:
@@ -397,10 +400,15 @@ def join(a: Value, b: Value) -> Value:
     """What is known where two paths meet."""
     if a is b:
         return a
+    if type(a) is not Union and type(b) is not Union:
+        if same(b, a):
+            return a
+        one = _merged(a, b)
+        return Union((a, b)) if one is None else one
     alts = list(alternatives(a))
     for alt in alternatives(b):
         for n, have in enumerate(alts):
-            if same(alt, have):
+            if alt is have or same(alt, have):
                 break
             merged = _merged(have, alt)
             if merged is not None:
@@ -417,19 +425,20 @@ def join(a: Value, b: Value) -> Value:
 
 def _merged(old: Value, new: Value) -> Value | None:
     """One value for two that the same expression made, in different iterations: what is true of both. None if they are not."""
-    if type(old) is Instance and type(new) is Instance:
+    kind = type(old)
+    if kind is Instance and type(new) is Instance:
         if new not in old.twins:
             if not alike(old, new) or not exclude_each_other(old.under, new.under):
                 return None
             old.twins = (*old.twins, new, *new.twins)
         return old
-    if type(old) is not type(new) or not isinstance(new, Opaque) or new.site is None or old.site is None:
+    if kind is not type(new) or kind is not Opaque and kind is not Tensor or new.site is None or old.site is None:
         return None
     if old.serial > new.serial:
         old, new = new, old
     if old.site.node is not new.site.node or old.source != new.source or old.origin is not new.origin:
         return None
-    if isinstance(new, Tensor) and old.traits != new.traits:
+    if kind is Tensor and old.traits != new.traits:
         traits = {key: value for key, value in new.traits.items() if key in old.traits and old.traits[key] is value}
         sites = {key: site for key, site in new.sites.items() if key in traits}
         return Tensor(new.name, new.source, new.site, union_of((new.flows, old.flows)), union_of((new.parts, old.parts)), new.origin,
@@ -464,13 +473,14 @@ def same(a: Value, b: Value) -> bool:
     """Whether two values are one and the same, as far as anything here can tell."""
     if a is b:
         return True
-    if isinstance(a, Const) and isinstance(b, Const):
+    kind = type(a)
+    if kind is not type(b):
+        return False
+    if kind is Const:
         return type(a.value) is type(b.value) and (a.value == b.value or a.value != a.value)
-    if isinstance(a, Ref) and isinstance(b, Ref):
+    if kind is Ref:
         return a.name == b.name
-    if isinstance(a, Method) and isinstance(b, Method):
-        return a.owner is b.owner and a.name == b.name
-    return False
+    return kind is Method and a.owner is b.owner and a.name == b.name
 
 
 def number(value: Value | None) -> int | float | None:

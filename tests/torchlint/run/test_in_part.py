@@ -106,6 +106,42 @@ def test_methods_of_a_class_whose_init_is_too_much_are_judged(low):
     assert verdict.problems[0].message == "judged in part: Trainer.__init__() is too large to be judged whole"
 
 
+def test_a_method_too_long_to_be_run_for_what_it_sets_ends_one_root_only(low):
+    """`first` and `second` read what only `fit` sets. That `fit` is too much is found out once, and told of the first."""
+    low(run=200)
+    more = "".join(f"        x = torch.relu(x + {row})\n" for row in range(80))
+    text = HEAD + (
+        "class Trainer:\n    def fit(self, x):\n" + more + "        self.scale = x\n\n"
+        "    def first(self, x, y):\n        print(self.scale)\n        return F.cross_entropy(x.softmax(1), y)  # 301\n\n"
+        "    def second(self, x, y):\n        print(self.scale)\n        return self.loss(x.softmax(1), y)\n\n"
+        "    def loss(self, x, y):\n        return F.cross_entropy(x, y)  # 301\n"
+    )
+    verdict = judged(text)
+    assert numbers(verdict) == rows_of(text)
+    (note,) = verdict.problems
+    assert "Trainer.first()" in note.message and "Trainer.second()" not in note.message
+
+
+def test_what_filled_a_run_that_was_too_much_is_not_run_whole_again(low, monkeypatch):
+    """The body calls `start`, that calls `main`, and that is too much: known from the first run."""
+    low(run=300)
+    started = []
+    finish = roots._finish
+
+    def spy(run, work, func, facts):
+        done = finish(run, work, func, facts)
+        started.append((func.name, run.alone, run.steps > 0))
+        return done
+
+    monkeypatch.setattr(roots, "_finish", spy)
+    more = "".join(f"    x = torch.relu(x + {row})\n" for row in range(100))
+    text = HEAD + LOSS + "def main(x, y):\n    loss_of(x, y)\n" + more + "\n\ndef start():\n    main(1, 2)\n\n\nstart()\n"
+    verdict = judged(text)
+    assert numbers(verdict) == rows_of(text)
+    assert sorted((name, alone) for name, alone, ran in started if ran and name != "loss_of") == [("main", True), ("start", True)]
+    assert "start()" in verdict.problems[0].message and "main()" in verdict.problems[0].message
+
+
 def test_the_first_roots_do_not_take_the_steps_of_the_last(low):
     low(run=60_000, file=30_000)
     more = "".join(f"    x = torch.relu(x + {row})\n" for row in range(3_000))
