@@ -167,7 +167,7 @@ def test_diff_changes_nothing(tmp_path, monkeypatch, capfd):
     assert (tmp_path / "a.py").read_text() == MISTAKES
     (tmp_path / "a.py").write_text(MENDED)
     assert main(["--diff", "--no-cache", "--isolated"]) == 0
-    assert main(["--unsafe-fixes"]) == 2
+    assert main(["--unsafe-fixes"]) == 0
 
 
 def test_assigning_back_binds_no_new_name(tmp_path):

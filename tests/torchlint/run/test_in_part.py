@@ -210,7 +210,9 @@ def in_parts(whole):
     engine, fewer = Engine(tuple(catalogue())), 0
     for path, text, findings in whole:
         now = found(engine, path, text)
-        assert now <= findings, path
+        # 601 is of any loader without workers, unless it is seen that the data are in memory: the caller who would show it may
+        # be the part that was too large.
+        assert {one for one in now if one[0] != "TL601"} <= findings, path
         fewer += now != findings
     assert fewer > 10, "the bound is met"
 

@@ -11,6 +11,7 @@ from torchlint.dryrun.interpreter import Run
 from torchlint.dryrun.relevance import Relevance
 from torchlint.dryrun.world import World
 from torchlint.engine import Engine
+from torchlint.rules.needs import needs_of
 from torchlint.sieve.may_matter import may_matter
 from torchlint.sieve.reader import read_facts, split_lines
 
@@ -289,3 +290,9 @@ def test_the_bases_of_a_class_are_put_in_order_once():
     circle = read_facts("b.py", "".join(f"class A{n}(A{(n + 1) % 3}):\n    x = A{n}.y\n" for n in range(3)))
     names = [[item.name for item in run.class_of(circle, circle.classes[f"A{n}"]).mro()] for n in range(3)]
     assert names == [["A0", "A1", "A2"], ["A1", "A2", "A0"], ["A2", "A0", "A1"]]
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.code)
+def test_every_rule_says_what_it_needs(rule):
+    """One that does not has every unit of every file run."""
+    assert () not in needs_of([rule])
