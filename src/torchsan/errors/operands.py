@@ -19,6 +19,7 @@ from torchsan.program import source
 from torchsan.program.source import tree_of
 from torchsan.program.where import _OURS, _USER, Where, kind_of
 
+_RESHAPES = frozenset("unsqueeze squeeze view reshape flatten t transpose permute expand contiguous detach clone".split())
 _MANY = 6  # operands to name at most
 _FAR = 4  # callers to go back through for where an argument was made
 _TRACE = re.compile(r'File "([^"]+)", line (\d+)')
@@ -95,6 +96,19 @@ def at_error(way: list[Frame]) -> list[Operand]:
             if isinstance(value, torch.Tensor):
                 found.setdefault(id(value), Operand(name, value, made(way, user, node)))
     return sorted(found.values(), key=lambda one: isinstance(one.value, nn.Parameter))[:_MANY]  # what was given, first
+
+
+def reshaped(way: list[Frame]) -> list[Operand]:
+    """Tensors that the user's line gives on in another shape, and in the same dtype: `x` of `gather(1, x.unsqueeze(1))`."""
+    user = next((at for at in range(len(way) - 1, -1, -1) if way[at].kind == _USER), None)
+    failed = expression(way[user]) if user is not None else None
+    found = []
+    for node in ast.walk(failed) if failed is not None else ():
+        if node is not failed and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _RESHAPES:
+            value = look_up(way[user].frame, node.func.value)
+            if isinstance(value, torch.Tensor):
+                found.append(Operand(ast.unparse(node.func.value), value, made(way, user, node.func.value)))
+    return found
 
 
 def _of_layer(way: list[Frame], at: int, found: dict[int, Operand]) -> None:

@@ -160,7 +160,7 @@ PROGRAMS = {
     """,
     "children of torch's, joined": """
         import torch.multiprocessing
-        def job(rank): print("child", rank, flush=True)
+        def job(rank): print("child", flush=True)
         torch.multiprocessing.start_processes(job, nprocs=2, start_method="fork")
         print("main")
     """,

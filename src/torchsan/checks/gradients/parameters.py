@@ -204,10 +204,21 @@ class NeverGetsGrad(Check):
                 place = place or assigned(owner, name) or event
                 self.found(506, place, key=(type(owner), name), name=f"self.{name}", fact=fact)
 
+    def on_module_end(self, event: Event) -> None:
+        ids = {id(p) for p in event.subject.parameters()}
+        for key, (account, left) in list(self.without.items()):
+            ended = [p for p in left if id(p) in ids]
+            if ended:
+                self._judge(account, ended)
+                self.without[key] = account, [p for p in left if id(p) not in ids]
+
     def finish(self) -> None:
         for account, left in self.without.values():
-            if left and account.steps >= _STEPS and "step" in account.last:
-                self._say(account, left, account.last["step"])
+            self._judge(account, left)
+
+    def _judge(self, account: Account, left: list[torch.Tensor]) -> None:
+        if left and account.steps >= _STEPS and "step" in account.last:
+            self._say(account, left, account.last["step"])
 
     def _say(self, account: Account, left: list[torch.Tensor], event: Event) -> None:
         modules = self.watch.modules()

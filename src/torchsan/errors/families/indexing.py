@@ -6,6 +6,7 @@ import torch
 
 from torchsan.errors import out_of_range
 from torchsan.errors.family import Family, Said, Seen, dtype, shape
+from torchsan.errors.operands import reshaped
 
 
 def _outside(seen: Seen) -> Said | None:
@@ -110,6 +111,9 @@ def _index_type(seen: Seen) -> Said | None:
         ]
         wrong = [one for one in wrong if not (one.value.is_floating_point() and len(wrong) > 1 and one is not wrong[0])]
         found = seen.operand(wrong[0].value) if wrong else None
+    if found is None:
+        wrong = [one for one in reshaped(seen.way) if one.value.dtype is not torch.int64]
+        found = wrong[0] if len(wrong) == 1 else None
     return None if found is None else Said((f"`{found.name}` is {dtype(found.value)}",), found)
 
 

@@ -66,6 +66,7 @@ def _error_of(program: str, path: Path, folder: Path) -> BaseException:
 def _names(folder: Path) -> dict[str, Any]:
     """What every program finds: a model, its input and output, labels of several kinds."""
     torch.manual_seed(0)
+    torch.distributions.Distribution.set_default_validate_args(True)  # torch.compile turns it off, for good
     x, model = torch.randn(8, 4), nn.Linear(4, 3)
     labels = torch.arange(8) % 3
     names: dict[str, Any] = {"__name__": "__main__", "torch": torch, "np": np, "F": F, "nn": nn, "copy": copy, "dist": dist}
