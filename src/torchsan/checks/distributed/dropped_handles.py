@@ -67,10 +67,10 @@ class NotWaited(Check):
 def _is_users_call() -> bool:
     """Whether the nearest frame outside of torch's replaced function is the user's."""
     frame: Any = sys._getframe(1)
-    own = distributed.__file__
-    while frame is not None and frame.f_code.co_filename != own:
+    own = distributed.__file__  # what stands in the place of torch's function has more behind that: see `stream/patches.py`
+    while frame is not None and not frame.f_code.co_filename.startswith(own):
         frame = frame.f_back
-    while frame is not None and frame.f_code.co_filename == own:
+    while frame is not None and frame.f_code.co_filename.startswith(own):
         frame = frame.f_back
     return frame is not None and kind_of(frame.f_code.co_filename) == _USER
 
