@@ -144,7 +144,7 @@ def _end(module: nn.Module) -> None:
     except SanError as found:
         _unraised.append(found)
     finally:
-        _dying.clear()
+        _dying[:] = [one for one in _dying if one is not module]  # another thread may be at the end of another one
 
 
 def _no_end() -> None:
@@ -377,6 +377,7 @@ def _take_down() -> None:
     _news[0] = False
     _hooked.clear()
     _kept.clear()
+    _unraised.clear()
     _seen.clear()
     _parents.clear()
     _state.open.clear()
