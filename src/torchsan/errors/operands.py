@@ -68,7 +68,7 @@ def describe(value: torch.Tensor) -> str:
 
 def at_error(way: list[Frame]) -> list[Operand]:
     """The operands on the user's line that an error passed, and those of torch's own layer below it."""
-    user = next((at for at in range(len(way) - 1, -1, -1) if way[at].kind == _USER), None)
+    user = _last_of_user(way)
     if user is None:
         return []
     found: dict[int, Operand] = {}
@@ -98,9 +98,14 @@ def at_error(way: list[Frame]) -> list[Operand]:
     return sorted(found.values(), key=lambda one: isinstance(one.value, nn.Parameter))[:_MANY]  # what was given, first
 
 
+def _last_of_user(way: list[Frame]) -> int | None:
+    """Where on the way of an error the user's own line stands that it passed last."""
+    return next((at for at in range(len(way) - 1, -1, -1) if way[at].kind == _USER), None)
+
+
 def reshaped(way: list[Frame]) -> list[Operand]:
     """Tensors that the user's line gives on in another shape, and in the same dtype: `x` of `gather(1, x.unsqueeze(1))`."""
-    user = next((at for at in range(len(way) - 1, -1, -1) if way[at].kind == _USER), None)
+    user = _last_of_user(way)
     failed = expression(way[user]) if user is not None else None
     found = []
     for node in ast.walk(failed) if failed is not None else ():
