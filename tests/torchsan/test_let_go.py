@@ -12,6 +12,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import torchsan
+from torchsan.checks.modules.unregistered_parts import Unregistered
 
 
 class Net(nn.Module):
@@ -124,3 +125,18 @@ def test_a_watch_that_is_over():
         called(partial(_given, model), True)
     del model
     assert reference() is None and san.findings
+
+
+def test_a_replica_is_no_model_that_ends(monkeypatch):
+    """DataParallel makes them anew for each call; their weights are plain tensors."""
+    told = []
+    monkeypatch.setattr(Unregistered, "on_module_end", lambda self, event: told.append(event.subject))
+    with torchsan.watch(on_finding="collect"):
+        model = nn.Linear(4, 3)
+        model(torch.randn(2, 4))
+        replica = model._replicate_for_data_parallel()
+        replica.weight, replica.bias = model.weight.clone(), model.bias.clone()
+        del replica
+        assert not told
+        del model
+        assert len(told) == 1

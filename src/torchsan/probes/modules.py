@@ -132,6 +132,8 @@ def _keep(module: nn.Module) -> None:
 
 def _end(module: nn.Module) -> None:
     """Stands as `nn.Module.__del__`: the last look at a model, when the program has let go of it."""
+    if "_is_replica" in module.__dict__:
+        return  # of DataParallel's: see `_before`
     # The collector takes weak references away before it calls this.
     if id(module) not in _hooked and not any(hook is _before_hook for hook in module.__dict__.get("_forward_pre_hooks", {}).values()):
         return
