@@ -16,7 +16,7 @@ MODULES = {
 # The floors of both packages, the lowest first. A room may import rooms of lower floors; those of one floor do not know each
 # other. The longest name that fits is a module's room: `torchlint.rules.base` lies below the rest of `torchlint.rules`.
 FLOORS = [
-    ["torchlint.findings", "torchlint"],
+    ["torchlint.addresses", "torchlint.findings", "torchlint"],
     ["torchlint.files"],
     ["torchlint.catalogue"],
     ["torchlint.report", "torchlint.sieve", "torchlint.settings", "torchlint.rules.needs"],

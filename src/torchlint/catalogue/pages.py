@@ -12,6 +12,7 @@ from typing import Any
 
 import msgspec
 
+from torchlint.addresses import rule_page
 from torchlint.files.reading import read_bytes
 from torchlint.findings import Severity
 
@@ -33,7 +34,6 @@ AREAS = {
 JUDGES = ("", "custom", "none")
 DEFAULT_GROUPS = ("correctness", "suspicious")
 FORMS = ("order", "trait", "call")
-URL = "https://torchlint.readthedocs.io/rules/{code}-{name}"
 COMPILED = "pages.msgpack"  # all pages of a built package in one file
 
 _BLOCK = re.compile(r"^```python[ \t]*(?P<info>[^\n]*)\n(?P<code>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
@@ -108,7 +108,8 @@ class Rule(msgspec.Struct, frozen=True):
 
     @property
     def url(self) -> str:
-        return URL.format(code=self.code, name=self.name)
+        """The address of its page; "" while the project has no site."""
+        return rule_page(self.code, self.name)
 
     def examples(self) -> Iterator[Example]:
         """The page's Python blocks in order."""

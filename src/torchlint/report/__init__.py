@@ -67,6 +67,11 @@ class Context(msgspec.Struct, frozen=True):
         """Whether --fix, as it was asked for, would mend a finding."""
         return finding.fix is not None and (self.unsafe or finding.fix.applicability == "safe")
 
+    def explained_by(self, finding: Finding) -> str:
+        """The command that prints the page of a finding's rule; "" where there is none."""
+        number = finding.code[2:]
+        return f"torchlint explain {finding.code}" if number.isdecimal() and int(number) in self.rules else ""
+
     @property
     def told(self) -> tuple[Note, ...]:
         """Problems and notes."""

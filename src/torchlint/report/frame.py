@@ -58,7 +58,7 @@ def layout(finding: Finding, context: Context, width: int | None, glyphs: Glyphs
     marks += [_Mark(item.location, clean(item.message), False) for item in finding.related]
     gutter = max(len(str(mark.location.row)) for mark in marks) + 1
     yield from _frame(marks, lines, width, glyphs, gutter, colour)
-    notes = list(_notes(finding))
+    notes = list(_notes(finding, context))
     for at, (label, text) in enumerate(notes):
         is_last = at == len(notes) - 1
         glyph = glyphs.end if is_last else glyphs.note
@@ -70,7 +70,7 @@ def layout(finding: Finding, context: Context, width: int | None, glyphs: Glyphs
             yield [(" " * gutter, ""), *head, *_prose(part, "dim" if label == "see" else "")]
 
 
-def _notes(finding: Finding) -> Iterator[tuple[str, str]]:
+def _notes(finding: Finding, context: Context) -> Iterator[tuple[str, str]]:
     seen = []
     if finding.step is not None:
         seen.append(f"first at step {finding.step}")
@@ -87,8 +87,8 @@ def _notes(finding: Finding) -> Iterator[tuple[str, str]]:
     if finding.fix is not None:
         option = "--fix" if finding.fix.applicability == "safe" else "--fix --unsafe-fixes"
         yield "fix", f"{clean(finding.fix.message)} ({option})"
-    if finding.url:
-        yield "see", finding.url
+    if see := finding.url or context.explained_by(finding):
+        yield "see", see
 
 
 def _frame(

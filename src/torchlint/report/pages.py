@@ -70,7 +70,8 @@ def _facts(rule: Rule, prefix: str) -> str:
     facts += [{"safe": "fixable", "unsafe": "unsafe fixes", "both": "safe and unsafe fixes"}[kind]] if kind else []
     facts += [] if in_source(rule) else ["source cannot show it, torchsan does"]
     facts += [] if in_runs(rule) else ["a run cannot show it, torchlint does"]
-    return f"{' · '.join(facts)} · {rule.url}"
+    facts += [rule.url] if rule.url else []
+    return " · ".join(facts)
 
 
 def write_rules(rules: Iterable[Rule], prefix: str, tool: str, out: TextIO) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TextIO
 
+from torchlint.addresses import SITE
 from torchlint.findings import Finding, Location, Severity
 from torchlint.report import Context, Note, write_json
-from torchlint.report.sarif import HOME
 
 _SEVERITIES = {Severity.ERROR: "ERROR", Severity.WARNING: "WARNING", Severity.NOTE: "INFO"}
 
@@ -17,7 +17,7 @@ def write(findings: Sequence[Finding], out: TextIO, context: Context) -> None:
     told = [_diagnostic(finding, context) for finding in findings]
     told += [_of_note(problem, "ERROR") for problem in context.problems if problem.location is not None]
     told += [_of_note(note, "INFO") for note in context.notes if note.location is not None]
-    source = {"name": context.tool, "url": HOME}
+    source = {"name": context.tool, **({"url": SITE} if SITE else {})}
     write_json({"source": source, "severity": "WARNING", "diagnostics": told}, out)
 
 

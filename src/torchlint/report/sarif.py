@@ -8,13 +8,13 @@ from pathlib import PurePath
 from typing import Any, TextIO
 from urllib.parse import quote
 
+from torchlint.addresses import SITE
 from torchlint.catalogue.pages import Rule
 from torchlint.findings import Finding, Location, Related, Severity
 from torchlint.report import Context, fingerprints, write_json
 from torchlint.report import sarif_objects as sarif
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
-HOME = "https://torchlint.readthedocs.io"
 # The name says how it is made, so that services never compare fingerprints of different kinds.
 _FINGERPRINT = "torchlintFinding/v1"
 
@@ -36,7 +36,7 @@ def log_of(findings: Sequence[Finding], context: Context) -> sarif.Log:
             described[finding.code] = _bare_rule(finding) if known is None else _rule(finding.code, known)
     index = {code: number for number, code in enumerate(described)}
     driver = sarif.ToolComponent(
-        name=context.tool, information_uri=HOME, rules=list(described.values()), version=context.version or None
+        name=context.tool, information_uri=SITE or None, rules=list(described.values()), version=context.version or None
     )
     invocation = sarif.Invocation(
         execution_successful=not context.problems,
@@ -80,7 +80,7 @@ def _rule(code: str, rule: Rule) -> sarif.ReportingDescriptor:
         short_description=sarif.RuleText.of(rule.summary),
         full_description=sarif.RuleText.of(_first_paragraph(rule.text) or rule.summary),
         help=sarif.RuleText.of(rule.help or rule.summary, rule.text.strip() or rule.summary),
-        help_uri=rule.url, default_configuration=sarif.Configuration(level=level),
+        help_uri=rule.url or None, default_configuration=sarif.Configuration(level=level),
         properties={"group": rule.group, "tags": ["pytorch", rule.group], "problem.severity": _problem(level)},
     )
 

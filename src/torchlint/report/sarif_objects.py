@@ -136,8 +136,8 @@ class ToolComponent(Object):
     """3.19: the tool."""
 
     name: str
-    information_uri: str
     rules: list[ReportingDescriptor]
+    information_uri: str | None = None
     version: str | None = None
 
 

@@ -15,6 +15,7 @@ import msgspec
 from torchlint import __version__
 from torchlint.findings import Finding, Location
 from torchlint.report import Context, clean, place, write
+from torchsan.report import wording
 
 if TYPE_CHECKING:
     from torchsan.program.where import Where  # which needs torch
@@ -44,7 +45,8 @@ def context(base: str | None = None, **more: object) -> Context:
         path = _cells.get(location.filename) or os.path.join(base or os.getcwd(), location.filename)
         return source_line(msgspec.structs.replace(location, filename=path))
 
-    return Context(tool="torchsan", version=__version__, prefix="TS", lines=lines, **more)  # type: ignore[arg-type]
+    known: dict[str, object] = {"rules": wording.rules().rules, **more}
+    return Context(tool="torchsan", version=__version__, prefix="TS", lines=lines, **known)  # type: ignore[arg-type]
 
 
 def shortened(findings: Iterable[Finding], base: str) -> list[Finding]:

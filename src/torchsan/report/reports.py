@@ -54,7 +54,7 @@ def _plain(kind: str, san: Any, findings: Sequence[Finding], base: str) -> str:
 
     out = io.StringIO()
     notes = [report.Note(report.NOT_JUDGED, None, line, line) for line in _problems(san)]
-    context = printing.context(base, rules={rule.code: rule for rule in wording.rules()}, problems=notes)
+    context = printing.context(base, problems=notes)
     report.write(kind, printing.shortened(findings, base), out, context)
     return out.getvalue()
 

@@ -142,9 +142,10 @@ class Session:
             say(f"{printing.counted(len(findings), 'finding')} in {steps}")
             for line in printing.summary(findings, self.base):
                 _out(f"  {line}\n")
-            paged = next((finding for finding in findings if finding.url), None)
+            told = printing.context(self.base)
+            paged = next((finding for finding in findings if told.explained_by(finding)), None)
             if paged is not None:
-                _out(f"`torchlint explain {paged.code}` tells why {paged.name} is a mistake, and when it is none.\n")
+                _out(f"`{told.explained_by(paged)}` tells why {paged.name} is a mistake, and when it is none.\n")
         if written:
             say(f"report: {self.shown_report}")
 

@@ -106,7 +106,17 @@ def test_nothing_is_fetched(program, tmp_path):
     assert "@import" not in text and "url(" not in text
     links = {value for _, name, value in tags.attributes if name == "href"}
     anchors = {value for _, name, value in tags.attributes if name == "id"}
-    assert links == {"https://example.org/101", "#finding-1"} and "finding-1" in anchors
+    assert {link for link in links if not link.startswith("https://docs.pytorch.org/")} == {"https://example.org/101", "#finding-1"}
+    assert "finding-1" in anchors
+
+
+def test_a_page_carries_the_text_of_its_rules(program, tmp_path):
+    text = shown(tmp_path, [finding(program, url=""), finding(program, row=3, code="TS999", name="unknown", url="")], lines())
+    assert '<a href="#rule-TS101">' in text and '<div id="rule-TS101">' in text
+    assert "#rule-TS999" not in text
+    assert "adds to <code>.grad</code>, it does not replace it" in text
+    outside = re.findall(r'<a href="https://[^>]*>', text)
+    assert outside and all('rel="noreferrer"' in link for link in outside)
 
 
 def test_a_finding_has_its_source_and_its_marks(program, tmp_path):

@@ -15,9 +15,10 @@ from typing import Any
 import msgspec
 
 from torchlint import __version__
+from torchlint.catalogue.pages import Rule
 from torchlint.findings import Finding, Location
 from torchlint.report import place
-from torchsan.report import printing
+from torchsan.report import printing, wording
 from torchsan.report.page.charts import Mark, heat_map, legend, plot
 from torchsan.report.page.numbers import short
 from torchsan.report.series import Line
@@ -88,7 +89,7 @@ def render(run: Run) -> str:
         for kind, title, text in _MAPS if (lines := _of(run.kept, kind)) and (svg := heat_map(lines, title))
     ]
     return _template().render(
-        findings=found, charts=charts, maps=maps, lost=_lost(run), ranks=_ranks(run), problems=run.problems,
+        findings=found, rules=_rules(short_ones), charts=charts, maps=maps, lost=_lost(run), ranks=_ranks(run), problems=run.problems,
         steps=printing.counted(run.steps, "optimizer step"), count=printing.counted(len(found), "finding"),
         program=run.program, version=__version__, when=time.strftime("%Y-%m-%d %H:%M"),
         duration=_duration(run.seconds) if run.seconds else "", style=_style(),
@@ -116,9 +117,34 @@ def _told(finding: Finding, base: str) -> dict[str, Any]:
         "help": finding.help, "place": place(finding.location), "lines": _excerpt(finding.location, base, _AROUND),
         # A page of the user's may hold any address: only such as lead to the web become links.
         "url": finding.url if finding.url.startswith(("https://", "http://")) else "",
-        "often": printing.how_often(finding), "step": finding.step,
+        "rule": _page_of(finding) is not None, "often": printing.how_often(finding), "step": finding.step,
         "details": [(key, str(value)) for key, value in finding.details.items()],
     }
+
+
+def _page_of(finding: Finding) -> Rule | None:
+    return wording.rules().find(finding.code)
+
+
+def _rules(findings: Sequence[Finding]) -> list[dict[str, Any]]:
+    """The pages of the rules that findings are of, so that the reader needs no other place. The pages are ours; HTML in them
+    stays text, and no picture is loaded."""
+    from markdown_it import MarkdownIt
+    from markupsafe import Markup
+
+    markdown = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
+    markdown.add_render_rule("link_open", _link)
+    pages = {page.code: (finding, page) for finding in findings if (page := _page_of(finding)) is not None}
+    return [
+        {"code": finding.code, "name": page.name, "severity": page.severity.value, "text": Markup(markdown.render(page.text))}
+        for _, (finding, page) in sorted(pages.items())
+    ]
+
+
+def _link(renderer: Any, tokens: Sequence[Any], at: int, options: Any, env: Any) -> str:
+    """The start of a link that does not tell where its reader comes from."""
+    tokens[at].attrSet("rel", "noreferrer")
+    return renderer.renderToken(tokens, at, options, env)
 
 
 def _excerpt(location: Location, base: str, around: int) -> list[tuple[int, str, bool]]:
