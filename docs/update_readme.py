@@ -1,7 +1,7 @@
-"""Fill README's marked places with what the tools really print.
+"""Fill the marked places of README and docs/report.md with what the tools really print.
 
-    python docs/update_readme.py           # write README.md anew
-    python docs/update_readme.py --check   # change nothing; exit status 1 where README is not up to date
+    python docs/update_readme.py           # write them anew
+    python docs/update_readme.py --check   # change nothing; exit status 1 where a page is not up to date
 
 A marked place is a comment `<!-- output: COMMAND -->` and the ```text block under it.
 """
@@ -17,7 +17,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-README = ROOT / "README.md"
+PAGES = (ROOT / "README.md", ROOT / "docs" / "report.md")
 PLACE = re.compile(r"(?P<head><!-- output: (?P<command>[^\n]+?) -->\n+```text\n)(?P<body>.*?)(?P<tail>^```$)", re.S | re.M)
 # What keeps the output the same on every machine and out of caches.
 ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "PYTHONIOENCODING": "utf-8", "OMP_NUM_THREADS": "1",
@@ -64,13 +64,17 @@ def fill(text: str) -> str:
 
 
 def main() -> int:
-    old = README.read_text(encoding="utf-8")
-    new = fill(old)
-    if "--check" in sys.argv[1:]:
+    stale = []
+    for page in PAGES:
+        old = page.read_text(encoding="utf-8")
+        new = fill(old)
         if old != new:
-            print("README.md is not up to date: run python docs/update_readme.py", file=sys.stderr)
-        return int(old != new)
-    README.write_text(new, encoding="utf-8")
+            stale.append(page.name)
+            if "--check" not in sys.argv[1:]:
+                page.write_text(new, encoding="utf-8")
+    if stale and "--check" in sys.argv[1:]:
+        print(f"not up to date: {', '.join(stale)}: run python docs/update_readme.py", file=sys.stderr)
+        return 1
     return 0
 
 
