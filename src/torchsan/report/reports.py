@@ -10,7 +10,7 @@ from typing import Any
 
 from torchlint.findings import Finding
 from torchlint.report import clean
-from torchsan.report import printing, wording
+from torchsan.report import printing
 from torchsan.report.deliver import say
 
 REPORTS = {".html": "html", ".json": "json", ".sarif": "sarif", ".xml": "junit"}
