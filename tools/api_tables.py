@@ -35,7 +35,7 @@ _WARNING = re.compile(
     rf"\.\. warning::\s+(?:This (?:function|method|class)|(?::func:`)?(?P<self>{_NAME})`?) is (?:now )?deprecated\s+"
     r"(?:in favor of|and will be removed|\. Use|as of)",
 )
-_INSTEAD = re.compile(rf"(?:in favor of|[Uu]se|renamed to)\s+(?:the\s+)?(?::func:`|:class:`)?[`~]*(?P<name>(?:torch|nn)(?:\.\w+)+)")
+_INSTEAD = re.compile(r"(?:in favor of|[Uu]se|renamed to)\s+(?:the\s+)?(?::func:`|:class:`)?[`~]*(?P<name>(?:torch|nn)(?:\.\w+)+)")
 # What torch does not say itself, or not in words that are found.
 _NOT_SAID = {
     "torch.set_deterministic": "torch.use_deterministic_algorithms",
