@@ -55,9 +55,9 @@ def home(tmp_path_factory):
 def try_hook(tmp_path, hook, home):
     """Runs the hook over all files of a new repository with these files; gives (status, output)."""
 
-    def run(files):
+    def run(files, name="torchlint"):
         rev = subprocess.run(["git", "-C", str(hook), "rev-parse", "HEAD"], check=True, capture_output=True, text=True)
-        config = {"repos": [{"repo": str(hook), "rev": rev.stdout.strip(), "hooks": [{"id": "torchlint"}]}]}
+        config = {"repos": [{"repo": str(hook), "rev": rev.stdout.strip(), "hooks": [{"id": name}]}]}
         write(tmp_path, {
             "pyproject.toml": "[tool.torchlint]\nexclude = ['vendored']\n",
             ".pre-commit-config.yaml": json.dumps(config),  # which is YAML, too
@@ -66,7 +66,7 @@ def try_hook(tmp_path, hook, home):
         git(tmp_path, "init", "-q")
         git(tmp_path, "add", ".")
         done = subprocess.run(
-            [sys.executable, "-m", "pre_commit", "run", "torchlint", "--all-files", "--verbose"],
+            [sys.executable, "-m", "pre_commit", "run", name, "--all-files", "--verbose"],
             cwd=tmp_path,
             capture_output=True,
             text=True,
@@ -103,3 +103,12 @@ def test_hook_tells_findings(try_hook, home):
     [made] = home.glob(f"**/site-packages/torchlint/_rules/{COMPILED}")
     assert made.read_bytes() == compiled(pages_folder()), "the package that was built has its pages in one file, too"
     assert list(home.glob("**/site-packages/torchlint/settings/schema.json")), "the schema of the settings is shipped"
+
+
+def test_fixing_hook_mends_and_stops_the_commit(try_hook, tmp_path):
+    loop = "import torch\n\noptimizer = torch.optim.SGD([torch.zeros(2, requires_grad=True)], lr=0.1)\noptimizer.zero_grad\n"
+    status, text = try_hook({"train.py": loop}, "torchlint-fix")
+    assert status == 1, text
+    assert (tmp_path / "train.py").read_text().endswith("\noptimizer.zero_grad()\n")
+    status, text = try_hook({}, "torchlint-fix")
+    assert status == 0, text
