@@ -174,3 +174,16 @@ def test_both_spellings_stand_in_rows_of_their_own_where_arguments_do(tmp_path):
     torch.distributed.init_process_group("nccl")
     """
     assert '(\n    "--local-rank",\n    "--local_rank",\n    type=int,\n)' in mended(tmp_path, 811, text)
+
+
+def test_the_device_stands_in_a_row_of_its_own_where_arguments_do(tmp_path):
+    text = """
+    import torch
+
+    scaler = torch.cuda.amp.GradScaler(
+        init_scale=2.0,
+        enabled=False,
+    )
+    print(scaler)
+    """
+    assert '(\n    "cuda",\n    init_scale=2.0,\n' in mended(tmp_path, 708, text)

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.dryrun.values import Const, Event, Seq
 from torchlint.rules.base import Report, View, once
 from torchlint.rules.mends.changes import Mend, replace
+from torchlint.rules.mends.rows import beside
 from torchlint.rules.shared.written_names import imports
 
 CODE = 811
@@ -52,17 +53,10 @@ def _reports(view: View) -> Iterator[Report]:
         if event.name == "add_argument" and _names_only_the_old(event) and _alone(event):
             given = event.site.node.args[0].value
             quote = given.value[0]
-            both = f"{quote}--local-rank{quote},{_between(event, given)}{given.value}"
+            parsed = event.site.parsed
+            both = f"{quote}--local-rank{quote},{beside(parsed, parsed.location(given))}{given.value}"
             mend = Mend("take both spellings", [replace(event.site, both, given)])
             yield Report(CODE, event.site, {"problem": "torch 2's `torch.distributed.launch` passes `--local-rank`, with a hyphen, and `torchrun` passes neither: nobody gives `--local_rank`"}, mend=mend)
-
-
-def _between(event: Event, given: cst.SimpleString) -> str:
-    """What stands between two arguments: the start of a row, where this one has a row of its own."""
-    at = event.site.parsed.location(given)
-    line = event.site.parsed.facts.lines[at.row - 1]
-    before, behind = line[: at.column - 1], line[at.end_column - 1 :]
-    return f"\n{before}" if not before.strip() and behind.strip() == "," else " "
 
 
 def _launches(view: View, event: Event) -> bool:

@@ -153,6 +153,13 @@ def _with_comments(parsed: Parsed, first: int, last: int) -> int:
     return end
 
 
+def beside(parsed: Parsed, at: Location) -> str:
+    """What stands between an argument and a new one beside it: a new row, where it has a row of its own, or else a space."""
+    line = parsed.facts.lines[at.row - 1]
+    before, behind = line[: at.column - 1], parsed.facts.lines[at.end_row - 1][at.end_column - 1 :]
+    return " " if before.strip() or behind.strip() not in ("", ",") else f"\n{before}"
+
+
 def insert(parsed: Parsed, row: int, text: str) -> Change:
     """Puts text at the start of a row."""
     return Change(parsed, Location(parsed.facts.path, row, 1, row, 1), text)
