@@ -8,6 +8,7 @@ a limit of time: twice as it is, then mended. One that does not end well, or doe
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib.util
 import json
 import os
@@ -97,6 +98,7 @@ def run(folder: Path, program: Program) -> Ran:
         return Ran(done.returncode, _NOISE.sub("~", done.stdout).replace(str(copy), "."), losses, words.replace(str(copy), "."))
 
 
+@functools.cache
 def _torchvision_without_operators() -> bool:
     """Whether there is a torchvision whose operators this torch has no libraries for."""
     if importlib.util.find_spec("torchvision") is None:

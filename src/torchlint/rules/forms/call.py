@@ -80,8 +80,8 @@ def _mend(view: View, event: Event, table: dict[str, Any]) -> Mend | None:
         return None
     if table.get("round_trip") is not None and wants_objects(view, site):
         return None  # the program's own files would be refused
-    if beside and not feeds_states(site):
-        return None
+    if beside == "load_state_dict" and not feeds_states(site):
+        return None  # what else is read may be no weights
     if not _is_named(call.func, site):
         return None  # `self.checkpoint = checkpoint if ... else lambda f, x: f(x)`: the other one takes no such argument
     if "self." in given and not (event.get("of_module") and _self_stays(site)):
