@@ -4,8 +4,8 @@
     python tools/fix_loop.py FOLDER --execute [--select ALL] [--unsafe]
 
 Of each changed file it is asked whether it still compiles (unless it did not before), and whether it has a finding that
-it did not have, by any rule: a finding counts as known where the same rule had one on the line that stands there now.
-Then everything is mended a second time, which has to change nothing. Prints a table by rule, and what went wrong; the
+it did not have, by any rule: a finding counts as known where the same rule had one on the line that stands there now; and
+whether `patch` makes the same of it with what `--diff` prints. Then everything is mended a second time, which has to change nothing. Prints a table by rule, and what went wrong; the
 exit status is 1 if anything did. FOLDER itself is only read.
 
 With --execute, programs are run before and after it instead: see fix_execute.py. Without --unsafe and --select, only the safe
@@ -128,6 +128,23 @@ def gained(old: Sequence[str], new: Sequence[str], before: Counter, after: Count
                 left[known, code] -= 1
 
 
+def unlike_patched(before: Path, after: Path, names: Sequence[str], options: Sequence[str]) -> list[str]:
+    """What is wrong with the text of `--diff`: `patch` has to make of the old files what `--fix` makes of them."""
+    if not names:
+        return []
+    parts = re.split(r"(?m)^(?=--- .*\n\+\+\+ )", torchlint(before, "--diff", "--unsafe-fixes", *options, ".").stdout)
+    text = "".join(part for part in parts if ":cell " not in part.partition("\n")[0])  # of notebooks, patch knows nothing
+    with tempfile.TemporaryDirectory(prefix="fix-loop-") as place:
+        for name in names:
+            Path(place, name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(before / name, Path(place, name))
+        done = subprocess.run(["patch", "-p0", "--binary", "-s"], cwd=place, input=text.encode("utf-8", "surrogateescape"), capture_output=True)
+        if done.returncode:
+            return [f"patch: {line}" for line in done.stdout.decode(errors="replace").splitlines()]
+        return [f"{name}: --diff says another text than --fix writes" for name in names
+                if Path(place, name).read_bytes() != (after / name).read_bytes()]
+
+
 def try_folder(folder: Path, options: Sequence[str], diff: Path | None) -> tuple[Counter, list[str], int]:
     """Mends a copy of a folder and looks at what came of it.
 
@@ -153,6 +170,7 @@ def try_folder(folder: Path, options: Sequence[str], diff: Path | None) -> tuple
         for name in names:
             wrong += [f"{name}:{row}: gained {code}" for row, code in
                       gained(rows(before / name), rows(after / name), was[name], now[name])]
+        wrong += unlike_patched(before, after, [name for name in names if name.endswith(".py")], common)
         once = {name: (after / name).read_bytes() for name in names}
         mend(after, common)
         again = [name for name in changed(before, after) if once.get(name) != (after / name).read_bytes()]
@@ -160,17 +178,17 @@ def try_folder(folder: Path, options: Sequence[str], diff: Path | None) -> tuple
         return tally, wrong, len(names)
 
 
-def execute(folders: Sequence[Path], options: Sequence[str], unsafe: bool) -> int:
-    """Runs the programs of folders before and after, and prints a line for each that was changed; 1 where one differs."""
+def execute(folders: Sequence[Path], options: Sequence[str], unsafe: bool, planted: bool) -> int:
+    """Runs the programs of folders before and after, and prints a line for each; 1 where one differs."""
     from fix_execute import compare
 
     count: Counter = Counter()
+    print("| program | verdict | places mended | |\n|---|---|---|---|")
     for folder in folders:
-        for program, verdict, words in compare(folder.resolve(), options, unsafe):
+        for program, verdict, words, mended in compare(folder.resolve(), options, unsafe, planted):
             count[verdict] += 1
-            if verdict != "untouched":
-                print(f"{folder / program}: {verdict}{f' ({words})' if words else ''}", flush=True)
-    print(", ".join(f"{number} {verdict}" for verdict, number in sorted(count.items())))
+            print(f"| {folder.name}/{program} | {verdict} | {mended or ''} | {words} |", flush=True)
+    print("\n" + ", ".join(f"{number} {verdict}" for verdict, number in sorted(count.items())))
     return 1 if count["differs"] and not unsafe else 0
 
 
@@ -182,10 +200,11 @@ def main() -> int:
     parser.add_argument("--diff", type=Path, help="a file that every change is added to")
     parser.add_argument("--execute", action="store_true", help="run the programs before and after, and compare")
     parser.add_argument("--unsafe", action="store_true", help="with --execute: make unsafe fixes, too, and say what differs")
+    parser.add_argument("--plant", action="store_true", help="with --execute: plant mistakes first (see fix_plant.py)")
     given = parser.parse_args()
     if given.execute:
         select = ",".join(KEEP_NUMBERS) if given.select == "ALL" and not given.unsafe else given.select
-        return execute(given.folder, [f"--select={select}"], given.unsafe)
+        return execute(given.folder, [f"--select={select}"], given.unsafe, given.plant)
     tally, wrong, files = Counter(), [], 0
     for folder in given.folder:
         some, lines, count = try_folder(folder.resolve(), [f"--select={given.select}", "-j", given.jobs], given.diff)

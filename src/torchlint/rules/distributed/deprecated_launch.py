@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.dryrun.values import Const, Event, Seq
 from torchlint.rules.base import Report, View, once
 from torchlint.rules.mends.changes import Mend, replace
+from torchlint.rules.mends.rows import beside
 from torchlint.rules.shared.written_names import imports
 
 CODE = 811
@@ -52,9 +53,9 @@ def _reports(view: View) -> Iterator[Report]:
         if event.name == "add_argument" and _names_only_the_old(event) and _alone(event):
             given = event.site.node.args[0].value
             quote = given.value[0]
-            mend = Mend(
-                "take both spellings", [replace(event.site, f"{quote}--local-rank{quote}, {given.value}", given)]
-            )
+            parsed = event.site.parsed
+            both = f"{quote}--local-rank{quote},{beside(parsed, parsed.location(given))}{given.value}"
+            mend = Mend("take both spellings", [replace(event.site, both, given)])
             yield Report(CODE, event.site, {"problem": "torch 2's `torch.distributed.launch` passes `--local-rank`, with a hyphen, and `torchrun` passes neither: nobody gives `--local_rank`"}, mend=mend)
 
 

@@ -15,6 +15,7 @@ from torchlint.dryrun.values import Const, Event, Opaque, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, replace, with_argument
 from torchlint.rules.shared.every_mode import in_every_mode
+from torchlint.rules.shared.loaded_states import feeds_states
 from torchlint.rules.shared.saved_objects import wants_objects
 from torchlint.rules.shared.surroundings import bound
 
@@ -79,6 +80,10 @@ def _mend(view: View, event: Event, table: dict[str, Any]) -> Mend | None:
         return None
     if table.get("round_trip") is not None and wants_objects(view, site):
         return None  # the program's own files would be refused
+    if beside == "load_state_dict" and not feeds_states(site):
+        return None  # what else is read may be no weights
+    if not _is_named(call.func, site):
+        return None  # `self.checkpoint = checkpoint if ... else lambda f, x: f(x)`: the other one takes no such argument
     if "self." in given and not (event.get("of_module") and _self_stays(site)):
         return None
     safe = not table.get("unsafe", False)
@@ -88,6 +93,15 @@ def _mend(view: View, event: Event, table: dict[str, Any]) -> Mend | None:
             return Mend(f"pass `{given}`", [replace(site, value, arg.value)], safe)
     change = with_argument(site, given)
     return Mend(f"pass `{given}`", [change], safe) if change is not None else None
+
+
+def _is_named(function: cst.BaseExpression, site: Site) -> bool:
+    """Whether what is called is written as a name that the file imports, and imports once."""
+    while isinstance(function, cst.Attribute):
+        function = function.value
+    facts = site.parsed.facts
+    name = function.value if isinstance(function, cst.Name) else ""
+    return name in facts.imports and name not in facts.instead and name not in facts.functions
 
 
 def _self_stays(site: Site) -> bool:

@@ -10,6 +10,7 @@ from torchlint.dryrun.values import Instance
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, insert_after, insert_before
 from torchlint.rules.mends.rows import deeper, indented, statement_at
+from torchlint.rules.shared.may_train import may_train
 from torchlint.rules.shared.seen_calls import GRADIENTS, during
 
 CODE = 134
@@ -37,7 +38,7 @@ def _mend(view: View, site: Site) -> Mend | None:
     if place is None or not place.alone or not place.rest or isinstance(place.parents[-1], (ast.Module, ast.ClassDef)):
         return None
     called = {node.attr for item in place.rest for node in ast.walk(item) if isinstance(node, ast.Attribute)}
-    if called & _TRAINS or not isinstance(place.statement, ast.Expr):
+    if called & _TRAINS or not isinstance(place.statement, ast.Expr) or any(may_train(site.parsed, item) for item in place.rest):
         return None
     row, last = place.statement.end_lineno, place.rest[-1].end_lineno
     if any(event.kind in GRADIENTS for event in during(view, site.parsed, row + 1, last)):

@@ -12,7 +12,7 @@ from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.files.source import is_notebook
 from torchlint.findings import Location
 from torchlint.rules.mends.changes import Change
-from torchlint.rules.mends.rows import insert, text_of, tree_of
+from torchlint.rules.mends.rows import beside, insert, text_of, tree_of
 
 
 @dataclass(slots=True, frozen=True)
@@ -118,7 +118,7 @@ def first_argument(parsed: Parsed, call: ast.Call, text: str) -> Change | None:
         return None
     if given:
         at = span(parsed, given[0])
-        return Change(parsed, at, f"{text}, ", "start")
+        return Change(parsed, at, f"{text},{beside(parsed, at)}", "start")
     at = span(parsed, call)
     if not parsed.facts.lines[at.end_row - 1][: at.end_column - 1].endswith("()"):
         return None
@@ -132,7 +132,8 @@ def last_argument(parsed: Parsed, call: ast.Call, text: str) -> Change | None:
         return first_argument(parsed, call, text)
     if any(isinstance(one, ast.Starred) or getattr(one, "arg", "") is None for one in given):
         return None
-    return Change(parsed, span(parsed, given[-1]), f", {text}", "stop")
+    at = span(parsed, given[-1])
+    return Change(parsed, at, f",{beside(parsed, at)}{text}", "stop")
 
 
 def _import_of(text: str, name: str) -> ast.Import | ast.ImportFrom | None:

@@ -92,12 +92,18 @@ def indent_of(parsed: Parsed, row: int) -> str:
 
 
 def deeper(parsed: Parsed, row: int) -> str:
-    """The white space by which the block of a row is deeper than the one around it; four columns where none is."""
-    here = indent_of(parsed, row)
-    for at in range(row - 1, 0, -1):
-        outer = indent_of(parsed, at)
-        if parsed.facts.lines[at - 1].strip() and len(outer) < len(here):
-            return here[len(outer) :] if here.startswith(outer) else "    "
+    """The white space by which the block that a row begins is deeper than it, or else its own block than the one around it; four
+    columns where none is."""
+    node: ast.AST = tree_of(text_of(parsed))
+    around = node
+    while (step := _inside(node, row)) is not None:
+        around, node = node, step[0][step[1]]
+    inner = getattr(node, "body", None) if getattr(node, "lineno", 0) == row else None
+    pairs = [(row, first_row(inner[0]))] if isinstance(inner, list) and inner else []
+    pairs += [(around.lineno, row)] if isinstance(around, ast.stmt) else []
+    for outer, here in ((indent_of(parsed, one), indent_of(parsed, other)) for one, other in pairs):
+        if len(outer) < len(here) and here.startswith(outer):
+            return here[len(outer) :]
     return "    "
 
 
@@ -129,10 +135,29 @@ def outdented(parsed: Parsed, first: int, last: int, by: str) -> list[Change] | 
 def enclosed(parsed: Parsed, first: int, last: int, header: str) -> list[Change] | None:
     """Puts whole rows into a block of their own, such as `with torch.no_grad():`."""
     by = deeper(parsed, first)
-    changes = indented(parsed, first + 1, last, by)
+    changes = indented(parsed, first + 1, _with_comments(parsed, first, last), by)
     if changes is None:
         return None
     return [insert(parsed, first, f"{indent_of(parsed, first)}{header}\n{by}"), *changes]
+
+
+def _with_comments(parsed: Parsed, first: int, last: int) -> int:
+    """The last row of a block with the comments at its end: they are deeper than its first row."""
+    end = last
+    for row in range(last + 1, len(parsed.facts.lines) + 1):
+        text = parsed.facts.lines[row - 1].strip()
+        if text.startswith("#") and len(indent_of(parsed, row)) > len(indent_of(parsed, first)):
+            end = row
+        elif text:
+            break
+    return end
+
+
+def beside(parsed: Parsed, at: Location) -> str:
+    """What stands between an argument and a new one beside it: a new row, where it has a row of its own, or else a space."""
+    line = parsed.facts.lines[at.row - 1]
+    before, behind = line[: at.column - 1], parsed.facts.lines[at.end_row - 1][at.end_column - 1 :]
+    return " " if before.strip() or behind.strip() not in ("", ",") else f"\n{before}"
 
 
 def insert(parsed: Parsed, row: int, text: str) -> Change:

@@ -14,6 +14,7 @@ from torchlint.dryrun.values import TRUE, Event, Instance, Opaque, Tensor, Value
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
+from torchlint.rules.shared.may_train import may_train
 from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_module, made_of, unseen, within
 
 CODE = 202
@@ -114,6 +115,8 @@ def _mend(view: View, event: Event) -> Mend | None:
         return None
     if view.of("hook") or {node.attr for node in nodes if isinstance(node, ast.Attribute)} & _OF_GRAPHS:
         return None  # a hook runs in each forward, and may go backward
+    if may_train(loop.parsed, place.statement):
+        return None  # `if train: loss.backward()` in a loop that trains and evaluates
     last = place.statement.end_lineno
     inside = during(view, loop.parsed, row, last)
     if any(other.kind in GRADIENTS or unseen(other) and not _is_criterion(other) for other in inside):

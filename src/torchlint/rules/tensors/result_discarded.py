@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ from torchlint.catalogue import effects
 from torchlint.dryrun.values import Event, Instance, Iter, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, binds, code_of, insert_before
+from torchlint.rules.mends.rows import statement_at
 from torchlint.rules.shared.placing import same_device
 
 CODE = 405
@@ -28,7 +30,7 @@ def check(view: View) -> Iterator[Report]:
         node = event.site.node
         if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or event.owner is None:
             continue
-        if isinstance(node.func.value, cst.Call) or _shown(event):
+        if isinstance(node.func.value, cst.Call) or _shown(event) or _read_next(event):
             continue  # torch.zeros(1).cuda(): nobody has a name for what should have changed
         if any(arg.keyword is not None and arg.keyword.value == "out" for arg in node.args):
             continue
@@ -86,6 +88,15 @@ _FUNCTIONS = {
 def _shown(event: Event) -> bool:
     """Whether this is a line of a tutorial or an exported notebook, written for the value that it shows."""
     return event.site.parsed.unit.name == "<module>" and not event.loops and not event.calls and event.name not in effects.PURE_IF_TENSOR
+
+
+def _read_next(event: Event) -> bool:
+    """Whether the next line only shows the value that was asked, `x.cuda()` and then `x.is_cuda`: to show that it stays."""
+    place, owner = statement_at(event.site), event.site.node.func.value
+    follows = place.rest[0] if place is not None and place.rest else None
+    if not isinstance(follows, ast.Expr) or not isinstance(follows.value, (ast.Name, ast.Attribute, ast.Compare, ast.Subscript)):
+        return False
+    return isinstance(owner, cst.Name) and any(isinstance(node, ast.Name) and node.id == owner.value for node in ast.walk(follows))
 
 
 def _new_tensor(owner: Value, event: Event) -> bool:
