@@ -12,16 +12,19 @@ names is the changed one, or one that fits `at`: a line that is gone cannot be n
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import json
 import os
 import re
 import shutil
-import subprocess
+import signal
 import sys
 import tempfile
+import time
 import tomllib
-from concurrent.futures import ThreadPoolExecutor
+import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -30,6 +33,7 @@ from planted_data import DATA
 HERE = Path(__file__).parent
 LEVELS = ("default", "thorough")
 MOST_SECONDS = 300
+REPORT = "torchsan.json"
 DEEP = "a/b/c/d"  # programs look for data several folders up
 STAND_IN = "import sys\nfrom unittest.mock import MagicMock\n\nsys.modules[__name__] = MagicMock()\n"
 
@@ -81,22 +85,41 @@ def planted(folder: Path, mistake: dict[str, Any]) -> tuple[int, set[tuple[str, 
     return at + 1, right
 
 
-def told(folder: Path, program: dict[str, Any], level: str) -> Told:
-    """Run a program under torchsan and read its report."""
-    report = folder / f"torchsan-{level}.json"
-    command = [sys.executable, "-m", "torchsan", "run", "--level", level, "--report", str(report), "-q", program["script"]]
-    search = [str(folder / one) for one in program.get("path", ())] + [os.environ.get("PYTHONPATH", "")]
+def begun(folder: Path, program: dict[str, Any], level: str) -> int:
+    """Run a program under torchsan, in a process that has torch already: the number of the process."""
+    process = os.fork()
+    if process:
+        return process
+    code = 1
     try:
-        done = subprocess.run(
-            [*command, *program.get("arguments", "").split()], cwd=folder, capture_output=True, text=True, timeout=MOST_SECONDS,
-            env={**os.environ, "OMP_NUM_THREADS": "1", "MPLBACKEND": "Agg", "PYTHONPATH": os.pathsep.join(search)},
-        )
-    except subprocess.TimeoutExpired:
-        return Told([], "too slow")
-    if os.environ.get("PLANTED_SHOW"):
-        print(done.stdout[-3000:], done.stderr[-6000:], flush=True)
+        os.chdir(folder)
+        for descriptor in (1, 2):
+            os.dup2(os.open("printed.txt", os.O_WRONLY | os.O_CREAT | os.O_APPEND), descriptor)
+        sys.path[1:1] = [str(folder / one) for one in program.get("path", ())]
+        sys.argv = ["torchsan", "run", "--level", level, "--report", REPORT, "-q", program["script"]]
+        sys.argv += program.get("arguments", "").split()
+        from torchsan.run.cli import main
+        from torchsan.run.launch import shut_down
+
+        try:
+            code = main()
+        except Exception:
+            traceback.print_exc()
+        except SystemExit:
+            pass
+        shut_down()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)
+
+
+def told(folder: Path) -> Told:
+    """What the run in this folder has told."""
+    report = folder / REPORT
     if not report.exists():
-        return Told([], "no report: " + (done.stderr.strip().splitlines() or [""])[-1][:80])
+        printed = (folder / "printed.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines() or [""]
+        return Told([], "no report: " + printed[-1][:80])
     found = []
     for one in json.loads(report.read_text(encoding="utf-8")):
         places = {(Path(place["filename"]).name, place["location"]["row"]) for place in (one, *one.get("related", ()))}
@@ -116,24 +139,43 @@ def verdict(result: Told, number: int, right: set[tuple[str, int]]) -> str:
     return ("named and placed" if any(places & right for places in named) else "named") + beside
 
 
-def judged(name: str, program: dict[str, Any], mistake: dict[str, Any] | None, programs: Path) -> list[str]:
-    """One row of the table: program, what was changed, the number, a cell a level."""
-    cells, row = [], 0
-    right: set[tuple[str, int]] = set()
-    for level in LEVELS:
-        with tempfile.TemporaryDirectory() as scratch:
-            folder = copied(program, programs, Path(scratch))
+def cell(mistake: dict[str, Any] | None, result: Told, right: set[tuple[str, int]]) -> str:
+    if mistake is not None:
+        return verdict(result, mistake["number"], right)
+    numbers = sorted({code for code, _ in result.findings})
+    return result.failed or ", ".join(map(str, numbers)) or "silent"
+
+
+def rows_of(wanted: list[tuple[str, dict[str, Any], dict[str, Any] | None]], programs: Path, jobs: int) -> Iterator[list[str]]:
+    """The rows of the table as they are done: program, what was changed, the number, a cell a level."""
+    todo = [(at, level) for at in range(len(wanted)) for level in LEVELS]
+    running: dict[int, tuple[int, str, str, Path, set[tuple[str, int]], float]] = {}
+    rows: dict[int, list[str]] = {}
+    while todo or running:
+        while todo and len(running) < jobs:
+            at, level = todo.pop(0)
+            name, program, mistake = wanted[at]
+            scratch = tempfile.mkdtemp()  # and no TemporaryDirectory, which a forked process would remove, too
+            folder, row, right = copied(program, programs, Path(scratch)), 0, set()
             if mistake is not None:
                 row, right = planted(folder, mistake)
-            result = told(folder, program, level)
-        if mistake is None:
-            numbers = sorted({code for code, _ in result.findings})
-            cells.append(result.failed or ", ".join(map(str, numbers)) or "silent")
-        else:
-            cells.append(verdict(result, mistake["number"], right))
-    if mistake is None:
-        return [name, "as it is", "", *cells]
-    return [name, f"{mistake['file']}:{row}", str(mistake["number"]), *cells]
+            where = f"{mistake['file']}:{row}" if mistake is not None else "as it is"
+            rows.setdefault(at, [name, where, str(mistake["number"]) if mistake is not None else "", "", ""])
+            running[begun(folder, program, level)] = at, level, scratch, folder, right, time.monotonic()
+        for process, (at, level, scratch, folder, right, start) in list(running.items()):
+            late = time.monotonic() - start > MOST_SECONDS
+            if late:
+                os.kill(process, signal.SIGKILL)
+            if os.waitpid(process, 0 if late else os.WNOHANG)[0]:
+                result = Told([], "too slow") if late else told(folder)
+                rows[at][3 + LEVELS.index(level)] = cell(wanted[at][2], result, right)
+                if os.environ.get("PLANTED_SHOW"):
+                    print((folder / "printed.txt").read_text(encoding="utf-8", errors="replace")[-9000:], flush=True)
+                shutil.rmtree(scratch, ignore_errors=True)
+                del running[process]
+                if all(rows[at][3:]):
+                    yield rows[at]
+        time.sleep(0.1)
 
 
 def main() -> int:
@@ -144,18 +186,23 @@ def main() -> int:
     parser.add_argument("--number", type=int, default=-1, help="mistakes of this number; 0: programs as they are")
     parser.add_argument("--jobs", type=int, default=2)
     given = parser.parse_args()
+    os.environ.update(OMP_NUM_THREADS="1", MPLBACKEND="Agg")
+    for package in ("torch", "torchvision"):  # once for all runs
+        with contextlib.suppress(ImportError):
+            __import__(package)
     facts = tomllib.loads((HERE / "planted.toml").read_text(encoding="utf-8"))
     wanted = [
-        (name, program, mistake, given.programs)
+        (name, program, mistake)
         for name, program in facts.items() if re.search(given.only, name)
         for mistake in (None, *program.get("mistakes", ()))
         if given.number in (-1, 0 if mistake is None else mistake["number"])
     ]
     rows = []
-    with ThreadPoolExecutor(given.jobs) as at_once:
-        for row in at_once.map(lambda one: judged(*one), wanted):
-            rows.append(row)
-            print(" | ".join(row), flush=True)
+    for row in rows_of(wanted, given.programs, given.jobs):
+        rows.append(row)
+        print(" | ".join(row), flush=True)
+    order = list(facts)
+    rows.sort(key=lambda row: (order.index(row[0]), row[1] != "as it is"))
     if given.csv:
         with given.csv.open("w", encoding="utf-8", newline="") as file:
             csv.writer(file, lineterminator="\n").writerows([["program", "mistake", "number", *LEVELS], *rows])

@@ -80,6 +80,9 @@ class LossArguments(Check):
                 fact = f"dimension {dim} has {given.shape[dim]} entries, dimension 1 has {given.shape[1]} classes"
                 words = tuple(text.replace("{dim}", str(dim)) for text in _OVER_SAMPLES)
                 self.found(312, event, call=event.subject, words=words, fact=fact)
+            elif dim == 1 and _is_relu(_behind(node)):
+                with torch.no_grad():
+                    self._cut(event.where(), event.subject, None, _tied(given))
         elif event.subject in _OF_SCORES and _is_relu(node):
             with torch.no_grad():
                 self._cut(event.where(), event.subject, name_of(given), (given <= 0).float().mean())
@@ -91,6 +94,19 @@ class LossArguments(Check):
                 self.found(313, place, call=call, fact=fact)
 
         self.watch.late.ask(self, share, answer)
+
+
+def _behind(node: Any) -> Any:
+    """What the scores under a log_softmax, or under the logarithm of a softmax, came from."""
+    if node_name(node) == "Log":
+        node = node.next_functions[0][0]
+    return node.next_functions[0][0]
+
+
+def _tied(log_probabilities: torch.Tensor) -> torch.Tensor:
+    """The share of values that are the least of their sample together with others: of scores that ReLU cut, the zeros."""
+    least = log_probabilities == log_probabilities.amin(1, keepdim=True)
+    return (least & (least.sum(1, keepdim=True) > 1)).float().mean()
 
 
 def _normalised(node: Any, dims: int) -> int | None:
