@@ -105,8 +105,8 @@ def begun(folder: Path, program: dict[str, Any], level: str) -> int:
             code = main()
         except Exception:
             traceback.print_exc()
-        except SystemExit:
-            pass
+        except SystemExit as ended:
+            code = int(ended.code or 0) if not isinstance(ended.code, str) else 1
         shut_down()
     finally:
         sys.stdout.flush()
@@ -114,12 +114,17 @@ def begun(folder: Path, program: dict[str, Any], level: str) -> int:
         os._exit(code)
 
 
+def last_line(folder: Path) -> str:
+    """The end of what a run printed."""
+    printed = (folder / "printed.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines() or [""]
+    return printed[-1][:80]
+
+
 def told(folder: Path) -> Told:
     """What the run in this folder has told."""
     report = folder / REPORT
     if not report.exists():
-        printed = (folder / "printed.txt").read_text(encoding="utf-8", errors="replace").strip().splitlines() or [""]
-        return Told([], "no report: " + printed[-1][:80])
+        return Told([], "no report: " + last_line(folder))
     found = []
     for one in json.loads(report.read_text(encoding="utf-8")):
         places = {(Path(place["filename"]).name, place["location"]["row"]) for place in (one, *one.get("related", ()))}
@@ -166,8 +171,11 @@ def rows_of(wanted: list[tuple[str, dict[str, Any], dict[str, Any] | None]], pro
             late = time.monotonic() - start > MOST_SECONDS
             if late:
                 os.kill(process, signal.SIGKILL)
-            if os.waitpid(process, 0 if late else os.WNOHANG)[0]:
+            ended, status = os.waitpid(process, 0 if late else os.WNOHANG)
+            if ended:
                 result = Told([], "too slow") if late else told(folder)
+                if status and wanted[at][2] is None and not result.failed:
+                    result = Told([], "failed: " + last_line(folder))
                 rows[at][3 + LEVELS.index(level)] = cell(wanted[at][2], result, right)
                 if os.environ.get("PLANTED_SHOW"):
                     print((folder / "printed.txt").read_text(encoding="utf-8", errors="replace")[-9000:], flush=True)
