@@ -97,7 +97,7 @@ for _ in range(120):
 """
 
 
-@pytest.mark.parametrize("lr", [2.0, 1.0])
+@pytest.mark.parametrize("lr", [3.0, 2.0])
 def test_a_loss_that_never_comes_back(run, lr):
     ran = run(WORDS.format(lr=lr))
     assert ran.lines == ran.marked, ran.san.report()
