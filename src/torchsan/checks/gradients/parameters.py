@@ -22,6 +22,10 @@ _CUT = (
     "`{call}` cuts the graph: what comes before it, such as `{name}`, never gets a gradient",
     "go on with the tensor itself, without `.detach()` or `.data`; what is to stay as it is gets `requires_grad_(False)`",
 )
+_TWINS = (
+    "`{model}` is trained by no optimizer: `{optimizer}` and `{other}` hold the same parameters",
+    "give each optimizer the parameters of its own model: `{model}.parameters()`",
+)
 _STEPS = 2  # steps of an optimizer before its parameters are judged
 _LONG = 20  # steps without a gradient after which it is said before the end of the run
 
@@ -63,6 +67,10 @@ class NotInOptimizer(Check):
         super().__init__(watch)
         self.added: dict[int, tuple[str, Where | None]] = {}  # by id of a parameter: where it came into a model
         self.samples: dict[int, torch.Tensor] = {}
+        self.made: dict[int, Where | None] = {}  # by id of an optimizer: the line that makes it
+
+    def on_optimizer_create(self, event: Event) -> None:
+        self.made[id(event.subject)] = event.where()
 
     def on_module_add(self, event: Event) -> None:
         if self.ledger.accounts:
@@ -103,6 +111,7 @@ class NotInOptimizer(Check):
         optimizer = event.subject if event.name == "optimizer.step" else None
         # Optimizers that step and step, and never had a gradient: those of a model that was built anew.
         idle = [a for a in self.ledger if a.steps >= _STEPS and not (a.backwards_in_all or any_grad(a.params))]
+        twins = self._twins()
         for module in modules:
             in_it = {id(p) for p in module.parameters()}
             holders = [account for account in self.ledger if account.steps and not account.ids.isdisjoint(in_it)]
@@ -113,6 +122,9 @@ class NotInOptimizer(Check):
             whole = not holders and bool(idle)
             if whole:
                 holders, late = idle, [p for p in missing if id(p) in in_it]
+            if not holders and twins is not None and (left := [p for p in missing if id(p) in in_it]):
+                self._say_twins(module, left, twins, event)
+                return
             if holders and late:
                 names = [full_name([module], p) or "?" for p in late]
                 _, place = self.added.get(id(late[0]), ("", None))
@@ -129,6 +141,26 @@ class NotInOptimizer(Check):
                     details={"parameters": names},
                 )
                 return
+
+    def _twins(self) -> tuple[Account, Account] | None:
+        """Two optimizers over the very same parameters."""
+        seen: dict[frozenset[int], Account] = {}
+        for account in self.ledger:
+            other = seen.setdefault(frozenset(account.ids), account)
+            if other is not account and (account.steps or other.steps):
+                return other, account
+        return None
+
+    def _say_twins(self, module: nn.Module, left: list[torch.Tensor], twins: tuple[Account, Account], event: Event) -> None:
+        first, second = (name_of(account.optimizer) or "the other optimizer" for account in twins)
+        made = [self.made.get(id(account.optimizer)) for account in twins]
+        names = [full_name([module], p) or "?" for p in left]
+        self.found(
+            118, made[1] or event, words=_TWINS, model=name_of(module) or type(module).__name__, optimizer=second, other=first,
+            fact=f"{len(left)} parameters in no optimizer: {_listed(names)}",
+            related=((made[0], "the other optimizer"), (event, "the step that does not know them")),
+            details={"parameters": names},
+        )
 
     def _updated_by_hand(self, parameter: torch.Tensor) -> bool:
         before = self.samples.get(id(parameter))
