@@ -22,6 +22,7 @@ _ROUNDED = 2.0**-24  # float32: what is smaller, against the number that it is a
 _APART = 1e6  # of gradients of two layers
 _MOVES = 1e-5  # of a layer that learns: its step against its weights
 _GROWN, _LOSS_GROWN, _IN_A_ROW = 100.0, 10.0, 3
+_FEW, _FEW_STEPS = 3, 24  # looks and steps for which a loss stays above the first one
 _HISTORY = 64  # norms that are remembered
 _FAR_STEP = 0.3  # of an update against the weights, among the first steps
 _USUAL = 1e-3  # of an update against the weights
@@ -55,7 +56,7 @@ class _Lasting:
         self.looks = 0
         self.since = 0
 
-    def goes_on(self, holds: bool, step: int) -> bool:
+    def goes_on(self, holds: bool, step: int, looks: int = _LOOKS, steps: int = _STEPS) -> bool:
         """Whether it has held long enough by now."""
         if not holds:
             self.looks = 0
@@ -63,7 +64,7 @@ class _Lasting:
         if not self.looks:
             self.since = step
         self.looks += 1
-        return self.looks >= _LOOKS and step - self.since >= _STEPS
+        return self.looks >= looks and step - self.since >= steps
 
 
 class _History:
@@ -79,6 +80,7 @@ class _History:
         self.grown = 0
         self.at_once = self.worse = 0  # first steps in a row with gradients, with a loss, far beyond the very first ones
         self.told = False
+        self.above = _Lasting()  # the loss, above the very first one
         self.most: tuple[float, str] = 0.0, ""  # the largest step of the usual layer, and a layer with a larger one
 
 
@@ -129,6 +131,8 @@ class GradientHistory(Check):
             return
         if len(history.norms) < _LOOKS and not history.told:
             self._at_once(look, history)
+        elif not history.told:
+            self._never_recovers(look, history)
         if len(history.norms) < _LOOKS or norm <= _GROWN * median(history.norms):
             history.norms.append(norm)
             history.grown = 0
@@ -151,12 +155,21 @@ class GradientHistory(Check):
             history.told = True
             self._say_explosion(look, first, loss)
         elif history.worse >= _IN_A_ROW and history.most[0] > 1 and loss is not None:
-            history.told = True
-            fact = f"{history.most[0]:.2g} times as much; the loss was {loss[0]:.3g} and is {loss[1]:.3g} after {look.step + 1} steps"
-            self.found(
-                129, look.at, key=(id(look.account), "large"), step=look.step, words=_TOO_LARGE, fact=fact,
-                optimizer=look.optimizer, layer=history.most[1],
-            )
+            self._say_large(look, history, loss)
+
+    def _never_recovers(self, look: Look, history: _History) -> None:
+        """First steps larger than the weights, and since then a loss that stays above the very first one."""
+        loss = next((pair for pair in self._losses(lambda line: line.means[0]) if pair[0] < pair[1]), None)
+        if history.above.goes_on(loss is not None and history.most[0] > 1, look.step, _FEW, _FEW_STEPS) and loss is not None:
+            self._say_large(look, history, loss)
+
+    def _say_large(self, look: Look, history: _History, loss: tuple[float, float]) -> None:
+        history.told = True
+        fact = f"{history.most[0]:.2g} times as much; the loss was {loss[0]:.3g} and is {loss[1]:.3g} after {look.step + 1} steps"
+        self.found(
+            129, look.at, key=(id(look.account), "large"), step=look.step, words=_TOO_LARGE, fact=fact,
+            optimizer=look.optimizer, layer=history.most[1],
+        )
 
     def _say_explosion(self, look: Look, before: float, loss: tuple[float, float] | None) -> None:
         if loss is not None:

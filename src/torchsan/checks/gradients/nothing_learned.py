@@ -164,17 +164,17 @@ class _Dig:
     """Sees, in one backward, at which operation gradients become zero."""
 
     def __init__(self, roots: tuple) -> None:
-        self.met: list[tuple[str, str]] = []
+        self.met: list[tuple[str, str, bool]] = []
         self._handles = []
         starts = [root.grad_fn for root in roots if isinstance(root, torch.Tensor)]
         for node in nodes(starts, _NODES):
             if getattr(node, "variable", None) is None and hasattr(node, "register_hook"):
-                self._handles.append(node.register_hook(self._hook(node_name(node), _one_wide(node))))
+                self._handles.append(node.register_hook(self._hook(node_name(node), _one_wide(node), _times_zero(node))))
 
-    def _hook(self, name: str, wide: str) -> Any:
+    def _hook(self, name: str, wide: str, times_zero: bool) -> Any:
         def hook(inputs: tuple, outputs: tuple) -> None:
             if any(map(_any, outputs)) and not any(map(_any, inputs)):
-                self.met.append((name, wide))
+                self.met.append((name, wide, times_zero))
 
         return hook
 
@@ -186,7 +186,9 @@ class _Dig:
         """Why the gradients are zero, in words; whether it is a softmax over one value; whether it is so for any data."""
         if not self.met:
             return "", False, False
-        name, wide = self.met[0]
+        name, wide, times_zero = self.met[0]
+        if times_zero:
+            return "it is multiplied by the number 0", False, False  # a reward, it may be
         if wide:
             return wide, True, True
         call = name.rstrip("0123456789").lower()
@@ -201,6 +203,16 @@ class _Dig:
 
 def _any(gradient: torch.Tensor | None) -> bool:
     return gradient is not None and bool(gradient.any())
+
+
+def _times_zero(node: Any) -> bool:
+    """Whether this multiplies by a number, and that is 0."""
+    if node_name(node) != "Mul":
+        return False
+    for factor in (getattr(node, "_saved_other", None), getattr(node, "_saved_self", None)):
+        if isinstance(factor, torch.Tensor) and not factor.dim() and factor.is_cpu and not factor.requires_grad:
+            return factor.item() == 0
+    return False
 
 
 def _one_wide(node: Any) -> str:

@@ -1,4 +1,4 @@
-"""118, 119, 127, 506: parameters that no optimizer knows, that never get a gradient, or that a step does not change."""
+"""118, 119, 506: parameters that no optimizer knows, or that never get a gradient."""
 
 from __future__ import annotations
 
@@ -18,17 +18,13 @@ from torchsan.report.printing import code_at
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 
-_LOST = (
-    "`{call}` changes nothing: every update is too small for the dtype of the parameters, and rounded away",
-    "keep the parameters in float32 and use `torch.autocast`, or raise the learning rate",
-)
-_HELD_AT_ZERO = (
-    "the learning rate is set to 0 while it trains, so `{call}` changes nothing",
-    "look at what sets it: a scheduler whose factor is 0 (an integer division?), or a line that writes to `lr`",
-)
 _CUT = (
     "`{call}` cuts the graph: what comes before it, such as `{name}`, never gets a gradient",
     "go on with the tensor itself, without `.detach()` or `.data`; what is to stay as it is gets `requires_grad_(False)`",
+)
+_TWINS = (
+    "`{model}` is trained by no optimizer: `{optimizer}` and `{other}` hold the same parameters",
+    "give each optimizer the parameters of its own model: `{model}.parameters()`",
 )
 _STEPS = 2  # steps of an optimizer before its parameters are judged
 _LONG = 20  # steps without a gradient after which it is said before the end of the run
@@ -71,6 +67,10 @@ class NotInOptimizer(Check):
         super().__init__(watch)
         self.added: dict[int, tuple[str, Where | None]] = {}  # by id of a parameter: where it came into a model
         self.samples: dict[int, torch.Tensor] = {}
+        self.made: dict[int, Where | None] = {}  # by id of an optimizer: the line that makes it
+
+    def on_optimizer_create(self, event: Event) -> None:
+        self.made[id(event.subject)] = event.where()
 
     def on_module_add(self, event: Event) -> None:
         if self.ledger.accounts:
@@ -111,6 +111,7 @@ class NotInOptimizer(Check):
         optimizer = event.subject if event.name == "optimizer.step" else None
         # Optimizers that step and step, and never had a gradient: those of a model that was built anew.
         idle = [a for a in self.ledger if a.steps >= _STEPS and not (a.backwards_in_all or any_grad(a.params))]
+        twins = self._twins()
         for module in modules:
             in_it = {id(p) for p in module.parameters()}
             holders = [account for account in self.ledger if account.steps and not account.ids.isdisjoint(in_it)]
@@ -121,6 +122,9 @@ class NotInOptimizer(Check):
             whole = not holders and bool(idle)
             if whole:
                 holders, late = idle, [p for p in missing if id(p) in in_it]
+            if not holders and twins is not None and (left := [p for p in missing if id(p) in in_it]):
+                self._say_twins(module, left, twins, event)
+                return
             if holders and late:
                 names = [full_name([module], p) or "?" for p in late]
                 _, place = self.added.get(id(late[0]), ("", None))
@@ -137,6 +141,26 @@ class NotInOptimizer(Check):
                     details={"parameters": names},
                 )
                 return
+
+    def _twins(self) -> tuple[Account, Account] | None:
+        """Two optimizers over the very same parameters."""
+        seen: dict[frozenset[int], Account] = {}
+        for account in self.ledger:
+            other = seen.setdefault(frozenset(account.ids), account)
+            if other is not account and (account.steps or other.steps):
+                return other, account
+        return None
+
+    def _say_twins(self, module: nn.Module, left: list[torch.Tensor], twins: tuple[Account, Account], event: Event) -> None:
+        first, second = (name_of(account.optimizer) or "the other optimizer" for account in twins)
+        made = [self.made.get(id(account.optimizer)) for account in twins]
+        names = [full_name([module], p) or "?" for p in left]
+        self.found(
+            118, made[1] or event, words=_TWINS, model=name_of(module) or type(module).__name__, optimizer=second, other=first,
+            fact=f"{len(left)} parameters in no optimizer: {_listed(names)}",
+            related=((made[0], "the other optimizer"), (event, "the step that does not know them")),
+            details={"parameters": names},
+        )
 
     def _updated_by_hand(self, parameter: torch.Tensor) -> bool:
         before = self.samples.get(id(parameter))
@@ -255,104 +279,4 @@ def _is_left_out(root: nn.Module, path: str) -> tuple[nn.Module, str] | None:
     return None
 
 
-class NoOpStep(Check):
-    """A step leaves the parameters as they were, although their gradients are not zero."""
-
-    numbers = (127,)
-
-    _FIRST, _EVERY, _IN_A_ROW, _MOVES = 4, 64, 2, 2
-
-    def __init__(self, watch: Any):
-        super().__init__(watch)
-        self.taken: dict[int, tuple[list[tuple[torch.Tensor, torch.Tensor]], bool]] = {}
-        self.idle: dict[int, int] = {}
-        self.made_with_zero: dict[int, Event] = {}  # optimizers
-        self.moving: set[int] = set()  # accounts whose learning rate was above zero
-        self.scheduled: dict[int, tuple[int, int]] = {}  # the scheduler's last step at zero, and how many there were
-
-    def on_optimizer_create(self, event: Event) -> None:
-        self.made_with_zero.pop(id(event.subject), None)
-        if not any(_positive(group.get("lr", 1)) for group in event.subject.param_groups):
-            event.where()
-            self.made_with_zero[id(event.subject)] = event
-
-    def before_optimizer_step(self, event: Event) -> None:
-        account = self.ledger.account(event.subject)
-        if account.steps >= self._FIRST and account.steps % self._EVERY > 1 and not self.thorough:
-            return
-        optimizer = event.subject
-        if event.closure or getattr(optimizer, "found_inf", None) is not None or not account.reached:
-            return
-        waits = self._waits(account, optimizer)
-        with torch.no_grad():
-            pairs = []
-            for parameter in _from_both_ends(account.params):
-                grad = parameter.grad
-                if grad is None or grad.layout != torch.strided or not type(grad).__module__.startswith("torch"):
-                    continue
-                if bool(grad.flatten()[:64].any()):
-                    pairs.append((parameter, parameter.detach().flatten()[:64].clone()))
-                if len(pairs) == 4:
-                    break
-            if pairs:
-                self.taken[id(account)] = pairs, waits
-
-    def _waits(self, account: Account, optimizer: Any) -> bool:
-        """Whether a schedule holds the learning rate at zero: one that warms up from there, or ends there. One that
-        has moved on more than once, and never gave anything else, does neither."""
-        rates = [group.get("lr", 1) for group in optimizer.param_groups]
-        if all(map(_positive, rates)):
-            self.moving.add(id(account))
-            return False
-        if not any("initial_lr" in group for group in optimizer.param_groups):
-            return False
-        if id(account) in self.moving or any(map(_positive, rates)):
-            return True
-        scheduled = account.number("scheduler.step")
-        if scheduled > self.scheduled.get(id(account), (0, 0))[0]:
-            self.scheduled[id(account)] = scheduled, self.scheduled.get(id(account), (0, 0))[1] + 1
-        return self.scheduled.get(id(account), (0, 0))[1] < self._MOVES
-
-    def on_optimizer_step(self, event: Event) -> None:
-        account = self.ledger.account(event.subject)
-        pairs, waits = self.taken.pop(id(account), ((), False))
-        if not pairs:
-            return
-        with torch.no_grad():
-            changed = any(not torch.equal(before, parameter.detach().flatten()[:64]) for parameter, before in pairs)
-        self.idle[id(account)] = 0 if changed else self.idle.get(id(account), 0) + 1
-        if self.idle[id(account)] >= self._IN_A_ROW and not waits:
-            self._say(event, [parameter for parameter, _ in pairs])
-
-    def _say(self, event: Event, parameters: list[torch.Tensor]) -> None:
-        optimizer = event.subject
-        rates = sorted({float(group["lr"]) for group in optimizer.param_groups if "lr" in group})
-        dtypes = sorted({str(parameter.dtype).removeprefix("torch.") for parameter in parameters})
-        made = self.made_with_zero.get(id(optimizer))
-        name = name_of(optimizer) or "optimizer"
-        zero = not any(rates)
-        self.found(
-            127,
-            made if zero and made is not None else event,
-            key=("zero", made.where()) if zero and made is not None else None,
-            optimizer=name,
-            call=f"{name}.step()",
-            value=rates[0] if rates else "?",
-            fact=f"learning rate {', '.join(f'{rate:g}' for rate in rates)}, parameters in {', '.join(dtypes)}",
-            related=((event, "the step that changes nothing"),) if zero and made is not None else (),
-            details={"lr": rates, "dtypes": dtypes},
-            words=_LOST if not zero else None if made is not None else _HELD_AT_ZERO,
-        )
-
-
-def _from_both_ends(params: list[torch.Tensor]) -> list[torch.Tensor]:
-    """The first, the last, the second ...: the first layers alone may get next to nothing while the last ones learn."""
-    half = (len(params) + 1) // 2
-    return [p for pair in zip(params[:half], reversed(params)) for p in pair]
-
-
-def _positive(rate: Any) -> bool:
-    return float(rate) > 0
-
-
-CHECKS = (NotInOptimizer, NeverGetsGrad, NoOpStep)
+CHECKS = (NotInOptimizer, NeverGetsGrad)

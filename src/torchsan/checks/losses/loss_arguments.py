@@ -17,6 +17,7 @@ from torchsan.stream.events import Event
 _ORDERED = frozenset(("cross_entropy", "binary_cross_entropy", "binary_cross_entropy_with_logits", "nll_loss"))
 _OF_SCORES = frozenset(("cross_entropy", "binary_cross_entropy_with_logits"))
 _FIRST, _EVERY = 32, 16  # calls whose graph is looked at: the first ones, then one in so many
+_ROWS = frozenset(("Index", "IndexSelect", "Slice"))
 _FAR = 6  # views between an activation and the loss
 _OVER_SAMPLES = (
     "`{call}` is given probabilities that sum to one over dimension {dim}, not over the classes in dimension 1",
@@ -73,13 +74,16 @@ class LossArguments(Check):
         self.watch.late.ask(self, kind, answer)
 
     def _graph(self, event: Event, given: torch.Tensor) -> None:
-        node = given.grad_fn
+        node = _before_rows_were_taken(given.grad_fn, given.dim())
         if event.subject == "nll_loss":
             dim = _normalised(node, given.dim())
             if dim is not None and dim != 1 and given.dim() > 1:
                 fact = f"dimension {dim} has {given.shape[dim]} entries, dimension 1 has {given.shape[1]} classes"
                 words = tuple(text.replace("{dim}", str(dim)) for text in _OVER_SAMPLES)
                 self.found(312, event, call=event.subject, words=words, fact=fact)
+            elif dim == 1 and _is_relu(_behind(node)):
+                with torch.no_grad():
+                    self._cut(event.where(), event.subject, None, _tied(given))
         elif event.subject in _OF_SCORES and _is_relu(node):
             with torch.no_grad():
                 self._cut(event.where(), event.subject, name_of(given), (given <= 0).float().mean())
@@ -91,6 +95,28 @@ class LossArguments(Check):
                 self.found(313, place, call=call, fact=fact)
 
         self.watch.late.ask(self, share, answer)
+
+
+def _before_rows_were_taken(node: Any, dims: int) -> Any:
+    """What made the values out of which some rows were taken, `output[mask]`, where that leaves dimensions as they were."""
+    for _ in range(_FAR):
+        if node is None or node_name(node) not in _ROWS or len(getattr(node, "_saved_self_sym_sizes", ())) != dims:
+            break
+        node = node.next_functions[0][0]
+    return node
+
+
+def _behind(node: Any) -> Any:
+    """What the scores under a log_softmax, or under the logarithm of a softmax, came from."""
+    if node_name(node) == "Log":
+        node = node.next_functions[0][0]
+    return node.next_functions[0][0]
+
+
+def _tied(log_probabilities: torch.Tensor) -> torch.Tensor:
+    """The share of values that are the least of their sample together with others: of scores that ReLU cut, the zeros."""
+    least = log_probabilities == log_probabilities.amin(1, keepdim=True)
+    return (least & (least.sum(1, keepdim=True) > 1)).float().mean()
 
 
 def _normalised(node: Any, dims: int) -> int | None:

@@ -21,6 +21,7 @@ from torchsan.stream.events import Event
 
 _LEAST = 4  # places of a sequence
 _MOST = 0.3  # of the targets must count: with fewer it is a model that fills in
+_COUNT = 16  # targets after a prompt that is left out
 _TWICE = 2  # batches that must say the same
 _FORWARDS = 8  # of a model that are looked at
 _OPEN = (
@@ -137,15 +138,24 @@ def _next(ids: torch.Tensor, target: torch.Tensor) -> int | None:
 
 def _agree(placed: torch.Tensor, ids: torch.Tensor) -> bool:
     counted = placed >= 0
-    enough = counted[:, 0].all() & (counted.float().mean() > _MOST) & (ids != ids[:1, :1]).any()
+    enough = _all_or_the_end(counted) & (counted.float().mean() > _MOST) & (ids != ids[:1, :1]).any()
     return bool(enough & ((placed == ids) | ~counted).all())
 
 
+def _all_or_the_end(counted: torch.Tensor) -> torch.Tensor:
+    """Whether each sequence counts from its first place on, or from where its prompt ends to the end: what a model that
+    fills in is asked for lies anywhere."""
+    return counted[:, 0].all() | ((counted[:, 1:] | ~counted[:, :-1]).all() & (counted.sum() >= _COUNT))
+
+
 def _same(ids: torch.Tensor, target: torch.Tensor) -> bool:
-    if ids.numel() != target.numel() or ids.device != target.device:
+    if ids.numel() != target.numel() or ids.device != target.device or target.dim() not in (1, 2):
         return False
     with torch.no_grad():
-        return bool((ids.reshape(-1) == target.reshape(-1)).all() & (ids != ids[:1, :1]).any())
+        if bool((ids.reshape(-1) == target.reshape(-1)).all()):
+            return bool((ids != ids[:1, :1]).any())
+        placed = target.reshape(ids.shape)
+        return bool((placed < 0).any()) and _agree(placed, ids)
 
 
 def _reads_on(model: nn.Module, dim: int) -> bool:

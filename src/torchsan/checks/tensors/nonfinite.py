@@ -170,6 +170,19 @@ class NonFinite(Check):
                 if state.in_closure:
                     self._tell(state.pending.pop(key), event)
 
+    def on_loss(self, event: Event) -> None:
+        """A loss that torch refuses to compute because what it was given is NaN: no backward will ask."""
+        given = event.input if event.error is not None else None
+        if not isinstance(given, torch.Tensor) or not given.requires_grad or finite([given.detach()]):
+            return
+        if self._all_is_lost() or not all(map(_can_run, self.watch.modules())):
+            return
+        self.replays += 1
+        outcome = self._forward_again()
+        if outcome.origin is not None and outcome.origin.external is None:
+            symptom = _Symptom(f"`{event.subject}` was refused: `{name_of(given) or 'its input'}` is not finite", outcome, None, True)
+            self._report(event, symptom, outcome.origin)
+
     def before_scaler_step(self, event: Event) -> None:
         self.state.in_scaler = (event.optimizer, False)
 
@@ -288,14 +301,21 @@ class NonFinite(Check):
             outcome = replay.run(lines.run, modules, forwards, lines.inputs())._replace(ran="what leads to the loss")
         if outcome.origin is not None or not forwards:
             return outcome
-        called = forwards[-1].call()
+        second = self._forward_again()
+        if not second.ran:
+            return outcome if outcome.ran else second
+        return outcome if outcome.ran and second.origin is None else second
+
+    def _forward_again(self) -> replay.Outcome:
+        """The last forward alone."""
+        forwards = self.state.forwards
+        called = forwards[-1].call() if forwards else "no forward of a model was seen"
         if isinstance(called, str):
-            return outcome if outcome.ran else replay.Outcome(None, called)
+            return replay.Outcome(None, called)
         module, args, kwargs = called
         inputs = {f"input {at}": value for at, value in enumerate(args)} if len(args) > 1 else {"the input": args}
-        second = replay.run(lambda: module(*args, **kwargs), [module], forwards[-1:], {**inputs, **kwargs}, True)
-        alone = "the forward of the model, without the loss behind it,"
-        return outcome if outcome.ran and second.origin is None else second._replace(ran=alone)
+        again = replay.run(lambda: module(*args, **kwargs), [module], forwards[-1:], {**inputs, **kwargs}, True)
+        return again._replace(ran="the forward of the model, without the loss behind it,")
 
     def _tell(self, symptom: _Symptom, event: Event, loss: str | None = None) -> None:
         if symptom.outcome.origin is not None:

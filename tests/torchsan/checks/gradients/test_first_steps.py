@@ -79,3 +79,30 @@ for step in range(20):
 
 def test_rewards_that_come_after_some_steps(run):
     assert run(REWARDS).codes == []
+
+
+WORDS = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+model = nn.Sequential(nn.Embedding(40, 16), nn.LayerNorm(16), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 40))
+optimizer = torch.optim.AdamW(model.parameters(), lr={lr})
+for _ in range(120):
+    x = torch.randint(0, 40, (32,))
+    loss = F.cross_entropy(model(x), (x * 7 + 3) % 40)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()  # <- 129
+"""
+
+
+@pytest.mark.parametrize("lr", [3.0, 2.0])
+def test_a_loss_that_never_comes_back(run, lr):
+    ran = run(WORDS.format(lr=lr))
+    assert ran.lines == ran.marked, ran.san.report()
+
+
+@pytest.mark.parametrize("lr", [0.1, 0.01])
+def test_a_loss_that_comes_back(run, lr):
+    assert run(WORDS.format(lr=lr)).codes == []

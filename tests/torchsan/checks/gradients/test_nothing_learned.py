@@ -49,6 +49,7 @@ def program(output="self.head(self.body(x))", loss="F.cross_entropy(scores, y)",
 @pytest.mark.parametrize(
     ("parts", "number", "words"),
     [
+        ({"loss": "F.cross_entropy(scores, y) * 0", "steps": 140}, 140, "multiplied by the number 0"),
         ({"loss": "(scores.sign()[:, 0] - y).pow(2).mean()"}, 140, "`sign` lets no"),
         ({"outputs": 1, "loss": "F.nll_loss(F.log_softmax(scores, dim=1), y * 0)"}, 319, "dimension 1 has one class"),
         (

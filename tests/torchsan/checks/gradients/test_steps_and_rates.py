@@ -1,4 +1,4 @@
-"""103: two steps on one backward. 111: a rate that is gone after one pass."""
+"""103: two steps on one backward. 111: a rate that is gone after one pass. 127: a rate that is never there."""
 
 from __future__ import annotations
 
@@ -105,3 +105,31 @@ def test_the_rate_goes_on(run, schedule):
 def test_one_pass_ends_at_zero(run):
     text = RATE.format(schedule="LambdaLR(optimizer, lambda n: 1 - n / 24)", mark="").replace("range(3)", "range(1)")
     assert run(text).codes == []
+
+
+AT_ZERO = """
+import torch
+from torch import nn
+
+model = nn.Linear(6, 3)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.0)  # <- 127
+scheduler = torch.optim.lr_scheduler.{schedule}
+for epoch in range(2):
+    for step in range(6):
+        optimizer.zero_grad()
+        model(torch.randn(4, 6)).square().mean().backward()
+        optimizer.step()
+    scheduler.step()
+"""
+
+
+@pytest.mark.parametrize("schedule", ["StepLR(optimizer, 1, 0.7)", "LambdaLR(optimizer, lambda epoch: epoch + 1)"])
+def test_a_schedule_that_multiplies_zero(run, schedule):
+    ran = run(AT_ZERO.format(schedule=schedule))
+    assert ran.lines == ran.marked, ran.san.report()
+
+
+@pytest.mark.parametrize("schedule", ["CyclicLR(optimizer, 0.0, 0.1)", "LambdaLR(optimizer, float)"])
+def test_a_schedule_that_begins_at_zero(run, schedule):
+    made = AT_ZERO.format(schedule=schedule).replace("lr=0.0)", "lr=0.1)")
+    assert "TS127" not in run(made).codes

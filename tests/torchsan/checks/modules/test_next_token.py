@@ -227,3 +227,11 @@ def test_softmax_over_the_samples(run):
 ])
 def test_other_softmaxes(run, output):
     assert "TS312" not in run(BATCH.format(output=output)).codes
+
+
+@pytest.mark.parametrize(("attend", "offset", "number"), [(OPEN, 1, 520), (CAUSAL, 0, 322), (CAUSAL, 1, None)])
+def test_behind_a_prompt_that_is_left_out(run, attend, offset, number):
+    text = program(attend, offset=offset)
+    at = text.index("    loss = ")
+    ran = run(text[:at] + "    y = y.masked_fill(torch.arange(y.shape[1]) < 3, -100)\n" + text[at:])
+    assert [one.number for one in ran.findings] == ([number] if number else []), ran.san.report()

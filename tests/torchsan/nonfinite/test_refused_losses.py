@@ -1,0 +1,48 @@
+"""422 where no backward comes: a loss function refuses the NaN that it was given."""
+
+from __future__ import annotations
+
+import pytest
+
+PROGRAM = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(6, 4), nn.Linear(4, 3)
+
+    def forward(self, x):
+        spread = {spread}  # <- 422
+        return torch.sigmoid(self.head(spread))
+
+
+model = Model()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+try:
+    for _ in range(3):
+        loss = F.binary_cross_entropy({given}, torch.rand(8, 3))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+except RuntimeError as error:
+    assert "between 0 and 1" in str(error)
+"""
+GIVEN = "model(torch.randn(8, 6))"
+
+
+@pytest.mark.parametrize("spread", ["torch.sqrt(self.body(x))", "torch.log(self.body(x))"])
+def test_the_line_that_made_it(run, spread):
+    ran = run(PROGRAM.format(spread=spread, given=GIVEN))
+    assert (422, next(row for number, row in ran.marked)) in ran.lines, ran.san.report()
+
+
+def test_values_that_are_finite_and_too_large(run):
+    assert "TS422" not in run(PROGRAM.format(spread="self.body(x)", given=GIVEN + " * 3")).codes
+
+
+def test_what_the_program_gives_itself(run):
+    assert "TS422" not in run(PROGRAM.format(spread="self.body(x)", given=GIVEN + " * float('nan')")).codes
