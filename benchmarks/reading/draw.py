@@ -45,8 +45,8 @@ def main() -> None:
     seen = set()
     for table in tables:
         with open(table, newline="", encoding="utf-8") as stream:
-            seen |= {f"{row['repository'].replace('/', '+')}/{row['path']}" for row in csv.DictReader(stream)}
-            seen |= {name.replace("+", "_", 1) for name in seen}
+            for row in csv.DictReader(stream):
+                seen |= {f"{row['repository'].replace('/', '+')}/{row['path']}", row["path"].removeprefix("GHData/")}
     dice = random.Random(int(seed))
     half = int(how_many) // 2
     rows = [*draw(Path(wild), half, 1, dice, seen), *draw(Path(named), int(how_many) - half, OF_ONE_NAMED, dice, seen)]
