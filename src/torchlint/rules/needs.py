@@ -105,7 +105,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     207: ((_any("load_state_dict"), _any("!calls")),),
     208: ((_any("DataLoader"),),),
     305: ((_any("log log_"), _any("softmax Softmax softmin Softmin gumbel_softmax")),),
-    306: ((_any("int short char bool float half double long LongTensor FloatTensor IntTensor dtype type to randint tensor arange argmax"), _TARGETS),),
+    306: ((_any("int short char bool float half double long LongTensor FloatTensor IntTensor dtype type to randint tensor arange argmax full"), _TARGETS),),
     307: ((_any("cross_entropy nll_loss CrossEntropyLoss NLLLoss"), _any("tensor randint")),),
     308: ((_TARGETS | _VALUES,),),
     309: ((_VALUES,),),
@@ -241,6 +241,7 @@ _CUSTOM |= {
     942: (
         (words({name: entry for name, entry in table().deprecated.items() if "nn.init." not in name}) - {"range"},),
         (words({name: entry for name, entry in table().deprecated.items() if "nn.init." in name}), _any("init")),
+        (_any("!reduced"),),
     ),
 }
 

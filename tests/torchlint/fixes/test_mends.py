@@ -580,3 +580,19 @@ def test_a_no_grad_that_is_there_already_is_entered_and_no_second_one_made(tmp_p
     """
     assert mended(tmp_path, 202, before.format(first=""), unsafe=False) is not None
     assert mended(tmp_path, 202, before.format(first="torch.no_grad()\n            ")) is None
+
+
+def test_what_reduction_has_replaced(tmp_path):
+    check(tmp_path, 942, """
+        from torch import nn
+
+        one = nn.MSELoss(reduce=True, size_average=False)
+        two = nn.L1Loss(reduce=False)
+        three = nn.BCELoss(size_average=flag())
+        """, """
+        from torch import nn
+
+        one = nn.MSELoss(reduction="sum")
+        two = nn.L1Loss(reduction="none")
+        three = nn.BCELoss(size_average=flag())
+        """)

@@ -123,6 +123,9 @@ class TorchFunctions:
             traits["dim0"] = True
         if last == "tensor" and args and not isinstance(args[0], (Const, Seq)):
             traits["maybe0"] = True
+        fill = args[1] if len(args) > 1 else kwargs.get("fill_value")
+        if last == "full" and isinstance(fill, Const):
+            traits["filled"] = type(fill.value)
         if traits["device"] is None:
             del traits["device"]
         return Tensor("", "made", site, NOTHING, NOTHING, args[0] if args else None, traits, sites)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.values import Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.processes import INIT, RANK, by_rank, on_one_machine, one_of_several
+from torchlint.rules.shared.processes import INIT, RANK, by_rank, called_by_rank, on_one_machine, one_of_several
 
 CODE = 816
 CALLS = frozenset({INIT, "torch.load"})
@@ -18,11 +18,13 @@ def check(view: View) -> Iterator[Report]:
     for event in view.of("call"):
         if event.name != "torch.load" or id(event.site.node) not in loaded:
             continue
-        if len(event.args) > 1 or {"map_location", "**", "*"} & event.kwargs.keys() or by_rank(event):
+        if len(event.args) > 1 or {"map_location", "**", "*"} & event.kwargs.keys():
             continue
         if RANK.search(event.site.text()):
             continue  # a file for each process
         start = one_of_several(view, event)
+        if by_rank(event, start) or called_by_rank(view, event):
+            continue
         if start is not None and on_one_machine(event.site, start.site) and _together(start, event):
             words = "the run becomes one of several processes here"
             yield Report(CODE, event.site, {"call": view.call_text(event.site)}, [(start.site, words)])

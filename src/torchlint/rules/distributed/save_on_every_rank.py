@@ -8,7 +8,15 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.values import Dict, Event, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.processes import INIT, RANK, by_rank, on_one_machine, once_per_machine, one_of_several
+from torchlint.rules.shared.processes import (
+    INIT,
+    RANK,
+    by_rank,
+    called_by_rank,
+    on_one_machine,
+    once_per_machine,
+    one_of_several,
+)
 
 CODE = 805
 CALLS = frozenset({INIT})
@@ -23,7 +31,7 @@ def check(view: View) -> Iterator[Report]:
         if start is None:
             continue
         guard = once_per_machine(event)
-        if guard is None and by_rank(event):
+        if guard is None and (by_rank(event, start) or called_by_rank(view, event)):
             continue
         if on_one_machine(event.site, start.site, *event.calls):
             path = event.site.parsed.text(event.site.node.args[1].value)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import libcst as cst
 
 from torchlint.dryrun.flow import after, before, common_loop, leading_to
 from torchlint.dryrun.torch_api.names import SCHEDULER_NAME
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Const, Event, Instance, Loop, Opaque, Ref, Value, number, real
 from torchlint.rules.base import Report, View
 
@@ -97,6 +100,10 @@ class OptimizerLinks:
 _CLIPS = re.compile("cli[pm]|clamp|norm|grad", re.IGNORECASE)
 
 
+# Words of a name that may stand for steps of an optimizer: not the end of `from_pretrained`.
+_MAY_STEP = re.compile(r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:step|train|fit|optim|epoch|update|learn|run)")
+
+
 class SchedulerLinks(OptimizerLinks):
     """Which events belong to one scheduler and the optimizer it drives."""
 
@@ -128,8 +135,7 @@ class SchedulerLinks(OptimizerLinks):
         if event.kind == kind:
             return True
         if event.kind in ("unknown", "called"):
-            name = (event.get("name") or "").lower()
-            return any(word in name for word in ("step", "train", "fit", "optim", "epoch", "update", "learn", "run"))
+            return bool(_MAY_STEP.search(event.get("name") or ""))
         return False
 
 
@@ -240,6 +246,8 @@ def _unmet(view, event, seconds, links, wanted, key) -> Iterator[tuple[Event, Lo
     if not event.loops and all(second.serial < event.serial for second in reversed(seconds)):
         return  # only loops lead back
     shared = [common_loop(event, second) for second in seconds] if event.loops else []
+    if event.kind == "scaler.step":
+        shared = [_repeating(event, loop) for loop in shared]
     innermost = max((loop for loop in shared if loop is not None), key=lambda loop: _depth(event, loop), default=None)
     for loop in dict.fromkeys((innermost, None) if innermost is None or not event.loops else (innermost,)):
         targets = set(seconds)
@@ -252,6 +260,19 @@ def _unmet(view, event, seconds, links, wanted, key) -> Iterator[tuple[Event, Lo
             for other in found:
                 yield other, loop
             return
+
+
+def _repeating(event: Event, loop: Loop | None) -> Loop | None:
+    """The loop, or the one around it, in which a step of a scaler comes again for the same optimizer: not one that runs over
+    the optimizers."""
+    names = {node.value for arg in event.site.node.args for node in walk(arg.value) if isinstance(node, cst.Name)}
+    outer = event.loops[: event.loops.index(loop) + 1] if loop is not None else ()
+    return next((one for one in reversed(outer) if not names & _bound_by(one)), None)
+
+
+def _bound_by(loop: Loop) -> set[str]:
+    node = loop.site.node if loop.site is not None else None
+    return {item.value for item in walk(node.target) if isinstance(item, cst.Name)} if isinstance(node, (cst.For, cst.CompFor)) else set()
 
 
 def _same_optimizer(one: Event, other: Event) -> bool:
@@ -331,13 +352,24 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
         if not steps:
             return False
         # It must have been trained in training mode before: frozen batch norm on purpose is sound.
-        back, start = before(forward, lambda e: e.kind in ("module.eval", "module.train", "module.mode") and any(alt is key for alt in real(e.subject)), None)
+        def sets_mode(other: Event) -> bool:
+            return other.kind in ("module.eval", "module.train", "module.mode") and any(alt is key for alt in real(other.subject))
+
+        back, start = before(forward, sets_mode, None)
         if start or any(e.kind == "module.train" for e in back):
             return _mode_matters(view, key, start and not back)
-        return False
+        return bool(back) and all(_undoes(e, sets_mode) for e in back) and _mode_matters(view, key, False)
     if second == "scaler.step":
         return loop is not None
     return True
+
+
+def _undoes(event: Event, sets_mode: Callable[[Event], bool]) -> bool:
+    """Whether an eval() stands in something that was called after another function has called train(): a data set that makes
+    labels with the model, say. Whoever calls train() means it."""
+    back, start = before(event, sets_mode, None)
+    unit = event.site.parsed.unit
+    return bool(event.calls and back) and not start and all(e.kind == "module.train" and e.site.parsed.unit is not unit for e in back)
 
 
 def _mode_matters(view: View, key: Value, fresh: bool) -> bool:

@@ -7,18 +7,23 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.catalogue.apis import table
+from torchlint.catalogue.apis import arguments, keywords, table
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
+from torchlint.dryrun.values import Const, Value
 from torchlint.rules.base import Report, View
-from torchlint.rules.mends.changes import Change, Mend
+from torchlint.rules.mends.changes import Change, Mend, replace, without_argument
 from torchlint.rules.mends.imports import Use, imported_again, is_program, last_argument, use_at
 from torchlint.rules.shared.deprecations import AMP, applies, rename
 from torchlint.rules.shared.written_names import calls, second_choice
 
 CODE = 942
 # torch.range would have every file with a loop read closely.
-WATCHED = frozenset(canonical(name) for name in table().deprecated if not name.startswith(AMP) and name != "torch.range")
+_NAMES = frozenset(canonical(name) for name in table().deprecated if not name.startswith(AMP) and name != "torch.range")
+# Losses that still take what `reduction` replaced in 0.4.1.
+_LEGACY = ("size_average", "reduce")
+_LOSSES = frozenset(name for name in arguments().takes if name.startswith("torch.nn.") and {*_LEGACY, "reduction"} <= keywords(name))
+WATCHED = _NAMES | _LOSSES
 # The same function under another name: same arguments, same result.
 RENAMED = frozenset(
     ["torch.ger", "torch.cuda.memory_cached", "torch.cuda.max_memory_cached", "torch.nn.utils.clip_grad_norm",
@@ -32,7 +37,7 @@ _BILINEAR = "torch.nn.functional.upsample_bilinear"
 
 
 def check(view: View) -> Iterator[Report]:
-    """`nn.init.xavier_uniform(w)`, `torch.qr(a)`."""
+    """`nn.init.xavier_uniform(w)`, `torch.qr(a)`, `nn.MSELoss(size_average=False)`."""
     for event, name in calls(view):
         entry = table().deprecated.get(name)
         if entry is None or name.startswith(AMP) or not applies(entry, view) or second_choice(event.site):
@@ -41,6 +46,41 @@ def check(view: View) -> Iterator[Report]:
             continue
         then = f"; use `{entry.instead}`" if entry.instead else ""
         yield Report(CODE, event.site, {"name": name, "by": entry.by, "then": then}, mend=_mend(event.site, name))
+    yield from _legacy_reductions(view)
+
+
+def _legacy_reductions(view: View) -> Iterator[Report]:
+    """`nn.MSELoss(size_average=False)`: one finding a call."""
+    for event in view.of("call"):
+        given = [word for word in _LEGACY if word in event.kwargs] if event.name in _LOSSES else []
+        if not given or "**" in event.kwargs or not isinstance(event.site.node, cst.Call):
+            continue
+        reduction = _reduction(*(event.kwargs.get(word, _UNSAID) for word in _LEGACY))
+        then = f'; use `reduction="{reduction}"`' if reduction else "; use `reduction`"
+        yield Report(CODE, event.site, {"name": given[0], "by": "0.4.1", "then": then}, mend=_reduced(event.site, given, reduction))
+
+
+_UNSAID = Const(None)
+
+
+def _reduction(size_average: Value, reduce: Value) -> str | None:
+    """What torch makes of the two: None counts as True."""
+    if not (isinstance(size_average, Const) and isinstance(reduce, Const)):
+        return None
+    if reduce.value is not None and not reduce.value:
+        return "none"
+    return "mean" if size_average.value is None or size_average.value else "sum"
+
+
+def _reduced(site: Site, given: list[str], reduction: str | None) -> Mend | None:
+    """Puts `reduction=` in the place of the first, and takes out the other."""
+    args = {arg.keyword.value: arg for arg in site.node.args if arg.keyword is not None}
+    if reduction is None or "reduction" in args or any(word not in args for word in given):
+        return None
+    gone = [without_argument(site, args[word]) for word in given[1:]]
+    if None in gone:
+        return None
+    return Mend(f'pass `reduction="{reduction}"`', [replace(site, f'reduction="{reduction}"', args[given[0]]), *gone])
 
 
 def _mend(site: Site, name: str) -> Mend | None:

@@ -20,6 +20,7 @@ _MAKERS = {
     "IntTensor": "int32", "ShortTensor": "int16", "ByteTensor": "uint8", "BoolTensor": "bool",
     "DoubleTensor": "float64", "HalfTensor": "float16",
 }
+_FILLED = {bool: "bool", int: "int64", float: "float32"}
 # The same numbers in another shape or place.
 _KEEP = frozenset(
     """view reshape squeeze unsqueeze flatten unflatten permute transpose t contiguous cuda cpu clone expand expand_as
@@ -77,6 +78,8 @@ def _made(value: Tensor, call: cst.Call, name: str) -> str | None:
         return "float64"
     if name in ("tensor", "as_tensor"):
         return _of_numbers(call.args[0].value) if call.args else None
+    if name == "full":
+        return _FILLED.get(value.traits.get("filled"))
     if name == "arange":
         plain = [arg for arg in call.args if arg.keyword is None]
         return "int64" if plain and all(isinstance(arg.value, cst.Integer) for arg in plain) else None

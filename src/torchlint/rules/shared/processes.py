@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import re
 
 from torchlint.dryrun.flow import before
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, number
 from torchlint.rules.base import View
+from torchlint.rules.mends.rows import tree_of
 
 INIT = "torch.distributed.init_process_group"
 # What conditions call the number of a process, or the one process that writes.
@@ -49,12 +51,35 @@ def one_of_several(view: View, event: Event) -> Event | None:
     return min(found, key=lambda start: start.site.location().row) if found else None
 
 
-def by_rank(event: Event) -> bool:
+def by_rank(event: Event, start: Event | None = None) -> bool:
     """Whether only some processes may come to an event: a condition around it, or one that has left before it, speaks of
-    the process."""
-    if any(RANK.search(site.text()) or _of_rank(site) for site, _ in event.guards):
+    the process. Under which condition the run became several processes does not tell them apart."""
+    shared = start.guards if start is not None else ()
+    own = [guard for guard in event.guards if guard not in shared]
+    if any(RANK.search(site.text()) or _of_rank(site) for site, _ in own):
         return True
     return _left_before(event)
+
+
+def called_by_rank(view: View, event: Event) -> bool:
+    """Whether a function that nobody calls in view is called in another file of the project under a condition that speaks
+    of the process."""
+    unit, path = event.site.parsed.unit, event.site.parsed.facts.path
+    project = view.run.world.project_of(path)
+    if event.calls or unit.name[0] == "<" or project is None:
+        return False
+    name = unit.name.rpartition(".")[2]
+    users = [project.files[user.path].code for user in project.users(path) if user.path in project.files]
+    return any(name in code and _calls_by_rank(code, name) for code in users)
+
+
+def _calls_by_rank(code: str, name: str) -> bool:
+    try:
+        tests = [node for node in ast.walk(tree_of(code)) if isinstance(node, ast.If)]
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    asked = (item for test in tests if RANK.search(ast.unparse(test.test)) for part in test.body for item in ast.walk(part))
+    return any(isinstance(item, ast.Call) and ast.unparse(item.func).rpartition(".")[2] == name for item in asked)
 
 
 def once_per_machine(event: Event) -> Site | None:

@@ -108,6 +108,8 @@ def _mark_call(node: ast.Call, words: set[str]) -> None:
             words.add("!leaf")
         if _unknown_keyword(node.func, given):
             words.add("!keyword")
+        if "size_average" in given or "reduce" in given:
+            words.add("!reduced")
 
 
 def _unknown_keyword(func: ast.expr, given: list[str | None]) -> bool:

@@ -92,7 +92,8 @@ class LossArguments(Check):
         def answer(share: float) -> None:
             if share:  # nothing was cut off yet
                 fact = f"{share:.0%} of {'the scores' if name is None else f'`{name}`'} are 0 and get no gradient"
-                self.found(313, place, call=call, fact=fact)
+                harm = "scores below zero are cut off, and so are their gradients"
+                self.found(313, place, call=call, act="ReLU", harm=harm, fact=fact)
 
         self.watch.late.ask(self, share, answer)
 

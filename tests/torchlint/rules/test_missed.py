@@ -1,0 +1,168 @@
+"""What a reader of random programs saw and torchlint did not, or the reverse: one case for each cause that was mended."""
+
+import pytest
+
+from tests.torchlint.dryrun.support import RULES, holds, table
+from torchlint.engine import Engine
+
+_SPAWNED = """
+import torch.distributed as dist
+
+def main(args):
+    if args.multiprocessing_distributed:
+        worker(args)
+
+def worker(args):
+    dist.init_process_group("nccl", rank=args.rank)
+    model = nn.Linear(3, 3)
+    torch.cuda.set_device(args.gpu)
+    model = nn.parallel.DistributedDataParallel(model.cuda(args.gpu), device_ids=[args.gpu])
+    model.load_state_dict(torch.load(args.resume))  # <- 816
+    if args.rank == 0:
+        torch.save(model.module.state_dict(), "best.pt")
+    torch.save(model.module.state_dict(), "last.pt")  # <- 805
+"""
+
+
+@table({
+    "805, 816: the condition under which there are several processes": _SPAWNED,
+    "704: a step for each of several optimizers": """
+def step(optimizers, scaler):
+    for optimizer in optimizers.values():
+        scaler.step(optimizer)
+    scaler.update()
+
+def train(optimizers, scaler, loader, model):
+    for x in loader:
+        model.zero_grad()
+        scaler.scale(model(x).sum()).backward()
+        for i, optimizer in enumerate(optimizers):
+            scaler.step(optimizer)
+        scaler.update()
+""",
+    "704: the same, and no update at all": """
+def train(optimizers, scaler, loader, model):
+    for x in loader:
+        model.zero_grad()
+        scaler.scale(model(x).sum()).backward()
+        for optimizer in optimizers:
+            scaler.step(optimizer)  # <- 704
+""",
+    "109: weights that are pretrained are no training": """
+class Net(nn.Module):
+    def __init__(self, rows):
+        super().__init__()
+        self.words = nn.Embedding.from_pretrained(torch.FloatTensor(rows), freeze=True)
+        self.head = nn.Linear(20, 4)
+
+    def forward(self, x):
+        return self.head(self.words(x).mean(1))
+
+def main(rows, loader, epochs):
+    net = Net(rows)
+    optimizer = torch.optim.Adam(net.parameters())
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.98)
+    fit(net, optimizer, scheduler, loader, epochs)
+    best = Net(rows)
+
+def fit(net, optimizer, scheduler, loader, epochs):
+    for epoch in range(epochs):
+        scheduler.step()  # <- 109
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+""",
+    "109: a trainer that is not seen": """
+def fit(net, loader, trainer, epochs):
+    optimizer = torch.optim.Adam(net.parameters())
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.98)
+    trainer.do_train(net)
+    for epoch in range(epochs):
+        scheduler.step()
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+""",
+    "306: what torch.full is filled with": """
+def train(net, loader, size):
+    criterion, real = nn.BCELoss(), 1
+    for x in loader:
+        wanted = torch.full((size,), real, device=x.device)
+        loss = criterion(net(x), wanted)  # <- 306
+        loss = loss + criterion(net(x), torch.full((size,), 1.0)) + criterion(net(x), torch.full((size,), real, dtype=x.dtype))
+        loss.backward()
+""",
+    "203: evaluation mode is set by what is called": """
+class Relabelled(torch.utils.data.Dataset):
+    def __init__(self, net, folder):
+        self.net, self.folder = net, folder
+        self.net.eval()
+
+    def __len__(self):
+        return len(self.folder)
+
+    def __getitem__(self, i):
+        return self.folder[i]
+
+def main(folder):
+    net = nn.Sequential(nn.Linear(3, 1), nn.BatchNorm1d(1))
+    net.train()
+    loader = torch.utils.data.DataLoader(Relabelled(net, folder), batch_size=4, shuffle=True)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.mse_loss(net(x), y).backward()  # <- 203
+        optimizer.step()
+""",
+    "203: evaluation mode from the start, by whoever builds the model": """
+def build():
+    net = nn.Sequential(nn.Linear(3, 1), nn.BatchNorm1d(1))
+    net.eval()
+    return net
+
+def main(loader):
+    net = build()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.mse_loss(net(x), y).backward()
+        optimizer.step()
+""",
+    "942: what reduction= has replaced": """
+def losses(x, y, flag):
+    one = nn.MSELoss(reduce=True, size_average=False)  # <- 942
+    two = nn.BCELoss(size_average=flag)  # <- 942
+    three = F.l1_loss(x, y, reduce=False)  # <- 942
+    return one(x, y) + two(x, y) + three.sum() + F.l1_loss(x, y, reduction="sum")
+""",
+})
+def test_missed(code):
+    holds(code)
+
+
+@pytest.mark.parametrize("caller, count", [("if args.rank == 0:\n        ", 0), ("", 1)])
+def test_a_method_that_another_file_calls_in_one_process(tmp_path, caller, count):
+    """816 and 805 ask who calls a method that nobody in its file calls."""
+    (tmp_path / "pyproject.toml").touch()
+    text = """import torch
+from torch import nn
+
+
+class Runner:
+    def __init__(self, args):
+        self.model = nn.Linear(3, 3).cuda()
+        if args.local_rank != -1:
+            self.model = nn.parallel.DistributedDataParallel(self.model, device_ids=[args.local_rank])
+
+    def restore(self, path):
+        self.model.load_state_dict(torch.load(path))
+"""
+    (tmp_path / "runner.py").write_text(text)
+    main = f'from runner import Runner\n\n\ndef main(args):\n    runner = Runner(args)\n    {caller}runner.restore("a.pt")\n'
+    (tmp_path / "main.py").write_text(main)
+    judge = Engine(RULES)
+    judge.check(str(tmp_path / "main.py"), main)
+    found = [finding.number for finding in judge.check(str(tmp_path / "runner.py"), text).findings]
+    assert found.count(816) == count
