@@ -273,3 +273,42 @@ PHASES = """
 })
 def test_evaluation_mode(code):
     holds(code)
+
+
+PAIRS = """
+class Pairs(torch.utils.data.Dataset):
+    def __init__(self, x, y):
+        self.x, self.y = x, y
+
+    def __getitem__(self, index):
+        return self.x[index], self.y[index]
+
+    def __len__(self):
+        return len(self.y)
+
+def main(data, target):
+    device = torch.device("cuda")
+    {made}
+    loaders = {{
+        "train": torch.utils.data.DataLoader(Pairs(data[:50], target[:50]), 8, shuffle=True),
+        "val": torch.utils.data.DataLoader(Pairs(data[50:], target[50:]), 8),
+    }}
+    model = nn.Linear(4, 2).to(device)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(3):
+        for phase in ["train", "val"]:
+            for x, y in loaders[phase]:
+                out = model(x){mark}
+                if phase == "train":
+                    optimizer.zero_grad()
+                    F.cross_entropy(out, y.to(device)).backward()
+                    optimizer.step()
+"""
+
+
+@table({
+    "of tensors that were moved before": PAIRS.format(made="data = torch.unsqueeze(data.float(), 1)\n    data = data.to(device)", mark=""),
+    "of what nobody moved": PAIRS.format(made="data = torch.unsqueeze(data.float(), 1)", mark="  # <- 401"),
+})
+def test_where_a_data_set_of_ones_own_lies(code):
+    holds(code)
