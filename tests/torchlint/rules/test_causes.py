@@ -312,3 +312,48 @@ def main(data, target):
 })
 def test_where_a_data_set_of_ones_own_lies(code):
     holds(code)
+
+
+CODER = """
+class Coder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.outer = nn.Linear(4, 2), nn.Linear(2, 4)
+
+    def encode(self, x):
+        return self.squeezed(x)
+
+    def squeezed(self, x):
+        return self.inner(x)
+
+    def decode(self, z):
+        return self.outer(z)
+
+    def forward(self, x):
+        return self.decode(self.encode(x))
+
+def evaluate(model, loader):
+    model.eval()
+    total = 0
+    for x in loader:
+        {body}
+        total += (out - x).pow(2).mean().item()
+    return total
+
+def main(loader):
+    return evaluate(Coder(), loader)
+"""
+
+
+@table({
+    "by two methods": CODER.format(body="out = model.decode(model.encode(x))  # <- 202"),
+    "by the model": CODER.format(body="out = model(x)  # <- 202"),
+    "without gradients": CODER.format(body="""with torch.no_grad():
+            out = model.decode(model.encode(x))"""),
+    "for the input's gradient": CODER.format(body="""x.requires_grad_()
+        out = model.decode(model.encode(x))
+        (out - x).pow(2).mean().backward()
+        out = x.grad"""),
+})
+def test_an_evaluation_by_methods_of_the_model(code):
+    holds(code)
