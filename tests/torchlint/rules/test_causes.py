@@ -357,3 +357,78 @@ def main(loader):
 })
 def test_an_evaluation_by_methods_of_the_model(code):
     holds(code)
+
+
+@table({
+    "sizes that both have": """
+def main(small):
+    if small:
+        predicted = nn.Linear(4, 1)(torch.randn(10, 4))
+    else:
+        predicted = nn.Linear(8, 1)(torch.randn(10, 8))
+    F.mse_loss(predicted, torch.randn(1, 1)).backward()  # <- 309
+""",
+    "sizes that one has": """
+def main(small):
+    if small:
+        predicted = nn.Linear(4, 1)(torch.randn(10, 4))
+    else:
+        predicted = nn.Linear(8, 1)(torch.randn(1, 8))
+    F.mse_loss(predicted, torch.randn(1, 1)).backward()
+""",
+    "both are on the CPU": """
+def main(small):
+    model = nn.Linear(4, 1).cuda()
+    if small:
+        x = torch.randn(10, 4)
+    else:
+        x = torch.zeros(10, 4)
+    return model(x)  # <- 401
+""",
+    "one is on the CPU": """
+def main(small):
+    model = nn.Linear(4, 1).cuda()
+    if small:
+        x = torch.randn(10, 4)
+    else:
+        x = torch.zeros(10, 4, device="cuda")
+    return model(x)
+""",
+    "both are transposed": """
+def main(small, device):
+    if small:
+        x = torch.randn(2, 3, 4, device=device).permute(0, 2, 1)
+    else:
+        x = torch.randn(2, 3, 4, device=device).transpose(1, 2)
+    return x.view(2, -1)  # <- 406
+""",
+    "one is transposed, and that run ends there": """
+def main(small, device):
+    if small:
+        x = torch.randn(2, 3, 4, device=device).permute(0, 2, 1)
+    else:
+        x = torch.randn(2, 4, 3, device=device)
+    return x.view(2, -1)  # <- 406
+""",
+    "both keep their results": """
+def main(x, wide):
+    w = torch.ones(3, requires_grad=True)
+    if wide:
+        y = torch.sigmoid(w * x)
+    else:
+        y = torch.tanh(w * x)
+    y += 1  # <- 115
+    y.sum().backward()
+""",
+    "a layer of one of two kinds": """
+def finetune(model, loader, wide):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if wide:
+        head = nn.Linear(512, 100)
+    else:
+        head = nn.Linear(512, 10)
+    model.fc = head  # <- 118
+""" + STEP,
+})
+def test_what_holds_for_each_alternative_holds(code):
+    holds(code)

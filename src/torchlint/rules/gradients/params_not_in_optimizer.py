@@ -44,9 +44,10 @@ def _part_of(view: View, owner: Value, module: Value) -> bool:
 
 def _brings_parameters(value: Value) -> bool:
     alts = real(value)
-    if len(alts) != 1:
-        return False
-    alt = alts[0]
+    return bool(alts) and all(map(_has_parameters, alts))
+
+
+def _has_parameters(alt: Value) -> bool:
     if isinstance(alt, Tensor):
         return bool(alt.traits.get("param") and alt.traits.get("leaf"))
     return isinstance(alt, Instance) and alt.kind == "module" and not alt.type.startswith(

@@ -87,9 +87,10 @@ def _has_weights(view: View, module: Value, depth: int = 0) -> bool:
 def _on_cpu(view: View, value: Value) -> bool:
     """Whether an argument certainly lives on the CPU: made there, or straight out of a loader of CPU data."""
     alts = real(value)
-    if len(alts) != 1:
-        return False
-    alt = alts[0]
+    return bool(alts) and all(_alternative_on_cpu(view, alt) for alt in alts)
+
+
+def _alternative_on_cpu(view: View, alt: Value) -> bool:
     if isinstance(alt, Tensor):
         return alt.traits.get("device") in ("default", "cpu") and not alt.traits.keys() & {"dim0", "maybe0"}
     source = alt
