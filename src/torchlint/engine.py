@@ -15,6 +15,7 @@ from torchlint.files.garbage import collect_if_much
 from torchlint.files.modules import Modules
 from torchlint.findings import Finding, Related
 from torchlint.settings.matchers import Matcher
+from torchlint.sieve.leads import Leads
 from torchlint.sieve.may_matter import may_matter
 
 if TYPE_CHECKING:
@@ -75,13 +76,15 @@ class Engine:
         self._tests_call = strict_tests
         self._world = None
         self._foreign: list[Foreign] = []
-        self._modules = modules
+        self._modules = modules or Modules(roots)
         self._matchers = matchers
         # Pages of somebody's own may speak of calls of other libraries, in files that know nothing of torch.
         self._words = tuple({name.rpartition(".")[2].encode() for name in _called(self.rules) if not name.startswith("torch.")})
+        self._leads = Leads(self._modules, self._words)
 
     def look_again(self, digest: Callable[[str], str | None]) -> None:
         """Forgets what does not hold any more, where files may have changed since the last question: see `World.look_again`."""
+        self._leads.forget()
         if self._world is not None:
             self._world.look_again(digest)
 
@@ -92,9 +95,11 @@ class Engine:
         Raises:
             SyntaxError: the text does not parse.
         """
+        leads: dict[str, str | None] = {}
         if not may_matter(text, self._words):
-            compile_only(text, filename)
-            return Judged(())
+            matters, leads = self._leads.lead(filename, text)
+            if not matters:
+                return Judged((), leads)
         from torchlint.dryrun.scout.graft import Unlike
         from torchlint.dryrun.scout.makers import Odd
         from torchlint.dryrun.world import World
@@ -118,7 +123,7 @@ class Engine:
             found, in_part = self._judged(facts, filename, False)
         world.forget()
         asked = world.asked - {facts.path}
-        depends = {path: world.hashes.get(path) for path in sorted(asked)}
+        depends = leads | {path: world.hashes.get(path) for path in sorted(asked)}
         return Judged(tuple(sorted(_settled(found), key=lambda finding: finding.sort_key)), depends, in_part, self._failures())
 
     def _judged(self, facts: FileFacts, filename: str, scout: bool) -> tuple[list[Finding], tuple[int, str] | None]:
@@ -287,20 +292,6 @@ def fill(template: str, roles: dict[str, str]) -> str:
     """A page's message with the user's words in it; a role that is not known reads as its own name. No `str.format`: a page may
     come with the tree, and format's own language reaches into objects and fills the memory."""
     return _NO_NAME.sub(r"\1", _ROLE.sub(lambda found: roles.get(found[1], found[1]), template))
-
-
-def compile_only(text: str, filename: str) -> None:
-    """Finds out whether a text parses.
-
-    Raises:
-        SyntaxError: it does not.
-    """
-    import ast
-
-    try:
-        ast.parse(text, filename)
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise SyntaxError(str(error) or "too deeply nested") from None
 
 
 def _relative(path: str) -> str:

@@ -125,6 +125,8 @@ class Assignment:
                 if alt.kind in ("module", "wrapper", "loss"):
                     self.keep_on(alt, name, value)
                     kept = self.kept_as_buffer(alt, name, value)
+            elif type(alt) is Opaque:
+                self.put_on(alt, name, value, node)
             if len(alts) == 1:
                 if type(kept) in (Opaque, Tensor) and not kept.name:
                     kept.name = name
@@ -143,6 +145,14 @@ class Assignment:
         if (id(owner), name) not in self.buffers or self.store.get(owner, " moved") is TRUE:
             return value
         return self.placed_by_module(value, name)
+
+    def put_on(self, owner: Opaque, name: str, value: Value, node: cst.CSTNode) -> None:
+        """Tells that something unknown, perhaps a model, gets a layer or a Parameter: `def finetune(model): model.fc = ...`."""
+        layers = [alt for alt in real(value) if isinstance(alt, Instance) and alt.kind in ("module", "wrapper")]
+        if layers or any(isinstance(alt, Tensor) and alt.traits.get("graph") is True for alt in real(value)):
+            self.emit("setattr", owner, node, name=name, value=value, old=self.store.get(owner, name))
+        for layer in layers:
+            self.add_child(owner, layer, sure=False)
 
     def put_into(self, place: Value, value: Value) -> None:
         """Notes that what is put into a part of a module is in the module: `model.classifier[1] = nn.Linear(...)`."""

@@ -13,9 +13,11 @@ from torchlint.dryrun.expressions import Expressions
 from torchlint.dryrun.flow import Graph
 from torchlint.dryrun.guards import Asked, Guard
 from torchlint.dryrun.paths import Jumps, Paths
+from torchlint.dryrun.short_loops import ShortLoops
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.statements import Statements
 from torchlint.dryrun.store import Store
+from torchlint.dryrun.turns import Turns
 from torchlint.dryrun.values import Class, Event, Func, Loop, Value
 from torchlint.dryrun.world import World
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
@@ -57,7 +59,7 @@ class Frame:
         self.captured = False
 
 
-class Run(Statements, Paths, Conditions, Expressions, Calls):
+class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
     """One dry run: from a root (the body of a file, or a function that nothing seen calls) through all it calls."""
 
     most_steps, most_depth = MOST_STEPS, MOST_DEPTH

@@ -17,6 +17,7 @@ PASSED_ON = frozenset(
 )
 # Marks of statements that a rule shows: a run of the file that they stand in comes to them, too.
 _OF_ITS_FILE = frozenset({"!state", "!best", "!loading", "!loose"})
+_MOST_HANDS = 4  # files that hand a name on
 
 
 class Relevance:
@@ -99,17 +100,27 @@ class Relevance:
         """The words of a function or class that is imported from another file of the project."""
         if name not in self._imported:
             self._imported[name] = frozenset()
-            base, _, last = self.facts.imports[name].rpartition(".")
-            path = self.world.resolve(base, self.facts.path) if base.strip(".") or base else None
-            inner = self.world.facts(path) if path is not None else None
-            if inner is not None and last in inner.functions:
-                self._imported[name] = _reach(inner, last)
-            elif inner is not None and last not in inner.classes:
-                self._imported[name] = _given(inner).get(last, frozenset())
-            elif inner is not None:
-                methods = inner.classes[last].methods.items()
-                self._imported[name] = frozenset().union(*(u.words for key, u in methods if key not in ("__init__", "forward"))) - _OF_ITS_FILE
+            self._imported[name] = self._words_of(self.facts.imports[name], self.facts.path, _MOST_HANDS)
         return self._imported[name]
+
+    def _words_of(self, qualified: str, importer: str, hands: int) -> frozenset[str]:
+        """The words of what a qualified name stands for, as a file would import it; a package may have it from elsewhere."""
+        base, _, last = qualified.rpartition(".")
+        path = self.world.resolve(base, importer) if base.strip(".") or base else None
+        inner = self.world.facts(path) if path is not None else None
+        if inner is None:
+            return frozenset()
+        if last in inner.functions:
+            return _reach(inner, last)
+        if last in inner.classes:
+            methods = inner.classes[last].methods.items()
+            return frozenset().union(*(u.words for key, u in methods if key not in ("__init__", "forward"))) - _OF_ITS_FILE
+        if last in inner.imports and hands:
+            return self._words_of(inner.imports[last], inner.path, hands - 1)
+        found = _given(inner).get(last, frozenset())
+        for star in inner.stars if hands and not found else ():
+            found |= self._words_of(f"{star}.{last}" if star.strip(".") else star + last, inner.path, hands - 1)
+        return found
 
     def module(self, name: str) -> FileFacts | None:
         """The file that an imported name stands for, where it is a whole file: `from project import helpers`."""

@@ -7,9 +7,7 @@ import libcst as cst
 from torchlint.dryrun.conditions import is_main_test
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import NONE, Func, Method, Opaque, Seq, Value, real
-
-MOST_CALLED = 4  # functions in a list that a loop calls: so many are called one after the other
+from torchlint.dryrun.values import NONE, Func, Opaque, Value, real
 
 # What goes on behind its block when an exception comes, and expects one.
 EXPECTING = frozenset({"raises", "assertRaises", "assertRaisesRegex", "assert_raises", "assert_raises_regex"})
@@ -78,15 +76,7 @@ class Statements:
 
     def run_for(self, node: cst.For) -> None:
         over = self.opened(self.eval(node.iter), node.iter)
-        each = self.few_callables(over)
-        if each and not any(type(item) in (cst.Break, cst.Continue) for item in walk(node.body)):
-            for item in each:  # one after the other, and no loop: each turn does something else
-                if self.graph.dead:
-                    return
-                self.assign(node.target, item, quiet=True)
-                self.suite(node.body)
-            if node.orelse is not None and not self.graph.dead:
-                self.suite(node.orelse.body)
+        if self.run_one_by_one(node, over):
             return
         element_of = self.start_iteration(over, node)
 
@@ -95,11 +85,6 @@ class Statements:
             self.suite(node.body)
 
         self.run_loop("for", node, over, step, orelse=node.orelse)
-
-    def few_callables(self, over: Value) -> tuple[Value, ...]:
-        """What a short list of functions and methods holds, where all of it is known: such a loop calls one after the other."""
-        items = self.items_of(over) if isinstance(over, Seq) else None
-        return tuple(items) if items and len(items) <= MOST_CALLED and all(isinstance(item, (Func, Method)) for item in items) else ()
 
     def run_while(self, node: cst.While) -> None:
         endless = isinstance(node.test, cst.Name) and node.test.value == "True" or (

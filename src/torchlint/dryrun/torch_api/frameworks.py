@@ -131,7 +131,7 @@ class Frameworks:
         """Runs a method that nothing seen calls, as the framework that its class is written for calls it."""
         hook = hook_of(instance.cls, func.name)
         if hook is None:
-            self.run_root_function(func, instance)
+            self.run_turns(func, instance)
         else:
             self.run_hook(hook, func, instance)
 

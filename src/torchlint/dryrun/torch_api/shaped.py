@@ -16,7 +16,7 @@ from torchlint.dryrun.torch_api.item_shapes import SEVERAL, ItemShapes
 from torchlint.dryrun.torch_api.layer_shapes import LayerShapes
 from torchlint.dryrun.torch_api.made_shapes import COPIES, COUNTS, FILLED, LEGACY, MadeShapes
 from torchlint.dryrun.torch_api.shapes import ANY, Clash, Shape, Size
-from torchlint.dryrun.values import Const, Instance, Opaque, Seq, Tensor, Value, boolean, number
+from torchlint.dryrun.values import Const, Instance, Opaque, Seq, Tensor, Union, Value, boolean, number, real
 
 _SAME = frozenset(
     """relu relu_ relu6 gelu elu selu celu silu mish tanh tanh_ sigmoid sigmoid_ softmax log_softmax softplus leaky_relu leaky_relu_ hardtanh
@@ -38,7 +38,12 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, Batches, Axes):
 
     def shape_of(self, value: Value | None) -> Shape:
         """What is known of the sizes of a value."""
-        return value.traits.get("shape", ANY) if isinstance(value, Tensor) else ANY
+        if isinstance(value, Tensor):
+            return value.traits.get("shape", ANY)
+        if not isinstance(value, Union):
+            return ANY
+        found = {alt.traits.get("shape", ANY) if isinstance(alt, Tensor) else ANY for alt in real(value)}
+        return found.pop() if len(found) == 1 else ANY
 
     def with_shape(self, value: Value, shape: Shape, site) -> Value:
         """Notes the sizes of a tensor that was just made; `site` is what gave it its last ones."""

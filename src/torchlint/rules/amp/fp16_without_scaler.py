@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import after
-from torchlint.dryrun.values import Event, Instance, Ref, real
+from torchlint.dryrun.values import Event, Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.mixed_precision import autocast_of, in_half
 
@@ -56,7 +56,10 @@ def _stepped(view: View, event: Event) -> Event | None:
     steps, _ = after(event, lambda other: other.kind == "optimizer.step")
     for step in steps:
         optimizers = real(step.subject)
-        if len(optimizers) == 1 and isinstance(optimizers[0], Instance) and isinstance(optimizers[0].cls, Ref):
-            if optimizers[0].type.startswith("torch.optim.") and view.reaches(event, optimizers[0]):
-                return step
+        if optimizers and all(_of_torch(optimizer) and view.reaches(event, optimizer) for optimizer in optimizers):
+            return step
     return None
+
+
+def _of_torch(optimizer: Value) -> bool:
+    return isinstance(optimizer, Instance) and isinstance(optimizer.cls, Ref) and optimizer.type.startswith("torch.optim.")

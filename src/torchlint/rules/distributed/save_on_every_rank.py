@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.values import Dict, Event, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.mends.rows import text_of, tree_of
 from torchlint.rules.shared.processes import (
     INIT,
     RANK,
@@ -73,23 +74,46 @@ def _own_file(event: Event) -> bool:
         todo.extend(value.parts)
     unit, facts = event.site.parsed.unit, event.site.parsed.facts
     lines = facts.lines[unit.start - 1 : unit.end]
-    names = _names(event.site.parsed.text(event.site.node.args[1].value))
-    if any(_TEMPORARY.search(line) and names & set(_words(line)) for line in lines):
+    text = event.site.parsed.text(event.site.node.args[1].value)
+    names, whole = _names(text), _dotted(text)
+    if RANK.search(text) or any(_TEMPORARY.search(line) and names & set(_words(line)) for line in lines):
         return True
-    return any("=" in line and RANK.search(line) and names & set(_words(line.split("=", 1)[0])) for line in lines) or bool(
-        RANK.search(event.site.parsed.text(event.site.node.args[1].value))
-    )
+    return any(_sets(target, whole) and RANK.search(value) for target, value in _given(event))
+
+
+def _given(event: Event) -> Iterator[tuple[str, str]]:
+    """Targets in the function around the save, and what each of them is given."""
+    unit = event.site.parsed.unit
+    for node in ast.walk(tree_of(text_of(event.site.parsed))):
+        value = getattr(node, "iter" if isinstance(node, ast.For) else "value", None)
+        if isinstance(node, _BINDS) and value is not None and unit.start <= node.lineno <= unit.end:
+            for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
+                yield ast.unparse(target), ast.unparse(value)
+
+
+_BINDS = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For)
+
+
+def _sets(target: str, names: set[str]) -> bool:
+    """Whether what is set is in an expression, or holds what is: `args` and `args.path` do for `args.path`, `args.rank` does not."""
+    return not names.isdisjoint(one.strip() for one in re.split(r"[,()\[\]*]", target))
 
 
 def _names(text: str) -> set[str]:
     """The names in an expression; what stands in its strings is none of them."""
-    try:
-        nodes = list(ast.walk(ast.parse(text.strip(), mode="eval")))
-    except (SyntaxError, ValueError):
-        return set(_words(text))
+    nodes = list(_nodes(text))
     return {node.id for node in nodes if isinstance(node, ast.Name)} | {
         node.attr for node in nodes if isinstance(node, ast.Attribute)
     }
+
+
+def _nodes(text: str) -> Iterator[ast.AST]:
+    return ast.walk(ast.parse(f"({text})", mode="eval"))
+
+
+def _dotted(text: str) -> set[str]:
+    """The names and attributes in an expression, each with what it is an attribute of."""
+    return {ast.unparse(node) for node in _nodes(text) if isinstance(node, (ast.Name, ast.Attribute))}
 
 
 def _words(text: str) -> list[str]:

@@ -19,11 +19,11 @@ def check(view: View) -> Iterator[Report]:
     """`y = torch.sigmoid(x); y += 1`, where a gradient is to come back through the sigmoid."""
     for event in view.of("inplace", "augment"):
         alts = real(event.subject)
-        if len(alts) != 1 or not isinstance(alts[0], Tensor) or alts[0].traits.get("graph") is not True:
+        if not alts or not all(isinstance(alt, Tensor) and alt.traits.get("graph") is True for alt in alts):
             continue
         value = alts[0]
         name = _keeps_result(value)
-        if name and _differentiated(view, event, value):
+        if name and all(_keeps_result(alt) and _differentiated(view, event, alt) for alt in alts):
             roles = {"name": value.name or "the result", "function": name}
             if event.kind == "augment":
                 roles["name"] = event.site.parsed.text(event.target)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -11,6 +12,7 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import MOST, Dict, Event, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend, insert_after, insert_before
+from torchlint.rules.mends.rows import text_of, tree_of
 from torchlint.rules.shared.only_shown import only_shown
 
 CODE = 106
@@ -148,24 +150,39 @@ def _added(view: View, event: Event) -> tuple[Value, str] | None:
 def _starts_anew(view: View, event: Event, name: str) -> bool:
     """Whether the sum goes back to zero where the optimizer steps, every so many batches: it holds the graphs of one
     step's batches then, and no more."""
-    facts = event.site.parsed.facts
-    reset = re.compile(rf"( *){re.escape(name)}(?:: \w+)? = (?:0|0\.0?|\[\]|None|torch\.(?:zeros|tensor)\(.*)(?:\s*#.*)?$")
+    added = event.site.location().row
     for step in view.of("optimizer.step"):
         if not step.guards or event.loops[-1] not in step.loops or step.site.parsed is not event.site.parsed:
             continue
         row = step.site.location().row
-        for at in range(event.site.location().row + 1, event.site.parsed.unit.end + 1):
-            found = reset.match(facts.lines[at - 1])
-            between = facts.lines[min(row, at) - 1 : max(row, at)] if found else ()
-            if found and len(found[1]) > _indent(facts.lines[event.site.location().row - 1]) and all(
-                _indent(line) >= len(found[1]) for line in between if line.strip()
-            ):
+        for block in _blocks(tree_of(text_of(event.site.parsed))):
+            with_step = any(_covers(one, row) for one in block) and not any(_covers(one, added) for one in block)
+            if with_step and any(one.lineno > added and _is_reset(one, name) for one in block):
                 return True
     return False
 
 
-def _indent(line: str) -> int:
-    return len(line) - len(line.lstrip(" "))
+def _blocks(tree: ast.AST) -> Iterator[list[ast.stmt]]:
+    for node in ast.walk(tree):
+        for field in ("body", "orelse", "finalbody"):
+            block = getattr(node, field, None)
+            if isinstance(block, list):
+                yield block
+
+
+def _covers(statement: ast.stmt, row: int) -> bool:
+    return statement.lineno <= row <= (statement.end_lineno or statement.lineno)
+
+
+def _is_reset(statement: ast.stmt, name: str) -> bool:
+    """`total = 0`, `losses = []`, `total = torch.zeros(1)`."""
+    if not isinstance(statement, (ast.Assign, ast.AnnAssign)) or statement.value is None:
+        return False
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    return any(ast.unparse(target) == name for target in targets) and bool(_NOTHING.match(ast.unparse(statement.value)))
+
+
+_NOTHING = re.compile(r"(?:0|0\.0?|\[\]|None)$|torch\.(?:zeros|tensor)\(")
 
 
 def _carries(old: Value, node: cst.CSTNode) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Class, Instance, Seq, Tensor, Value, real
+from torchlint.dryrun.values import Class, Event, Instance, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.placing import same_device
 
@@ -19,6 +19,10 @@ def check(view: View) -> Iterator[Report]:
     """A moved Parameter or a leaf kept as a module's attribute; a detached copy given to an optimizer."""
     for event in view.of("setattr"):
         owner, alts = event.subject, real(event.value)
+        if isinstance(owner, Opaque) and "module" in owner.tags and len(alts) == 1 and isinstance(alts[0], Tensor):
+            if _hidden_parameter(view, alts[0], event.site):
+                yield Report(CODE, event.site, {"call": _made_by(view, alts[0]), "name": _written(event)})
+            continue
         if not isinstance(owner, Instance) or owner.kind != "module" or len(alts) != 1 or not isinstance(alts[0], Tensor):
             continue
         value = alts[0]
@@ -40,6 +44,11 @@ def check(view: View) -> Iterator[Report]:
                 if not tensor.traits.get("leaf"):
                     yield Report(CODE, tensor.site, {"call": _made_by(view, tensor), "name": tensor.name or "the tensor"},
                                  [(event.site, "the optimizer is given it here")])
+
+
+def _written(event: Event) -> str:
+    targets = getattr(event.site.node, "targets", None)
+    return event.site.parsed.text(targets[0].target) if targets else event.name
 
 
 def _made_by(view: View, value: Tensor) -> str:

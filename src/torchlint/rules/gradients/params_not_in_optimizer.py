@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.flow import after
-from torchlint.dryrun.values import Class, Event, Instance, Tensor, Value, real
+from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 118
@@ -26,8 +26,7 @@ def check(view: View) -> Iterator[Report]:
         if change.site.parsed.unit.name == "forward" and not _used(view, change):
             continue
         for event in created:
-            owner = change.subject
-            if not any(module is owner or id(owner) in view.closure(module) for module in event.modules):
+            if not any(_part_of(view, change.subject, module) for module in event.modules):
                 continue
             if _later(event, change) and not _seen_again(view, event, change) and _trains(view, event.subject, change):
                 name = _target(change)
@@ -36,11 +35,19 @@ def check(view: View) -> Iterator[Report]:
                 yield Report(CODE, change.site, roles, [(event.site, "the optimizer took the parameters here")])
 
 
+def _part_of(view: View, owner: Value, module: Value) -> bool:
+    """Whether what got a layer is a model, or a part of it."""
+    if isinstance(owner, Opaque) and id(module) in view.origins(owner):
+        return view.is_module(module)
+    return module is owner or id(owner) in view.closure(module)
+
+
 def _brings_parameters(value: Value) -> bool:
     alts = real(value)
-    if len(alts) != 1:
-        return False
-    alt = alts[0]
+    return bool(alts) and all(map(_has_parameters, alts))
+
+
+def _has_parameters(alt: Value) -> bool:
     if isinstance(alt, Tensor):
         return bool(alt.traits.get("param") and alt.traits.get("leaf"))
     return isinstance(alt, Instance) and alt.kind == "module" and not alt.type.startswith(
@@ -56,7 +63,7 @@ def _used(view: View, change: Event) -> bool:
 
 def _kind(change: Event) -> str:
     """Whether the model had that attribute before: certain where its class and all that it derives from are seen."""
-    cls = change.subject.cls
+    cls = getattr(change.subject, "cls", None)
     seen = isinstance(cls, Class) and set(cls.externals()) <= {"torch.nn.Module"}
     known = isinstance(cls, Class) and any(
         change.name in unit.sets | unit.binds for item in cls.mro() if isinstance(item, Class) for unit in item.cf.body
@@ -77,9 +84,16 @@ def _seen_again(view: View, event: Event, change: Event) -> bool:
     # One that is built in the same turn of a loop takes them too, although the next turn's change comes after it.
     again = [
         other for other in view.of("optimizer.create")
-        if other is not event and after(change, lambda later, other=other: later is other)[0]
+        if other is not event and after(change, lambda later, other=other: later is other)[0] and _may_take(view, other, change)
     ]
     return any(_beside(view, event.subject, other.subject) for other in again)
+
+
+def _may_take(view: View, created: Event, change: Event) -> bool:
+    """Whether an optimizer may be given the new parameters: not where all that it is given is another model's."""
+    modules, tensors, complete = view.held_by(created.subject)
+    seen = complete and not tensors and all(isinstance(module, Instance) for module in modules)
+    return not seen or any(view.related_modules(module, owner) for module in modules for owner in (change.subject, *real(change.value)))
 
 
 def _beside(view: View, one: Value, other: Value) -> bool:

@@ -11,6 +11,7 @@ from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.modes.missing_no_grad import read_out
+from torchlint.rules.shared.measured import is_measured
 from torchlint.rules.shared.surroundings import bound
 
 CODE = 201
@@ -21,7 +22,9 @@ def check(view: View) -> Iterator[Report]:
     reported: set[int] = set()
     for event in view.of("forward"):
         model = event.subject
-        if event.mode is not True or not event.loops or id(model) in reported or not _evaluates(view, event):
+        if event.mode is not True or id(model) in reported or not _evaluates(view, event):
+            continue
+        if not event.loops and not is_measured(view, event):
             continue
         if not _matters(view, model) or not _trained(view, model) or _inner(view, event) or _sampling(event):
             continue
@@ -38,7 +41,7 @@ def _evaluates(view: View, event: Event) -> bool:
     """Whether a forward only evaluates: gradients are off, or its output is only read out in a loop without a training step."""
     if event.grad is False:
         return True
-    if event.grad is not True or view.mode_dependent(event.subject) is not True or not read_out(view, event):
+    if event.grad is not True or not event.loops or view.mode_dependent(event.subject) is not True or not read_out(view, event):
         return False
     return any(  # what is only printed may be a look at the untrained model
         other.name != "print" and any(event in alt.flows for alt in real(other.subject)) for other in view.of("readout")
@@ -121,11 +124,12 @@ def _noise(value: Value) -> bool:
 def _inner(view: View, event: Event) -> bool:
     """Whether the call stands inside another module's forward, or takes part in training: a reference or a teacher for the
     loss of the same iteration."""
-    if any(backward.loops and backward.loops[-1] is event.loops[-1] for backward in view.of("backward")):
-        return True
     in_step = any(backward.loops and backward.loops[-1] in event.loops for backward in view.of("backward"))
-    if in_step and not any("%" in site.text() for site, _ in event.guards):
-        return True  # a loop inside of each step: rewards of a rollout, samples for the discriminator
+    now_and_then = any("%" in site.text() for site, _ in event.guards) and not any(
+        backward.loops and backward.loops[-1] is event.loops[-1] for backward in view.of("backward")
+    )
+    if in_step and not now_and_then and not is_measured(view, event):
+        return True  # part of each step: a teacher, rewards of a rollout, samples for the discriminator
     return bool(event.get("inside")) or not isinstance(event.subject, (Instance, Opaque)) or any(
         event in backward.flows for backward in view.of("backward", "autograd.grad")
     )

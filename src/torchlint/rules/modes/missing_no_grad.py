@@ -19,6 +19,7 @@ from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_mod
 
 CODE = 202
 EVALUATION = re.compile(r"(?:^|_)(?:test|eval|evaluate|evaluation|valid|validate|validation|val|predict|prediction|infer|inference)(?:$|_)", re.I)
+_OF_THE_MODEL = frozenset({"forward", "__call__", "training_step", "validation_step", "test_step", "predict_step"})
 GRADIENT_WORDS = frozenset({"requires_grad_", "grad", "attack", "saliency", "retain_grad", "gradients", "GradCAM", "captum", "autograd"})
 
 
@@ -28,7 +29,8 @@ def check(view: View) -> Iterator[Report]:
     for event in view.of("forward"):
         if event.grad is not True or not event.loops:
             continue
-        evaluates = event.mode is False and event.mode_site is not None and not event.get("inside")
+        asked = asked_from_outside(event) if event.get("inside") else event.site
+        evaluates = event.mode is False and event.mode_site is not None and asked is not None
         if not evaluates and not _is_evaluation(view, event):
             continue
         if event.get("frozen") is TRUE or not read_out(view, event) or _gradient_wanted(view, event):
@@ -40,8 +42,24 @@ def check(view: View) -> Iterator[Report]:
             continue
         told.add(evaluation)
         related = [(event.mode_site, "evaluation mode is set here, but gradients are still on")] if evaluates else []
+        if evaluates and asked is not event.site:
+            yield Report(CODE, asked, {"call": view.call_text(asked), "model": asked.parsed.text(asked.node.func.value)}, related)
+            continue
         roles = {"call": view.call_text(event.site), "model": view.owner_text(event, "model")}
         yield Report(CODE, event.site, roles, related, _mend(view, event))
+
+
+def asked_from_outside(event: Event) -> Site | None:
+    """Where a method of a model, `model.encode(x)`, is called that calls its layers; None where its forward does."""
+    units = [site.parsed.unit.name for site in (*event.calls, event.site)]
+    if not units or any(name in _OF_THE_MODEL for name in units):
+        return None
+    for site in reversed(event.calls):
+        func = getattr(site.node, "func", None)
+        owner = site.parsed.text(func.value) if isinstance(func, cst.Attribute) else ""
+        if owner not in ("self", "super()"):
+            return site if owner else None
+    return None
 
 
 def _is_evaluation(view: View, event: Event) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.dryrun.flow import after
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Instance, Opaque, Value, real
+from torchlint.dryrun.values import Event, Instance, Loop, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, binds, insert_after, insert_before
 from torchlint.rules.mends.imports import module_named
@@ -74,9 +74,9 @@ def _aliased(view: View, event: Event, value: Value) -> Value | None:
 
 def _trains_on(view: View, event: Event, model: Value) -> bool:
     """Whether the loop goes on changing the model after the state was taken."""
-    outer = event.loops[0]
+    training = _training_loop(view, event)
     for step in view.of("optimizer.step", "unknown", "called", "backward"):
-        if outer not in step.loops:
+        if training not in step.loops:
             continue
         if step.kind == "optimizer.step":
             modules = view.held_by(step.subject)[0] if len(real(step.subject)) == 1 else ()
@@ -87,6 +87,13 @@ def _trains_on(view: View, event: Event, model: Value) -> bool:
             if "train" in name or "fit" in name or "step" in name:
                 return True
     return False
+
+
+def _training_loop(view: View, event: Event) -> Loop:
+    """The outermost loop around an assignment that trains one model: where the models of several folds are made in turn, the one
+    inside of the loop over the folds."""
+    made = [create.loops for create in view.of("optimizer.create") if create.loops and any(create.subject in real(step.subject) for step in view.steps())]
+    return next((loop for loop in event.loops if all(loop not in loops for loops in made)), event.loops[0])
 
 
 def _carries(value: Value | None, wanted: Value, view: View, depth: int = 0) -> bool:
@@ -109,9 +116,10 @@ def _saved_at_once(view: View, event: Event, value: Value) -> bool:
 
 def _used_later(view: View, event: Event, value: Value) -> bool:
     """Whether the value is read where training is over: loaded back, saved or returned."""
+    training = _training_loop(view, event)
 
     def reads(other: Event) -> bool:
-        if event.loops[0] in other.loops and other.kind != "return":
+        if training in other.loops and other.kind != "return":
             return False
         if other.kind == "load":
             return _carries(other.get("state"), value, view)
@@ -139,8 +147,8 @@ def _kept_for_later(view: View, event: Event) -> bool:
 def _named_later(view: View, event: Event, name: str) -> bool:
     """Whether a second name of the model, which is the model itself, is used where training is over."""
     word = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w.])")
-    outer = event.loops[0]
+    training = _training_loop(view, event)
     found, _ = after(
-        event, lambda other: outer not in other.loops and any(word.search(site.text()) for site in (other.site, *other.calls) if site is not None)
+        event, lambda other: training not in other.loops and any(word.search(site.text()) for site in (other.site, *other.calls) if site is not None)
     )
     return bool(found)

@@ -87,9 +87,10 @@ def _has_weights(view: View, module: Value, depth: int = 0) -> bool:
 def _on_cpu(view: View, value: Value) -> bool:
     """Whether an argument certainly lives on the CPU: made there, or straight out of a loader of CPU data."""
     alts = real(value)
-    if len(alts) != 1:
-        return False
-    alt = alts[0]
+    return bool(alts) and all(_alternative_on_cpu(view, alt) for alt in alts)
+
+
+def _alternative_on_cpu(view: View, alt: Value) -> bool:
     if isinstance(alt, Tensor):
         return alt.traits.get("device") in ("default", "cpu") and not alt.traits.keys() & {"dim0", "maybe0"}
     source = alt
@@ -108,10 +109,31 @@ def _cpu_dataset(view: View, dataset: Value) -> bool:
         return False
     if isinstance(dataset.cls, Class):
         words = set().union(*(unit.words for unit in dataset.cls.cf.methods.values())) if dataset.cls.cf.methods else set()
-        return dataset.kind == "dataset" and not words & {"cuda", "to", "device", "set_default_tensor_type", "set_default_device"}
+        moves = words & {"cuda", "to", "device", "set_default_tensor_type", "set_default_device"}
+        return dataset.kind == "dataset" and not moves and not any(_moved(dataset, value) for value in (*dataset.args, *dataset.kwargs.values()))
     if dataset.type == "torch.utils.data.TensorDataset":
         return bool(dataset.args) and all(_on_cpu(view, value) for value in dataset.args)
     return isinstance(dataset.cls, Ref) and dataset.type.startswith("torchvision.datasets.")
+
+
+def _moved(dataset: Instance, value: Value) -> bool:
+    """Whether what a data set is given may have been put on a device before: where that is asked for by its name, or by that of
+    what it was taken from."""
+    if dataset.site is None:
+        return True
+    names: set[str] = set()
+    todo, seen = list(real(value)), set()
+    while todo:
+        part = todo.pop()
+        if isinstance(part, Tensor) and part.traits.get("device") not in (None, "default", "cpu"):
+            return True
+        if isinstance(part, Opaque) and id(part) not in seen:
+            seen.add(id(part))
+            names.add(part.name)
+            todo += [*part.parts, *real(part.origin)]
+    places = "|".join(re.escape(name) for name in sorted(names) if name.isidentifier())
+    asked = re.compile(rf"\b(?:{places})\.(?:to|cuda)\(") if places else None
+    return asked is not None and any(asked.search(line) for line in dataset.site.parsed.facts.lines[: dataset.site.location().row])
 
 
 def _defaults_changed(view: View) -> bool:

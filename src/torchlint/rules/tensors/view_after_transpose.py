@@ -18,12 +18,7 @@ def check(view: View) -> Iterator[Report]:
     """Only views that must merge what no stride can merge: those cannot be legal by accident."""
     for event in view.of("view"):
         alts = real(event.subject)
-        if len(alts) != 1 or not isinstance(alts[0], Tensor) or not isinstance(alts[0].traits.get("layout"), tuple):
-            continue
-        order = _order(alts[0].traits["layout"])
-        if order is not None:
-            order += range(len(order), alts[0].traits.get("rank", 0))
-        if order is not None and _must_fail(view, event, order):
+        if alts and all(_must_fail(view, event, _order_of(alt)) for alt in alts):
             yield Report(CODE, event.site, {"call": view.call_text(event.site)},
                          [(alts[0].sites["layout"], "the dimensions are taken out of order here")], _mend(event.site))
 
@@ -34,6 +29,14 @@ def _mend(site: Site) -> Mend | None:
     if not isinstance(func, cst.Attribute) or func.attr.value != "view":
         return None
     return Mend("use `reshape`", [replace(site, "reshape", func.attr)])
+
+
+def _order_of(value: Value) -> list[int] | None:
+    """The permutation of a value's dimensions, as far as they are known."""
+    if not isinstance(value, Tensor) or not isinstance(value.traits.get("layout"), tuple):
+        return None
+    order = _order(value.traits["layout"])
+    return order and [*order, *range(len(order), value.traits.get("rank", 0))]
 
 
 def _order(layout: tuple[str, list[Value]]) -> list[int] | None:
@@ -54,7 +57,7 @@ def _order(layout: tuple[str, list[Value]]) -> list[int] | None:
     return None
 
 
-def _must_fail(view: View, event, order: list[int]) -> bool:
+def _must_fail(view: View, event, order: list[int] | None) -> bool:
     """Whether the view has fewer dimensions than there are runs of memory to keep apart.
 
     Dimensions that are still neighbours in memory can be merged into one; those out of order cannot. (Size 1 is the
@@ -63,7 +66,7 @@ def _must_fail(view: View, event, order: list[int]) -> bool:
     args = event.args
     if len(args) == 1 and isinstance(args[0], Seq):
         args = view.run.items_of(args[0]) or ()
-    if event.kwargs or not args:
+    if order is None or event.kwargs or not args:
         return False
     if len(args) == 1:
         return order != sorted(order) and isinstance(args[0], Const) and args[0].value == -1
