@@ -32,6 +32,7 @@ class Account:
 
     Attributes:
         params: its parameters, in the order of its groups.
+        key: the optimizer's id.
         steps: steps that were made or asked for (a GradScaler may skip one) since the watch started.
         last: the last event of each kind that concerned it: "backward" (one that changed its gradients), "zero_grad",
             "clip", "unscale", "step", "scheduler.step", "scale" (its last backward's loss was scaled by that event).
@@ -48,6 +49,7 @@ class Account:
                 gone(reference)
 
         self._optimizer = weakref.ref(optimizer, let_go)
+        self.key = id(optimizer)
         self.params: list[torch.Tensor] = []
         self.ids: set[int] = set()
         self._groups: list[tuple[int, int]] = []
@@ -288,9 +290,10 @@ class Ledger:
 
     def missed_step(self, optimizer: Optimizer) -> None:
         """A step that is counted and no more."""
-        account = self.account(optimizer)
-        account.steps += 1
-        self._most = max(self._most, account.steps)
+        account = self.accounts.get(id(optimizer)) or self.account(optimizer)
+        account.steps = steps = account.steps + 1
+        if steps > self._most:
+            self._most = steps
         for look in self.at_missed_step:
             look(account)
 
