@@ -33,6 +33,7 @@ class Account:
     Attributes:
         params: its parameters, in the order of its groups.
         key: the optimizer's id.
+        made: how often the list of parameters was made anew.
         steps: steps that were made or asked for (a GradScaler may skip one) since the watch started.
         last: the last event of each kind that concerned it: "backward" (one that changed its gradients), "zero_grad",
             "clip", "unscale", "step", "scheduler.step", "scale" (its last backward's loss was scaled by that event).
@@ -52,6 +53,7 @@ class Account:
         self.key = id(optimizer)
         self.params: list[torch.Tensor] = []
         self.ids: set[int] = set()
+        self.made = 0
         self._groups: list[tuple[int, int]] = []
         self.steps = 0
         self.last: dict[str, Event] = {}
@@ -84,6 +86,7 @@ class Account:
             self._groups = groups
             self.params = [p for group in optimizer.param_groups for p in group["params"]]
             self.ids = {id(p) for p in self.params}
+            self.made += 1
             self.grads, self.versions = [], []
 
     def number(self, kind: str) -> int:
