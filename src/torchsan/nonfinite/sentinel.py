@@ -6,6 +6,9 @@ from collections.abc import Sequence
 
 import torch
 
+_check = torch._amp_foreach_non_finite_check_and_unscale_
+_grad_mode, _set_grad_mode = torch.is_grad_enabled, torch._C._set_grad_enabled
+_CPU = torch.device("cpu")
 _flags: dict[torch.device, tuple[torch.Tensor, torch.Tensor]] = {}
 
 
@@ -18,24 +21,43 @@ def finite(values: Sequence[torch.Tensor]) -> bool:
     """
     if not values:
         return True
-    grad = torch.is_grad_enabled()
-    torch._C._set_grad_enabled(False)
+    grad = _grad_mode()
+    _set_grad_mode(False)
     try:
         return _finite(values[0].device, values)
     except (RuntimeError, NotImplementedError, TypeError):  # several devices, or something that is not dense
         return _one_by_one(values)
     finally:
-        torch._C._set_grad_enabled(grad)
+        _set_grad_mode(grad)
+
+
+def finite_here(values: list[torch.Tensor]) -> bool:
+    """The same in the least time, of some values that are most likely dense, on the CPU and finite. False: ask `finite`."""
+    found, one = _flags.get(_CPU) or _flags_of(_CPU)
+    grad = _grad_mode()
+    _set_grad_mode(False)
+    try:
+        _check(values, found, one)
+    except (RuntimeError, NotImplementedError, TypeError):
+        return False
+    finally:
+        _set_grad_mode(grad)
+    if found.item() == 0.0:
+        return True
+    found.zero_()
+    return False
+
+
+def _flags_of(device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    flags = _flags[device] = (torch.zeros(1, device=device), torch.ones(1, device=device))
+    return flags
 
 
 def _finite(device: torch.device, values: Sequence[torch.Tensor]) -> bool:
     if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
         return True
-    flags = _flags.get(device)
-    if flags is None:
-        flags = _flags[device] = (torch.zeros(1, device=device), torch.ones(1, device=device))
-    found, one = flags
-    torch._amp_foreach_non_finite_check_and_unscale_(values, found, one)
+    found, one = _flags.get(device) or _flags_of(device)
+    _check(values, found, one)
     if not found.item():
         return True
     found.zero_()

@@ -350,11 +350,14 @@ def _is_running(frame: Any) -> bool:
 
 def _after(module: nn.Module, args: tuple, kwargs: dict, output: Any = None) -> None:
     calls = _state.open
-    if not any([called is module for called, _, _ in calls]):
+    if not calls:
         return
-    called, event, _ = calls.pop()
-    while called is not module:
-        called, event, _ = calls.pop()
+    if calls[-1][0] is not module:
+        if not any([called is module for called, _, _ in calls]):
+            return
+        while calls[-1][0] is not module:
+            calls.pop()
+    _, event, _ = calls.pop()
     if event is not None:
         event.output = output
         end(event)

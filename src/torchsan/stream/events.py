@@ -160,7 +160,25 @@ def refresh() -> None:
         for name, both in _heard.items()
         if any(kept := tuple(tuple(one for one in some if getattr(one[0], "always", False)) for some in both))
     }
-    rest.reset(running())
+    rest.reset(running(), _listens_at_rest)
+
+
+def _listens_at_rest(name: str) -> tuple | None:
+    """The quick looks before and after an event of those who hear it while the others rest; None where there are none."""
+    both = _always.get(name)
+    if both is None:
+        return None
+    method = name.replace(".", "_")
+    checks = {id(check): check for some in both for check, _ in some}.values()
+    looks = [[getattr(check, f"calm_{word}_{method}", None) for check in checks] for word in ("before", "on")]
+    return (None, None) if None in looks[0] else tuple(_together([one for one in some if one is not None]) for some in looks)
+
+
+def _together(looks: list[Callable[[Any, Any], bool]]) -> Callable[[Any, Any], bool] | None:
+    """One look that is calm where all are."""
+    if len(looks) < 2:
+        return looks[0] if looks else None
+    return lambda subject, info: all([look(subject, info) for look in looks])
 
 
 _NAMES = {name.replace(".", "_"): name for name in vocabulary.EVENTS}
@@ -181,19 +199,34 @@ def _handlers(cls: type) -> tuple[tuple[str, str, str], ...]:
 
 def begin(name: str, subject: Any, /, **info: Any) -> Event | None:
     """An event starts: tells it to those who want to know before, and gives it back for `end`. None: nobody listens."""
-    heard = _heard.get(name)
+    rested = False
+    if rest.asleep and not _local.quiet:
+        expected, who, matters, modes, steps, before, after = rest.plan[rest.at]
+        if name == expected and (not who or who == id(subject)) and get_ident() == rest.thread:
+            if not matters:
+                rest.at += 1
+                return None
+            if not modes or (info["training"] is modes[0] and info["grad"] is modes[1]):
+                rested = True
+                rest.at += 1
+                if steps:
+                    rest.missed_step(subject)
+                if before is not None and _is_calm(before, subject, info):
+                    if after is None:
+                        return None
+                    info["rested"], info["calm"] = True, after
+                    return Event(name, subject, info)
+    heard = (_always if rested else _heard).get(name)
     if heard is None or _local.quiet or _transforms() is not None or _tracing() is not None:
         return None
-    if name in training_thread.TRAINING and get_ident() != training_thread.holder[0] and training_thread.is_out_of_turn(name, info):
-        _see_no_more()
-        heard = _heard.get(name, ((), ()))
-    rested = rest.possible and not rest.hears(name, subject, info)
-    if rested:
-        heard = _always.get(name)
-        if heard is None:
-            return None
+    if not rested:
+        if name in training_thread.TRAINING and get_ident() != training_thread.holder[0] and training_thread.is_out_of_turn(name, info):
+            _see_no_more()
+            heard = _heard.get(name, ((), ()))
+        if rest.possible:
+            rest.hears(name, subject, info)
+    info["rested"], info["calm"] = rested, None
     event = Event(name, subject, info)
-    event.rested = rested
     if heard[0]:
         _tell(heard[0], event)
     return event
@@ -202,12 +235,21 @@ def begin(name: str, subject: Any, /, **info: Any) -> Event | None:
 def end(event: Event | None) -> None:
     """The event is over: tells it to those who want to know after. Does nothing with None."""
     if event is not None:
+        if event.calm is not None and _is_calm(event.calm, event, None):
+            return  # nobody keeps it
         heard = (_always if event.rested else _heard).get(event.name)
         if heard is not None and heard[1] and not _local.quiet:
             _tell(heard[1], event)
         elif event.rested:
             return  # nobody keeps it
         event.let_go()
+
+
+def _is_calm(look: Callable[[Any, Any], bool], subject: Any, info: Any) -> bool:
+    try:
+        return look(subject, info)
+    except Exception:
+        return False  # the check is told, and if it fails in that too it is switched off
 
 
 def happened(name: str, subject: Any, /, **info: Any) -> None:

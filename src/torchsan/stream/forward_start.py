@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -17,23 +17,29 @@ from torchsan.program.where import Where
 
 _SMALL = 1 << 16  # values up to which a buffer is copied at every forward: running statistics, not tables
 _CPU = torch.device("cpu")
-_tables: dict[int, tuple[weakref.ref, list[torch.Tensor], weakref.ref | None]] = {}
+_generator = torch.default_generator
+_any_autocast = torch._C._is_any_autocast_enabled
+_Known = tuple[weakref.ref, list[torch.Tensor], "weakref.ref | None"]
+_tables: dict[int, _Known] = {}
 
 
 class Remembered:
     """Taken before a forward, cheap: about 3 µs and a copy of the small buffers. Holds the inputs until `let_go`."""
 
     def __init__(self, module: nn.Module, args: tuple, kwargs: dict, place: Where | None):
-        self.module = weakref.ref(module)
+        known = _tables.get(id(module))
+        if known is None or known[0]() is not module:
+            known = _look(module)
+        self.module, buffers, first = known
+        parameter = None if first is None else first()
         self.place = place
-        buffers, device = _table(module)
-        self.cpu = torch.default_generator.get_state()
-        self.device = device
-        self.cuda = _cuda_state(device) if device.type == "cuda" else None
+        self.device = _CPU if parameter is None or parameter.is_cpu else parameter.device
+        self.cpu = _generator.get_state()
+        self.cuda = _cuda_state(self.device) if self.device.type == "cuda" else None
         self.buffers = {id(b): b.detach().clone() for b in buffers} if buffers else {}
-        self.modes: list[tuple[str, torch.dtype]] = []
-        if torch._C._is_any_autocast_enabled():
-            self.modes = [(kind, torch.get_autocast_dtype(kind)) for kind in {"cpu", device.type} if _autocast(kind)]
+        self.modes: Sequence[tuple[str, torch.dtype]] = ()
+        if _any_autocast():
+            self.modes = [(kind, torch.get_autocast_dtype(kind)) for kind in {"cpu", self.device.type} if _autocast(kind)]
         self._given: tuple[tuple, dict] | None = (args, kwargs)
         self._versions = [_version(value) for value in args]
 
@@ -98,20 +104,17 @@ def _cuda_state(device: torch.device) -> torch.Tensor | None:
     return torch.cuda.get_rng_state(device)
 
 
-def _table(module: nn.Module) -> tuple[list[torch.Tensor], torch.device]:
-    """The small buffers of a module whose earlier values matter, and its device; looked for once.
+def _look(module: nn.Module) -> _Known:
+    """A module, its small buffers whose earlier values matter, and its first parameter; looked for once.
 
     Running statistics of batch norms are left out: in training nothing reads them, in evaluation nothing writes them.
     """
-    known = _tables.get(id(module))
-    if known is None or known[0]() is not module:
-        norms = {id(b) for m in module.modules() if isinstance(m, _BatchNorm) for b in m.buffers(recurse=False)}
-        buffers = [b for b in module.buffers() if not is_lazy(b) and b.numel() <= _SMALL and id(b) not in norms]
-        first = next(module.parameters(), None)
-        ref = weakref.ref(module, lambda _, key=id(module): _tables.pop(key, None))
-        known = _tables[id(module)] = (ref, buffers, None if first is None else weakref.ref(first))
-    first = known[2]() if known[2] is not None else None
-    return known[1], _CPU if first is None else first.device
+    norms = {id(b) for m in module.modules() if isinstance(m, _BatchNorm) for b in m.buffers(recurse=False)}
+    buffers = [b for b in module.buffers() if not is_lazy(b) and b.numel() <= _SMALL and id(b) not in norms]
+    first = next(module.parameters(), None)
+    ref = weakref.ref(module, lambda _, key=id(module): _tables.pop(key, None))
+    known = _tables[id(module)] = (ref, buffers, None if first is None else weakref.ref(first))
+    return known
 
 
 def _version(value: Any) -> int:

@@ -32,6 +32,8 @@ class Account:
 
     Attributes:
         params: its parameters, in the order of its groups.
+        key: the optimizer's id.
+        made: how often the list of parameters was made anew.
         steps: steps that were made or asked for (a GradScaler may skip one) since the watch started.
         last: the last event of each kind that concerned it: "backward" (one that changed its gradients), "zero_grad",
             "clip", "unscale", "step", "scheduler.step", "scale" (its last backward's loss was scaled by that event).
@@ -48,8 +50,10 @@ class Account:
                 gone(reference)
 
         self._optimizer = weakref.ref(optimizer, let_go)
+        self.key = id(optimizer)
         self.params: list[torch.Tensor] = []
         self.ids: set[int] = set()
+        self.made = 0
         self._groups: list[tuple[int, int]] = []
         self.steps = 0
         self.last: dict[str, Event] = {}
@@ -82,6 +86,7 @@ class Account:
             self._groups = groups
             self.params = [p for group in optimizer.param_groups for p in group["params"]]
             self.ids = {id(p) for p in self.params}
+            self.made += 1
             self.grads, self.versions = [], []
 
     def number(self, kind: str) -> int:
@@ -288,9 +293,10 @@ class Ledger:
 
     def missed_step(self, optimizer: Optimizer) -> None:
         """A step that is counted and no more."""
-        account = self.account(optimizer)
-        account.steps += 1
-        self._most = max(self._most, account.steps)
+        account = self.accounts.get(id(optimizer)) or self.account(optimizer)
+        account.steps = steps = account.steps + 1
+        if steps > self._most:
+            self._most = steps
         for look in self.at_missed_step:
             look(account)
 

@@ -1,24 +1,31 @@
 """Rest: on a tiny model, a loop that does the same thing over and over is listened to in part.
 
-What checks do in a step takes some 50 µs, whatever the model; a step of a tiny model takes no longer than two or three
+What checks do in a step takes some hundred µs, whatever the model; a step of a tiny model takes no longer than two or three
 times that. So once so many steps in a row have made the same events, on the same objects, in the same modes, the checks
 hear a few steps, miss some, hear a few again. Any event that is not the expected one is heard at once, and so is
 everything after it. Large models never rest: there the looks cost nothing to speak of.
 
-Checks with `always = True` hear every step.
+Checks with `always = True` hear every step. To be told of an event costs several µs, so such a check can have a quick look
+of its own: `calm_before_<event>(subject, info)` and `calm_on_<event>(event, None)`. Where it gives True nothing is told;
+else all goes on as if it had not been asked.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from threading import get_ident
 from typing import Any
 
 TINY = 1 << 16  # values in all parameters that are trained
 _STEADY = 64  # equal steps before the first rest
-_AWAKE, _ASLEEP = 3, 64  # 67 together: checks that look at one step in 2, 4, 16 or 64 still get to look at any of them
+# 67 together, then 131, then 259: checks that look at one step in 2, 4, 16 or 64 still get to look at any of them.
+_AWAKE, _ASLEEP, _DEEP = 3, 64, 256
 _LONGEST = 64  # events of a step; what has more is no tiny step
 # Events whose subject is a value, and another one every time.
 _VALUES = frozenset(("backward", "autograd.grad", "clip"))
+# An event that is expected: its name; the id of its subject, 0 for any; whether there is anything to be done; of a forward
+# its modes (training, grad); whether it is a step; the quick look to be taken before it and that after it, if there are any.
+Plan = tuple[str, int, bool, "list[bool]", bool, "Callable[..., bool] | None", "Callable[..., bool] | None"]
 
 
 class Rest:
@@ -30,20 +37,24 @@ class Rest:
     def __init__(self) -> None:
         self.possible = False
         self.watches: tuple[Any, ...] = ()
-        self.reset(())
+        self.reset((), {}.get)
 
-    def reset(self, watches: tuple[Any, ...]) -> None:
-        """Begin anew: a watch started or stopped, or a check was switched off."""
+    def reset(self, watches: tuple[Any, ...], listeners: Callable[[str], Any]) -> None:
+        """Begin anew: a watch started or stopped, or a check was switched off. `listeners` gives who hears an event even
+        so, by their quick looks before and after it; None for nobody."""
         self.watches = watches
+        self._listeners = listeners
         self.possible = bool(watches) and all(watch.options.level == "default" for watch in watches)
         self.asleep = False
-        self._thread = get_ident()
+        self.plan: list[Plan] = []  # of a cycle, while asleep
+        self.at = 0  # how far this one got
+        self.thread = get_ident()
         self._anchor: Any = None
         self._cycle: list[tuple] = []  # the events of the last cycle
         self._now: list[tuple] = []  # those of this one, while awake
-        self._at = 0  # how far this one got, while asleep
         self._same = 0  # equal cycles so far
         self._left = 0  # cycles until falling asleep, or waking
+        self._long = _ASLEEP  # cycles that are slept through next; more where nothing happened in the last ones
 
     @property
     def rests(self) -> bool:
@@ -52,13 +63,15 @@ class Rest:
 
     def hears(self, name: str, subject: Any, info: dict[str, Any]) -> bool:
         """Whether this event is to be told; to be asked once for each."""
-        if get_ident() != self._thread:
+        if get_ident() != self.thread:
             self._give_up()  # several threads have no order to rely on
             return True
-        who = 0 if name in _VALUES else subject if type(subject) is str else id(subject)
-        key = (name, who, info["training"], info["grad"]) if name == "forward" else (name, who)
+        key = _key(name, subject, info)
         if self.asleep:
-            return self._expected(key, name, subject)
+            self._surprised()
+            self._now.append(key)
+            return True
+        who = key[1]
         self._now.append(key)
         if name == "optimizer.step":
             if self._anchor is None:
@@ -76,33 +89,36 @@ class Rest:
             if self._same == _STEADY and not self._tiny():
                 self._give_up()
             elif self._same >= _STEADY and self._left <= 0:
-                self.asleep, self._at, self._left = True, 0, _ASLEEP
+                self._fall_asleep()
         else:
             self._cycle, self._same = self._now, 0
         self._now = []
 
-    def _expected(self, key: tuple, name: str, subject: Any) -> bool:
-        if key != self._cycle[self._at]:
-            self._surprised()
-            self._now.append(key)
-            return True
-        self._at += 1
-        if name == "optimizer.step":
-            for watch in self.watches:
-                watch.ledger.missed_step(subject)
-            if self._at == len(self._cycle):
-                self._at = 0
-                self._left -= 1
-                if self._left == 0:
-                    self.asleep, self._left = False, _AWAKE
-        return False
+    def _fall_asleep(self) -> None:
+        self.plan = []
+        for name, who, *modes in self._cycle:
+            listeners = self._listeners(name)
+            steps = name == "optimizer.step"
+            self.plan.append((name, who, listeners is not None or steps, modes, steps, *(listeners or (None, None))))
+        self.asleep, self.at, self._left = True, 0, self._long
+        self._long = max(_ASLEEP, min(2 * self._long, _DEEP))
+
+    def missed_step(self, optimizer: Any) -> None:
+        """While asleep, the expected step came."""
+        for watch in self.watches:
+            watch.ledger.missed_step(optimizer)
+        if self.at == len(self.plan):
+            self.at = 0
+            self._left -= 1
+            if self._left == 0:
+                self.asleep, self._left = False, _AWAKE
 
     def _surprised(self) -> None:
         """Something new: awake until the loop is steady again."""
-        if any(name == "backward" for name, *_ in self._cycle[:self._at]):
+        if any(name == "backward" for name, *_ in self._cycle[:self.at]):
             for watch in self.watches:
                 watch.ledger.missed_backward()
-        self.asleep, self._same, self._now, self._left = False, 0, [], 0
+        self.asleep, self._same, self._now, self._left, self._long = False, 0, [], 0, _ASLEEP
 
     def _tiny(self) -> bool:
         accounts = [account for watch in self.watches for account in watch.ledger]
@@ -110,3 +126,10 @@ class Rest:
 
     def _give_up(self) -> None:
         self.possible = self.asleep = False
+
+
+def _key(name: str, subject: Any, info: dict[str, Any]) -> tuple:
+    """What tells events of a cycle apart."""
+    if name == "forward":
+        return name, id(subject), info["training"], info["grad"]
+    return name, 0 if name in _VALUES else id(subject)

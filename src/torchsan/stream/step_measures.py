@@ -49,11 +49,7 @@ class Look(NamedTuple):
     rates: list[float | None]
     at: Where | None
     backward: Where | None
-
-    @property
-    def norm(self) -> float:
-        """The L2 norm of all gradients."""
-        return together(self.gradients) or 0.0
+    norm: float = 0.0  # the L2 norm of all gradients
 
 
 class Measurement:
@@ -61,27 +57,32 @@ class Measurement:
 
     Args:
         params: of the optimizer; begun before its step.
-        layers: made of `params`.
+        layers: made of `params`; `chosen` are the places of those of which more than the sum is wanted.
         scale: what the gradients are multiplied by, a tensor with one element; None for 1.
 
     Raises:
         RuntimeError, NotImplementedError: a device that has no such operation.
     """
 
-    def __init__(self, params: Sequence[torch.Tensor], layers: Sequence[Layer], scale: torch.Tensor | None = None):
-        self._layers = layers
-        self._graded = [index for index, p in enumerate(params) if measurable(p.grad)]
+    def __init__(
+        self, params: Sequence[torch.Tensor], layers: Sequence[Layer], chosen: Sequence[int],
+        scale: torch.Tensor | None = None,
+    ):
+        self._layers, self._chosen = layers, chosen
+        found = [(index, grad) for index, p in enumerate(params) if (grad := p.grad) is not None and measurable(grad)]
+        self._graded = [index for index, _ in found]
+        grads = [grad for _, grad in found]
         self._sampled: list[int] = []
         self._sizes: dict[int, int] = {}
         self._norms = self._before = None
-        if len({params[index].grad.device for index in self._graded}) != 1:
+        if len({grad.device for grad in grads}) != 1:
             return
-        self._norms = norms([params[index].grad.detach() for index in self._graded])
+        self._norms = norms(grads)
         if scale is not None:
             self._norms = self._norms / scale.to(self._norms.device)
         graded = set(self._graded)
         self._sampled = [
-            index for layer in layers for index in layer.weights
+            index for at in chosen for index in layers[at].weights
             if index in graded and measurable(params[index]) and sample(params[index]) is not None
         ]
         if self._sampled:
@@ -105,12 +106,20 @@ class Measurement:
         gradients = dict(zip(self._graded, values[:ends[0]]))
         weights = dict(zip(self._sampled, values[ends[0]:ends[1]]))
         changes = dict(zip(self._sampled, values[ends[1]:]))
-        of = [[together(map(table.get, layer.parameters)) for layer in self._layers]
-              for table in (gradients, weights, changes)]
-        ratios = [None if change is None or not weight else change / weight for weight, change in zip(of[1], of[2])]
-        sizes = [sum(self._sizes.get(index, 0) for index in layer.parameters) for layer in self._layers]
-        means = [None if norm is None else norm / math.sqrt(size) for norm, size in zip(of[1], sizes)]
-        return of[0], means, ratios
+        of: list[list[float | None]] = [[None] * len(self._layers) for _ in range(3)]
+        for at in self._chosen:
+            parameters = self._layers[at].parameters
+            weight, change = together(map(weights.get, parameters)), together(map(changes.get, parameters))
+            of[0][at] = together(map(gradients.get, parameters))
+            if weight is not None:
+                of[1][at] = weight / math.sqrt(sum(self._sizes.get(index, 0) for index in parameters))
+            if change is not None and weight:
+                of[2][at] = change / weight
+        return of[0], of[1], of[2]
+
+    def norm(self, values: list[float]) -> float:
+        """The L2 norm of all gradients."""
+        return together(values[:len(self._graded)]) or 0.0
 
 
 def measurable(value: Any) -> bool:
@@ -123,7 +132,7 @@ def measurable(value: Any) -> bool:
 
 def norms(values: Sequence[torch.Tensor]) -> torch.Tensor:
     """The L2 norms of tensors of one device, in float32, as one vector."""
-    if all(value.dtype is torch.float32 for value in values):
+    if {value.dtype for value in values} == {torch.float32}:
         return torch.stack(torch._foreach_norm(list(values)))
     return torch.stack([torch.linalg.vector_norm(value, dtype=torch.float32) for value in values])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -102,6 +104,79 @@ def test_large_models_never_rest(counted):
         loop.run(100)
         assert counted(san) == (100, 100)
         assert not events.rest.possible
+
+
+def calls_of_ours(function):
+    """How many Python functions of torchsan's a call runs."""
+    calls = []
+
+    def note(frame, kind, _):
+        if kind == "call" and "torchsan" in frame.f_code.co_filename.split("site-packages")[-1]:
+            calls.append(frame.f_code.co_name)
+
+    sys.setprofile(note)
+    try:
+        function()
+    finally:
+        sys.setprofile(None)
+    return [name for name in calls if name not in ("run", "<genexpr>")]
+
+
+def test_a_step_at_rest_runs_little_of_ours():
+    loop = Loop()
+    with torchsan.watch(loop.model, on_finding="collect"):
+        loop.run(80)
+        assert events.rest.asleep
+        calls = calls_of_ours(lambda: loop.run(1))
+        assert len(calls) < 50, calls
+        loop.run(300)
+        assert events.rest.asleep
+
+
+@pytest.mark.parametrize("step", [70, 130])
+@pytest.mark.parametrize("where", ["forward", "backward", "step"])
+def test_a_nan_is_found_at_once_and_where_it_came_from(where, step):
+    torch.manual_seed(0)
+    w = nn.Parameter(torch.tensor([4.0, 1.0]))
+    optimizer = torch.optim.SGD([w], lr=1e-4)
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = w
+
+        def forward(self, x):
+            if where == "backward":
+                return (x * self.w).sqrt()  # at 0: finite, and its gradient is not
+            return (x * self.w).log() if where == "forward" else x * self.w
+
+    model = Model()
+    with torchsan.watch(model, on_finding="collect") as san:
+        for at in range(step + 1):
+            x = torch.ones(2) if at < step or where == "step" else torch.tensor([1.0, 0.0 if where == "backward" else -1.0])
+            optimizer.zero_grad()
+            model(x).sum().backward()
+            if where == "step" and at == step:
+                w.grad.div_(0.0 * w.grad[0].item())
+            optimizer.step()
+    (finding,) = san.findings
+    assert finding.code == "TS422" and finding.step == step
+    if where != "step":
+        assert ("log" if where == "forward" else "sqrt") in str(finding.details).lower()
+
+
+def test_a_look_that_fails_is_no_error_of_the_program(monkeypatch):
+    from torchsan.checks.tensors.nonfinite import NonFinite
+
+    def fails(self, *args):
+        raise RuntimeError("the look failed")
+
+    monkeypatch.setattr(NonFinite, "calm_on_backward", fails)
+    monkeypatch.setattr(NonFinite, "calm_before_forward", fails)
+    loop = Loop()
+    with torchsan.watch(loop.model, on_finding="collect") as san:
+        loop.run(100)
+    assert not san.findings and not san.off
 
 
 @pytest.mark.parametrize("before", range(66, 136, 3))  # wherever in the rhythm

@@ -42,8 +42,8 @@ class Underflow(Check):
         self.next[id(account)] = step + (1 if step < FIRST else gap(step))
         scaled = account.last.get("scale")
         scale = None if scaled is None else getattr(scaled.subject, "_scale", None)
-        half = [p.grad for p in account.params if measurable(p.grad) and p.grad.dtype is torch.float16]
-        grads = half if scale is None else [p.grad for p in account.params if measurable(p.grad)]
+        held = [grad for p in account.params if (scale is not None or p.dtype is torch.float16) and (grad := p.grad) is not None]
+        grads = [grad for grad in held if measurable(grad) and (scale is not None or grad.dtype is torch.float16)]
         if not grads or len({grad.device for grad in grads}) != 1 or event.closure:
             return
         with torch.no_grad():

@@ -1,7 +1,8 @@
 """Keeps the course of a run in `watch.series`: losses, learning rates, gradient norms and updates by layer.
 
 On a small step even a look costs: at the default level only the first steps of an optimizer and then one in so many are
-measured, and the losses of a device; at the thorough level every one. Finds nothing by itself; checks that judge the
+measured, and the losses of a device; at the thorough level every one. Of a model of very many parameters the first looks are
+further apart, and only one in four goes to all layers; the others to those that the series show. Finds nothing by itself; checks that judge the
 course are told of each look (`hear`).
 """
 
@@ -25,6 +26,7 @@ from torchsan.stream.step_measures import Layer, Look, Measurement, layers_of
 
 FIRST, EVERY = 8, 16  # steps of an optimizer that are measured: the first ones, then one in so many
 _LAYERS = 256  # of which series are kept
+_MANY, _WHOLE = 2048, 4  # parameters (not their values), and looks that go to all their layers: one in so many
 _GROUPS = 4
 # What a line calls the loss and the optimizer. The frames are not asked: that would keep what they hold alive.
 _LOSS = re.compile(r"\bscale\(\s*([\w.]+)|([\w.]+)\.backward\(|\bbackward\(\s*([\w.]+)")
@@ -39,6 +41,7 @@ class _Measured:
         self.next = 0  # the step to look at next
         self.looks = 0
         self.key: list[int] = []  # of the parameters that `layers` were made of
+        self.made = -1  # the account's list that they were in; not looked at again, where none was lazy
         self.layers: list[Layer] = []
         self.kept: list[int] = []  # layers of which series are kept
         self.open: Measurement | None = None
@@ -99,11 +102,15 @@ class Recorder(Check):
         if event.closure or (account.steps < state.next and not self.thorough):
             return  # inside of a closure gradients come and go
         state.looks += 1
-        state.next = account.steps + (1 if state.looks < FIRST else gap(account.steps))
+        is_large = len(account.params) > _MANY and not self.thorough
+        first = max(1, account.steps) if is_large else 1
+        state.next = account.steps + (first if state.looks < FIRST and first < EVERY else gap(account.steps))
         self._know_layers(account, state)
+        chosen = state.kept if is_large and state.looks % _WHOLE else range(len(state.layers))
         scale = getattr(event.subject, "grad_scale", None)  # a fused optimizer unscales inside
         state.open = self._safely(
-            state, lambda: Measurement(account.params, state.layers, scale if isinstance(scale, torch.Tensor) else None)
+            state,
+            lambda: Measurement(account.params, state.layers, chosen, scale if isinstance(scale, torch.Tensor) else None),
         )
 
     def on_optimizer_step(self, event: Event) -> None:
@@ -122,7 +129,9 @@ class Recorder(Check):
 
         def answer(values: Any) -> None:
             values = values if isinstance(values, list) else [values]
-            look = Look(account, state.name, step, layers, *measurement.by_layer(values), rates, at, before)
+            look = Look(
+                account, state.name, step, layers, *measurement.by_layer(values), rates, at, before, measurement.norm(values)
+            )
             self._keep(look, state)
 
         self.watch.late.ask(self, values, answer)
@@ -141,9 +150,12 @@ class Recorder(Check):
         return name if name not in taken else f"{name} {len(taken) + 1}"
 
     def _know_layers(self, account: Account, state: _Measured) -> None:
-        key = [id(p) if not is_lazy(p) else 0 for p in account.params]
-        if key != state.key:
-            state.key, state.layers = key, layers_of(account.params, self.watch.modules())
+        if state.made == account.made:
+            return
+        ids = [id(p) if not is_lazy(p) else 0 for p in account.params]
+        if ids != state.key:
+            state.key, state.made = ids, -1 if 0 in ids else account.made
+            state.layers = layers_of(account.params, self.watch.modules())
             every = -(-len(state.layers) // _LAYERS) or 1
             state.kept = list(range(0, len(state.layers), every))
 

@@ -113,14 +113,14 @@ class NothingLearned(Check):
         if state.done:
             return
         known = [norm for norm in look.gradients if norm is not None]
-        nothing = bool(known) and (not any(known) or (look.norm < _TINY and _same(state.losses)))
+        nothing = bool(known) and (not look.norm or (look.norm < _TINY and _same(state.losses)))
         if not (nothing and state.fair):
             state.done = True
         else:
             state.zeros += 1
-            if state.zeros >= _LOOKS and (state.certain or any(known) or look.step >= _PATIENT):
+            if state.zeros >= _LOOKS and (state.certain or look.norm or look.step >= _PATIENT):
                 state.done = True
-                self._say(look, state, any(known))
+                self._say(look, state, bool(look.norm))
         self.undecided = self._count()
 
     def _say(self, look: Look, state: _State, rounded: bool) -> None:
@@ -133,7 +133,7 @@ class NothingLearned(Check):
             self.found(319, look.backward or look.at, words=_ONE_CLASS, loss=loss, fact=state.reason, related=related)
             return
         values = {round(value, 6) for value, _ in state.losses}
-        fact = f"in each of the first {state.zeros} steps" if state.zeros == _LOOKS else f"since the first of {look.step + 1} steps"
+        fact = f"in each of the first {state.zeros} steps" if look.step < _LOOKS else f"since the first of {look.step + 1} steps"
         if len(values) == 1 and _differ(state.losses):
             fact += f"; the loss is {values.pop():g} whatever the batch"
         elif rounded:

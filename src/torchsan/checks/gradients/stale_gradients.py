@@ -36,10 +36,11 @@ class _State:
     def keep_unchanged(self, params: list[torch.Tensor]) -> None:
         """Forget the gradients that were replaced or written to since."""
         if self.fresh is not None:
+            grads, versions = self.fresh
             self.grads = {
                 index: (grad, version, _USED, None)
-                for index, (p, grad, version) in enumerate(zip(params, *self.fresh))
-                if p.grad is grad and grad is not None and grad._version == version
+                for index, (p, grad, version) in enumerate(zip(params, grads, versions))
+                if grad is not None and p.grad is grad and grad._version == version
             }
             self.fresh = None
             return

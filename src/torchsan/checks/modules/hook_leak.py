@@ -49,7 +49,7 @@ class HookLeak(Check):
         self._stop_listening()
 
     def _look(self, root: nn.Module, key: int) -> None:
-        parts = {name: part for name, part in root.named_modules() if any(getattr(part, t, None) for t in _TABLES)}
+        parts = {name: part for name, part in root.named_modules() if _has_hooks(part)}
         before, now = self.counts.get(key), {name: _count(part) for name, part in parts.items()}
         self.counts[key] = now
         grown = set() if before is None else {name for name in now if before.get(name, 0) < now[name]}
@@ -99,6 +99,11 @@ def _is_ours(hook: Any) -> bool:
 
 def _hooks(part: nn.Module) -> list[list[Any]]:
     return [[hook for hook in getattr(part, table).values() if not _is_ours(hook)] for table in _TABLES]
+
+
+def _has_hooks(part: nn.Module) -> bool:
+    own = part.__dict__
+    return bool(own.get(_TABLES[0]) or own.get(_TABLES[1]) or own.get(_TABLES[2]) or own.get(_TABLES[3]))
 
 
 def _count(part: nn.Module) -> int:

@@ -91,6 +91,8 @@ def _weight(layer: nn.Module) -> torch.Tensor | None:
 def _rows_equal(weight: torch.Tensor, rounding: float = 0.0) -> bool:
     with torch.no_grad():
         weight = weight.detach()
+        if not rounding and not torch.equal(weight[0], weight[1]):
+            return False
         limit = weight[0].abs().max() * rounding
         return bool((weight[0] - weight[1]).abs().max() <= limit) and bool((weight - weight[:1]).abs().max() <= limit)
 

@@ -42,13 +42,13 @@ class Float64(Check):
     def before_forward(self, event: Event) -> None:
         if event.depth or not self._looks("forward"):
             return
+        given = next((one for one in tensors((event.args, event.kwargs)) if one.dtype == torch.float64), None)
+        if given is None:
+            return
         kinds = {p.dtype for p in event.subject.parameters() if p.is_floating_point()}
         if kinds and torch.float64 not in kinds:
-            for given in tensors((event.args, event.kwargs)):
-                if given.dtype == torch.float64:
-                    model = name_of(event.subject)
-                    self._say(event, name_of(given) or "input", given, model=model, call=f"{model or 'model'}(...)")
-                    return
+            model = name_of(event.subject)
+            self._say(event, name_of(given) or "input", given, model=model, call=f"{model or 'model'}(...)")
 
     def before_backward(self, event: Event) -> None:
         loss = event.subject

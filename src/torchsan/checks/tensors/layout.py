@@ -38,16 +38,18 @@ class NonContiguous(Check):
         count = self.count[id(module)] = self.count.get(id(module), 0) + 1
         if count in _FORWARDS and not _compiled(module):
             self.entered = {}
-            for name, layer in module.named_modules():
-                if isinstance(layer, _LAYERS):
-                    self.handles.append(layer.register_forward_pre_hook(self.safely(self._hook(name))))
+            layers = [(name, layer) for name, layer in module.named_modules() if isinstance(layer, _LAYERS)]
+            names = {id(layer): name for name, layer in layers}
+            hook = self.safely(self._hook(names))
+            self.handles.extend(layer.register_forward_pre_hook(hook) for _, layer in layers)
 
-    def _hook(self, name: str) -> Any:
+    def _hook(self, names: dict[int, str]) -> Any:
         entered = self.entered
 
         def hook(layer: nn.Module, args: tuple) -> None:
             given = args[0] if args else None
             if isinstance(given, torch.Tensor) and given.numel() >= _LARGE and not _ordered(given):
+                name = names.get(id(layer), "")
                 entered.setdefault((given.data_ptr(), given.shape, given.stride()), []).append((name, here()))
 
         return hook
@@ -85,7 +87,10 @@ def _ordered(value: torch.Tensor) -> bool:
 
 def _compiled(module: nn.Module) -> bool:
     """Hooks on layers would make compiled code compile again."""
-    return any(hasattr(m, "_orig_mod") or getattr(m, "_compiled_call_impl", None) is not None for m in module.modules())
+    return any(
+        "_orig_mod" in m._modules or "_orig_mod" in m.__dict__ or m.__dict__.get("_compiled_call_impl") is not None
+        for m in module.modules()
+    )
 
 
 CHECKS = (NonContiguous,)

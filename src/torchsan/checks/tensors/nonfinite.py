@@ -27,7 +27,7 @@ from torchsan.nonfinite import replay, rerun, verdict
 from torchsan.nonfinite.instrumented import Instrumented
 from torchsan.nonfinite.loss_graph import bad_operation
 from torchsan.nonfinite.origin import External, Record
-from torchsan.nonfinite.sentinel import finite
+from torchsan.nonfinite.sentinel import finite, finite_here
 from torchsan.nonfinite.step_function import local as running
 from torchsan.program.compiled import compiled_frames, is_compiled
 from torchsan.program.naming import name_of
@@ -36,6 +36,7 @@ from torchsan.program.where import Where
 from torchsan.stream.events import Event
 from torchsan.stream.forward_start import Remembered
 from torchsan.stream.ledger import Account
+from torchsan.stream.modes import none_active, without_subclasses
 from torchsan.stream.weak_ids import WeakIds
 
 _SKIPS = 3  # a scaler copes with an overflow now and then; steps skipped in a row before we look
@@ -75,6 +76,7 @@ class _State(threading.local):
         self.marks: dict[int, Any] = {}  # by optimizer: gradients that were finite
         self.tracer: Instrumented | None = None
         self.left_behind: list[Instrumented] = []  # under a mode of the program's
+        self.is_plain = False  # nothing of all this is there, but forwards and marks: quick looks are enough
 
 
 class NonFinite(Check):
@@ -109,17 +111,63 @@ class NonFinite(Check):
         if len(forwards) > _FORWARDS:
             del forwards[0]
 
+    # Quick looks while a tiny model rests: what comes first of the handlers below, where all is as ever.
+
+    def calm_before_forward(self, module: nn.Module, info: dict[str, Any]) -> bool:
+        if info["depth"] or not info["grad"]:
+            return True
+        state = self.state
+        forwards = state.forwards
+        if not state.is_plain or len(forwards) >= _FORWARDS:
+            return False
+        if forwards:
+            forwards[-1].let_go()
+        forwards.append(Remembered(module, info["args"], info["kwargs"], None))
+        return True
+
+    def calm_before_backward(self, loss: Any, info: dict[str, Any]) -> bool:
+        if not self.state.is_plain or running.step is not None or type(loss) is not torch.Tensor or not loss.is_cpu:
+            return False
+        return none_active() and loss.numel() == 1 and math.isfinite(loss.item())
+
+    def calm_on_backward(self, event: Event, _: Any) -> bool:
+        state = self.state
+        for account in self.ledger:
+            grads = [grad for p in account.params if (grad := p.grad) is not None]
+            if grads:
+                with without_subclasses():
+                    if not finite_here(grads):
+                        state.backward, state.bad_loss = event, False
+                        return False
+                state.marks[account.key] = id(grads[0]), grads[0]._version
+            else:
+                state.marks[account.key] = None
+        return True
+
+    def calm_before_optimizer_step(self, optimizer: Any, info: dict[str, Any]) -> bool:
+        state = self.state
+        if not state.is_plain or info["closure"] or running.step is not None:
+            return False
+        if _mark(self.ledger.account(optimizer)) != state.marks.get(id(optimizer), -1):
+            return False
+        for forward in state.forwards:
+            forward.let_go()
+        state.forwards.clear()
+        return True
+
     def _first_look(self, module: nn.Module) -> None:
         parameters = [p for p in module.parameters() if not is_lazy(p)]
         if not finite([p.detach() for p in parameters]):
             self.bad_from_the_start |= {id(p) for p in parameters if not finite([p.detach()])}
 
     def on_scaler_scale(self, event: Event) -> None:
+        self.state.is_plain = False
         if isinstance(event.scaled, torch.Tensor):
             self.state.scaled = weakref.ref(event.scaled)
 
     def before_backward(self, event: Event) -> None:
         state, loss = self.state, event.subject
+        state.is_plain = False
         if running.step is not None:
             running.step.backwards += 1
         state.backward, state.bad_loss = event, False
@@ -184,10 +232,12 @@ class NonFinite(Check):
             self._report(event, symptom, outcome.origin)
 
     def before_scaler_step(self, event: Event) -> None:
+        self.state.is_plain = False
         self.state.in_scaler = (event.optimizer, False)
 
     def before_optimizer_step(self, event: Event) -> None:
         state, optimizer = self.state, event.subject
+        state.is_plain = False
         if event.closure:
             state.in_closure = 1
             return
@@ -224,6 +274,9 @@ class NonFinite(Check):
         if running.step is not None:
             running.step.stepped = True
         self._end_of_step()
+        state = self.state
+        unusual = state.scaled, state.in_scaler, state.tracer, self.ill
+        state.is_plain = unusual == (None,) * 4 and not (state.pending or state.left_behind or self.skips)
 
     def on_scaler_step(self, event: Event) -> None:
         optimizer, stepped = self.state.in_scaler or (None, True)
