@@ -17,9 +17,10 @@ CODE = 116
 
 def check(view: View) -> Iterator[Report]:
     """A moved Parameter or a leaf kept as a module's attribute; a detached copy given to an optimizer."""
-    for event in view.of("setattr"):
-        owner, alts = event.subject, real(event.value)
-        if not isinstance(owner, Instance) or owner.kind != "module" or len(alts) != 1 or not isinstance(alts[0], Tensor):
+    for event in view.new("setattr"):
+        owner = event.subject
+        alts = real(event.value) if isinstance(owner, Instance) and owner.kind == "module" else ()
+        if len(alts) != 1 or not isinstance(alts[0], Tensor):
             continue
         value = alts[0]
         if not _read_elsewhere(owner, event.name):
