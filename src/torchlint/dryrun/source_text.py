@@ -44,9 +44,17 @@ class Parsed:
     def begin(self, module: cst.Module) -> None:
         """Takes a tree, of which nothing was asked yet."""
         self.module = module
-        self.shift = self.unit.start - (2 if self.unit.indent else 1)
+        self._shift()
         self._positions = self._parents = None
         self._texts: dict[cst.CSTNode, str] = {}
+
+    def _shift(self) -> None:
+        self.shift = self.unit.start - (2 if self.unit.indent else 1)
+
+    def move(self, facts: FileFacts, unit: Unit) -> None:
+        """Makes this the tree of a unit of the same text, in a file that was changed elsewhere."""
+        self.facts, self.unit = facts, unit
+        self._shift()
 
     def location(self, node: cst.CSTNode) -> Location:
         """Where a node of this tree stands in the file.
@@ -88,13 +96,18 @@ def parse(facts: FileFacts, unit: Unit) -> cst.Module:
     return cst.parse_module(text_of(facts, unit))
 
 
+def unit_text(facts: FileFacts, unit: Unit) -> str:
+    """The text of a unit as it stands in its file."""
+    return "".join(facts.lines[unit.start - 1 : unit.end])
+
+
 def text_of(facts: FileFacts, unit: Unit) -> str:
-    """The text of a unit.
+    """The text of a unit, as libcst is given it.
 
     Raises:
         TooLong: it is longer, or nested deeper, than libcst can parse.
     """
-    text = "".join(facts.lines[unit.start - 1 : unit.end])
+    text = unit_text(facts, unit)
     if len(text) > MOST_CHARACTERS:
         raise TooLong
     # A method's text is indented: a block around it lets it parse as it stands, strings and all.

@@ -47,6 +47,11 @@ class Rows:
                 at = line.find("(", at + 1)
         self.opening = {opened: behind for behind, opened in self.grouped.items()}
 
+    def move(self, lines: list[str], by: int) -> None:
+        """Takes the rows of a file in which the same text stands lower by some rows."""
+        self.lines = lines
+        self.shift += by
+
     def _note(self, line: str, row: int, at: int) -> None:
         before = line[:at].rstrip()
         word = _LAST_WORD.search(before)
