@@ -9,7 +9,9 @@ them): lines per second are what is compared.
 Each tool is installed from PyPI into an environment of its own in the work folder; torchlint, as its users have it, is
 built from this tree. Compiled modules are kept, as Python does by itself.
 
-`--single` gives start to exit on one file of 500 lines. Writes its part of RESULTS.md, between its marks.
+`--also NAME FOLDER...` gives another set of files, read by torchlint, flake8 and TorchFix alone; `--training FOLDER[@COMMIT]...`
+repositories full of training scripts, told file by file (`training.py`). `--single` gives start to exit on one file of 500 lines.
+Writes its part of RESULTS.md, between its marks.
 """
 
 from __future__ import annotations
@@ -32,6 +34,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parent))
 from linters import TOOLS, Tool, environment, parse_torchlint  # noqa: E402
 from results import RESULTS, put  # noqa: E402
+from training import HEAD, Repository, of_each  # noqa: E402
 
 PARSE = """
 import gc, sys
@@ -191,6 +194,37 @@ def cached(bin_: Path, files: Path, lines: int) -> list[list[str]]:
     ]
 
 
+def also(name: str, folders: Sequence[Path], homes: dict[str, Path | None], work: Path, part: int, rounds: int) -> list[list[str]]:
+    """Rows for another set of files: the ratios of the three tools that goals are told in."""
+    first = [row for row in ROWS if row.title in ("torchlint, cold", "flake8 alone", "TorchFix")]
+    with tempfile.TemporaryDirectory(dir=work) as folder:
+        whole, some = Path(folder) / "whole", Path(folder) / "part"
+        lines = {whole: lay_out(folders, whole), some: lay_out(folders, some, part)}
+        rates: dict[str, list[float]] = {row.title: [] for row in first}
+        for _ in range(rounds):
+            for row in first:
+                files = some if row.slow else whole
+                rates[row.title].append(lines[files] / run(row.command(homes[row.home], files)).cpu)
+    own = statistics.median(rates["torchlint, cold"])
+    middle = {title: statistics.median(found) for title, found in rates.items()}
+    return [[f"{name} ({lines[whole]:,} lines): {title}", f"{rate:,.0f}", f"{own / rate:.2f}"] for title, rate in middle.items()]
+
+
+def of_training(repositories: Sequence[Repository], homes: dict[str, Path | None], rounds: int) -> str:
+    """The table of training repositories."""
+    options = "--output-format concise --no-cache -j 1".split()
+    commands = {
+        "torchlint": lambda: [str(homes[""] / "python"), "-m", "torchlint", *options],
+        "TorchFix": lambda: [str(homes["TorchFix"] / "torchfix"), "-j", "1"],
+    }
+
+    def rate(name: str, files: Sequence[Path], lines: int) -> float:
+        return lines / run([*commands[name](), *map(str, files)]).cpu
+
+    found = of_each(repositories, lambda folder, place: lay_out([folder], place), rate, rounds)
+    return HEAD + "".join(f"| {' | '.join(row)} |\n" for row in found)
+
+
 def single(bin_: Path, path: Path) -> list[list[str]]:
     """Start to exit on one file: unchanged (with a cache) and changed."""
     with tempfile.TemporaryDirectory() as folder:
@@ -211,7 +245,7 @@ def single(bin_: Path, path: Path) -> list[list[str]]:
     ]
 
 
-def write(table: list[list[str]], lines: int, names: str) -> None:
+def write(table: list[list[str]], lines: int, names: str, more: str = "") -> None:
     """Puts the table between its marks in RESULTS.md."""
     head = f"""## How fast torchlint reads
 
@@ -222,7 +256,7 @@ Python {platform.python_version()}.
 | | lines per CPU-second | torchlint, cold, against it |
 | --- | --- | --- |
 """
-    put("lint_speed", head + "".join(f"| {' | '.join(row)} |\n" for row in table), RESULTS)
+    put("lint_speed", head + "".join(f"| {' | '.join(row)} |\n" for row in table) + more, RESULTS)
 
 
 def main() -> None:
@@ -232,15 +266,20 @@ def main() -> None:
     parser.add_argument("--work", type=Path, default=Path(tempfile.gettempdir()) / "torchlint_benchmarks")
     parser.add_argument("--part", type=int, default=20_000, help="lines that the slow tools are given")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--also", action="append", nargs="+", default=[], metavar=("NAME", "FOLDER"), help="another set of files")
+    parser.add_argument("--training", nargs="+", type=Repository.of, default=[], metavar="FOLDER[@COMMIT]")
     parser.add_argument("--single", type=Path, help="a file of about 500 lines")
     options = parser.parse_args()
     options.work.mkdir(parents=True, exist_ok=True)
     folders = [folder.resolve() for folder in options.folders]
     homes = {row.home: home(row.home, options.work) for row in ROWS}
-    table, lines = rows(folders, homes, options.work, options.part, options.rounds)
+    found, lines = rows(folders, homes, options.work, options.part, options.rounds)
     if options.single:
-        table += single(homes[""], options.single)
-    write(table, lines, ", ".join(folder.name for folder in folders))
+        found += single(homes[""], options.single)
+    for name, *others in options.also:
+        found += also(name, [Path(folder).resolve() for folder in others], homes, options.work, options.part, options.rounds)
+    more = of_training(options.training, homes, options.rounds) if options.training else ""
+    write(found, lines, ", ".join(folder.name for folder in folders), more)
 
 
 if __name__ == "__main__":

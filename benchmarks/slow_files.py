@@ -14,6 +14,7 @@ import platform
 import sys
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
@@ -28,29 +29,45 @@ from torchlint.settings.selection import active  # noqa: E402
 BAR = 1.5  # CPU seconds per 1,000 lines
 
 
-def costs(folder: Path) -> list[tuple[Path, int, float]]:
-    """Each file, its lines, and the CPU seconds of a verdict by a process that has judged other files before it, and not these."""
+@dataclass(frozen=True)
+class Cost:
+    """What the verdict on one file takes, in CPU seconds; whether it was judged in part."""
+
+    path: Path
+    lines: int
+    seconds: float
+    in_part: bool
+
+    @property
+    def per_1000(self) -> float:
+        return self.seconds / max(self.lines, 1) * 1000
+
+
+def costs(files: Sequence[Path]) -> list[Cost]:
+    """What each file takes of a process that has judged other files before it, and not these."""
     rules = active(catalogue())
     found = []
     Judge(Order(rules)).file(__file__)  # loads what is loaded once
-    for path in sorted(path for path in folder.rglob("*.py") if path.is_file()):
+    for path in files:
         judge = Judge(Order(rules))
         lines = path.read_bytes().count(b"\n")
         with no_gc():  # as all do who ask
             began = time.process_time()
-            judge.file(str(path))
-            found.append((path, lines, time.process_time() - began))
+            verdict = judge.file(str(path))
+            in_part = any(problem.note for problem in verdict.problems)
+            found.append(Cost(path, lines, time.process_time() - began, in_part))
             collect_if_much()
     return found
 
 
-def row(folder: Path, found: Sequence[tuple[Path, int, float]], least: int) -> tuple[list[str], list[str]]:
+def row(folder: Path, found: Sequence[Cost], least: int) -> tuple[list[str], list[str]]:
     """A row of the table, and the slowest files in words."""
-    lines, seconds = sum(count for _, count, _ in found), sum(cost for *_, cost in found)
-    ranked = sorted((one for one in found if one[1] >= least), key=lambda one: one[2] / one[1], reverse=True)
-    over = [one for one in ranked if one[2] / one[1] * 1000 > BAR]
-    worst = [f"{path.relative_to(folder.parent)}, {count} lines: {cost:.2f} s" for path, count, cost in ranked[:3]]
-    return [folder.name, f"{len(found)}", f"{lines:,}", f"{seconds / max(lines, 1) * 1000:.2f}", f"{len(over)} of {len(ranked)}"], worst
+    lines, seconds = sum(one.lines for one in found), sum(one.seconds for one in found)
+    ranked = sorted((one for one in found if one.lines >= least), key=lambda one: one.per_1000, reverse=True)
+    over = [one for one in ranked if one.per_1000 > BAR]
+    worst = [f"{one.path.relative_to(folder.parent)}, {one.lines} lines: {one.seconds:.2f} s" for one in ranked[:3]]
+    return [folder.name, f"{len(found)}", f"{lines:,}", f"{seconds / max(lines, 1) * 1000:.2f}", f"{len(over)} of {len(ranked)}",
+            f"{sum(one.in_part for one in found)}"], worst
 
 
 def main() -> None:
@@ -63,12 +80,12 @@ def main() -> None:
     text = (
         f"## The slowest files\n\n`python benchmarks/slow_files.py`, {date.today()}: each file judged by itself. "
         f"{platform.processor() or platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}.\n\n"
-        f"| | files | lines | CPU seconds per 1,000 lines | over {BAR} s per 1,000 lines, of files with {options.least} lines |\n"
-        "| --- | --- | --- | --- | --- |\n"
+        f"| | files | lines | CPU seconds per 1,000 lines | over {BAR} s per 1,000 lines, of files with {options.least} lines | judged in part |\n"
+        "| --- | --- | --- | --- | --- | --- |\n"
     )
     slowest = []
     for folder in (folder.resolve() for folder in options.folders):
-        cells, worst = row(folder, costs(folder), options.least)
+        cells, worst = row(folder, costs(sorted(path for path in folder.rglob("*.py") if path.is_file())), options.least)
         print(*cells, *worst, sep="\n  ", flush=True)
         text += f"| {' | '.join(cells)} |\n"
         slowest += worst

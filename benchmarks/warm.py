@@ -2,7 +2,8 @@
 
     python benchmarks/warm.py speechbrain/ timm/
 
-Lays out 200 Python files of these folders, among them the ones nearest to 600 and to 3,000 lines. In each round a line is typed
+Lays out 200 Python files of these folders, among them the five with a `backward` or a `forward` that are nearest to 600 lines,
+and the five nearest to 3,000. In each round a line is typed
 into a function in the middle of the file (all that stands below moves), and the same text is judged twice: by a session that has
 judged the whole project, and by one that knows nothing, in the same process, so that start-up counts for neither. CPU seconds
 of this process; the order of the two changes from round to round. Writes its part of RESULTS.md, between its marks.
@@ -28,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from results import RESULTS, put  # noqa: E402
 
 SIZES = (600, 3_000)
+EACH = 5
 
 
 def rows_of(path: Path) -> int:
@@ -36,12 +38,14 @@ def rows_of(path: Path) -> int:
 
 
 def lay_out(folders: Sequence[Path], to: Path, count: int) -> list[Path]:
-    """Copies files of some folders, those of about the wanted sizes first; where these two are."""
+    """Copies files of some folders, those of about the wanted sizes first; where they are."""
     files = sorted((path, folder) for folder in folders for path in folder.rglob("*.py") if path.is_file())
     random.Random(0).shuffle(files)
-    usable = [(path, folder) for path, folder in files if b"torch" in path.read_bytes()]
-    chosen = [min(usable, key=lambda item, size=size: abs(rows_of(item[0]) - size)) for size in SIZES]
-    chosen += [item for item in files if item not in chosen][: count - len(chosen)]
+    usable = [(path, folder) for path, folder in files if _trains(path.read_bytes())]
+    chosen = [item for size in SIZES for item in sorted(usable, key=lambda item: abs(rows_of(item[0]) - size))[:EACH]]
+    beside = {parent for path, _ in chosen for parent in list(path.parents)[:3]}
+    rest = sorted((item for item in files if item not in chosen), key=lambda item: -sum(one in beside for one in item[0].parents))
+    chosen += rest[: count - len(chosen)]  # what they import is near by
     (to / "setup.cfg").write_text("")
     placed = []
     for path, folder in chosen:
@@ -50,6 +54,11 @@ def lay_out(folders: Sequence[Path], to: Path, count: int) -> list[Path]:
         shutil.copyfile(path, target)
         placed.append(target)
     return placed
+
+
+def _trains(raw: bytes) -> bool:
+    """Whether a file has something that is worth a dry run, by its words."""
+    return b"torch" in raw and (b".backward(" in raw or b"def forward(" in raw)
 
 
 def typed(text: str, turn: int) -> str:
@@ -76,7 +85,7 @@ def rows(files: Sequence[Path], project: Path, rounds: int) -> list[list[str]]:
     for path in files:
         session.check(path)
     table = []
-    for path in files[: len(SIZES)]:
+    for path in files[: len(SIZES) * EACH]:
         text = path.read_text()
         costs: dict[str, list[float]] = {"warm": [], "cold": [], "same": []}
         for turn in range(rounds):
@@ -88,7 +97,7 @@ def rows(files: Sequence[Path], project: Path, rounds: int) -> list[list[str]]:
         session.forget(path)
         ratio = statistics.median(cold / warm for cold, warm in zip(costs["cold"], costs["warm"]))
         table.append([
-            f"{rows_of(path):,}", f"{statistics.median(costs['warm']):.3f} s", f"{max(costs['warm']):.3f} s",
+            path.name, f"{rows_of(path):,}", f"{statistics.median(costs['warm']):.3f} s", f"{max(costs['warm']):.3f} s",
             f"{statistics.median(costs['cold']):.3f} s", f"{ratio:.2f}", f"{1000 * statistics.median(costs['same']):.0f} ms",
         ])
     return table
@@ -102,8 +111,8 @@ def write(table: list[list[str]], count: int, lines: int, names: str) -> None:
 CPU seconds to the verdict of a session that knows the project, and of one that knows nothing. {platform.processor() or platform.machine()},
 {os.cpu_count()} cores, Python {platform.python_version()}.
 
-| lines of the file | warm | warm, the longest | cold | cold against warm | nothing changed |
-| --- | --- | --- | --- | --- | --- |
+| file | lines | warm | warm, the longest | cold | cold against warm | nothing changed |
+| --- | --- | --- | --- | --- | --- | --- |
 """
     put("warm", head + "".join(f"| {' | '.join(row)} |\n" for row in table), RESULTS)
 

@@ -102,6 +102,7 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         self.made_in: dict[int, tuple] = {}  # by id of a list or an object: the loops it was made in
         self.root: Func | None = None
         self.title = ("the body of the file", 1)  # what the root is called, and its row
+        self.judged = 0  # how many of the events that it begins with were judged with another run of the same class
         self.unread: list[Unit] = []  # what libcst could not read of the body
         self.took: dict[int, int] = {}  # by id of a function's unit: its steps so far when a run that was in it was too much
         self.replaced = 0  # how often a module's part gave way to another

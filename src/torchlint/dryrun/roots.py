@@ -134,6 +134,7 @@ class _Roots:
             run.graph.start = first.graph.start
             run.graph.events = list(start_events)
             run.graph.tails = list(start_tails or [first.graph.start])
+            run.judged = len(start_events) if any(not other.alone for other in runs) else 0
 
         for name in [*names, *inherited_hooks(cls)]:
             home, unit = cls.method(name)

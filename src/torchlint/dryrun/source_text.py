@@ -19,6 +19,8 @@ MOST_CHARACTERS = 400_000  # of one unit. More is a table of data, of which libc
 # it 10 s, for its time grows with the cube of the length.
 MOST_LEVELS = 1_000
 _NESTING = re.compile(r"\b(?:and|or|not|if|elif|else|lambda|await|for)\b|[-+*/%@&|^~.(\[{]")
+_NESTING_SIGNS = b"-+*/%@&|^~.([{"
+_NESTING_WORDS = (b"and", b"or", b"not", b"if", b"else", b"lambda", b"await")  # "for" and "elif" hold others
 
 class TooLong(Exception):
     """A unit that is not for libcst to parse."""
@@ -42,9 +44,17 @@ class Parsed:
     def begin(self, module: cst.Module) -> None:
         """Takes a tree, of which nothing was asked yet."""
         self.module = module
-        self.shift = self.unit.start - (2 if self.unit.indent else 1)
+        self._shift()
         self._positions = self._parents = None
         self._texts: dict[cst.CSTNode, str] = {}
+
+    def _shift(self) -> None:
+        self.shift = self.unit.start - (2 if self.unit.indent else 1)
+
+    def move(self, facts: FileFacts, unit: Unit) -> None:
+        """Makes this the tree of a unit of the same text, in a file that was changed elsewhere."""
+        self.facts, self.unit = facts, unit
+        self._shift()
 
     def location(self, node: cst.CSTNode) -> Location:
         """Where a node of this tree stands in the file.
@@ -86,20 +96,32 @@ def parse(facts: FileFacts, unit: Unit) -> cst.Module:
     return cst.parse_module(text_of(facts, unit))
 
 
+def unit_text(facts: FileFacts, unit: Unit) -> str:
+    """The text of a unit as it stands in its file."""
+    return "".join(facts.lines[unit.start - 1 : unit.end])
+
+
 def text_of(facts: FileFacts, unit: Unit) -> str:
-    """The text of a unit.
+    """The text of a unit, as libcst is given it.
 
     Raises:
         TooLong: it is longer, or nested deeper, than libcst can parse.
     """
-    text = "".join(facts.lines[unit.start - 1 : unit.end])
+    text = unit_text(facts, unit)
     if len(text) > MOST_CHARACTERS:
         raise TooLong
     # A method's text is indented: a block around it lets it parse as it stands, strings and all.
     text = "if 1:\n" + text if unit.indent else text
-    if len(text) > MOST_LEVELS and len(_NESTING.findall(text)) > MOST_LEVELS and _levels(text) > MOST_LEVELS:
+    if len(text) > MOST_LEVELS and _may_nest(text) and _levels(text) > MOST_LEVELS:
         raise TooLong
     return text
+
+
+def _may_nest(text: str) -> bool:
+    """Whether a text has enough of what nests to be too deep: counted in haste first, words in words too."""
+    data = text.encode("utf-8", "surrogatepass")
+    most = len(data) - len(data.translate(None, _NESTING_SIGNS)) + sum(map(data.count, _NESTING_WORDS))
+    return most > MOST_LEVELS and len(_NESTING.findall(text)) > MOST_LEVELS
 
 
 def parents_in(root: cst.CSTNode) -> dict[int, cst.CSTNode]:

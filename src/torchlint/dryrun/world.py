@@ -11,7 +11,7 @@ import libcst as cst
 from torchlint.dryrun.flow import take_apart
 from torchlint.dryrun.scout.makers import Odd
 from torchlint.dryrun.scout.unit import Light, light
-from torchlint.dryrun.source_text import Parsed, TooLong, text_of
+from torchlint.dryrun.source_text import Parsed, TooLong, text_of, unit_text
 from torchlint.dryrun.values import Event
 from torchlint.files.modules import Modules
 from torchlint.files.parse import parse_source
@@ -75,8 +75,10 @@ class World:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
         known = self._facts.get(path)
         if known is None or known.digest != digest:
-            known = read_facts(path, text)
+            before, known = known, read_facts(path, text)
             known.digest = digest
+            if before is not None:
+                self._keep_trees(before, known)
             self._read.pop(path, None)
             self._read[path] = known
             while len(self._read) > MOST_READ:
@@ -84,6 +86,25 @@ class World:
         self._facts.pop(path, None)
         self._facts[path] = known
         return known
+
+    def _keep_trees(self, old: FileFacts, new: FileFacts) -> None:
+        """Gives the units of a file the trees that units of the same text had before it was changed. A tree goes to one unit:
+        what is found is told apart by its node."""
+        with_trees: dict[tuple[bool, str], list[Unit]] = {}
+        for unit in units_of(old):
+            if unit.light or unit.parsed:
+                with_trees.setdefault((unit.indent, unit_text(old, unit)), []).append(unit)
+        for unit in units_of(new) if with_trees else ():
+            alike = with_trees.get((unit.indent, unit_text(new, unit)))
+            if not alike:
+                continue
+            before = alike.pop()
+            unit.light, unit.parsed, before.light, before.parsed = before.light, before.parsed, None, None
+            for tree, kept in ((unit.light, self._lights), (unit.parsed, self._trees)):
+                size = kept.pop(before, 0)
+                if tree:
+                    tree.move(new, unit)
+                    kept[unit] = size
 
     def forget(self) -> None:
         """Drops the events of finished runs, and what takes memory once there is much of it, longest not used first: libcst trees,
@@ -192,7 +213,7 @@ class World:
 
 
 def _size(facts: FileFacts, unit: Unit) -> int:
-    return sum(map(len, facts.lines[unit.start - 1 : unit.end]))
+    return len(unit_text(facts, unit))
 
 
 def _drop_nodes(facts: FileFacts) -> None:

@@ -45,16 +45,28 @@ class View:
         self.by_kind: dict[str, list[Event]] = {}
         for event in run.graph.events:
             self.by_kind.setdefault(event.kind, []).append(event)
+        self._new: dict[str, list[Event]] | None = None
         self._places: dict[str, dict[Event, int]] = {}
         self._about: dict[str, dict[int, list[Event]]] = {}
         self._modes: dict[int, bool | None] = {}
         self._closures: dict[int, frozenset[int]] = {}
         self._optimizers: list[Value] | None = None
-        self._called = {id(event.subject) for event in self.by_kind.get("forward", ())}
+        self.called = {id(event.subject) for event in self.by_kind.get("forward", ())}
 
     def of(self, *kinds: str) -> list[Event]:
         """The events of some kinds, in the order they were met."""
         return [event for kind in kinds for event in self.by_kind.get(kind, ())]
+
+    def new(self, kind: str) -> list[Event]:
+        """The events of a kind that no other run was judged with: the methods of a class all begin with what its __init__ did.
+        For rules that look at each event by itself, and at what is known of its values."""
+        if not self.run.judged:
+            return self.by_kind.get(kind, [])
+        if self._new is None:
+            self._new = {}
+            for event in self.run.graph.events[self.run.judged :]:
+                self._new.setdefault(event.kind, []).append(event)
+        return self._new.get(kind, [])
 
     def about(self, kind: str, subject: Value) -> list[Event]:
         """The events of a kind whose subject may be that value, in the order they were met."""
@@ -194,7 +206,7 @@ class View:
     def is_module(self, value: Value) -> bool:
         """Whether something kept in a module is a module too: it was made as one, or is used as one."""
         if isinstance(value, Opaque):
-            return bool(value.tags & {"module", "module?"}) or id(value) in self._called
+            return bool(value.tags & {"module", "module?"}) or id(value) in self.called
         return True
 
     # -- optimizers -------------------------------------------------------------------------------------------------

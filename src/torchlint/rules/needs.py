@@ -274,8 +274,13 @@ class Met:
     """Tells of words whether some alternative is met. `words` are all that any of them asks for."""
 
     def __init__(self, needs: tuple[Need, ...]):
-        self._needs = needs
         self.words = frozenset().union(*(part for need in needs for part in need))
+        self._enough = frozenset().union(*(need[0] for need in needs if len(need) == 1))  # each of these by itself
+        # Of the others none is met where what the fewest texts have is not there: it is asked for first.
+        self._several = tuple(sorted(need, key=len) for need in needs if len(need) != 1)
 
     def __call__(self, words: frozenset[str] | set[str]) -> bool:
-        return any(all(not part.isdisjoint(words) for part in need) for need in self._needs)
+        if not self._enough.isdisjoint(words):
+            return True
+        asked = words & self.words
+        return any(all(not part.isdisjoint(asked) for part in need) for need in self._several)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.catalogue.effects import LAYERS, MISSPELT
-from torchlint.catalogue.vocabulary import OF_EVERY_MODULE
+from torchlint.catalogue.vocabulary import CALLED_WITH_NOTHING
 from torchlint.sieve.facts import ClassFacts, Unit
 from torchlint.sieve.nodes import dotted, first_row
 from torchlint.sieve.words import read_unit
@@ -43,7 +43,7 @@ def read_class(node: ast.ClassDef, everything: set[str]) -> ClassFacts:
                 unit.words |= {"!init"}
             elif item.name == "__getitem__":
                 unit.words |= {"!item"}
-            elif item.name in OF_EVERY_MODULE:
+            elif item.name == "train" or item.name in CALLED_WITH_NOTHING:
                 unit.words |= {"!replaced"}
             elif item.name in MISSPELT:
                 unit.words |= {"!misspelt"}

@@ -1,5 +1,6 @@
 """A session says what a cold run over the same texts says, whatever was edited, saved, or only typed."""
 
+import ast
 import os
 import random
 import shutil
@@ -9,7 +10,8 @@ import pytest
 
 import torchlint
 from tests.torchlint.run.test_stale import FOLDERS, MODEL, NAMES, PARTS, PLAIN, PROGRAMS, SOFT, edit, train
-from tests.torchlint.support import fake_engine, write  # noqa: F401
+from tests.torchlint.support import ROOT, fake_engine, write  # noqa: F401
+from torchlint.dryrun.scout.unit import Light
 from torchlint.run.runner import Runner
 from torchlint.settings.choice import Choice
 from torchlint.settings.config import ConfigError
@@ -129,6 +131,51 @@ def test_a_text_is_saved_in_the_encoding_that_it_declares(root, session):
     (found,) = session.check(root / "train.py", text)
     (root / "train.py").write_text(text, encoding="latin-1")
     assert cold(root, root / "train.py") == ([found], [])
+
+
+TYPED = ("\n\n", "turn = 0\n", "def late():\n    pass\n\n\n", "import torch\n")
+
+
+def retyped(text, draw):
+    """A text with rows put in, and a part of it copied, between the statements at its top."""
+    lines = text.splitlines(keepends=True)
+    starts = [node.lineno - 1 for node in ast.parse(text).body if not getattr(node, "decorator_list", None)]
+    for at in sorted(draw.sample(starts, min(2, len(starts))), reverse=True):
+        lines.insert(at, draw.choice(TYPED))
+    definitions = [node for node in ast.parse(text).body if isinstance(node, (ast.FunctionDef, ast.ClassDef))]
+    parts = [ast.get_source_segment(text, node) for node in definitions]
+    copied = draw.choice(parts) + "\n" if parts and draw.random() < 0.5 else ""
+    return "".join(lines) + copied
+
+
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "fixtures" / "lint").glob("*_broken"))[::3])
+def test_what_was_read_before_a_change(tmp_path, monkeypatch, name):
+    """All rules, over programs whose parts move about: trees are kept, and what is found in them is where it is now."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(ROOT / "fixtures" / "lint" / name, tmp_path / name)
+    draw, session, made = random.Random(name), torchlint.Session(name, select="ALL"), []
+    make = Light.__init__
+    monkeypatch.setattr(Light, "__init__", lambda self, *args: (made.append(self), make(self, *args))[1])
+    counts = {"warm": 0, "cold": 0}
+    for path in sorted((tmp_path / name).rglob("*.py")):
+        session.check(path)
+        for _ in range(2):
+            path.write_text(retyped(path.read_text(), draw))
+            made.clear()
+            found = warm(session, path)
+            counts["warm"] += len(made)
+            made.clear()
+            assert found == cold(tmp_path / name, path, "ALL")
+            counts["cold"] += len(made)
+    assert counts["warm"] < counts["cold"] / 2 or not counts["cold"]
+
+
+def test_a_method_that_is_copied(root, session):
+    loss = "    def loss(self, x, y):\n        return nn.functional.cross_entropy(x.softmax(1), y)\n"
+    one = f"from torch import nn\n\n\nclass A(nn.Module):\n{loss}"
+    two = one + "\n\n" + one.replace("class A", "class B")
+    rows = [[finding.location.row for finding in session.check(root / "net.py", text)] for text in (one, two, one)]
+    assert rows == [[6], [6, 14], [6]]
 
 
 def test_what_is_as_it_was_is_not_judged_again(tmp_path, fake_engine):  # noqa: F811

@@ -39,6 +39,17 @@ def maker(kind: type[cst.CSTNode], *names: str) -> Callable[..., cst.CSTNode]:
             return node
 
         return make_two
+    if len(sets) == 3:
+        set_first, set_second, set_third = sets
+
+        def make_three(first, second, third):
+            node = _new(kind)
+            set_first(node, first)
+            set_second(node, second)
+            set_third(node, third)
+            return node
+
+        return make_three
 
     def make(*values):
         node = _new(kind)
@@ -71,6 +82,18 @@ def _expression(kind: type[cst.CSTNode], sets: list[Callable], set_lpar: Callabl
             return node
 
         return make_two
+    if len(sets) == 3:
+        set_first, set_second, set_third = sets
+
+        def make_three(first, second, third):
+            node = _new(kind)
+            set_first(node, first)
+            set_second(node, second)
+            set_third(node, third)
+            set_lpar(node, NOTHING)
+            return node
+
+        return make_three
 
     def make(*values):
         node = _new(kind)

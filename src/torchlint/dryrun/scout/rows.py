@@ -6,11 +6,13 @@ import ast
 import re
 from typing import NamedTuple
 
-_PAREN = re.compile(r"(\w*)\s*\(\s*")
+_LAST_WORD = re.compile(r"\w+\Z")
 # Behind a word, a parenthesis belongs to a call or a definition, unless the word is one of these.
 _KEYWORDS = frozenset(
     """return in not and or if else elif while for yield await lambda is assert del raise from except as""".split()
 )
+_CLOSING = frozenset(")]}\"'")
+_ENDS = frozenset(word[-2:] for word in _KEYWORDS)
 _COMMENT = re.compile(r"#[^\n]*")
 Point = tuple[int, int]  # a row of the tree, and a column in bytes
 
@@ -35,26 +37,35 @@ class Rows:
     def __init__(self, lines: list[str], shift: int, first: int, last: int):
         self.lines, self.shift = lines, shift
         self.grouped: dict[Point, Point] = {}
-        for row in range(first, last + 1):
-            line = lines[row - 1]
-            if "(" in line:
-                self._note(line, row)
+        for row, line in enumerate(lines[first - 1 : last], first):
+            at = line.find("(")
+            while at >= 0:
+                before = line[at - 1 : at]
+                # Most are of calls: right behind a name that ends as no keyword does.
+                if not (before.isalnum() or before == "_") or line[max(at - 2, 0) : at] in _ENDS:
+                    self._note(line, row, at)
+                at = line.find("(", at + 1)
         self.opening = {opened: behind for behind, opened in self.grouped.items()}
 
-    def _note(self, line: str, row: int) -> None:
-        for found in _PAREN.finditer(line):
-            word, start = found[1], found.start()
-            if word not in _KEYWORDS if word else start and line[start - 1] in ")]}\"'":
-                continue
-            behind_row, behind, there = row, found.end(), line
-            while behind >= len(there) or there[behind] == "#":
-                if behind_row >= len(self.lines):
-                    return
-                there = self.lines[behind_row]
-                behind_row += 1
-                behind = len(there) - len(there.lstrip())
-            opened = row - self.shift, self._bytes(row, line.index("(", start))
-            self.grouped[behind_row - self.shift, self._bytes(behind_row, behind)] = opened
+    def move(self, lines: list[str], by: int) -> None:
+        """Takes the rows of a file in which the same text stands lower by some rows."""
+        self.lines = lines
+        self.shift += by
+
+    def _note(self, line: str, row: int, at: int) -> None:
+        before = line[:at].rstrip()
+        word = _LAST_WORD.search(before)
+        if word[0] not in _KEYWORDS if word else before[-1:] in _CLOSING:
+            return
+        behind_row, there = row, line
+        behind = len(line) - len(line[at + 1 :].lstrip())
+        while behind >= len(there) or there[behind] == "#":
+            if behind_row >= len(self.lines):
+                return
+            there = self.lines[behind_row]
+            behind_row += 1
+            behind = len(there) - len(there.lstrip())
+        self.grouped[behind_row - self.shift, self._bytes(behind_row, behind)] = row - self.shift, self._bytes(row, at)
 
     def _bytes(self, row: int, column: int) -> int:
         line = self.lines[row - 1]

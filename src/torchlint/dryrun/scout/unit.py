@@ -75,6 +75,11 @@ class Light(Parsed):
         """Whether libcst has parsed it."""
         return type(self.module) is not _Module
 
+    def move(self, facts: FileFacts, unit: Unit) -> None:
+        if not self.is_whole:
+            self.module.rows.move(facts.lines, unit.start - self.unit.start)
+        super().move(facts, unit)
+
     def complete(self) -> None:
         """Has it parsed by libcst, if it was not yet. The nodes stay the same objects.
 

@@ -41,9 +41,8 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _reports(view: View) -> Iterator[Report]:
-    for site, name in imports(view):
-        if name == LAUNCH or name.startswith(LAUNCH + "."):
-            yield Report(CODE, site, {"problem": f"`{LAUNCH}` is deprecated"})
+    for site, _ in imports(view, lambda name: name == LAUNCH or name.startswith(LAUNCH + ".")):
+        yield Report(CODE, site, {"problem": f"`{LAUNCH}` is deprecated"})
     for event in view.of("call"):
         if event.name in WATCHED and _launches(view, event):
             yield Report(CODE, event.site, {"problem": f"`{LAUNCH}` is deprecated: this starts it"})

@@ -18,8 +18,10 @@ _CHOOSES = re.compile(r"set_device|CUDA_VISIBLE_DEVICES|cuda\.device\(|set_defau
 def check(view: View) -> Iterator[Report]:
     """`model.cuda()` with no device number, in a program that starts NCCL and chooses no device anywhere."""
     inits = {event for event in view.of("call") if event.name == INIT and _nccl(event)}
+    if not inits:
+        return
     files = {id(event.site.parsed.facts): event.site.parsed.facts for event in view.run.graph.events if event.site is not None}
-    if not inits or any(_CHOOSES.search(line) for facts in files.values() for line in facts.lines):
+    if any(_CHOOSES.search(line) for facts in files.values() for line in facts.lines):
         return
     wrapped = [alt for event in view.of("wrap") if event.subject.type.endswith("DistributedDataParallel") for alt in real(event.module)]
     for event in view.of("module.move"):

@@ -34,10 +34,6 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
     for event in view.of("call"):
         if event.name not in wanted:
             continue
-        if table.get("round_trip") == "silent" and _written_here(view, event):
-            continue
-        if table.get("inside") == "module" and not in_every_mode(event):
-            continue
         missing = table.get("missing")
         if missing is not None:
             words = [missing] if isinstance(missing, str) else missing
@@ -48,6 +44,10 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
         if "argument" in table:
             if not _gives(event, table):
                 continue
+        if table.get("round_trip") == "silent" and _written_here(view, event):
+            continue
+        if table.get("inside") == "module" and not in_every_mode(event):
+            continue
         if "holds" in table and (table["holds"] == "weights") is not _of_weights(view, event):
             continue
         yield Report(code, event.site, {"call": view.call_text(event.site), "then": ""}, mend=_mend(view, event, table))

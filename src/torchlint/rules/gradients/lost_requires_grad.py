@@ -17,13 +17,16 @@ CODE = 116
 
 def check(view: View) -> Iterator[Report]:
     """A moved Parameter or a leaf kept as a module's attribute; a detached copy given to an optimizer."""
-    for event in view.of("setattr"):
-        owner, alts = event.subject, real(event.value)
-        if isinstance(owner, Opaque) and "module" in owner.tags and len(alts) == 1 and isinstance(alts[0], Tensor):
+    for event in view.new("setattr"):
+        owner = event.subject
+        alts = real(event.value) if isinstance(owner, (Instance, Opaque)) else ()
+        if len(alts) != 1 or not isinstance(alts[0], Tensor):
+            continue
+        if isinstance(owner, Opaque) and "module" in owner.tags:
             if _hidden_parameter(view, alts[0], event.site):
                 yield Report(CODE, event.site, {"call": _made_by(view, alts[0]), "name": _written(event)})
             continue
-        if not isinstance(owner, Instance) or owner.kind != "module" or len(alts) != 1 or not isinstance(alts[0], Tensor):
+        if not isinstance(owner, Instance) or owner.kind != "module":
             continue
         value = alts[0]
         if not _read_elsewhere(owner, event.name):

@@ -13,12 +13,12 @@ CODE = 123
 
 def check(view: View) -> Iterator[Report]:
     """`w -= lr * w.grad` or `w = w - lr * w.grad` with grad mode on."""
-    for event in view.of("augment"):
+    for event in view.new("augment"):
         alts = real(event.subject)
         leaves = [alt for alt in alts if is_leaf(alt)]
         if event.grad_on is True and leaves and uses_gradient(event, leaves):
             yield Report(CODE, event.site, {"name": event.site.parsed.text(event.target)})
-    for event in view.of("assign"):
+    for event in view.new("assign"):
         value = event.subject
         if event.grad_on is not True or not isinstance(value, Opaque):
             continue

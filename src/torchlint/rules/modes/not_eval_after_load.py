@@ -16,7 +16,7 @@ _TRAINS = frozenset(
 
 def check(view: View) -> Iterator[Report]:
     """`load_state_dict`, then a forward in training mode, in a program that trains nothing."""
-    if view.of("backward", "optimizer.create", "optimizer.step"):
+    if not view.of("load") or view.of("backward", "optimizer.create", "optimizer.step"):
         return
     for forward in view.of("forward"):
         model = forward.subject

@@ -27,7 +27,7 @@ def check(view: View) -> Iterator[Report]:
                 continue
         elif id(made) in view.run.registered:
             continue
-        if _called(view, made):
+        if id(made) in view.called:
             yield Report(CODE, event.site, {"call": view.call_text(event.site)})
 
 
@@ -64,9 +64,3 @@ def _from_caller(made: Instance) -> bool:
     same = isinstance(rate, Opaque) and rate.source == "param" and rate.site is not None and made.site is not None
     return same and rate.site.parsed is made.site.parsed
 
-
-def _called(view: View, made: Value) -> bool:
-    def uses(event: Event) -> bool:
-        return event.kind == "forward" and event.subject is made
-
-    return any(uses(event) for event in view.run.graph.events)

@@ -31,7 +31,7 @@ _MODE = re.compile(NAMES_OF_MODES)
 
 def check(view: View) -> Iterator[Report]:
     """`self.train = True`, or `def train(self, loader, epochs)`, in a class of modules."""
-    for event in view.of("setattr"):
+    for event in view.new("setattr"):
         owner = event.subject
         if (
             event.name in OF_EVERY_MODULE

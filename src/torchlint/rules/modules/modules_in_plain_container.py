@@ -22,10 +22,10 @@ def check(view: View) -> Iterator[Report]:
         owner = event.subject
         if not isinstance(owner, Instance) or owner.kind != "module" or not isinstance(owner.cls, Class):
             continue
-        containers = [alt for alt in real(event.value) if isinstance(alt, (Seq, Dict))]
-        if len(containers) != 1 or len(real(event.value)) != 1:
+        alts = real(event.value)
+        container = alts[0] if len(alts) == 1 else None
+        if not isinstance(container, (Seq, Dict)):
             continue
-        container = containers[0]
         if container not in real(view.run.store.get(owner, event.name)):
             continue  # replaced later, as in self.blocks = nn.ModuleList(self.blocks)
         layers = list(_layers(view, container))

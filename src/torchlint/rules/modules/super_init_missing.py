@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.flow import before
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Class, Func, Instance, Ref, Tensor, real
+from torchlint.dryrun.values import Class, Event, Func, Instance, Ref, Tensor, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import (
@@ -38,11 +38,16 @@ def check(view: View) -> Iterator[Report]:
 def _reports(view: View, root: Func) -> Iterator[Report]:
     inits = [event for event in view.of("super.init") if isinstance(event.subject, Instance) and event.subject.cls is root.home]
     early = None
+    bare: dict[int, set[Event]] = {}
     for event in view.of("setattr"):
         owner = event.subject
         if not isinstance(owner, Instance) or owner.cls is not root.home or not _layer(event.value):
             continue
-        found, start = before(event, lambda other, owner=owner: other.kind in ("super.init", "unknown.init") and other.subject is owner)
+        if id(owner) not in bare:
+            bare[id(owner)] = _before_init(view, owner)
+        if event not in bare[id(owner)]:
+            continue
+        found, start = before(event, lambda other, owner=owner: _begins_object(other, owner))
         if start and not found:
             early = event
             break
@@ -55,6 +60,23 @@ def _reports(view: View, root: Func) -> Iterator[Report]:
             related = [(early.site, "the first layer is assigned here")] if early is not None else []
             site = Site(parsed, definition.name)
             yield Report(CODE, site, {"name": root.home.name}, related, _mend(site))
+
+
+def _begins_object(event: Event, owner: Instance) -> bool:
+    return event.kind in ("super.init", "unknown.init") and event.subject is owner
+
+
+def _before_init(view: View, owner: Instance) -> set[Event]:
+    """The events that some path comes to before it comes to the __init__ of the base, whatever its conditions: few, and
+    found in one walk for all layers."""
+    found: set[Event] = set()
+    todo = [event for event in view.run.graph.events if not event.prev] + list(view.run.graph.start.next)
+    while todo:
+        event = todo.pop()
+        if event not in found:
+            found.add(event)
+            todo.extend(() if _begins_object(event, owner) else event.next)
+    return found
 
 
 def _begun_elsewhere(view: View, site: Site, name: str) -> bool:

@@ -21,16 +21,16 @@ _TRAINED = re.compile(r"weight|bias|kernel|param|alpha|beta|gamma|^[wbW]\d*$", r
 
 def check(view: View) -> Iterator[Report]:
     """A tensor made in __init__ on the default device meets an input in another method."""
+    met = list(made_on_default(view))
     kept = {}
-    for event in view.of("setattr"):
+    for event in view.of("setattr") if met else ():
         owner = event.subject
-        if isinstance(owner, Instance) and owner.kind == "module" and isinstance(owner.cls, Class) and not _moved_by_hand(owner.cls, event.name):
-            for alt in real(event.value):
-                if isinstance(alt, Tensor) and "made" in alt.traits and not alt.traits.get("leaf"):
-                    kept[id(alt)] = event
-    if not kept:
-        return
-    for event, tensor in made_on_default(view):
+        if not isinstance(owner, Instance) or owner.kind != "module" or not isinstance(owner.cls, Class):
+            continue
+        made = [alt for alt in real(event.value) if isinstance(alt, Tensor) and "made" in alt.traits and not alt.traits.get("leaf")]
+        if made and not _moved_by_hand(owner.cls, event.name):
+            kept |= {id(alt): event for alt in made}
+    for event, tensor in met if kept else ():
         origin = tensor
         while id(origin) not in kept and isinstance(origin, Tensor) and isinstance(origin.origin, Tensor):
             origin = origin.origin

@@ -64,9 +64,9 @@ def _aliased(view: View, event: Event, value: Value) -> Value | None:
     """The model whose live state a value is."""
     if isinstance(value, Opaque) and "state_dict" in value.tags and value.origin is not None:
         return value.origin
-    target = event.site.parsed.text(event.target)
     is_module = isinstance(value, Instance) and value.kind in ("module", "wrapper") or isinstance(value, Opaque) and "module" in value.tags
-    if is_module and "best" in target.lower() and event.guards and getattr(value, "site", None) is not None:
+    named = is_module and event.guards and getattr(value, "site", None) is not None
+    if named and "best" in event.site.parsed.text(event.target).lower():
         made = value.site
         return value if made.node is not getattr(event.site.node, "value", None) else None
     return None

@@ -40,7 +40,7 @@ _SIX = {
 def check(view: View) -> Iterator[Report]:
     """A call of `torch.symeig`, an import from `torch._six`."""
     met = [(event.site, name) for event, name in calls(view) if not event.guards]
-    for site, name in (*met, *imports(view)):
+    for site, name in (*met, *imports(view, _removed)):
         found = _removed(name)
         if found is None or asks_first(site):
             continue

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import libcst as cst
 
@@ -45,8 +46,14 @@ def in_every_mode(event: Event) -> bool:
 
 def _meant(event: Event) -> bool:
     """Whether a file speaks of several predictions for one input, or a method of changing its data."""
-    unit, text = event.site.parsed.unit, "".join(event.site.parsed.facts.lines)
-    return bool(_AUGMENTS.search(unit.name) or _MEANT.search(text) or _SAMPLES.search(text))
+    parsed = event.site.parsed
+    return bool(_AUGMENTS.search(parsed.unit.name)) or _speaks_of_samples(parsed.facts)
+
+
+@lru_cache(maxsize=4)
+def _speaks_of_samples(facts: FileFacts) -> bool:
+    text = "".join(facts.lines)
+    return bool(_MEANT.search(text) or _SAMPLES.search(text))
 
 
 def _left_before(event: Event) -> bool:

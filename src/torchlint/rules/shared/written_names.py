@@ -37,16 +37,18 @@ def qualified(site: Site, node: cst.BaseExpression) -> str:
     return ".".join([first, *reversed(parts)]) if first else ""
 
 
-def imports(view: View) -> Iterator[tuple[Site, str]]:
-    """What is imported from torch's modules by name: the alias, and the qualified name. Not what a `try` or an `if`
-    stands around: such code asks first."""
+def imports(view: View, wanted: Callable[[str], object]) -> Iterator[tuple[Site, str]]:
+    """What is imported from torch's modules by name, as far as it is wanted: the alias, and the qualified name. Not what a
+    `try` or an `if` stands around: such code asks first."""
     for event in view.of("import"):
         node, parsed = event.site.node, event.site.parsed
-        if isinstance(node.names, cst.ImportStar) or _guarded(event.site):
+        if isinstance(node.names, cst.ImportStar):
             continue
         module = f"{parsed.text(node.module)}." if isinstance(node, cst.ImportFrom) else ""
-        for alias in node.names:
-            yield Site(parsed, alias), module + alias.evaluated_name
+        named = ((alias, module + alias.evaluated_name) for alias in node.names)
+        found = [(Site(parsed, alias), name) for alias, name in named if wanted(name)]
+        if found and not _guarded(event.site):
+            yield from found
 
 
 def second_choice(site: Site) -> bool:

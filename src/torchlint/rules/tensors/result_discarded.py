@@ -26,7 +26,7 @@ LOADER_NAME = re.compile(r"loader|dataset|(?:^|_)(?:train|test|val|valid)(?:_|$)
 
 def check(view: View) -> Iterator[Report]:
     """`labels.to(device)`, `x.view(...)`, `x.clamp(min=0)` as a statement."""
-    for event in view.of("discarded"):
+    for event in view.new("discarded"):
         node = event.site.node
         if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or event.owner is None:
             continue
