@@ -54,6 +54,8 @@ class Engine:
         strict_tests: judge tests as programs are judged.
         scout: run over what Python's own parser has read, and have libcst parse only what is told or mended; off only to
             test that nothing is lost by it.
+        summaries: answer calls that are like one that was run by what is known of that; off only to test that nothing is
+            lost by it.
     """
 
     def __init__(
@@ -66,9 +68,10 @@ class Engine:
         matchers: Sequence[Matcher] = (),
         strict_tests: bool = False,
         scout: bool = True,
+        summaries: bool = True,
     ):
         self.rules = tuple(rule for rule in rules if not rule.torch or holds(rule.torch, torch_version))
-        self.sieve, self.scout = sieve, scout
+        self.sieve, self.scout, self.summaries = sieve, scout, summaries
         self.torch_version = torch_version
         self.roots = tuple(roots)
         self._by_code = {rule.code: rule for rule in self.rules}
@@ -140,7 +143,7 @@ class Engine:
         met = self._met if self.sieve else None
         shortened = Shortened()
         self._world.forget_events()
-        self._world.scouting = scout
+        self._world.scouting, self._world.summaries = scout, self.summaries
         for run in runs_of(self._world, facts, self._watched, met, shortened):
             try:
                 for report in self._told(run) if scout else self._reports(run):

@@ -114,6 +114,7 @@ _TABLE = {"multiple": True, "callback": _pairs, "metavar": "PATTERN:RULE"}
 @click.option("--config", "configs", multiple=True, metavar="FILE | KEY=VALUE",
               help="Read settings from this file, or set one, written as in it: \"ignore = ['TL202']\".")
 @click.option("--no-scout", is_flag=True, hidden=True)
+@click.option("--no-summaries", is_flag=True, hidden=True)
 @click.option("--isolated", is_flag=True, help="Read no settings files.")
 @click.version_option(__version__, "-V", "--version", message="torchlint %(version)s")
 def check(paths: tuple[str, ...], **options: Any) -> int:

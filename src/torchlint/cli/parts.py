@@ -76,8 +76,7 @@ class Parts:
         except SelectorError as error:
             raise click.UsageError(_option_of(str(error), request)) from None
         runner = Runner(config, rules, catalogue)
-        if request.no_scout:
-            runner.order = msgspec.structs.replace(runner.order, scout=False)
+        runner.order = msgspec.structs.replace(runner.order, scout=not request.no_scout, summaries=not request.no_summaries)
         runner.heeds_noqa = not request.ignore_noqa
         return Part(config, catalogue, rules, runner)
 

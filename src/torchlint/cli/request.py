@@ -64,6 +64,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     configs: tuple[str, ...] = ()
     isolated: bool = False
     no_scout: bool = False  # to compare what is found with and without it
+    no_summaries: bool = False  # the same
 
     def __post_init__(self) -> None:
         if self.reads_stdin and len(self.paths) > 1:

@@ -23,7 +23,7 @@ What holds for all of them:
 - Loops run until what is known at their head no longer changes, twice at most; what the first pass said is forgotten, so
   that what is left is true of any iteration. A back edge goes into the graph.
 - Calls of the project's functions are run where they are called, up to a depth; a forward that was run once in a mode is not
-  run again. A call that cannot be seen becomes an `unknown` event, which may have done anything to what it was given.
+  run again, nor is a call of plain Python that is like one before (`summaries`: what was `plain` about it, what `likeness` is). A call that cannot be seen becomes an `unknown` event, which may have done anything to what it was given.
 - The event graph (`flow`) tells what may happen after what. When a file is done its events are taken apart: they know each
   other in circles, and what is left to the garbage collector costs a fifth of the time and twice the memory.
 

@@ -121,7 +121,7 @@ class Assignment:
                 self.emit("setting", alt, node, name=f"{alt.name}.{name}", value=value)
             kept = value
             if isinstance(alt, Instance):
-                self.emit("setattr", alt, node, name=name, value=value, old=self.store.get(alt, name))
+                self.emit("setattr", alt, node, name=name, value=value, old=self.store.peek(alt, name))
                 if alt.kind in ("module", "wrapper", "loss"):
                     self.keep_on(alt, name, value)
                     kept = self.kept_as_buffer(alt, name, value)

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.dryrun.parts import HOPELESS
 from torchlint.dryrun.store import Store
+from torchlint.dryrun.summaries import Summaries
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.values import NONE, Func, Iter, Opaque, Ref, Tensor, Value, join
 from torchlint.sieve.facts import Unit
@@ -29,17 +30,22 @@ def declared_type(annotation: str) -> str:
     return match[1] if match else ""
 
 
-class Functions:
+class Functions(Summaries):
     """The part of a run that runs the project's functions. See `interpreter.Run` for the state it works on."""
 
     def inline(self, func: Func, args, kwargs, node: cst.CSTNode | None, self_value: Value | None = None) -> Value:
         """Runs a function of the project where it is called; what it returns."""
         key = func.key
+        known = self.known_again(func, args, kwargs, node)
+        if known is not None:
+            return known
         if self.is_too_deep(key):
+            self.cuts.append(self.stack.index(key) if key in self.stack else -1)
             return self.unknown_call(func.name, args, kwargs, node) if node is not None else Opaque(func.name, "call")
         definition, parsed = self.definition(func)
         if definition is None:
             return self.unknown_call(func.name, args, kwargs, node) if node is not None else Opaque(func.name, "call")
+        call = self.call_begins(func)
         frame = self.new_frame(func, self_value)
         saved = (self.frame, self.parsed, self.store, self.jumps, self.call_sites, self.guards)
         depth = frame.depth = len(self.contexts)
@@ -70,8 +76,14 @@ class Functions:
             self.frame, self.parsed, self.store, self.jumps, self.call_sites, self.guards = saved
             del self.contexts[depth:]
             self.stack.pop()
+            self.kept_open -= call is not None
         self.entered.add(id(key))
-        return self.returned(frame, func, args, kwargs, node, tails)
+        was_plain = self.call_ran(call, frame, args, kwargs)
+        returns = frame.returns
+        value = self.returned(frame, func, args, kwargs, node, tails)
+        if was_plain:
+            self.call_ended(call, returns, func, args, kwargs, value)
+        return value
 
     def is_too_deep(self, key) -> bool:
         """Whether a function is not followed where it is called: it is being run, or too many are."""
@@ -114,6 +126,10 @@ class Functions:
     def new_frame(self, func: Func, self_value: Value | None):
         frame = self.Frame(func.facts, func, func.frame)
         frame.self_value = self_value
+        if func.frame is not None:
+            self.outer.append(func.frame.born)
+        if func.unit is not None:
+            self.units.append(func.unit)
         return frame
 
     def definition(self, func: Func):

@@ -11,12 +11,15 @@ from torchlint.dryrun.calls import Calls
 from torchlint.dryrun.conditions import Conditions
 from torchlint.dryrun.expressions import Expressions
 from torchlint.dryrun.flow import Graph
+from torchlint.dryrun.frame import Context, Frame
 from torchlint.dryrun.guards import Asked, Guard
 from torchlint.dryrun.paths import Jumps, Paths
+from torchlint.dryrun.plain import Plain
 from torchlint.dryrun.short_loops import ShortLoops
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.statements import Statements
 from torchlint.dryrun.store import Store
+from torchlint.dryrun.summaries import Summary
 from torchlint.dryrun.turns import Turns
 from torchlint.dryrun.values import Class, Event, Func, Loop, Value
 from torchlint.dryrun.world import World
@@ -31,38 +34,11 @@ class TooMuch(Exception):
     """The bound on work for one root was passed. What was seen so far is dropped: half a story supports no finding."""
 
 
-class Context:
-    """A `with` block or decorator that is open: no_grad, autocast, ... `value` is what it sets, None where not known."""
-
-    __slots__ = ("kind", "site", "value")
-
-    def __init__(self, kind: str, site: Site | None, value=None):
-        self.kind, self.site, self.value = kind, site, value
-
-
-class Frame:
-    """A function that is being run, or the body of a file."""
-
-    __slots__ = ("base", "captured", "depth", "facts", "func", "globals", "home", "nonlocals", "opens", "outer", "returns", "self_value", "yields")
-
-    def __init__(self, facts: FileFacts, func: Func | None = None, outer: Frame | None = None):
-        self.facts, self.func, self.outer = facts, func, outer
-        self.home: Class | None = func.home if func else None
-        self.self_value: Value | None = None
-        self.base: Store | None = None
-        self.returns: list = []
-        self.yields: list[Value] = []
-        self.depth = 0  # how many contexts were open when it was called
-        self.opens: tuple = (0, ())  # how many events there were where it yields, and the contexts that it has opened
-        self.globals: set[str] = set()
-        self.nonlocals: set[str] = set()
-        self.captured = False
-
-
 class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
     """One dry run: from a root (the body of a file, or a function that nothing seen calls) through all it calls."""
 
     most_steps, most_depth = MOST_STEPS, MOST_DEPTH
+    met: Callable[[set[str]], bool] = staticmethod(lambda words: True)  # whether some rule has anything to say of some words
     alone = False  # a part of what was too much: what it calls, or what it is called on, is not known
     Frame, Context, TooMuch = Frame, Context, TooMuch
 
@@ -104,6 +80,14 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         self.title = ("the body of the file", 1)  # what the root is called, and its row
         self.judged = 0  # how many of the events that it begins with were judged with another run of the same class
         self.unread: list[Unit] = []  # what libcst could not read of the body
+        self.summaries: dict[object, list[Summary]] = {}  # by function
+        self.kept_open = 0  # calls that are being run of which a summary may be made
+        self.called_before: set[object] = set()  # functions
+        self.plain = Plain()
+        self.missed: dict[object, int] = {}  # by function: how often none of these was what was asked for
+        self.cuts: list[int] = []  # for each call that was not followed: how deep the one stands that it would run again
+        self.outer: list[int] = []  # when the frames were made that functions were run in which stand in functions
+        self.units: list[Unit] = []  # of the functions that were run, one after the other
         self.took: dict[int, int] = {}  # by id of a function's unit: its steps so far when a run that was in it was too much
         self.replaced = 0  # how often a module's part gave way to another
         self.chained = 0  # how many Sequentials are being gone through

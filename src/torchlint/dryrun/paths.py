@@ -143,7 +143,7 @@ def _once(node: cst.CSTNode) -> bool:
 
 def _changed(base: Store, writes: dict) -> bool:
     for (owner, name), value in writes.items():
-        old = base.get(owner, name)
+        old = base.peek(owner, name)
         if old is None or old is value:
             continue
         if isinstance(value, Value) and isinstance(old, Value):

@@ -16,7 +16,7 @@ from torchlint.dryrun.values import Func, Instance
 from torchlint.dryrun.world import World
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit, units_of
 
-SHARED = ("classes", "watched_calls", "watched_own", "budget", "took")
+SHARED = ("classes", "watched_calls", "watched_own", "budget", "took", "met")
 GROWING = ("children", "unsure_children", "holds", "registered", "escaped", "keep", "made_in", "entered", "replaced",
            "buffers")
 
@@ -96,6 +96,7 @@ class _Roots:
     def _new(self) -> Run:
         run = Run(self.world)
         run.watched_calls, run.watched_own, run.budget, run.took = self.watched, self.watched_own, Budget(), self.took
+        run.met = self.relevance.met
         return run
 
     def _note_unread(self, body: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from torchlint.dryrun.frame import Frame
 from torchlint.dryrun.values import UNSET, Value, join
 
 MISSING = object()
@@ -17,7 +18,7 @@ class Store:
     Keys compare by the owner's identity: owners are kept alive by being in the key.
     """
 
-    __slots__ = ("data", "depth", "outermost", "parent")
+    __slots__ = ("asked", "data", "depth", "outermost", "parent")
 
     def __init__(self, parent: Store | None = None):
         self.parent = parent
@@ -26,8 +27,26 @@ class Store:
         # By key, the depth of the outermost layer that ever held it; of all layers over one ground. Most questions are
         # about what nobody has written: those are answered by this.
         self.outermost: dict[tuple[Any, str], int] = parent.outermost if parent is not None else {}
+        # The keys that were asked for, but for the variables of functions; of all layers, too. Summaries go by it.
+        self.asked: list[tuple[Any, str]] = parent.asked if parent is not None else []
 
     def get(self, owner: Any, name: str, default: Any = None) -> Any:
+        """What is known under a key."""
+        key = (owner, name)
+        if owner.__class__ is not Frame:
+            self.asked.append(key)
+        layer: Store | None = self
+        if self.outermost.get(key, _NOWHERE) > self.depth:
+            return default
+        while layer is not None:
+            data = layer.data
+            if key in data:
+                return data[key]
+            layer = layer.parent
+        return default
+
+    def peek(self, owner: Any, name: str, default: Any = None) -> Any:
+        """The same, for something that the program does not ask."""
         key = (owner, name)
         layer: Store | None = self
         if self.outermost.get(key, _NOWHERE) > self.depth:
@@ -78,7 +97,7 @@ class Store:
                     value = branch[key]
                 else:
                     if base is MISSING:
-                        base = self.get(key[0], key[1], UNSET)
+                        base = self.peek(key[0], key[1], UNSET)
                     if base is UNSET and len(getattr(key[0], "under", ())) > guards:
                         continue
                     value = base

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
 
 NOTHING: frozenset = frozenset()
-_serial = itertools.count()
+_serial = itertools.count()  # what was made later has a higher one
 MOST_BASES = 60  # steps from class to base that are followed: diamonds on diamonds are many
 MOST = 24  # provenance sets are cut at this size: past it nothing certain can be said anyway
 MOST_IN_CHAIN = 200  # those of values that were computed from one value after the other
@@ -244,10 +244,11 @@ class Instance(Value):
     program called it first, `under` are the guards that it was made under, `twins` those that were made alike in the other
     branches of an `if`: it stands for them."""
 
-    __slots__ = ("args", "cls", "complete", "kind", "kwargs", "name", "site", "twins", "under")
+    __slots__ = ("args", "born", "cls", "complete", "kind", "kwargs", "name", "site", "twins", "under")
 
     def __init__(self, cls: Class | Ref, kind: str, site: Site | None, args: list[Value], kwargs: dict[str, Value]):
         self.cls, self.kind, self.site, self.args, self.kwargs = cls, kind, site, args, kwargs
+        self.born = next(_serial)
         self.name = ""
         self.complete = True  # __init__ was seen to its end
         self.under: tuple = ()
@@ -271,29 +272,30 @@ class Instance(Value):
 class Seq(Value):
     """A list, tuple or set; its items are in the store under (self, "[]"). `open`: it may hold more than is known."""
 
-    __slots__ = ("flows", "kind", "parts", "site")
+    __slots__ = ("born", "flows", "kind", "parts", "site")
 
     def __init__(self, kind: str, site: Site | None):
-        self.kind, self.site = kind, site
+        self.kind, self.site, self.born = kind, site, next(_serial)
         self.flows, self.parts = NOTHING, NOTHING
 
 
 class Dict(Value):
     """A dict; its items are in the store under (self, "{}") as {constant key: value}, "*" for what is not known."""
 
-    __slots__ = ("flows", "parts", "site")
+    __slots__ = ("born", "flows", "parts", "site")
 
     def __init__(self, site: Site | None):
-        self.site = site
+        self.site, self.born = site, next(_serial)
         self.flows, self.parts = NOTHING, NOTHING
 
 
 class Iter(Value):
     """An iterator or view over another value: parameters, named_parameters, modules, enumerate, zip, items ..."""
 
-    __slots__ = ("base", "kind", "name", "once", "opens", "parts", "flows", "site")
+    __slots__ = ("base", "born", "flows", "kind", "name", "once", "opens", "parts", "site")
 
     def __init__(self, kind: str, base: Value, site: Site | None, once: bool = False):
+        self.born = next(_serial)
         self.opens: tuple | None = None  # the contexts that a context manager of the project has open where it yields
         self.kind, self.base, self.site, self.once = kind, base, site, once
         self.name = ""
@@ -488,6 +490,11 @@ def number(value: Value | None) -> int | float | None:
     if isinstance(value, Const) and isinstance(value.value, (int, float)) and not isinstance(value.value, bool):
         return value.value
     return None
+
+
+def now() -> int:
+    """A number between those of what was made and of what will be."""
+    return next(_serial)
 
 
 def boolean(value: Value | None) -> bool | None:

@@ -42,6 +42,7 @@ class World:
         self._judged = ""
         self._trees: dict[Unit, int] = {}  # how many characters each is of
         self.scouting = False  # whether trees are those of the scout
+        self.summaries = True  # whether runs go by summaries
         self._lights: dict[Unit, int] = {}  # as `_trees`, of the scout's
         self._read: dict[str, FileFacts] = {}  # files whose units may have Python's own tree yet
         self.hashes: dict[str, str | None] = {}  # of files, folders and questions: see files/modules.py

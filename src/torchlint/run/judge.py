@@ -51,6 +51,7 @@ class Order(msgspec.Struct, frozen=True):
     matchers: tuple[Matcher, ...] = ()
     strict_tests: bool = False
     scout: bool = True
+    summaries: bool = True
 
 
 class Judge:
@@ -153,5 +154,5 @@ def make_engine(order: Order, modules: Modules | None = None) -> Engine:
 
     return Engine(
         order.rules, order.torch_version, order.roots, modules=modules, matchers=order.matchers,
-        strict_tests=order.strict_tests, scout=order.scout,
+        strict_tests=order.strict_tests, scout=order.scout, summaries=order.summaries,
     )

@@ -29,8 +29,9 @@ class Unknown:
     """The part of a run that guesses what a value is by its use. See `interpreter.Run` for the state it works on."""
 
     def tag(self, value: Value, tag: str) -> None:
-        if isinstance(value, Opaque):
+        if isinstance(value, Opaque) and tag not in value.tags:
             value.tags |= {tag}
+            self.plain.look_again()
 
     def opaque_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
         """A method of something unknown: what it is follows from what it is asked to do."""
