@@ -59,7 +59,7 @@ class Parts:
         files = discovery.find(self._request.wanted)
         self.problems = discovery.problems
         walked = [os.path.abspath(path) for path in self._request.wanted if os.path.isdir(path)]
-        projects = Projects(lambda root: self._settings([Path(root)]), walked, files)
+        projects = Projects(lambda root: self._settings([Path(root)]), walked, files, self._request.alone)
         parts = {id(self.first.config): self.first}
         for file in files:
             config = discovery.configs.get(file.path, self.first.config)
@@ -83,7 +83,8 @@ class Parts:
             rules = asked_for(catalogue, config, request.select, request.ignore, request.extend_select)
         except SelectorError as error:
             raise click.UsageError(_option_of(str(error), request)) from None
-        runner = Runner(config, rules, catalogue, lookup=lambda root: self._settings([Path(root)]))
+        runner = Runner(config, rules, catalogue)
+        runner.projects = Projects(lambda root: self._settings([Path(root)]), alone=request.alone)
         if request.no_scout:
             runner.order = msgspec.structs.replace(runner.order, scout=False)
         runner.heeds_noqa = not request.ignore_noqa

@@ -39,10 +39,12 @@ class Projects:
         lookup: the settings for a run over a folder, and those of the folders in it.
         walked: folders that were gone through already.
         found: the files of these.
+        alone: look through nothing else.
     """
 
-    def __init__(self, lookup: Lookup, walked: Sequence[str] = (), found: Iterable[File] = ()):
+    def __init__(self, lookup: Lookup, walked: Sequence[str] = (), found: Iterable[File] = (), alone: bool = False):
         self._lookup = lookup
+        self._alone = alone
         self._modules = Modules()
         self._walked = [os.path.join(folder, "") for folder in walked]
         self._found = list(found)
@@ -71,6 +73,8 @@ class Projects:
         if any(inside.startswith(folder) for folder in self._walked):
             files = {file.path: file for file in self._found if file.path.startswith(inside)}
             return Project(root, files, marked=marked) if marked or len(files) <= MOST_FILES else Project(root, None, too_large)
+        if self._alone:
+            return Project(root, None, "was not looked through, as --alone asks", marked)
         try:
             config, nearest = self._lookup(root)
             files = Discovery(config, nearest=nearest, most=MOST_FILES).find([root])

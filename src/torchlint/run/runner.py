@@ -162,7 +162,7 @@ class Runner:
             tuple(rules), config.torch_version, _roots(config, disk), matchers_of(rules), config.strict_tests
         )
         self._lookup: Lookup = lookup or (lambda root: (config, None))
-        self.projects = Projects(self._lookup)
+        self.projects = Projects(self._lookup)  # another may be given
         self.sources = Sources(disk)
         self.fresh = Fresh()
         self.heeds_noqa = True

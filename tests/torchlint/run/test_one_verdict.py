@@ -185,6 +185,16 @@ def test_what_is_too_large_is_said(project, capsys, monkeypatch):
     assert told(capsys, "--unused-noqa", "helper.py")[0] == []
 
 
+def test_alone(project, capsys):
+    """Asked for without what uses them, and that is said; what is asked for in the same run counts."""
+    project(helper=HELPER, main=MAIN)
+    found, err = told(capsys, "--alone", "helper.py")
+    assert found == [] and "whole project" in err and "was not looked through, as --alone asks" in err
+    assert told(capsys, "--alone", "helper.py", "main.py")[0] == [("helper.py", 2, "TL132")]
+    found, err = told(capsys, "--alone", ".")
+    assert found == [("helper.py", 2, "TL132")] and "whole project" not in err
+
+
 def test_a_baseline_keeps_what_was_not_looked_for(project, capsys, monkeypatch):
     project(helper=HELPER, main=MAIN)
     main(["--baseline", "known.json", "--update-baseline", "--no-cache", "-q", "."])
