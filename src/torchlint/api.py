@@ -11,6 +11,7 @@ from pathlib import Path
 from torchlint.files.disk import as_saved
 from torchlint.run.discovery import Discovery, File
 from torchlint.run.outcomes import together
+from torchlint.run.projects import Projects
 from torchlint.run.runner import Runner
 from torchlint.run.session import Findings
 from torchlint.settings.choice import Choice, paths_of
@@ -57,7 +58,7 @@ def check(
         if paths is not None:
             raise TypeError("check() takes paths or a text, not both")
         raw = text if isinstance(text, bytes) else as_saved(text)
-        runner = Runner(*choice.load([Path(filename)]))
+        runner = Runner(*choice.load([Path(filename)]), lookup=choice.lookup)
         return Findings(runner.run_text(os.fspath(filename), raw, use_cache=cache))
     wanted = paths_of("." if paths is None else paths)
     for path in wanted:
@@ -67,13 +68,14 @@ def check(
     made = choice.load(places)
     discovery = Discovery(made[0], nearest=choice.nearest(made[0], places))
     shared: dict[int, tuple[Config, list[File]]] = {id(made[0]): (made[0], [])}
-    for file in discovery.find(wanted):
+    discovered = discovery.find(wanted)
+    for file in discovered:
         config = discovery.configs.get(file.path, made[0])
         shared.setdefault(id(config), (config, []))[1].append(file)
-    outcomes = [
-        Runner(*(made if config is made[0] else choice.of(config))).run_files(
-            files, discovery.problems, jobs=jobs, use_cache=cache
-        )
-        for config, files in shared.values()
-    ]
+    projects = Projects(choice.lookup, [path for path in map(os.path.abspath, wanted) if os.path.isdir(path)], discovered)
+    outcomes = []
+    for config, files in shared.values():
+        runner = Runner(*(made if config is made[0] else choice.of(config)))
+        runner.projects = projects
+        outcomes.append(runner.run_files(files, discovery.problems, jobs=jobs, use_cache=cache))
     return Findings(together(outcomes))

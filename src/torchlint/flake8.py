@@ -12,13 +12,18 @@ from typing import Any
 
 from torchlint import __version__
 from torchlint.catalogue.pages import PageError
-from torchlint.files.garbage import no_gc
-from torchlint.files.source import Source
-from torchlint.findings import Location
-from torchlint.run.judge import Judge
+from torchlint.files.disk import as_saved
+from torchlint.files.modules import Modules
+from torchlint.files.parse import parse_source
+from torchlint.files.reading import read_bytes
+from torchlint.files.source import Problem, Source, SourceError
+from torchlint.findings import Finding, Location
+from torchlint.run.cache import Digests
+from torchlint.run.discovery import is_text
+from torchlint.run.one import Judging
 from torchlint.run.runner import Runner
-from torchlint.settings.config import ConfigError
-from torchlint.settings.lookup import load
+from torchlint.settings.config import Config, ConfigError
+from torchlint.settings.lookup import Nearest, load
 from torchlint.settings.rulebook import load_rules
 from torchlint.settings.selection import SelectorError, active, rules_of
 
@@ -29,7 +34,7 @@ class TorchlintPlugin:
     """Made by flake8 for each file; `run` gives what it is to report.
 
     Rules and settings come from [tool.torchlint]; codes that flake8's own select and extend-select spell out, beyond
-    "TL", are judged by too. Findings that stand in another file than the one checked are left to that file's report.
+    "TL", are judged by too. The other files of its project that use a file are judged for what they make known of it.
     """
 
     name = "torchlint"
@@ -38,7 +43,7 @@ class TorchlintPlugin:
     _wanted: tuple[str, ...] = ()
     _stdin_name = "stdin"
     _ignores_noqa = False
-    _runners: dict[Path, tuple[Runner, Judge] | str] = {}
+    _runners: dict[Path, _Made | str] = {}
 
     def __init__(self, tree: ast.AST, filename: str, lines: Sequence[str]):
         self._filename = filename
@@ -60,24 +65,22 @@ class TorchlintPlugin:
         made = self._runner(Path(path).parent)
         if isinstance(made, str):
             return
-        runner, judge = made
+        runner = made.runner
         # flake8 decoded the file and cut the byte-order mark; only the line ends may still be of any kind.
         text = "".join(line.rstrip("\r\n") + "\n" if line.endswith(("\r\n", "\r")) else line for line in self._lines)
         source = Source(path, text)
         runner.sources.add(source)
-        with no_gc():
-            verdict = judge.source(source)
-        for problem in verdict.problems:
-            if problem.internal:
+        findings, problems = made.judged(path, source)
+        for problem in problems:
+            if problem.internal or path in made.apart:
                 print(f"torchlint: {name}: {problem.message}", file=sys.stderr)
-        for finding in runner.visible(verdict.findings, noqa=not self._ignores_noqa):
+        for finding in runner.visible(findings, noqa=not self._ignores_noqa):
             at = finding.location
-            if at.filename == path:
-                text = f"{finding.code} {_with_related(finding.message, finding.related, at)}"
-                yield at.row, at.column - 1, text, type(self)
+            text = f"{finding.code} {_with_related(finding.message, finding.related, at)}"
+            yield at.row, at.column - 1, text, type(self)
 
     @classmethod
-    def _runner(cls, folder: Path) -> tuple[Runner, Judge] | str:
+    def _runner(cls, folder: Path) -> _Made | str:
         """What judges the files of a folder; where its settings are broken, what is wrong, said once."""
         if folder not in cls._runners:
             try:
@@ -89,16 +92,48 @@ class TorchlintPlugin:
         return cls._runners[folder]
 
     @classmethod
-    def _make(cls, folder: Path) -> tuple[Runner, Judge]:
+    def _make(cls, folder: Path) -> _Made:
         config = load([folder])
         for made in cls._runners.values():
-            if not isinstance(made, str) and made[0].config == config:
+            if not isinstance(made, str) and made.runner.config == config:
                 return made
         catalogue = load_rules(config)
         rules = active(catalogue, config.select, config.ignore, config.extend_select)
         rules = active(catalogue, None, (), [code for code in cls._wanted if _known(code, catalogue)], start=rules)
-        runner = Runner(config, rules, catalogue)
-        return runner, Judge(runner.order)
+        return _Made(Runner(config, rules, catalogue, lookup=_lookup))
+
+
+class _Made:
+    """What judges the files that one set of settings holds for. Files do not change while flake8 runs."""
+
+    def __init__(self, runner: Runner):
+        self.runner = runner
+        self.apart: frozenset[str] = frozenset()
+        modules = Modules(runner.order.roots)
+        self._digests = Digests(modules=modules)
+        self._cache = runner.cache(self._digests)
+        self._judging = Judging(runner.order, runner.projects, modules, runner.fresh, self._cache)
+
+    def judged(self, path: str, source: Source) -> tuple[list[Finding], list[Problem]]:
+        """The findings that stand in a file of which flake8 has the text, and what is to be said of judging it."""
+        try:
+            is_saved = is_text(path) and parse_source(path, read_bytes(path)).text == source.text
+        except (OSError, SourceError):
+            is_saved = False
+        if is_saved:
+            found = self._judging.of(path, source, self._digests, self._digests.of(path) or "")
+            self.apart = self._judging.apart
+            self._cache.save()
+            return found
+        findings, problems, judging = self.runner.look_at(path, as_saved(source.text), use_cache=is_text(path))
+        self.apart = judging.apart
+        return findings, problems
+
+
+def _lookup(root: str) -> tuple[Config, Nearest]:
+    places = [Path(root)]
+    config = load(places)
+    return config, Nearest(config, places)
 
 
 def _known(code: str, catalogue: Any) -> bool:

@@ -115,7 +115,7 @@ def test_codes_spelled_out_are_judged_even_if_off_by_default(tmp_path):
 
     def judged_by(**options):
         TorchlintPlugin.parse_options(Namespace(**{"select": None, "extend_select": None, **options}))
-        runner, _ = TorchlintPlugin._runner(tmp_path)
+        runner = TorchlintPlugin._runner(tmp_path).runner
         return {rule.code for rule in runner.order.rules}
 
     try:

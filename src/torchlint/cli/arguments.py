@@ -111,6 +111,7 @@ _TABLE = {"multiple": True, "callback": _pairs, "metavar": "PATTERN:RULE"}
 @click.option("--exclude", **_PATTERNS, help="Files and folders to leave out, instead of the usual ones.")
 @click.option("--extend-exclude", **_PATTERNS, help="The same, besides the usual ones.")
 @click.option("--force-exclude", is_flag=True, help="Leave out excluded and ignored files even where PATHS names them.")
+@click.option("--alone", is_flag=True, help="Judge files without the others of their project that use them: quicker, and less is known.")
 @click.option("--config", "configs", multiple=True, metavar="FILE | KEY=VALUE",
               help="Read settings from this file, or set one, written as in it: \"ignore = ['TL202']\".")
 @click.option("--no-scout", is_flag=True, hidden=True)

@@ -73,7 +73,8 @@ def _check(request: Request) -> int:
 
             with output(request.output_file) as out:
                 return mend_text(
-                    parts.first.runner, raw, request.stdin_name, request.unsafe_fixes, request.diff, out, request.quiet
+                    parts.first.runner, raw, request.stdin_name, request.unsafe_fixes, request.diff, out, request.quiet,
+                    cache_of(request),
                 )
         outcomes = [parts.first.runner.run_text(request.stdin_name, raw, **cache_of(request))]
         telling.stdin = raw

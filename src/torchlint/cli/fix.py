@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from typing import TextIO
+from typing import Any, TextIO
 
 import msgspec
 
@@ -121,6 +121,16 @@ def _without_comments(runner: Runner, trouble: dict[str, Problem]) -> list[Mende
     return done
 
 
+def _without_its_comments(runner: Runner, mended: Mended) -> Mended:
+    """A file that is mended and not written yet, without the comments that hide nothing in it then."""
+    findings = runner.unused_comments_in(mended.path, mended.after)
+    if not findings:
+        return mended
+    after = apply(mended.path, mended.after, [edit for finding in findings for edit in finding.fix.edits])
+    fixed = mended.fixed + Counter(finding.code for finding in findings)
+    return Mended(mended.path, mended.before, after, fixed)
+
+
 def show_changes(runner: Runner, outcome: Outcome, unsafe: bool, noqa: bool, out: TextIO) -> Mending:
     """Prints what mending would change. Files of which that cannot be said become problems."""
     fixer, mending = Fixer(runner, unsafe), Mending({}, [])
@@ -128,8 +138,9 @@ def show_changes(runner: Runner, outcome: Outcome, unsafe: bool, noqa: bool, out
     outcome.problems += _shown(fixer.problems)
     if noqa and not outcome.failed:
         trouble: dict[str, Problem] = {}
-        other = {mended.path for mended in todo}
-        todo += [mended for mended in _without_comments(runner, trouble) if mended.path not in other]
+        mended_already = {mended.path for mended in todo}
+        todo = [_without_its_comments(runner, mended) for mended in todo]
+        todo += [mended for mended in _without_comments(runner, trouble) if mended.path not in mended_already]
         outcome.problems += _shown(trouble.values())
     for mended in sorted(todo, key=lambda mended: mended.path):
         print_diff(diff(mended, os.path.relpath(mended.path)), out)
@@ -143,7 +154,9 @@ def _shown(problems: Iterable[Problem]) -> list[Problem]:
     return [msgspec.structs.replace(one, filename=os.path.relpath(one.filename)) for one in problems]
 
 
-def mend_text(runner: Runner, raw: bytes, filename: str, unsafe: bool, as_diff: bool, out: TextIO, quiet: bool) -> int:
+def mend_text(
+    runner: Runner, raw: bytes, filename: str, unsafe: bool, as_diff: bool, out: TextIO, quiet: bool, cache: dict[str, Any]
+) -> int:
     """Mends standard input: prints the mended text, or the diff, and on standard error what is left.
 
     Returns:
@@ -151,7 +164,8 @@ def mend_text(runner: Runner, raw: bytes, filename: str, unsafe: bool, as_diff: 
     """
     path = os.path.abspath(filename)
     fixer = Fixer(runner, unsafe)
-    mended = fixer.mend(path, raw) or Mended(path, raw, raw, Counter())
+    given = absolute(runner.run_text(filename, raw, **cache).findings)
+    mended = fixer.mend(path, raw, given) or Mended(path, raw, raw, Counter())
     if not quiet:
         Mending({filename: mended.fixed} if mended.fixed else {}, fixer.taken_back).tell("would mend" if as_diff else "mended", str)
     if as_diff:
@@ -162,7 +176,7 @@ def mend_text(runner: Runner, raw: bytes, filename: str, unsafe: bool, as_diff: 
         out.buffer.write(mended.after)
     else:
         out.write(mended.after.decode())
-    outcome = runner.run_text(filename, mended.after)
+    outcome = runner.run_text(filename, mended.after, **cache)
     from torchlint.report import Context
     from torchlint.report import write as tell
 

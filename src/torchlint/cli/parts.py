@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -14,6 +14,7 @@ from torchlint.cli.request import Request
 from torchlint.files.source import Problem, Source
 from torchlint.findings import Finding, Location
 from torchlint.run.discovery import Discovery, File
+from torchlint.run.projects import Projects
 from torchlint.run.runner import Outcome, Runner
 from torchlint.settings.config import Config
 from torchlint.settings.lookup import Nearest, load
@@ -44,10 +45,7 @@ class Parts:
 
     def __init__(self, request: Request):
         self._request = request
-        overrides = request.overrides
-        config = load(request.places, request.config_file, request.isolated, overrides)
-        has_own = not (request.config_file or request.isolated or request.reads_stdin)
-        self._nearest = Nearest(config, request.places, overrides) if has_own else None
+        config, self._nearest = self._settings(request.places)
         self.first = self._part(config)
         self._parts = [self.first]
         self.problems: list[Problem] = []
@@ -60,14 +58,24 @@ class Parts:
         discovery = Discovery(self.first.config, self._request.force_exclude, self._nearest)
         files = discovery.find(self._request.wanted)
         self.problems = discovery.problems
+        walked = [os.path.abspath(path) for path in self._request.wanted if os.path.isdir(path)]
+        projects = Projects(lambda root: self._settings([Path(root)]), walked, files, self._request.alone)
         parts = {id(self.first.config): self.first}
         for file in files:
             config = discovery.configs.get(file.path, self.first.config)
             if id(config) not in parts:
                 parts[id(config)] = self._part(config)
             parts[id(config)].files.append(file)
+            parts[id(config)].runner.projects = projects
         self._parts = [part for part in parts.values() if part.files] or [self.first]
         return files
+
+    def _settings(self, places: Sequence[Path]) -> tuple[Config, Nearest | None]:
+        """The settings for some paths, and those of the folders in them."""
+        request, overrides = self._request, self._request.overrides
+        config = load(places, request.config_file, request.isolated, overrides)
+        has_own = not (request.config_file or request.isolated)
+        return config, Nearest(config, places, overrides) if has_own else None
 
     def _part(self, config: Config) -> Part:
         request, catalogue = self._request, load_rules(config)
@@ -76,6 +84,7 @@ class Parts:
         except SelectorError as error:
             raise click.UsageError(_option_of(str(error), request)) from None
         runner = Runner(config, rules, catalogue)
+        runner.projects = Projects(lambda root: self._settings([Path(root)]), alone=request.alone)
         runner.order = msgspec.structs.replace(runner.order, scout=not request.no_scout, summaries=not request.no_summaries)
         runner.heeds_noqa = not request.ignore_noqa
         return Part(config, catalogue, rules, runner)
@@ -133,6 +142,7 @@ class Parts:
     def answers(self, outcome: Outcome, with_live: bool) -> Callable[[str, str], bool]:
         """Whether a run has said all there is to say of a file (by its full path) and a code. All is said of one that is gone."""
         whole = self.judged.difference(os.path.abspath(problem.filename) for problem in outcome.problems)
+        whole = whole.difference(*(part.runner.apart for part in self._parts))
 
         def is_answered(path: str, code: str) -> bool:
             asked = with_live if code.startswith("TS") else code in {f"TL{rule.code:03d}" for rule in self._of(path).order.rules}

@@ -61,6 +61,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     exclude: tuple[str, ...] | None = None
     extend_exclude: tuple[str, ...] | None = None
     force_exclude: bool = False
+    alone: bool = False
     configs: tuple[str, ...] = ()
     isolated: bool = False
     no_scout: bool = False  # to compare what is found with and without it

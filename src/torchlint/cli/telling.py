@@ -21,6 +21,7 @@ from torchlint.files.reading import read_bytes
 from torchlint.files.source import describe
 from torchlint.findings import Finding, Severity
 from torchlint.report import FOR_PEOPLE, Context, clean, write
+from torchlint.report import path as shown_path
 from torchlint.run.runner import Outcome
 
 _LEVELS = tuple(Severity)  # the worst first
@@ -41,6 +42,8 @@ class Telling:
         for line in outcome.warnings:
             print(f"torchlint: warning: {clean(line)}", file=sys.stderr)
         tell_problems(outcome.problems, request.quiet)
+        if outcome.elsewhere and not request.quiet:
+            print(f"torchlint: note: {clean(_elsewhere(outcome.elsewhere))}", file=sys.stderr)
         if not (outcome.files or outcome.problems or request.quiet):
             print("torchlint: warning: no Python files or notebooks there", file=sys.stderr)
         context = Context(
@@ -91,6 +94,14 @@ class Telling:
                 return None
             shown.append(text)
         return "".join(shown)
+
+
+def _elsewhere(findings: Sequence[Finding]) -> str:
+    """What is said of findings in files that were not asked for."""
+    names = sorted({finding.location.filename for finding in findings})
+    count, some = len(findings), ", ".join(map(shown_path, names[:3]))
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{count} finding{'s' * (count != 1)} of this stand{'s' * (count == 1)} in {some}{more}: told when asked for"
 
 
 @contextmanager

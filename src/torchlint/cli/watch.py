@@ -51,11 +51,15 @@ def watch(request: Request, check: Callable[[Request], int]) -> int:
 
 
 def _state(request: Request) -> dict[str, tuple[int, int]]:
-    """When the files that are judged, and the settings, were last changed, and how large they are."""
+    """When the files that are judged, those that use them, and the settings, were last changed, and how large they are."""
     paths: set[str] = set()
     try:
         parts = Parts(request)
-        paths.update(file.path for file in parts.find())
+        found = [file.path for file in parts.find()]
+        paths.update(found)
+        for part in parts:
+            projects = part.runner.projects
+            paths.update(*(projects.of(file.path).files or () for file in part.files))
         paths.update(str(layer.path) for part in parts for layer in part.config.layers if layer.path)
     except (click.ClickException, ValueError, OSError):
         pass  # settings that cannot be used: a change of theirs is waited for

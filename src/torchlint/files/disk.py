@@ -22,6 +22,10 @@ class Disk:
         """
         return read_bytes(path, most)
 
+    def holds_unsaved(self, path: str) -> bool:
+        """Whether a file is looked at as it is not on disk."""
+        return False
+
     def names(self, folder: str) -> frozenset[str]:
         """All names in a folder; none where there is no folder."""
         try:
@@ -122,6 +126,9 @@ class Unsaved(Disk):
         if len(text) > most:
             raise OSError(errno.EFBIG, f"More than {most // 1_000_000} MB")
         return text
+
+    def holds_unsaved(self, path: str) -> bool:
+        return self._text(path) is not None
 
     def names(self, folder: str) -> frozenset[str]:
         return super().names(folder).union(self._put_in(folder))

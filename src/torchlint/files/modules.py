@@ -19,8 +19,9 @@ OUTSIDE = frozenset(
     tempfile traceback queue uuid platform getpass urllib http numbers decimal fractions statistics textwrap
     torch_geometric dgl ogb __future__""".split()
 )
-ROOT_MARKS = frozenset({".git", "pyproject.toml", "setup.py", "setup.cfg"})
-MOST_LEVELS = 6
+ROOT_MARKS = frozenset({".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg"})  # of the top of a project
+MOST_LEVELS = 6  # that are gone up where no folder has a mark
+_MOST_TO_A_MARK = 16
 # In a question: folder, what is asked, name. No path holds it.
 _BETWEEN = "\0"
 
@@ -39,6 +40,7 @@ class Modules:
         self.roots = tuple(os.path.abspath(root) for root in roots)
         self._listing: dict[str, frozenset[str]] = {}
         self._answers: dict[tuple[str, str, str], tuple[str | None, frozenset[str]]] = {}
+        self._chains: dict[str, tuple[list[str], frozenset[str]]] = {}  # by folder: those above it, and what was listed for that
         self._seen: set[str] = set()  # the folders that the present question has led to
         self._kinds: dict[str, Callable[[str, str], str | None]] = {
             "module": self._module, "package": self._package, "start": self._start, "project": self._project,
@@ -47,6 +49,7 @@ class Modules:
     def look_again(self) -> None:
         """Lists the known folders again, and forgets the answers that may be others now."""
         known, self._listing = self._listing, {}
+        self._chains.clear()
         changed = any(self._list(folder) != names for folder, names in known.items())
         # Whether a name is that of a folder is in no listing.
         self._answers = {} if changed else {key: found for key, found in self._answers.items() if key[0] != "package"}
@@ -125,10 +128,15 @@ class Modules:
 
     def _above(self, folder: str) -> list[str]:
         """A folder and those above it, up to the top of the project, but not far."""
-        found = [folder]
-        while len(found) < MOST_LEVELS and not ROOT_MARKS & self._list(folder) and os.path.dirname(folder) != folder:
-            folder = os.path.dirname(folder)
-            found.append(folder)
+        if folder not in self._chains:
+            found = [folder]
+            while not (marked := not ROOT_MARKS.isdisjoint(self._list(found[-1]))) and len(found) < _MOST_TO_A_MARK:
+                if os.path.dirname(found[-1]) == found[-1]:
+                    break
+                found.append(os.path.dirname(found[-1]))
+            self._chains[folder] = found if marked else found[:MOST_LEVELS], frozenset(found)
+        found, listed_for_it = self._chains[folder]
+        self._seen |= listed_for_it
         return found
 
     def _list(self, folder: str) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections import Counter
+from collections.abc import Callable, Collection
 
 from torchlint.files.disk import Unsaved
 from torchlint.files.garbage import no_gc
@@ -21,10 +22,12 @@ class Elsewhere:
     Args:
         order: what files are judged by.
         fresh: what this process has found out, and takes in what is found out here.
+        files: the files that may use one.
     """
 
-    def __init__(self, order: Order, fresh: Fresh):
+    def __init__(self, order: Order, fresh: Fresh, files: Callable[[str], Collection[str]]):
         self._fresh = fresh
+        self._files = files
         self._disk = Unsaved()
         self._modules = Modules(order.roots, self._disk)
         self._judge = Judge(order, functools.partial(make_engine, modules=self._modules))
@@ -35,7 +38,7 @@ class Elsewhere:
         """A finding that judging some user of a file gives where it holds `after`, and not where it holds `before`; None where
         there is no such finding. What a user was found to be is kept, for the content that the file is left with by `keep`.
         """
-        users = self._users.of([path])
+        users = self._users.of([path], self._files(path))
         if not users:
             return None
         self._put(path, before)

@@ -54,9 +54,14 @@ class Fixer:
         self._runner = runner
         self._unsafe = unsafe
         self._judge = Judge(runner.order)
-        self._elsewhere = Elsewhere(runner.order, runner.fresh)
+        self._elsewhere = Elsewhere(runner.order, runner.fresh, self._around)
         self.problems: list[Problem] = []
         self.taken_back: list[TakenBack] = []
+
+    def _around(self, path: str) -> Collection[str]:
+        """The files that may use one: those of its project, or of the run where these are too many."""
+        files = self._runner.projects.of(path).files
+        return self._runner.judged if files is None else files
 
     def applicable(self, finding: Finding) -> bool:
         """Whether a finding has a fix that may be applied."""

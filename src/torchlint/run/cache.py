@@ -2,7 +2,8 @@
 did not write, sealed with a secret that is in no tree, counts as not there.
 
 Layout: `<folder>/<version>/<two hex digits>.msgpack`. The version stands for everything that verdicts depend on besides
-files; a shard holds the verdicts of the folders whose names hash to it, so that a run over few files reads few shards.
+files; a shard holds the verdicts of the folders whose names hash to it, so that a run over few files reads few shards. Beside
+them `mentions.msgpack` holds which names each file imports.
 Written by hand: libraries for caches unpickle what they find or open a database, and anybody may have written these files.
 """
 
@@ -13,9 +14,10 @@ import os
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
@@ -25,13 +27,14 @@ from torchlint.files.reading import read_bytes
 from torchlint.files.source import describe
 from torchlint.files.writing import TEMPORARY, replace
 from torchlint.run.judge import ENGINE_VARIABLE, Order, Verdict
+from torchlint.run.mentions import Mentions, State
 from torchlint.run.secret import NoSecret, secret
 
 _FORMAT = "6"
 SUM = 16  # bytes at the start of a file: the seal of the rest
 _SHARDS = 64
 _VERSION = re.compile(r"[0-9a-f]{20}")
-_SHARD = re.compile(r"[0-9a-f]{2}\.msgpack")
+_SHARD = re.compile(r"([0-9a-f]{2}|mentions)\.msgpack")
 _WRITE_SECONDS = 3600  # one that is older was left behind by a process that was killed
 _KEEP_SECONDS = 30 * 24 * 3600
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# A cache folder of torchlint, see https://bford.info/cachedir/\n"
@@ -49,7 +52,11 @@ class _Shard(msgspec.Struct, array_like=True):
     entries: dict[str, _Entry]
 
 
+_Kept = TypeVar("_Kept")
+_Mentioned = dict[str, tuple[State, Mentions]]
+_MENTIONS = "mentions"
 _decode = msgspec.msgpack.Decoder(_Shard).decode
+_decode_mentions = msgspec.msgpack.Decoder(_Mentioned).decode
 
 
 def version_key(order: Order) -> str:
@@ -119,6 +126,7 @@ class Cache:
         self._digests = digests
         self._shards: dict[str, _Shard] = {}
         self._new: dict[str, dict[str, Verdict]] = {}
+        self._mentions: _Mentioned = {}
 
     def get(self, path: str) -> Verdict | None:
         """The verdict on a file, if its content and everything it depends on are as they were."""
@@ -156,9 +164,22 @@ class Cache:
         if verdict.lasting:
             self._new.setdefault(_shard_name(path), {})[path] = verdict
 
+    def look_again(self, digests: Digests) -> None:
+        """Forgets what was read of files and of the cache: both may be otherwise now."""
+        self._digests = digests
+        self._shards.clear()
+
+    def mentions(self) -> _Mentioned:
+        """What files mention, with the state that they had then."""
+        return self._unsealed(_MENTIONS, _decode_mentions) or {}
+
+    def put_mentions(self, path: str, known: tuple[State, Mentions]) -> None:
+        """Remember what a file mentions, to be written by `save`."""
+        self._mentions[path] = known
+
     def save(self) -> str | None:
         """Write what was put. Returns what went wrong, or None."""
-        if not self._new:
+        if not (self._new or self._mentions):
             return None
         try:
             elsewhere = self._elsewhere()
@@ -169,12 +190,16 @@ class Cache:
             for name, verdicts in self._new.items():
                 # Read again: another run may have written it in the meantime.
                 self._write(name, _merged(self._read(name), verdicts))
+            if self._mentions:
+                known = {path: one for path, one in self.mentions().items() if os.path.exists(path)}
+                self._write(_MENTIONS, {**known, **self._mentions})
             self._drop_old_versions()
         except NoSecret as error:
             return f"{self._top}: cache is neither read nor written, as it could not be told from a forged one: {error}"
         except OSError as error:
             return f"{self._top}: cache cannot be written: {describe(error)}"
         self._new.clear()
+        self._mentions.clear()
         return None
 
     def _elsewhere(self) -> str | None:
@@ -190,11 +215,15 @@ class Cache:
         return self._shards[name]
 
     def _read(self, name: str) -> _Shard:
+        return self._unsealed(name, _decode) or _Shard([], {})
+
+    def _unsealed(self, name: str, decode: Callable[[memoryview], _Kept]) -> _Kept | None:
+        """What a file of the cache holds; None where it is not there, or not ours."""
         try:
             data = memoryview(read_bytes(self._folder / f"{name}.msgpack"))
-            return _decode(data[SUM:]) if data[:SUM] == _seal(data[SUM:], self._place(name)) else _Shard([], {})
+            return decode(data[SUM:]) if data[:SUM] == _seal(data[SUM:], self._place(name)) else None
         except (OSError, msgspec.MsgspecError, ValueError, RecursionError):
-            return _Shard([], {})
+            return None
 
     def _prepare(self) -> None:
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -202,8 +231,8 @@ class Cache:
             if not os.path.lexists(self._top / name):
                 replace(self._top / name, text.encode())
 
-    def _write(self, name: str, shard: _Shard) -> None:
-        replace(self._folder / f"{name}.msgpack", sealed(msgspec.msgpack.encode(shard), self._place(name)))
+    def _write(self, name: str, kept: _Shard | _Mentioned) -> None:
+        replace(self._folder / f"{name}.msgpack", sealed(msgspec.msgpack.encode(kept), self._place(name)))
 
     def _place(self, name: str) -> str:
         """What a seal is for, besides the content: one set of rules and settings, one shard."""

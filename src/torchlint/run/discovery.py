@@ -5,18 +5,26 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 
 from torchlint.files.globs import Patterns, of_file
+from torchlint.files.modules import ROOT_MARKS
 from torchlint.files.reading import read_bytes
 from torchlint.files.source import Problem, describe
 from torchlint.settings.config import Config
 from torchlint.settings.lookup import SETTINGS_FILES
 
+_MAY_SETTLE = ROOT_MARKS.union(SETTINGS_FILES)  # where these are, other settings may hold
 _MOST_BYTES = 1_000_000  # of an ignore file
+_MOST_ENTRIES = 20_000  # in all folders, where only so many files are wanted
 SUFFIXES = (".py", ".pyw", ".ipynb")
+
+
+class TooMuch(Exception):
+    """There are more files, or other things, than are to be looked at."""
 
 
 class File(msgspec.Struct, frozen=True):
@@ -46,27 +54,37 @@ class Discovery:
         config: the settings of the run.
         force_exclude: whether excludes hold for what is named, too.
         nearest: the settings of a folder, where folders may have their own.
+        most: how many files there may be; None where that does not matter.
     """
 
     def __init__(
-        self, config: Config, force_exclude: bool = False, nearest: Callable[[str], Config] | None = None
+        self, config: Config, force_exclude: bool = False, nearest: Callable[[str], Config] | None = None,
+        most: int | None = None,
     ):
         self.problems: list[Problem] = []
         self.configs: dict[str, Config] = {}
         self._top = _Scope(config, str(config.root), Patterns(config.exclude))
         self._nearest = nearest
-        self._scopes: dict[str, _Scope] = {}
+        self._scopes: dict[int, _Scope] = {}
         self._force = force_exclude
+        self._most = most
+        self._passed = 0  # what was in the folders so far
         self._specs: dict[str, Patterns | None] = {}
 
     def find(self, paths: Iterable[str]) -> list[File]:
-        """The files under `paths`, each once, largest first: no long one must be left for the end of a parallel run."""
+        """The files under `paths`, each once, largest first: no long one must be left for the end of a parallel run.
+
+        Raises:
+            TooMuch: there are more files than there may be, or very many other things.
+        """
         found: dict[str, File] = {}
         for path in paths:
             for file in self._under(os.path.abspath(path)):
                 if is_text(file.path):
                     real = os.path.realpath(file.path)
                     found[real] = min(found.get(real, file), file, key=lambda one: _farness(one.path, real))
+                    if self._most is not None and len(found) > self._most:
+                        raise TooMuch
                 else:
                     self._problem(file.path, "its name is not UTF-8: rename it to have it judged")
         return sorted(found.values(), key=lambda file: (-file.size, file.path))
@@ -102,10 +120,9 @@ class Discovery:
         config = self._nearest(folder)
         if config is self._top.config:
             return self._top
-        root = str(config.root)
-        if root not in self._scopes:
-            self._scopes[root] = _Scope(config, root, Patterns(config.exclude))
-        return self._scopes[root]
+        if id(config) not in self._scopes:
+            self._scopes[id(config)] = _Scope(config, str(config.root), Patterns(config.exclude))
+        return self._scopes[id(config)]
 
     def _why_missing(self, path: str, error: OSError) -> str:
         if isinstance(error, FileNotFoundError):
@@ -127,13 +144,13 @@ class Discovery:
                 ignores = [*ignores, (folder, spec)]
             try:
                 with os.scandir(folder) as entries:
-                    listed = sorted(entries, key=lambda entry: entry.name)
+                    listed = sorted(self._within(entries), key=lambda entry: entry.name)
             except OSError as error:
                 self._problem(folder, f"folder cannot be read: {describe(error)}")
                 continue
-            if self._nearest is not None and folder != top and any(entry.name in SETTINGS_FILES for entry in listed):
+            if self._nearest is not None and folder != top and any(entry.name in _MAY_SETTLE for entry in listed):
                 inner = self._scope(folder)
-                scope, base = inner, base if inner is scope else folder
+                scope, base = inner, base if inner.root == scope.root else folder
             for entry in listed:
                 try:
                     is_folder = entry.is_dir(follow_symlinks=False)
@@ -149,6 +166,16 @@ class Discovery:
                         self._problem(entry.path, f"dangling link to {os.readlink(entry.path)}")
                 except OSError as error:
                     self._problem(entry.path, f"cannot be read: {describe(error)}")
+
+    def _within(self, entries: Iterable[os.DirEntry[str]]) -> Iterable[os.DirEntry[str]]:
+        """What is in a folder, as long as that is not too much."""
+        if self._most is None:
+            return entries
+        listed = list(islice(entries, _MOST_ENTRIES - self._passed + 1))
+        self._passed += len(listed)
+        if self._passed > _MOST_ENTRIES:
+            raise TooMuch
+        return listed
 
     def _excluded_above(self, path: str, is_folder: bool, scope: _Scope) -> bool:
         """Whether a path that was named would have been left out by a walk from the project's root."""

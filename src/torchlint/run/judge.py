@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from torchlint.catalogue.pages import Rule
+from torchlint.files.disk import Disk
 from torchlint.files.parse import parse_source
-from torchlint.files.reading import read_bytes
 from torchlint.files.source import Problem, Source, SourceError, describe
 from torchlint.findings import Finding
 from torchlint.settings.matchers import Matcher
@@ -78,8 +78,12 @@ class Judge:
 
     def file(self, path: str) -> Verdict:
         """The verdict on the file at `path`."""
+        return self.at(path, Disk())
+
+    def at(self, path: str, disk: Disk) -> Verdict:
+        """The same, of what a disk holds there."""
         try:
-            raw = read_bytes(path)
+            raw = disk.read(path)
         except OSError as error:
             return Verdict("", problems=(Problem(path, f"cannot be read: {describe(error)}"),))
         return self.content(path, raw)

@@ -17,4 +17,5 @@ def together(outcomes: Sequence[Outcome]) -> Outcome:
         sorted(findings.values(), key=lambda finding: finding.sort_key),
         sorted(problems, key=lambda one: (one.filename, one.cell or 0, one.row or 0, one.message)),
         sum(outcome.files for outcome in outcomes), [line for outcome in outcomes for line in outcome.warnings],
+        [finding for outcome in outcomes for finding in outcome.elsewhere],
     )

@@ -12,17 +12,21 @@ from typing import Any
 import msgspec
 
 from torchlint.catalogue.pages import Catalogue, Rule
-from torchlint.files.disk import Disk
+from torchlint.files.disk import Disk, Unsaved
 from torchlint.files.globs import Patterns
-from torchlint.files.modules import is_question
+from torchlint.files.modules import Modules, is_question
 from torchlint.files.parse import parse_source
 from torchlint.files.source import Problem, Source, SourceError, map_locations
 from torchlint.findings import Finding, Location
+from torchlint.run.around import Around
 from torchlint.run.cache import Cache, Digests
 from torchlint.run.discovery import Discovery, File, is_text
 from torchlint.run.fresh_verdicts import Fresh
-from torchlint.run.judge import Judge, Order, Verdict
+from torchlint.run.judge import Order, Verdict
 from torchlint.run.noqa import Noqa, Unused, unused_noqa
+from torchlint.run.one import MOST_UNSAVED, Judging
+from torchlint.run.projects import Lookup, Projects
+from torchlint.run.users import Users
 from torchlint.run.workers import default_jobs, judge_all
 from torchlint.settings.config import Config
 from torchlint.settings.lookup import cache_folder
@@ -37,6 +41,7 @@ class Outcome(msgspec.Struct):
     problems: list[Problem]
     files: int
     warnings: list[str] = []
+    elsewhere: list[Finding] = []  # what stands in files of the project that were not asked for
 
     @property
     def failed(self) -> bool:
@@ -144,19 +149,27 @@ class Runner:
         rules: the active rules.
         catalogue: all rules; per-file-ignores may name inactive ones.
         disk: what findings are looked up in.
+        lookup: the settings for a run over a folder, to find out what is in a project; these settings where None.
     """
 
-    def __init__(self, config: Config, rules: Sequence[Rule], catalogue: Catalogue, disk: Disk | None = None):
+    def __init__(
+        self, config: Config, rules: Sequence[Rule], catalogue: Catalogue, disk: Disk | None = None,
+        lookup: Lookup | None = None,
+    ):
         self.config = config
         disk = disk or Disk()
         self.order = Order(
-            tuple(rules), config.torch_version, _roots(config.root, disk), matchers_of(rules), config.strict_tests
+            tuple(rules), config.torch_version, _roots(config, disk), matchers_of(rules), config.strict_tests
         )
+        self._lookup: Lookup = lookup or (lambda root: (config, None))
+        self.projects = Projects(self._lookup)  # another may be given
         self.sources = Sources(disk)
         self.fresh = Fresh()
         self.heeds_noqa = True
         self.looks: list[Look] = []
         self._judged: list[str] = []
+        self.apart: frozenset[str] = frozenset()
+        self.others = 0  # how many files were judged, or known, for what they make known of those that were asked for
         self._ignores = _PerFile(config, catalogue)
         self._unfixable = _unfixable(config, catalogue)
 
@@ -171,8 +184,9 @@ class Runner:
         progress: Callable[[Tick], None] = lambda tick: None,
     ) -> Outcome:
         """The outcome of judging everything under `paths`. Bad files become problems; nothing is raised for them."""
-        discovery = Discovery(self.config, force_exclude)
+        discovery, paths = Discovery(self.config, force_exclude), [os.path.abspath(path) for path in paths]
         files = discovery.find(paths)
+        self.projects = Projects(self._lookup, filter(os.path.isdir, paths), files)
         return self.run_files(
             files, discovery.problems, jobs=jobs, cache_dir=cache_dir, use_cache=use_cache, progress=progress
         )
@@ -187,14 +201,19 @@ class Runner:
         use_cache: bool = True,
         progress: Callable[[Tick], None] = lambda tick: None,
     ) -> Outcome:
-        """The same, of files that were found already, with the problems of finding them."""
+        """The same, of files that were found already, with the problems of finding them. Files of their projects that use them
+        are judged, too, for what that makes known of them; `apart` are those for which they were not."""
         self.sources = Sources()
         self._judged = [file.path for file in files]
-        digests = Digests(self.order.roots)
-        cache = self._cache(cache_dir, digests) if use_cache else None
+        modules = Modules(self.order.roots)
+        digests = Digests(modules=modules)
+        cache = self.cache(digests, cache_dir) if use_cache else None
+        users = Users(modules, cache)
+        around = Around(self.projects, users, self._judged)
+        self.apart, self.others = around.apart, len(around.files)
         verdicts: dict[str, Verdict] = {}
         todo: list[File] = []
-        for file in files:
+        for file in (*files, *around.files):
             known = self.fresh.get(file.path, digests)
             if known is not None and cache:
                 cache.put(file.path, known)
@@ -221,33 +240,44 @@ class Runner:
                 progress(Tick(done, total))
         finally:  # an interrupted run keeps what it found out
             warnings += self._saved(cache, cache_dir)
-        problems = [*problems, *(problem for verdict in verdicts.values() for problem in verdict.problems)]
-        findings = (finding for verdict in verdicts.values() for finding in verdict.findings)
-        return self.outcome(findings, problems, len(files), warnings)
+        said = [problem for path in self._judged for problem in verdicts[path].problems]
+        findings, elsewhere = around.split({path: verdict.findings for path, verdict in verdicts.items()})
+        outcome = self.outcome(findings, [*problems, *said, *around.notes()], len(files), warnings)
+        outcome.elsewhere = self.fit(elsewhere)
+        return outcome
 
     def run_text(
         self, filename: str, raw: bytes, *, cache_dir: Path | None = None, use_cache: bool = False
     ) -> Outcome:
         """The outcome of judging `raw` as if it were the content of `filename`, which need not exist. Where it is the content,
         the cache knows it, and is told, as for the file."""
-        path, digest = os.path.abspath(filename), hashlib.sha256(raw).hexdigest()
+        path, saves = os.path.abspath(filename), use_cache and is_text(os.path.abspath(filename))
         try:
-            self.sources.add(parse_source(path, raw), digest)
+            self.sources.add(parse_source(path, raw), hashlib.sha256(raw).hexdigest())
         except SourceError:
             pass  # the judge says why
-        digests = Digests(self.order.roots)
-        saved = use_cache and is_text(path) and digests.of(path) == digest
-        cache = self._cache(cache_dir, digests) if saved else None
-        verdict = self.fresh.of(path, raw) or (cache.get(path) if cache else None)
-        warnings = []
-        if verdict is None:
-            verdict = Judge(self.order).content(path, raw)
-            if cache:
-                cache.put(path, verdict)
-                warnings = self._saved(cache, cache_dir)
-        return self.outcome(verdict.findings, verdict.problems, 1, warnings)
+        findings, problems, judging = self.look_at(path, raw, cache_dir, saves)
+        self.apart, cache = judging.apart, judging.cache
+        return self.outcome(findings, problems, 1, self._saved(cache, cache_dir))
 
-    def _cache(self, folder: Path | None, digests: Digests) -> Cache:
+    def look_at(
+        self, path: str, raw: bytes, cache_dir: Path | None = None, use_cache: bool = False, most: int | None = MOST_UNSAVED
+    ) -> tuple[list[Finding], list[Problem], Judging]:
+        """The findings that stand in the file at `path`, if `raw` were its content, what is said of judging it, and what has judged
+        it; `most` is how many files may be judged anew for a text that is not saved."""
+        saved = Disk().digest(path) == hashlib.sha256(raw).hexdigest()
+        disk = Disk() if saved else Unsaved()
+        if isinstance(disk, Unsaved):
+            disk.put(path, raw)
+            disk.look_again()
+        modules = Modules(self.order.roots, disk)
+        digests = Digests(modules=modules)
+        cache = self.cache(digests, cache_dir) if use_cache else None
+        judging = Judging(self.order, self.projects, modules, self.fresh, cache, saved, most)
+        findings, problems = judging.of(path, raw, digests)
+        return findings, problems, judging
+
+    def cache(self, digests: Digests, folder: Path | None = None) -> Cache:
         """The cache in the folder that was asked for, or where the settings have it."""
         place = folder or cache_folder(self.config)
         inside = None if folder else place.parent if self.config.cache_dir is None else self.config.root
@@ -302,14 +332,24 @@ class Runner:
     def unused_comments(self) -> list[Finding]:
         """A finding for each `# noqa: TLnnn` in the judged files that hides nothing, though its rule is active. Asked after
         the findings were looked at."""
+        shown = _Shown()
+        known = sorted(set(self._judged) - self.apart)  # of what the others hide not all is known
+        return [map_locations(finding, shown.location) for path in known for finding in self._unused(path)]
+
+    def _unused(self, path: str) -> Iterator[Finding]:
         active = [f"TL{rule.code}" for rule in self.order.rules]
-        shown, told = _Shown(), []
-        for path in sorted(self._judged):
-            for comment in self.sources.unused(path):
-                words = [word for word in comment.words if any(code.startswith(word) for code in active)]
-                if words:
-                    told.append(map_locations(unused_noqa(comment, words).made_for({path: self.sources.digest(path)}), shown.location))
-        return told
+        for comment in self.sources.unused(path):
+            words = [word for word in comment.words if any(code.startswith(word) for code in active)]
+            if words:
+                yield unused_noqa(comment, words).made_for({path: self.sources.digest(path)})
+
+    def unused_comments_in(self, path: str, raw: bytes) -> list[Finding]:
+        """The same for one file, by its full path, if `raw` were its content. Filenames are as they were."""
+        with self.sources.trying(path):
+            self.sources.add(parse_source(path, raw), hashlib.sha256(raw).hexdigest())
+            findings, _, judging = self.look_at(path, raw, most=None)
+            self.visible(findings)
+            return [] if judging.apart else list(self._unused(path))
 
     def line(self, location: Location) -> str | None:
         """The source line that a location of an outcome begins on; None where it cannot be read."""
@@ -382,6 +422,8 @@ class _Shown:
         return msgspec.structs.replace(location, filename=self.name(location.filename))
 
 
-def _roots(root: Path, disk: Disk) -> tuple[str, ...]:
-    """The folders that the project's absolute imports start from."""
-    return tuple(folder for folder in (str(root), str(root / "src")) if disk.is_folder(folder))
+def _roots(config: Config, disk: Disk) -> tuple[str, ...]:
+    """The folders that absolute imports start from, besides what the place of each file tells: what settings say holds for them
+    all. Without settings, nothing does."""
+    found = (str(config.root), str(config.root / "src")) if config.path is not None else ()
+    return tuple(folder for folder in found if disk.is_folder(folder))

@@ -3,19 +3,19 @@ holds."""
 
 from __future__ import annotations
 
-import functools
 import os
 from os import PathLike
 from pathlib import Path
 
 from torchlint.files.disk import Unsaved
-from torchlint.files.garbage import collect_if_much, no_gc
 from torchlint.files.modules import Modules
 from torchlint.files.source import Problem
 from torchlint.findings import Finding
 from torchlint.run.cache import Digests
 from torchlint.run.fresh_verdicts import Fresh
-from torchlint.run.judge import Judge, Order, make_engine
+from torchlint.run.judge import Order
+from torchlint.run.one import Judging
+from torchlint.run.projects import Projects
 from torchlint.run.runner import Outcome, Runner
 from torchlint.settings.choice import Choice, paths_of
 
@@ -50,10 +50,11 @@ class Session:
         self._places = [Path(os.path.abspath(path)) for path in paths_of(project)]
         self._choice = Choice(**choice)
         self._disk = Unsaved()
-        self._begin(self._runner().order)
+        self._kept: dict[str, tuple[Order, Modules, Judging]] = {}  # by settings file
+        self._runner("")
 
     def check(self, path: str | PathLike[str], text: str | bytes | None = None) -> Findings:
-        """The findings of a file; some may stand in other files, which it calls.
+        """The findings that stand in a file, whichever files of its project they come from.
 
         Args:
             path: the file.
@@ -68,19 +69,13 @@ class Session:
             self._disk.put(path, text)
         self._disk.look_again()
         raw = self._disk.read(path)
-        runner = self._runner()
-        if runner.order != self._order:
-            self._begin(runner.order)
-        self._modules.look_again()
-        digests = Digests(modules=self._modules)
-        verdict = self._known.get(path, digests)
-        if verdict is None:
-            with no_gc():
-                self._judge.look_again(digests.of)
-                verdict = self._judge.content(path, raw)
-                collect_if_much()
-            self._known.put(path, verdict)
-        return Findings(runner.outcome(verdict.findings, verdict.problems, 1, []))
+        runner = self._runner(path)
+        modules, judging = self._judging_by(runner)
+        modules.look_again()
+        digests = Digests(modules=modules)
+        judging.look_again(digests)
+        findings, problems = judging.of(path, raw, digests)
+        return Findings(runner.outcome(findings, problems, 1, []))
 
     def changed(self, path: str | PathLike[str], text: str | bytes) -> None:
         """Take an unsaved text, as `check` does, without judging it now."""
@@ -90,13 +85,20 @@ class Session:
         """Drop the unsaved text of a file: what is on disk counts again."""
         self._disk.drop(os.path.abspath(path))
 
-    def _runner(self) -> Runner:
-        """A runner by the settings as they are now."""
-        return Runner(*self._choice.load(self._places), disk=self._disk)
+    def _runner(self, path: str) -> Runner:
+        """A runner by the settings that hold for a file, as they are now."""
+        config, *rest = self._choice.load(self._places)
+        nearest = self._choice.nearest(config, self._places)
+        near = nearest(os.path.dirname(path)) if nearest is not None else config
+        made = (config, *rest) if near is config else self._choice.of(near)
+        return Runner(*made, disk=self._disk, lookup=self._choice.lookup)
 
-    def _begin(self, order: Order) -> None:
-        """Starts with nothing known: what was found out by another order may not hold."""
-        self._order = order
-        self._modules = Modules(order.roots, self._disk)
-        self._judge = Judge(order, functools.partial(make_engine, modules=self._modules))
-        self._known = Fresh()
+    def _judging_by(self, runner: Runner) -> tuple[Modules, Judging]:
+        """What judges by the runner's order. What was found out by another order may not hold."""
+        name = str(runner.config.path)
+        if name not in self._kept or self._kept[name][0] != runner.order:
+            modules = Modules(runner.order.roots, self._disk)
+            cache = runner.cache(Digests(modules=modules))
+            judging = Judging(runner.order, Projects(self._choice.lookup), modules, Fresh(), cache, saved=False)
+            self._kept[name] = runner.order, modules, judging
+        return self._kept[name][1:]

@@ -3,31 +3,94 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from torchlint.files.modules import Modules
-from torchlint.files.project import Project
+from torchlint.files.parse import parse_source
+from torchlint.files.project import MOST_BYTES
+from torchlint.files.source import SourceError
+from torchlint.run.cache import Cache
+from torchlint.run.mentions import Mentions, State, mentions_of, state_of
 
 
 class Users:
-    """Looks through each project once.
+    """Who imports whom. Each file is read once.
 
     Args:
-        modules: finds what is imported.
+        modules: finds what is imported, with the disk that files are read from.
+        cache: knows what earlier runs have read, and is told what was read now.
     """
 
-    def __init__(self, modules: Modules):
+    def __init__(self, modules: Modules, cache: Cache | None = None):
         self._modules = modules
-        self._projects: dict[str, Project] = {}
+        self._cache = cache
+        self._known: dict[str, tuple[State, Mentions]] | None = None
+        self._sure: set[str] = set()  # the files whose mentions are of what they hold now
+        self._graphs: dict[frozenset[str], dict[str, set[str]]] = {}
 
-    def of(self, paths: Iterable[str]) -> list[str]:
-        """The files that import some files, by way of others too, but for these themselves; in order of their names."""
-        asked = {os.path.realpath(path) for path in paths}
-        found: set[str] = set()
-        for path in sorted(asked):
-            root = self._modules.project(os.path.dirname(path))
-            if root is not None:
-                if root not in self._projects:
-                    self._projects[root] = Project(self._modules, root)
-                found.update(user.path for user in self._projects[root].users(path))
-        return sorted(path for path in found if os.path.realpath(path) not in asked)
+    def look_again(self) -> None:
+        """Forgets what may be otherwise now."""
+        self._sure.clear()
+        self._graphs.clear()
+
+    def of(self, paths: Iterable[str], files: Collection[str]) -> list[str]:
+        """The ones of `files` that import one of `paths`, by way of others too, but for these themselves; in order of
+        their names."""
+        asked = set(paths)
+        among = frozenset(files).union(asked)
+        if among not in self._graphs:
+            self._graphs[among] = self._graph(among)
+        users = self._graphs[among]
+        found, todo = set(asked), list(asked)
+        while todo:
+            more = users.get(todo.pop(), set()) - found
+            found |= more
+            todo.extend(more)
+        return sorted(found.intersection(files) - asked)
+
+    def _graph(self, files: frozenset[str]) -> dict[str, set[str]]:
+        """By file, those that import it. Files between, which nobody asked for, are looked into."""
+        stems = {_place_of(path): path for path in files}
+        users: dict[str, set[str]] = {}
+        todo, met = sorted(files), set(files)
+        while todo:
+            path = todo.pop()
+            folder, mentions = os.path.dirname(path), self._mentions(path)
+            imported = {self._modules.module(folder, name) for name in mentions.names} - {None, path}
+            # A module is met as an attribute of its package, too.
+            places = {os.path.dirname(one) for one in imported}
+            around = {stems[place, word] for place in places for word in mentions.attributes if (place, word) in stems}
+            for one in imported | around:
+                users.setdefault(one, set()).add(path)
+                if one not in met:
+                    met.add(one)
+                    todo.append(one)
+        return users
+
+    def _mentions(self, path: str) -> Mentions:
+        if self._known is None:
+            self._known = self._cache.mentions() if self._cache is not None else {}
+        known = self._known.get(path)
+        if known is not None and path in self._sure:
+            return known[1]
+        self._sure.add(path)
+        disk = self._modules.disk
+        state = None if disk.holds_unsaved(path) else state_of(path)
+        if known is not None and state is not None and known[0] == state:
+            return known[1]
+        try:
+            raw = disk.read(path, MOST_BYTES)
+            text = parse_source(path, raw).text if path.endswith(".ipynb") else raw.decode("utf-8", "replace")
+        except (OSError, SourceError):
+            text = ""
+        found = mentions_of(text)
+        self._known[path] = state, found
+        if state is not None and self._cache is not None:
+            self._cache.put_mentions(path, (state, found))
+        return found
+
+
+def _place_of(path: str) -> tuple[str, str]:
+    """The folder that a module is in, and what it is called there."""
+    folder, name = os.path.split(path)
+    return os.path.split(folder) if name == "__init__.py" else (folder, os.path.splitext(name)[0])

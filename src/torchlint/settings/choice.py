@@ -59,6 +59,12 @@ class Choice:
         """What finds the settings of folders, where they may have their own; `config` are those that all paths share."""
         return None if self._settings or self._isolated else Nearest(config, places)
 
+    def lookup(self, folder: str) -> tuple[Config, Nearest | None]:
+        """The settings for a run over a folder, and those of the folders in it."""
+        places = [Path(folder)]
+        config = load(places, self._settings, self._isolated)
+        return config, self.nearest(config, places)
+
     def of(self, config: Config) -> tuple[Config, tuple[Rule, ...], Catalogue]:
         """The same of settings that were read already."""
         if self._release is not None:

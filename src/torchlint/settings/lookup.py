@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from torchlint.catalogue.pages import tomllib
+from torchlint.files.modules import ROOT_MARKS
 from torchlint.files.reading import read_bytes
 from torchlint.settings.config import CACHE_FOLDER, MOST_BYTES, Config
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
     from torchlint.settings.overrides import Overrides
 
 SETTINGS_FILES = ("torchlint.toml", "pyproject.toml")
-_ROOT_MARKERS = (".git", ".hg", "pyproject.toml", "setup.cfg", "setup.py", "requirements.txt", "environment.yml")
+_REQUIREMENTS = ("requirements.txt", "environment.yml")
 
 
 def load(
@@ -58,11 +61,15 @@ def settings_in(folder: Path) -> Path | None:
 
 
 def project_root(start: Path) -> Path:
-    """The nearest folder at or above `start` that looks like the top of a project; `start` where none does."""
-    for folder in (start, *start.parents):
-        if any((folder / marker).exists() for marker in _ROOT_MARKERS):
-            return folder
-    return start
+    """The nearest folder at or above `start` that is the top of a project; where none is, the nearest that has requirements, or
+    `start`."""
+    above = (start, *start.parents)
+    marked = (folder for marks in (ROOT_MARKS, _REQUIREMENTS) for folder in above if _has_one(folder, marks))
+    return next(marked, start)
+
+
+def _has_one(folder: Path, marks: Iterable[str]) -> bool:
+    return any((folder / mark).exists() for mark in marks)
 
 
 def cache_folder(config: Config) -> Path:
@@ -71,7 +78,7 @@ def cache_folder(config: Config) -> Path:
     """
     if config.cache_dir is not None:
         return config.cache_dir
-    in_project = config.path or any((config.root / marker).exists() for marker in _ROOT_MARKERS)
+    in_project = config.path or _has_one(config.root, (*ROOT_MARKS, *_REQUIREMENTS))
     return (config.root if in_project else Path.cwd()) / CACHE_FOLDER
 
 
@@ -101,7 +108,7 @@ def _has_section(path: Path) -> bool:
 
 class Nearest:
     """The settings of folders, each from the nearest settings file, as long as that lies below where the run's own were looked
-    for.
+    for. Where there is none at all, each project says which torch it runs on.
 
     Args:
         config: the settings of the run.
@@ -129,5 +136,15 @@ class Nearest:
 
                 self._known[folder] = read_config(own, self._overrides)
             else:
-                self._known[folder] = self(os.path.dirname(folder)) if inside else self._config
+                above = self(os.path.dirname(folder)) if inside else self._config
+                self._known[folder] = self._for_project(folder, above) if inside and above.path is None else above
         return self._known[folder]
+
+    def _for_project(self, folder: str, above: Config) -> Config:
+        """The default settings for a folder that may be the top of a project."""
+        if not _has_one(Path(folder), ROOT_MARKS) or self._overrides is not None and self._overrides.says_torch:
+            return above
+        from torchlint.settings.requirements import lowest_torch
+
+        version = lowest_torch(Path(folder))
+        return above if version == above.torch_version else msgspec.structs.replace(above, torch_version=version)

@@ -30,6 +30,11 @@ class Overrides(msgspec.Struct, frozen=True):
     def __bool__(self) -> bool:
         return self != Overrides()
 
+    @property
+    def says_torch(self) -> bool:
+        """Whether it says which torch is meant."""
+        return self.torch_version is not None or any("torch-version" in layer.data for layer in self.inline)
+
     def over(self, data: dict[str, Any], root: Path) -> dict[str, Any]:
         """Settings with what was given over them, where `root` is the project's folder."""
         told = dict(data)

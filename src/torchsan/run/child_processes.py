@@ -23,6 +23,7 @@ from torchsan.program.where import _USER, kind_of
 from torchsan.ranks.joint_report import Left, read, unfinished
 from torchsan.report import printing
 from torchsan.report.deliver import say
+from torchsan.run.enough import Enough, end_after
 from torchsan.run.launch import trimmed
 from torchsan.stream import events
 from torchsan.watcher import Watch
@@ -36,11 +37,12 @@ class Children:
     Args:
         san: the watch over this process itself. Those over the others have the same options.
         base: the folder that paths are told from.
+        most: end each of them after so many optimizer steps.
     """
 
-    def __init__(self, san: Watch, base: str):
+    def __init__(self, san: Watch, base: str, most: int | None = None):
         self._san = san
-        self._settings = (msgspec.structs.replace(san.options, on_finding="collect"), base)
+        self._settings = (msgspec.structs.replace(san.options, on_finding="collect"), base, most)
         self._folder: Path | None = None
         self._pid = os.getpid()
 
@@ -100,16 +102,22 @@ def _is_users(function: Any) -> bool:
 class Watched:
     """A function, run under a watch, in a process of its own: this goes there by pickle, or by fork."""
 
-    def __init__(self, function: Callable, options: Options, base: str, folder: str):
+    def __init__(self, function: Callable, options: Options, base: str, most: int | None, folder: str):
         self.function = function
         self.options = options
         self.base = base
+        self.most = most
         self.folder = folder
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         san = self._watch()
+        if self.most is not None:
+            end_after(self.most, san)
         try:
             result = self.function(*args, **kwargs)
+        except Enough:
+            san.stop()
+            return None
         except BaseException as error:
             san.stop(error)
             raise error.with_traceback(trimmed(error.__traceback__))

@@ -30,9 +30,10 @@ class Session:
         options: those of the watch; what is found is told here.
         report: a file to write all findings to, by its ending (see `reports.REPORTS`).
         quiet: tell findings, and nothing else.
+        most: end the program after so many optimizer steps.
     """
 
-    def __init__(self, options: Options, report: str | None = None, quiet: bool = False):
+    def __init__(self, options: Options, report: str | None = None, quiet: bool = False, most: int | None = None):
         self.base = os.getcwd()  # the program may change the folder
         self.report = None if report is None else os.path.join(self.base, report)
         self.shown_report = report
@@ -40,6 +41,8 @@ class Session:
         self.san: Any = None
         self.children: Any = None
         self.steps = 0
+        self._most = most
+        self._had_enough = False
         self._options = msgspec.structs.replace(options, on_finding=self._tell)
         self._pid = os.getpid()
         self._ending = self._terminated = False
@@ -59,9 +62,13 @@ class Session:
 
         self.san = Watch((), (), self._options)
         self.san.gathered.one_voice = True
-        self.children = Children(self.san, self.base)
+        self.children = Children(self.san, self.base, self._most)
         self.san.start()
         self.children.begin()
+        if self._most is not None:
+            from torchsan.run.enough import end_after
+
+            end_after(self._most, self.san)
 
     @property
     def findings(self) -> list[Finding]:
@@ -78,7 +85,8 @@ class Session:
 
         It is not kept: it holds all that the program's functions had, which is let go of before exit callbacks run.
         """
-        if self.san is not None and self.is_ours:
+        self._had_enough = _is_enough(error)
+        if self.san is not None and self.is_ours and not self._had_enough:
             self.san.ends_with_program = error is None
             if error is not None:
                 self.san.fail(error)
@@ -146,6 +154,8 @@ class Session:
             paged = next((finding for finding in findings if told.explained_by(finding)), None)
             if paged is not None:
                 _out(f"`{told.explained_by(paged)}` tells why {paged.name} is a mistake, and when it is none.\n")
+        if self._had_enough:
+            say(f"the program was ended there, as --steps {self._most} asked")
         if written:
             say(f"report: {self.shown_report}")
 
@@ -174,3 +184,9 @@ def _out(text: str) -> None:
         sys.stderr.write(text)
     except (OSError, ValueError, AttributeError):
         pass
+
+
+def _is_enough(error: BaseException | None) -> bool:
+    """Whether the program was ended by `--steps`. What says so is loaded with torch alone."""
+    enough = sys.modules.get("torchsan.run.enough")
+    return enough is not None and isinstance(error, enough.Enough)

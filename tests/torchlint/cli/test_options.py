@@ -204,6 +204,20 @@ def test_unused_comments_are_taken_out(lint, tmp_path):
     assert lint("--config", "unused-noqa=true") == (0, "", "")
 
 
+def test_the_diff_shows_comments_that_are_of_no_use_after_the_fixes(lint, tmp_path):
+    """In files that fixes change, too: what --diff shows is what --fix does."""
+    write(tmp_path, {"a.py": (
+        "import torch\n\nmodel = torch.nn.Linear(2, 2)\nmodel.eval\nx = 1  # noqa: TL101\n"
+        "model.eval  # noqa: TL132\nmodel.train  # noqa: TL101\n"
+    )})
+    status, out, err = lint("--diff", "--unused-noqa")
+    assert status == 1 and "(TL000 2, TL132 2)" in err
+    added = [line[1:] for line in out.splitlines() if line[0] == "+" and line[:3] != "+++"]
+    assert lint("--fix", "--unused-noqa")[0] == 0
+    assert added == ["model.eval()", "x = 1", "model.train()"]
+    assert (tmp_path / "a.py").read_text().splitlines()[3:] == ["model.eval()", "x = 1", "model.eval  # noqa: TL132", "model.train()"]
+
+
 def test_unused_comments_in_notebooks_and_behind_long_strings(lint, tmp_path):
     cell = 'x = """a\nb"""  # noqa: TL901\n%time y = 1\nz = (1,  # noqa: TL1\n     2)\n'
     book = {"cells": [{"cell_type": "markdown", "source": "x"}, {"cell_type": "code", "source": cell.splitlines(keepends=True)}]}

@@ -219,12 +219,12 @@ def test_a_file_that_changes_meanwhile_is_left_alone(tmp_path):
 
 
 def test_only_files_that_were_asked_for(tmp_path, monkeypatch):
-    """A helper that another file calls is judged with it, and mended only where it was named."""
+    """A helper that another file calls is judged with it, and told and mended only where it was named."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "helper.py").write_text("def prepare(model):\n    model.eval\n")
     main_text = "import torch\nfrom helper import prepare\n\nprepare(torch.nn.Linear(2, 2))\n"
     (tmp_path / "main.py").write_text(main_text)
-    assert main(["--fix", "--no-cache", "--isolated", "-q", "main.py"]) == 1
+    assert main(["--fix", "--no-cache", "--isolated", "-q", "main.py"]) == 0
     assert (tmp_path / "helper.py").read_text() == "def prepare(model):\n    model.eval\n"
     assert main(["--fix", "--no-cache", "--isolated", "-q", "main.py", "helper.py"]) == 0
     assert (tmp_path / "helper.py").read_text() == "def prepare(model):\n    model.eval()\n"

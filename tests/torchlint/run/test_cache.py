@@ -83,9 +83,9 @@ def test_a_folder_is_what_it_lists(tmp_path):
 
 
 def test_noqa_and_settings_that_hide_are_not_frozen_in(tmp_path, fake_engine):  # noqa: F811
-    write(tmp_path, {"a.py": "elsewhere('helper.txt')\n", "helper.txt": "x\n"})
-    assert run(tmp_path)[0] == [("helper.txt", 1)]
-    assert run(tmp_path, per_file_ignores={"helper.txt": ("TL101",)})[0] == []
+    write(tmp_path, {"a.py": "elsewhere('helper.py')\n", "helper.py": "x\n"})
+    assert run(tmp_path)[0] == [("helper.py", 1)]
+    assert run(tmp_path, per_file_ignores={"helper.py": ("TL101",)})[0] == []
 
 
 def test_failures_of_ours_are_not_remembered(tmp_path, fake_engine):  # noqa: F811

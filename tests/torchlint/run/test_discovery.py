@@ -329,7 +329,8 @@ def test_findings_in_other_files_once_and_heeding_that_files_noqa(tmp_path, fake
         },
     )
     assert run(tmp_path) == ([("helper.py", 1)], [])
-    assert run(tmp_path, "b.py") == ([("helper.py", 1)], [])
+    assert run(tmp_path, "b.py", "helper.py") == ([("helper.py", 1)], [])
+    assert run(tmp_path, "b.py") == ([], [])
 
 
 def test_per_file_ignores(tmp_path, fake_engine):  # noqa: F811

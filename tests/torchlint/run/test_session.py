@@ -69,7 +69,7 @@ def test_a_file_that_was_never_saved_is_seen_as_if_it_were(root, session):
 
 
 def test_the_folder_that_imports_start_from_may_be_unsaved(root, session):
-    write(root, {"pkg/pyproject.toml": "", "pkg/train.py": TRAIN})
+    write(root, {"torchlint.toml": "", "pkg/pyproject.toml": "", "pkg/train.py": TRAIN})
     (root / "net.py").unlink()
     assert not session.check(root / "pkg" / "train.py")
     session.changed(root / "src" / "net.py", SOFT)

@@ -269,3 +269,49 @@ def test_awaiting_something_that_cannot_be_imported(monkeypatch, tmp_path, capsy
     assert seen == [1]
     when_imported("sys", lambda: 1 / 0)
     assert "cannot watch: ZeroDivisionError" in capsys.readouterr().err
+
+
+class TestSteps:
+    """`--steps N` ends the program after N steps of an optimizer, as sys.exit() there would."""
+
+    LONG = """
+import atexit, sys, torch
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+atexit.register(print, "at exit")
+try:
+    for step in range(1000):
+        print("step", step)
+        loss = torch.nn.functional.cross_entropy(model(torch.randn(8, 4)), torch.randint(0, 2, (8,)))
+        if "good" in sys.argv:
+            optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+except Exception:
+    print("taken for an error")
+finally:
+    print("put away")
+print("saved")
+"""
+
+    def test_it_ends_well(self, write, tmp_path):
+        write("train.py", self.LONG)
+        done = run("--steps", "3", "--report", "r.json", "train.py", "good", cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.split("\n")[:-1] == ["step 0", "step 1", "step 2", "put away", "at exit"]
+        assert "nothing found in 3 optimizer steps\ntorchsan: the program was ended there, as --steps 3 asked" in done.stderr
+        assert "Traceback" not in done.stderr and (tmp_path / "r.json").exists()
+        broken = run("--steps", "3", "--fail", "train.py", cwd=tmp_path)
+        assert broken.returncode == 1 and "TS101" in broken.stderr
+
+    def test_a_program_that_is_shorter_ends_by_itself(self, write, tmp_path):
+        write("train.py", BROKEN)
+        done = run("--steps", "9", "train.py", cwd=tmp_path)
+        assert (done.returncode, done.stdout) == (0, "done\n") and "--steps" not in done.stderr
+        assert run("--steps", "0", "train.py", cwd=tmp_path).returncode == 2
+
+    def test_processes_that_it_starts_end_well_too(self, write, tmp_path):
+        program = "import torch.multiprocessing as mp\n\ndef main(rank):\n" + textwrap.indent(self.LONG, "    ")
+        write("train.py", program + "\nif __name__ == '__main__':\n    mp.spawn(main, nprocs=1)\n    print('joined')\n")
+        done = run("--steps", "2", "train.py", cwd=tmp_path)
+        assert done.returncode == 0 and done.stdout.endswith("put away\nat exit\njoined\n") and "step 2" not in done.stdout, done
