@@ -36,8 +36,8 @@ _NOISE = re.compile(
 
 
 class Program(NamedTuple):
-    """How a program is run: `before` is Python that is run first, `data` names kinds of fix_data.py and their places, `needs` a
-    module without which it does not run, `steps` the number of losses after which it is ended (0: never)."""
+    """How a program is run: `before` is Python that is run first, `data` names kinds of fix_data.py and their places, `steps` is
+    the number of losses after which it is ended (0: never), `skip` says why it is not run at all."""
 
     run: str
     options: str = ""

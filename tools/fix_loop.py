@@ -132,13 +132,15 @@ def unlike_patched(before: Path, after: Path, names: Sequence[str], options: Seq
     """What is wrong with the text of `--diff`: `patch` has to make of the old files what `--fix` makes of them."""
     if not names:
         return []
-    parts = re.split(r"(?m)^(?=--- .*\n\+\+\+ )", torchlint(before, "--diff", "--unsafe-fixes", *options, ".").stdout)
-    text = "".join(part for part in parts if ":cell " not in part.partition("\n")[0])  # of notebooks, patch knows nothing
+    command = [sys.executable, "-m", "torchlint", "--isolated", "--exit-zero", "--diff", "--unsafe-fixes", *options, "."]
+    told = subprocess.run(command, cwd=before, stdout=subprocess.PIPE).stdout  # as bytes: line ends stay as they are
+    parts = re.split(rb"(?m)^(?=--- .*\n\+\+\+ )", told)
+    text = b"".join(part for part in parts if b":cell " not in part.partition(b"\n")[0])  # of notebooks, patch knows nothing
     with tempfile.TemporaryDirectory(prefix="fix-loop-") as place:
         for name in names:
             Path(place, name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(before / name, Path(place, name))
-        done = subprocess.run(["patch", "-p0", "--binary", "-s"], cwd=place, input=text.encode("utf-8", "surrogateescape"), capture_output=True)
+        done = subprocess.run(["patch", "-p0", "--binary", "-s"], cwd=place, input=text, capture_output=True)
         if done.returncode:
             return [f"patch: {line}" for line in done.stdout.decode(errors="replace").splitlines()]
         return [f"{name}: --diff says another text than --fix writes" for name in names

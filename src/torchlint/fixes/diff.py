@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import io
+import re
 
 from torchlint.files.parse import parse_source
 from torchlint.files.source import Source
 from torchlint.fixes.fixer import Mended
 
+_ENDS = re.compile(rb"\r\n|\r|\n")
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
 
 
@@ -22,7 +24,8 @@ def diff(mended: Mended, shown: str, around: int = 3) -> str:
     """
     old, new = parse_source(mended.path, mended.before), parse_source(mended.path, mended.after)
     if old.rows is None:
-        return _unified(_lines(old.text), _lines(new.text), quoted(shown), around)
+        was, now = ((_as_written(text, raw) if around else text) for text, raw in ((old.text, mended.before), (new.text, mended.after)))
+        return _unified(_lines(was), _lines(now), quoted(shown), around)
     before, after = _cells(old), _cells(new)
     parts = [
         (quoted(f"{shown}:cell {cell}"), before[cell], after[cell]) for cell in before if cell in after and before[cell] != after[cell]
@@ -42,6 +45,15 @@ def quoted(name: str) -> str:
         for char in name
     )
     return f'"{told}"'
+
+
+def _as_written(text: str, raw: bytes) -> str:
+    """The text of a file with the line ends that stand in it: what `patch` has to find."""
+    ends = _ENDS.findall(raw) if b"\r" in raw and b"\0" not in raw else []
+    rows = text.split("\n")
+    if len(ends) != len(rows) - 1:
+        return text
+    return "".join(row + end.decode() for row, end in zip(rows, [*ends, b""]))
 
 
 def _lines(text: str) -> list[str]:

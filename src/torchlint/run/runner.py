@@ -309,7 +309,7 @@ class Runner:
         for finding in findings:
             known = told.setdefault(finding.sort_key, finding)
             if known != finding:  # as two files see it that call one helper
-                told[finding.sort_key] = min(known, finding, key=_rank)
+                told[finding.sort_key] = _careful(min(known, finding, key=_rank), known, finding)
         kept = []
         for finding in told.values():
             if self._ignores.hide(finding) or (noqa and self.heeds_noqa and self.sources.hides(finding)):
@@ -365,6 +365,13 @@ class Runner:
         if finding.digest and finding.digest != self.sources.digest(os.path.abspath(finding.location.filename)):
             return None
         return self.line(finding.location) or ""
+
+
+def _careful(told: Finding, *seen: Finding) -> Finding:
+    """A finding that several files have, with a fix that is unsafe where one of them could not tell that it is safe."""
+    unsafe = [one.fix for one in seen if one.fix is not None and one.fix.applicability == "unsafe"]
+    safe = told.fix is not None and told.fix.applicability == "safe"
+    return msgspec.structs.replace(told, fix=unsafe[0]) if safe and unsafe else told
 
 
 def _rank(finding: Finding) -> tuple:

@@ -63,3 +63,9 @@ def test_git_applies_it_to_a_file_with_such_a_name(tmp_path):
     text = diff(mended("a\nb\x0c\nc\n", "a\nB\x0c\nc\n"), name)
     subprocess.run(["git", "apply", "-p0"], input=text.encode(), cwd=tmp_path, check=True, timeout=60)
     assert (tmp_path / name).read_text() == "a\nB\x0c\nc\n"
+
+
+def test_a_diff_has_the_line_ends_of_the_file():
+    before, after = b"a = 1\r\nb = 2\r\nc = 3\n", b"a = 1\r\nb = 4\r\nc = 3\n"
+    text = diff(Mended("a.py", before, after, Counter()), "a.py")
+    assert text == "--- a.py\n+++ a.py\n@@ -1,3 +1,3 @@\n a = 1\r\n-b = 2\r\n+b = 4\r\n c = 3\n"

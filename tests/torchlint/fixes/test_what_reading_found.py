@@ -4,6 +4,7 @@ import textwrap
 
 import pytest
 
+from torchlint import check
 from torchlint.catalogue.pages import catalogue
 from torchlint.fixes.fixer import Fixer
 from torchlint.run.runner import Runner
@@ -187,3 +188,29 @@ def test_the_device_stands_in_a_row_of_its_own_where_arguments_do(tmp_path):
     print(scaler)
     """
     assert '(\n    "cuda",\n    init_scale=2.0,\n' in mended(tmp_path, 708, text)
+
+
+def test_a_fix_is_as_safe_as_the_file_that_knows_least_of_it(tmp_path):
+    main = """
+    import torch
+    from train import evaluate
+
+    model = torch.nn.Linear(3, 2)
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(4, 3), torch.ones(4)))
+    print(evaluate(model, loader))
+    """
+    train = """
+    import torch
+
+
+    def evaluate(model, loader):
+        model.eval()
+        total = 0
+        for x, y in loader:
+            total += (model(x).argmax(1) == y).sum().item()
+        return total
+    """
+    (tmp_path / "main.py").write_text(textwrap.dedent(main))
+    (tmp_path / "train.py").write_text(textwrap.dedent(train))
+    for asked in ([tmp_path], [tmp_path / "train.py"]):
+        assert [(item.code, item.fix.applicability) for item in check(asked, select=["TL202"])] == [("TL202", "unsafe")]
