@@ -79,7 +79,8 @@ def planted(folder: Path, mistake: dict[str, Any]) -> tuple[int, set[tuple[str, 
     file.write_text("".join(rows), encoding="utf-8")
     right = {(file.name, at + 1)}
     if "at" in mistake:
-        for other in {*folder.rglob("*.py"), *file.parent.glob("*.py")}:
+        root = next(one for one in (folder, *folder.parents) if one.name == "program")
+        for other in root.rglob("*.py"):
             text = other.read_text(encoding="utf-8").splitlines()
             right |= {(other.name, where) for where, row in enumerate(text, 1) if re.search(mistake["at"], row)}
     return at + 1, right
@@ -165,7 +166,7 @@ def rows_of(wanted: list[tuple[str, dict[str, Any], dict[str, Any] | None]], pro
             if mistake is not None:
                 row, right = planted(folder, mistake)
             where = f"{mistake['file']}:{row}" if mistake is not None else "as it is"
-            rows.setdefault(at, [name, where, str(mistake["number"]) if mistake is not None else "", "", ""])
+            rows.setdefault(at, [name, where, str(mistake["number"]) if mistake is not None else "", *("" for _ in LEVELS)])
             running[begun(folder, program, level)] = at, level, scratch, folder, right, time.monotonic()
         for process, (at, level, scratch, folder, right, start) in list(running.items()):
             late = time.monotonic() - start > MOST_SECONDS

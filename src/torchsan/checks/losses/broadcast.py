@@ -48,8 +48,9 @@ class Broadcast(Check):
             whole = torch.broadcast_shapes(given.shape, target.shape)
         except RuntimeError:
             return  # torch raises, and says so
-        # A single number, or one row for the whole batch, is broadcast on purpose.
-        if whole.numel() > max(given.numel(), target.numel()):
+        # A single number, or one row for the whole batch, is broadcast on purpose; one prediction a sample is not, against
+        # a square that a broadcast before has made of as many targets.
+        if whole.numel() > max(given.numel(), target.numel()) or _is_squared(given, target):
             roles = {"call": event.subject, "loss": event.subject}
             self._say(event, tuple(given.shape), tuple(target.shape), tuple(whole), **roles)
 
@@ -73,6 +74,11 @@ class Broadcast(Check):
             details={"input": list(given), "target": list(target), "result": list(whole)},
             **roles,
         )
+
+
+def _is_squared(given: torch.Tensor, target: torch.Tensor) -> bool:
+    """Whether predictions (N,) that a model computed meet targets (N, N)."""
+    return given.dim() == 1 and given.grad_fn is not None and len(given) > 1 and target.shape == (len(given), len(given))
 
 
 def _is_column(given: tuple, target: tuple) -> bool:

@@ -227,6 +227,9 @@ FAMILIES = (
            "all probabilities to draw by are 0", "leave such rows out, or add a small number"),
     Family("draw-too-many", r"cannot sample n_sample > prob_dist\.size\(-1\) samples without replacement",
            "more is drawn than there is", "`replacement=True`"),
+    Family("negative-spread", r"normal expects all elements of std >= 0|normal expects std >= 0\.0, but found std (?P<std>\S+)",
+           "a spread to draw with is negative or NaN", "make it positive: `F.softplus(raw) + 1e-6`, or `raw.exp()` of its "
+           "logarithm; NaN comes from an earlier step", look=lambda seen: _spread(seen), fact="it is {std}"),
     Family("probability-range", r"Expected p_in >= 0 && p_in <= 1", "`bernoulli` takes probabilities",
            "`torch.sigmoid(scores)` first"),
     Family("distribution-parameter", r"Expected (parameter|value argument|argument) (?P<what>\w*)\s?\(.*?\) "
@@ -298,3 +301,11 @@ def _probabilities(seen: Seen) -> Said | None:
         if low < 0
         else None
     )
+
+
+def _spread(seen: Seen) -> Said | None:
+    for one in reversed(seen.tensors()):
+        bad = bool(torch.isnan(one.value).any())
+        if bad or bool((one.value < 0).any()):
+            return Said((f"`{one.name}` {'holds NaN' if bad else f'goes down to {one.value.min().item():.4g}'}",), one)
+    return None

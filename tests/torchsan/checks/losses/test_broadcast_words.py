@@ -34,3 +34,15 @@ def test_other_shapes(run, layer, given, target, loss, words):
 def test_column_against_row(run):
     ran = run(PROGRAM.format(layer="Linear(4, 1)", given="8, 4", target="8", loss="mse_loss"))
     assert "(N, 1) against (N,)" in ran.findings[0].message
+
+
+def test_targets_that_are_a_square_already(run):
+    text = PROGRAM.format(layer="Linear(4, 1)", given="8, 4", target="8, 8", loss="mse_loss")
+    ran = run(text.replace("model(torch.randn(8, 4))", "model(torch.randn(8, 4)).squeeze(1)"))
+    assert ran.lines == ran.marked, ran.san.report()
+    assert "shapes" in ran.findings[0].message and "(8,) against (8, 8)" in ran.findings[0].message
+
+
+def test_one_row_for_a_batch(run):
+    text = PROGRAM.format(layer="Linear(4, 1)", given="8, 4", target="8, 4", loss="mse_loss")
+    assert "TS309" not in run(text.replace("model(torch.randn(8, 4))", "model.weight[0]")).codes
