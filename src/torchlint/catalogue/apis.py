@@ -89,6 +89,10 @@ def words(names: dict[str, Gone] | dict[str, Deprecated]) -> frozenset[str]:
     return frozenset(name.rpartition(".")[2] for name in names)
 
 
+# Initialisers whose old names are words of many other things: told where `init` stands beside them.
+COMMON_INITS = frozenset(f"torch.nn.init.{name}" for name in "constant eye normal sparse uniform".split())
+
+
 @lru_cache(maxsize=1)
 def _inside() -> dict[str, str | None]:
     return msgspec.json.decode((Path(__file__).parent / "api_names.json").read_bytes(), type=dict[str, str | None])

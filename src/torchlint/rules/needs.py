@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchlint.catalogue.apis import table, words
+from torchlint.catalogue.apis import COMMON_INITS, table, words
 from torchlint.catalogue.effects import CREATES, KEEP_RESULT
 from torchlint.catalogue.pages import Rule
 
@@ -239,8 +239,8 @@ _CUSTOM |= {
     708: ((_any("autocast GradScaler custom_fwd custom_bwd"),),),
     941: (*(_gone(name) for name in table().removed), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),)),
     942: (
-        (words({name: entry for name, entry in table().deprecated.items() if "nn.init." not in name}) - {"range"},),
-        (words({name: entry for name, entry in table().deprecated.items() if "nn.init." in name}), _any("init")),
+        (words({name: entry for name, entry in table().deprecated.items() if name not in COMMON_INITS}) - {"range"},),
+        (frozenset(name.rpartition(".")[2] for name in COMMON_INITS), _any("init")),
         (_any("!reduced"),),
     ),
 }

@@ -137,6 +137,85 @@ def losses(x, y, flag):
     three = F.l1_loss(x, y, reduce=False)  # <- 942
     return one(x, y) + two(x, y) + three.sum() + F.l1_loss(x, y, reduction="sum")
 """,
+    "942: initialisers that are imported by their names": """
+from torch.nn.init import kaiming_normal
+
+def start(layer, normal):
+    kaiming_normal(layer.weight, a=0.2)  # <- 942
+    return normal(layer.weight)
+""",
+    "904: the best state in a dict": """
+def fit(model, loader, score):
+    optimizer = torch.optim.RMSprop(model.parameters())
+    best = 0.0
+    for epoch in range(100):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+        if score(model) > best:
+            best = score(model)
+            checkpoint = {"model": model.state_dict(), "score": best}  # <- 904
+    return checkpoint
+
+def fit_and_save(model, loader, score):
+    optimizer = torch.optim.RMSprop(model.parameters())
+    best = 0.0
+    for epoch in range(100):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+        if score(model) > best:
+            best = score(model)
+            checkpoint = {"model": model.state_dict(), "score": best}
+            torch.save(checkpoint, "best.pt")
+""",
+    "111: a plateau that is asked for with each batch, and one with patience": """
+def fit(model, loader, epochs):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.8)
+    patient = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=2000)
+    for epoch in range(epochs):
+        total = 0
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+            scheduler.step(loss)  # <- 111
+            patient.step(loss)
+
+def fit_by_epochs(model, loader, epochs):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, factor=0.8)
+    for epoch in range(epochs):
+        total = 0
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+            total += loss.item()
+        scheduler.step(total / len(loader))
+""",
+    "202: a loss function of a file that is not there": """
+from metrics import bivariate_loss, calibrate
+
+def measure(model, loader):
+    model.eval()
+    total = 0
+    for x, y in loader:
+        total += bivariate_loss(model(x), y).item()  # <- 202
+    return total / len(loader)
+
+def calibrated(model, loader):
+    model.eval()
+    total = 0
+    for x, y in loader:
+        total += calibrate(model(x), y).item()
+    return total / len(loader)
+""",
 })
 def test_missed(code):
     holds(code)

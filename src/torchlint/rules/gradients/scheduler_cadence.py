@@ -20,6 +20,7 @@ _LENGTH = {
     "get_cosine_schedule_with_warmup": (2, "num_training_steps"),
 }
 _BATCHES = re.compile(r"\blen\(\s*[\w.\[\]'\"]*(?:load|dl\b|iter|batch)[\w.\[\]'\"]*\s*\)", re.IGNORECASE)
+_PATIENT = 50  # who waits for more batches than that has meant batches
 _EPOCH = re.compile(r"epoch", re.IGNORECASE)
 
 
@@ -28,6 +29,9 @@ def check(view: View) -> Iterator[Report]:
     for created in view.of("scheduler.create"):
         scheduler = created.subject
         if not isinstance(scheduler, Instance) or not isinstance(scheduler.cls, Ref):
+            continue
+        if scheduler.type.endswith(".ReduceLROnPlateau"):
+            yield from _each_loss(view, created, scheduler)
             continue
         length = _LENGTH.get(scheduler.type.rsplit(".", 1)[-1])
         steps = [event for event in view.of("scheduler.step") if real(event.subject) == (scheduler,)]
@@ -38,6 +42,23 @@ def check(view: View) -> Iterator[Report]:
         for step in steps:
             yield from _per_batch(view, created, step, text, optimizer_steps)
         yield from _per_epoch(view, created, scheduler, steps, words, optimizer_steps)
+
+
+def _each_loss(view: View, created: Event, scheduler: Instance) -> Iterator[Report]:
+    """ReduceLROnPlateau is given the loss of each batch that goes backward: some batches are just harder than others."""
+    patience = scheduler.arg(3, "patience")
+    if patience is not None and (number(patience) is None or number(patience) > _PATIENT):
+        return
+    for step in view.of("scheduler.step"):
+        if real(step.subject) != (scheduler,) or len(step.loops) < 2 or not _EPOCH.search(_head(step.loops[-2])):
+            continue
+        backwards = [other for other in view.of("backward") if other.loops == step.loops and set(step.guards) <= set(other.guards)]
+        given = real(step.args[0]) if step.args else ()
+        losses = {id(alt) for other in backwards for alt in real(other.subject)}
+        if given and all(id(alt) in losses for alt in given):
+            roles = {"call": view.call_text(step.site), "scheduler": _name(created), "length": "patience", "unit": "epochs", "each": "batch"}
+            yield Report(CODE, step.site, roles, [(created.site, "built here"), (step.loops[-1].site, "stepped in this loop")])
+            return
 
 
 def _given(created: Event, scheduler: Instance, position: int, name: str) -> tuple[str, str]:

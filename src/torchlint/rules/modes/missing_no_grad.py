@@ -110,8 +110,10 @@ def _has_model(view: View, event: Event, value: Value | None) -> bool:
 
 
 def _is_criterion(event: Event) -> bool:
-    """Whether a call that cannot be seen is one of a loss, as far as its name tells."""
-    return event.kind == "called" and bool(_LOSS.search(event.name or ""))
+    """Whether a call that cannot be seen is one of a loss, as far as its name tells: of an object, or of a function of a file
+    that is not there."""
+    name = event.name or ""
+    return bool(_LOSS.search(name)) if event.kind == "called" else bool(_LOSS_FUNCTION.search(name))
 
 
 def _mend(view: View, event: Event) -> Mend | None:
@@ -139,7 +141,7 @@ def _mend(view: View, event: Event) -> Mend | None:
     inside = during(view, loop.parsed, row, last)
     if any(other.kind in GRADIENTS or unseen(other) and not _is_criterion(other) for other in inside):
         return None
-    safe = not any(other.kind == "called" for other in inside) and id(event.subject) not in view.run.escaped
+    safe = not any(other.kind == "called" or other.kind == "unknown" and _is_criterion(other) for other in inside) and id(event.subject) not in view.run.escaped
     changes = enclosed(loop.parsed, row, last, f"with {min(names)}.no_grad():")
     return Mend("switch gradients off in this loop", changes, safe) if changes is not None else None
 
@@ -181,6 +183,7 @@ def _is_loss(value: Value) -> bool:
 
 
 _LOSS = re.compile(r"loss|crit", re.I)
+_LOSS_FUNCTION = re.compile(r"(?:^|[_.])(?:loss|criterion)(?:_?fn|_?func(?:tion)?)?$")
 
 
 def _gradient_wanted(view: View, event: Event) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.dryrun.flow import after
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Instance, Loop, Opaque, Value, real
+from torchlint.dryrun.values import Dict, Event, Instance, Loop, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, binds, insert_after, insert_before
 from torchlint.rules.mends.imports import module_named
@@ -22,7 +22,7 @@ def check(view: View) -> Iterator[Report]:
     for event in view.of("assign"):
         if not event.loops:
             continue
-        for value in real(event.subject):
+        for value in _with_items(view, event):
             model = _aliased(view, event, value)
             if model is None or not _trains_on(view, event, model):
                 continue
@@ -42,6 +42,14 @@ def check(view: View) -> Iterator[Report]:
                 model_name = value_text
             roles = {"name": name, "model": model_name, "value": value_text}
             yield Report(CODE, event.site, roles, mend=_mend(event.site))
+
+
+def _with_items(view: View, event: Event) -> Iterator[Value]:
+    """What is assigned; of a dict that is written out under a condition, as a best one is, the states in it too."""
+    for value in real(event.subject):
+        yield value
+        if isinstance(value, Dict) and event.guards:
+            yield from (alt for item in view.run.known_items(value) for alt in real(item) if isinstance(alt, Opaque) and "state_dict" in alt.tags)
 
 
 def _mend(site: Site) -> Mend | None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.catalogue.apis import arguments, keywords, table
+from torchlint.catalogue.apis import COMMON_INITS, arguments, keywords, table
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.values import Const, Value
@@ -42,8 +42,8 @@ def check(view: View) -> Iterator[Report]:
         entry = table().deprecated.get(name)
         if entry is None or name.startswith(AMP) or not applies(entry, view) or second_choice(event.site):
             continue
-        if ".nn.init." in name and "init" not in event.site.parsed.text(event.site.node.func):
-            continue
+        if name in COMMON_INITS and "init" not in event.site.parsed.text(event.site.node.func):
+            continue  # the sieve does not read a file for each `normal` in it
         then = f"; use `{entry.instead}`" if entry.instead else ""
         yield Report(CODE, event.site, {"name": name, "by": entry.by, "then": then}, mend=_mend(event.site, name))
     yield from _legacy_reductions(view)
