@@ -49,11 +49,12 @@ from torchsan.report.deliver import Findings, SanError, say
 from torchsan.report.series import Series
 from torchsan.stream import events, training_thread
 from torchsan.stream.late_values import Late
-from torchsan.stream.ledger import Ledger, innermost
+from torchsan.stream.ledger import Account, Ledger, innermost
 from torchsan.stream.patches import Patches
 from torchsan.stream.weak_ids import WeakIds
 
 _patches = Patches()
+_SAME = "two threads train the same model at the same time"
 _guard = threading.RLock()
 
 
@@ -68,6 +69,7 @@ class Watch:
         self._models, self._optimizers = WeakIds(), WeakIds()  # they live as long as the program wants them to
         self._take(*models, *optimizers)
         self.me: Who | None = None
+        self.follows: int | None = None  # the thread that alone is heard; None for all
         self.leaves_at: Path | None = None  # where another process will look for what was found here
         self.handed_over = False
         self.pages = wording.extra(options.extend_rules)
@@ -255,7 +257,8 @@ class Watch:
         from torchsan.probes import modules
 
         given = self.models
-        return [*given, *(m for m in modules.roots() if not any(m is one for one in given))]
+        found = [*given, *(m for m in modules.roots() if not any(m is one for one in given))]
+        return found if self.follows is None else [m for m in found if self._is_followed(m)]
 
     def look_for_ranks(self) -> None:
         """See whether this process is one of several; a program may make its process group at any time."""
@@ -308,6 +311,47 @@ class Watch:
                 self._close(check)
             say(f"{why}: {what}")
 
+    def follow(self, first: int | None, subject: Any, before: int | None) -> None:
+        """This thread trains, with `subject`, while the thread `first` trained before it and goes on; where `before` is given,
+        that thread used `subject` until now. From here on only one of them is heard."""
+        me = threading.get_ident()
+        if self.ledger.is_blind or (self.follows is not None and before != self.follows):
+            return
+        if self.follows is not None:
+            if training_thread.is_taken(before):
+                self.go_blind(_SAME)
+            else:
+                self.follows = me  # that thread is done, or waits for this one
+            return
+        given = self.models
+        users = {training_thread.user(model) for model in given}
+        follows, other = (me, first) if me in users and first not in users else (first, me)
+        ours, others = set(), training_thread.parameters(subject) if other == me else set()
+        for thing in (*self.modules(), *(one for account in self.ledger if (one := account.optimizer) is not None)):
+            user = training_thread.user(thing)
+            if user == follows:
+                ours |= training_thread.parameters(thing)
+            elif user == other:
+                others |= training_thread.parameters(thing)
+        if before is not None or ours & others:
+            self.go_blind(_SAME)
+            return
+        self.follows, self.ledger.followed = follows, self._owns
+        names = dict.fromkeys(type(model).__name__ for model in self.modules())
+        whose = f"that of {', '.join(f'`{name}`' for name in names)}" if names else "the one that began first"
+        say(f"two threads train at the same time: from here on only one of them is watched, {whose}")
+
+    def _is_followed(self, thing: Any) -> bool:
+        user = training_thread.user(thing)
+        return user == self.follows or (user is None and any(thing is model for model in self.models))
+
+    def _owns(self, account: Account) -> bool:
+        """Whether an optimizer is of the thread that is followed; of one that was never used its parameters tell."""
+        optimizer = account.optimizer
+        if training_thread.user(optimizer) is not None:
+            return training_thread.user(optimizer) == self.follows
+        return any(not account.ids.isdisjoint(training_thread.parameters(model)) for model in self.modules())
+
     # Inside.
 
     def _begin(self) -> None:
@@ -315,6 +359,7 @@ class Watch:
 
         if not events.listening():
             install_all(_patches)
+        self.follows = self.ledger.followed = None
         self.me, self._meeting, self.handed_over, self._failed = None, None, False, False
         self.look_for_ranks()
         self._leave()
@@ -390,7 +435,7 @@ class Watch:
         from torchsan.probes import modules
 
         raised = None
-        if training_thread.is_taken():
+        if training_thread.is_taken(training_thread.holder[0] if self.follows is None else self.follows):
             self.go_blind("a thread trains on while the watch ends", "what the end of a run shows is not looked for")
         if error is not None:
             self.fail(error)

@@ -3,6 +3,7 @@ threads."""
 
 from __future__ import annotations
 
+import functools
 import itertools
 import os
 import signal
@@ -299,9 +300,11 @@ class TestThreads:
         assert codes(san) == ["TS101"], san.report()
         assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
 
+    @pytest.mark.parametrize("given", [0, 1, None])
     @pytest.mark.parametrize("where", ["forward", "backward"])
-    def test_two_at_the_same_time_are_not_watched(self, where, capsys):
-        """Their steps are mixed, and to read one's gradients while the other makes them may crash the process."""
+    def test_of_two_at_the_same_time_one_is_watched(self, where, given, capsys):
+        """That which the watch was meant for, or else the first one. Their steps would be mixed, and to read one's gradients
+        while the other makes them may crash the process."""
         inside, over = threading.Event(), threading.Event()
 
         class Slow(Net):
@@ -321,17 +324,102 @@ class TestThreads:
         def other():
             assert inside.wait(300)
             try:
-                train(models[1], [*models[1].parameters()], zero=False)
+                train(models[1], [*models[1].parameters()], zero=given != 1)
             finally:
                 over.set()
 
-        models = [Slow(), Net()]
-        with torchsan.watch(on_finding="collect") as one, torchsan.watch(models[0], on_finding="collect") as two:
-            in_threads(lambda: train(models[0], [*models[0].parameters()], zero=False), other)
-        assert (one.off, two.off, one.findings, two.findings) == ({}, {}, [], [])
+        class Other(Net):
+            pass
+
+        models = [Slow(), Other()]
+        with torchsan.watch(*(models[at] for at in range(2) if at == given), on_finding="collect") as san:
+            in_threads(lambda: train(models[0], [*models[0].parameters()], steps=6, zero=given == 1), other)
+        assert not san.off
+        assert codes(san) == ["TS101"], san.report()  # of the other one it would not be
         told = capsys.readouterr().err
-        assert told.count("two threads train at the same time: nothing is watched from here on") == 2, told
-        assert one.steps == 4, "they are counted all the same"
+        line = "two threads train at the same time: from here on only one of them is watched, "
+        # A model that was built before and is not given is not known until its first forward has come to a part.
+        assert told.count("two threads") == told.count(line) == (where == "backward" or given is not None), told
+        if given is not None:
+            assert told.count(f"{line}that of `{type(models[given]).__name__}`\n") == 1, told
+        assert san.steps == (4 if given == 1 else 6)
+
+    def test_each_watch_follows_its_own(self, capsys):
+        both = threading.Barrier(2)
+        models = [Net(), Net()]
+        watches = [torchsan.watch(model, on_finding="collect") for model in models]
+
+        def job(at):
+            x, y = torch.randn(4, 4), torch.randint(0, 2, (4,))
+            optimizer = torch.optim.SGD(models[at].parameters(), lr=0.1)
+            for _ in range(5):
+                both.wait(300)
+                if at:
+                    optimizer.zero_grad()
+                F.cross_entropy(models[at](x), y).backward()
+                end = time.monotonic() + 0.01
+                while time.monotonic() < end:
+                    pass
+                optimizer.step()
+
+        with watches[0], watches[1]:
+            in_threads(functools.partial(job, 0), functools.partial(job, 1))
+        assert (codes(watches[0]), codes(watches[1])) == (["TS101"], [])
+        assert not watches[0].off and not watches[1].off
+
+    def test_one_model_in_two_threads_is_not_watched(self, capsys):
+        """As in Hogwild: nobody can say whose gradients those are."""
+        inside, over = threading.Event(), threading.Event()
+
+        class Slow(Net):
+            slow = True
+
+            def forward(self, x):
+                if self.slow:
+                    self.slow = False
+                    inside.set()
+                    while not over.is_set():
+                        time.sleep(0.001)
+                return super().forward(x)
+
+        model = Slow()
+
+        def other():
+            assert inside.wait(300)
+            try:
+                train(model, [*model.parameters()], zero=False)
+            finally:
+                over.set()
+
+        with torchsan.watch(model, on_finding="collect") as san:
+            in_threads(lambda: train(model, [*model.parameters()], zero=False), other)
+        assert not san.findings and not san.off
+        assert "two threads train the same model at the same time: nothing is watched" in capsys.readouterr().err
+
+    def test_another_thread_evaluates(self, capsys):
+        """Another model, in evaluation mode and by chance with gradients, while the training goes on."""
+        inside, over = threading.Event(), threading.Event()
+
+        class Slow(Net):
+            def forward(self, x):
+                inside.set()
+                while not over.is_set():
+                    time.sleep(0.001)
+                return super().forward(x)
+
+        model, teacher = Slow(), Net().eval()
+
+        def other():
+            assert inside.wait(300)
+            try:
+                teacher(torch.randn(4, 4))
+            finally:
+                over.set()
+
+        with torchsan.watch(model, on_finding="collect") as san:
+            in_threads(lambda: train(model, [*model.parameters()], zero=False), other)
+        assert codes(san) == ["TS101"], san.report()
+        assert "two threads" not in capsys.readouterr().err
 
     def test_many_at_the_same_time(self):
         interval = sys.getswitchinterval()

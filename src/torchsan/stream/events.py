@@ -131,6 +131,7 @@ _Handlers = tuple[tuple[Any, Callable[["Event"], None]], ...]
 _heard: dict[str, tuple[_Handlers, _Handlers]] = {}  # by event: who hears it before, and after
 _always: dict[str, tuple[_Handlers, _Handlers]] = {}  # those of them who hear it while the others rest
 rest = Rest()
+_alone = [False]  # whether some watch hears one thread only
 
 
 def listening() -> bool:
@@ -220,9 +221,13 @@ def begin(name: str, subject: Any, /, **info: Any) -> Event | None:
     if heard is None or _local.quiet or _transforms() is not None or _tracing() is not None:
         return None
     if not rested:
-        if name in training_thread.TRAINING and get_ident() != training_thread.holder[0] and training_thread.is_out_of_turn(name, info):
-            _see_no_more()
-            heard = _heard.get(name, ((), ()))
+        if name in training_thread.TRAINING:
+            first = training_thread.holder[0]
+            is_out = get_ident() != first and training_thread.is_out_of_turn(name, info)
+            before = training_thread.used(name, subject, info)
+            if is_out or (before is not None and _alone[0]):
+                _part(first, subject, before)
+                heard = _heard.get(name, ((), ()))
         if rest.possible:
             rest.hears(name, subject, info)
     info["rested"], info["calm"] = rested, None
@@ -280,6 +285,9 @@ def is_quiet() -> bool:
 
 def _tell(heard: _Handlers, event: Event) -> None:
     # What a handler does itself (a look at a value, a replay) must not come back as events.
+    if _alone[0] and not training_thread.in_autograd():
+        me = get_ident()
+        heard = tuple(one for one in heard if getattr(one[0].watch, "follows", None) in (None, me))
     with _lock, aside():
         _local.quiet = 1
         try:
@@ -296,11 +304,12 @@ def _tell(heard: _Handlers, event: Event) -> None:
             _local.quiet = 0
 
 
-def _see_no_more() -> None:
-    """Two trainings are mixed up: every watch ends its checks."""
+def _part(first: int | None, subject: Any, before: int | None) -> None:
+    """Two threads train at the same time, or one takes up what another one trained: each watch sees to whom it listens."""
     with _lock, quiet():  # no check may be at it
         for watch in running():
-            watch.go_blind("two threads train at the same time")
+            watch.follow(first, subject, before)
+        _alone[0] = any(watch.follows is not None for watch in running())
 
 
 @contextmanager
@@ -319,7 +328,8 @@ def in_turn() -> Iterator[None]:
 def join(watch: Any) -> None:
     """A watch starts to listen."""
     if not _listeners:
-        training_thread.holder[0] = None
+        training_thread.begin()
+        _alone[0] = False
     _listeners.append(watch)
     refresh()
 

@@ -143,6 +143,7 @@ class Ledger:
         self.last_forward: Event | None = None
         self._steps_before = 0
         self.is_blind = False  # steps are counted, and no gradient is looked at
+        self.followed: Callable[[Account], bool] | None = None  # where two threads train: whose is the watch's
         self.met_any = False  # optimizers, be they gone by now
         self.backwards = 0  # that were heard
         self.ill = False  # a NaN was told of, and no step since was finite
@@ -173,6 +174,8 @@ class Ledger:
             self._some_gone = False
             self.accounts = {key: a for key, a in self.accounts.items() if a.optimizer is not None}
             self._living = list(self.accounts.values())
+        if self.followed is not None:
+            return iter([account for account in self._living if self.followed(account)])
         return iter(self._living)
 
     def of(self, params: Iterable[torch.Tensor]) -> list[Account]:

@@ -175,6 +175,9 @@ class OrderOfStep(Check):
     def before_backward(self, event: Event) -> None:
         for account in self.ledger:
             if id(account) not in self.samples and account.steps == 0:
+                living = {id(other) for other in self.ledger}  # of those that are gone nothing is judged
+                self.samples = {key: kept for key, kept in self.samples.items() if key in living}
+                self.unstepped = {key: kept for key, kept in self.unstepped.items() if key in living}
                 self.samples[id(account)] = _sample(account)
 
     def _unchanged(self, account: Account) -> bool:

@@ -1,0 +1,83 @@
+"""Nothing grows over starts and stops, nor over steps; of models and optimizers that are ever new ones nothing is held."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections import Counter
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import torchsan
+from torchsan.probes import modules
+from torchsan.stream import events, training_thread
+from torchsan.stream.forward_start import _tables
+
+
+def objects():
+    gc.collect()
+    return Counter(type(one).__name__ for one in gc.get_objects())
+
+
+def names():
+    """Everything that a watch may replace, and what stands there."""
+    homes = [torch, torch.nn.functional, torch.autograd, torch.Tensor, nn.Module, torch.optim.Optimizer, torch.utils.data.DataLoader]
+    return {(id(home), key): id(value) for home in homes for key, value in vars(home).items()}
+
+
+def grown(before, after, least):
+    return {name: count - before[name] for name, count in after.items() if count - before[name] >= least}
+
+
+def steps(model, count):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    for _ in range(count):
+        optimizer.zero_grad()
+        F.cross_entropy(model(torch.randn(4, 4)), torch.randint(0, 2, (4,))).backward()
+        optimizer.step()
+
+
+def test_starts_and_stops_leave_nothing():
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
+    for _ in range(2):
+        with torchsan.watch(model, on_finding="collect"):
+            steps(model, 2)
+    before, placed, places = objects(), names(), len(sys.modules)
+    for _ in range(4):
+        with torchsan.watch(model, on_finding="collect"):
+            steps(model, 2)
+    assert grown(before, objects(), 4) == {}
+    assert names() == placed and len(sys.modules) == places
+    assert not events.listening() and not modules.count()
+    assert not any(m._forward_hooks or m._forward_pre_hooks for m in model.modules())
+
+
+def test_models_that_are_ever_new_leave_nothing():
+    def build(count):
+        for at in range(count):
+            steps(nn.Sequential(nn.Linear(4, 4 + at % 3), nn.BatchNorm1d(4 + at % 3), nn.Linear(4 + at % 3, 2)), 2)
+
+    with torchsan.watch(on_finding="collect") as san:
+        build(25)
+        before, kept = objects(), (modules.count(), len(training_thread._users), len(_tables))
+        build(25)
+        after = objects()
+        assert (modules.count(), len(training_thread._users), len(_tables)) <= tuple(one + 2 for one in kept)
+        assert len(san.ledger.accounts) <= 3
+    theirs = {"Tensor", "Parameter", "Sequential", "Linear", "BatchNorm1d", "SGD", "Remembered", "frame", "RemovableHandle"}
+    assert {name: count for name, count in grown(before, after, 5).items() if name in theirs} == {}
+    # What is known of each optimizer is little, and no more than that is kept.
+    assert after.total() - before.total() < 25 * 120, grown(before, after, 20)
+
+
+def test_steps_leave_nothing():
+    model = nn.Sequential(nn.Linear(4, 300), nn.ReLU(), nn.Linear(300, 300), nn.Linear(300, 2))  # too large to rest
+    with torchsan.watch(model, on_finding="collect"):
+        optimizer_steps = 80
+        steps(model, optimizer_steps)
+        before = objects()
+        steps(model, optimizer_steps)
+        after = objects()
+    assert grown(before, after, 40) == {}
