@@ -283,4 +283,10 @@ class Met:
         if not self._enough.isdisjoint(words):
             return True
         asked = words & self.words
-        return any(all(not part.isdisjoint(asked) for part in need) for need in self._several)
+        for need in self._several:
+            for part in need:
+                if part.isdisjoint(asked):
+                    break
+            else:
+                return True
+        return False

@@ -17,6 +17,10 @@ _DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _TYPES = frozenset({"int", "float", "bool", "str", "Tensor"})  # of what they are called with, `marks/shapes.py` tells
 # What is called by such a name gives something, or is given something to do, and is no model.
 _NO_MODELS = ("fn", "func", "function", "cls", "class", "type", "factory", "callback", "hook")
+# Fields that hold no nodes, or one that says nothing by itself. What is annotated says what is meant, and does nothing.
+_NO_NODES = frozenset(
+    """annotation returns ctx op ops id attr arg asname module level kind conversion simple type_comment""".split()
+)
 _MODELS = re.compile(
     "model|net|module|coder|generator|discriminator|critic|actor|policy|bone|head|classifier|student|teacher|ema|forward", re.I
 )
@@ -83,13 +87,11 @@ def read_unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: b
             assigns.append(node)
             if kind is ast.Assign and type(value) is not ast.Name and type(value) is not ast.Constant:
                 _worth(node, gives, name[0] == "<")
-        for field in node._fields:
-            if field == "annotation" or field == "returns":
-                continue  # says what is meant, and does nothing
+        for field in _inner.get(kind) or _inner_of(kind):
             value = getattr(node, field, None)
             if type(value) is list:
-                todo.extend(item for item in value if isinstance(item, ast.AST))
-            elif isinstance(value, ast.AST):
+                todo += value
+            elif value is not None:
                 todo.append(value)
     if rearranged:
         mark_views(rearranged, nodes, words)
@@ -99,6 +101,15 @@ def read_unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: b
         name, first_row(first), last.end_lineno, indent, (), frozenset(words), frozenset(sets), frozenset(binds),
         frozenset(calls), gives, nodes=list(nodes)
     )
+
+
+_inner: dict[type, tuple[str, ...]] = {}  # by kind of node: the fields that may hold others
+
+
+def _inner_of(kind: type) -> tuple[str, ...]:
+    found = tuple(field for field in getattr(kind, "_fields", ()) if field not in _NO_NODES)
+    _inner[kind] = found
+    return found
 
 
 def _model(func: ast.expr) -> str | None:

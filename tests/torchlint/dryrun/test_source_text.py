@@ -1,10 +1,13 @@
 """Places of nodes: the same as libcst's own, in half the time."""
 
+import random
+
 import libcst as cst
 import pytest
 from libcst.metadata import PositionProvider
 
 from tests.torchlint.support import ROOT
+from torchlint.dryrun import source_text
 from torchlint.dryrun.source_text import Parsed
 from torchlint.dryrun.tree import children, walk
 from torchlint.sieve.facts import FileFacts, Unit
@@ -46,3 +49,12 @@ def test_places_are_those_of_libcst(text):
 
 def test_what_is_in_a_node_are_nodes():
     assert all(isinstance(child, cst.CSTNode) for node in walk(cst.parse_module(TEXT)) for child in children(node))
+
+
+def test_what_is_counted_in_haste_is_no_less(monkeypatch):
+    """A text that is dismissed by its bytes has few words and signs that nest, too."""
+    monkeypatch.setattr(source_text, "MOST_LEVELS", 20)
+    draw = random.Random(0)
+    for _ in range(500):
+        text = "".join(draw.choices(["and ", "elif ", "for ", "ändern ", "else:", "x", "\n", "(", ".", "~", "await ", "not"], k=draw.randint(5, 60)))
+        assert source_text._may_nest(text) == (len(source_text._NESTING.findall(text)) > 20)

@@ -220,6 +220,16 @@ def test_what_only_builds_a_model_is_not_run(project, monkeypatch):
     assert "main" in roots
 
 
+def test_a_forward_is_no_reason_to_look_for_methods_that_stand_in(monkeypatch):
+    ran = []
+    run = Run.run_method
+    monkeypatch.setattr(Run, "run_method", lambda self, func, *rest: ran.append(func.name) or run(self, func, *rest))
+    engine = Engine([rule for rule in RULES if rule.code == 521])
+    net = "from torch import nn\n\n\nclass Net(nn.Module):\n    def {}(self, x):\n        return x\n"
+    assert not engine.check("net.py", net.format("forward")).findings and ran == []
+    assert [one.number for one in engine.check("other.py", net.format("children")).findings] == [521]
+
+
 def test_a_load_that_is_loose_is_found_in_its_own_file(project, monkeypatch):
     helper = "import torch\ndef some(model, path):\n    model.load_state_dict(torch.load(path), strict=False)\n"
     (project / "helper.py").write_text(helper)
