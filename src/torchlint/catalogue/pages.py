@@ -143,7 +143,7 @@ def read_page(path: Path) -> Rule:
     if not isinstance(data["group"], str) or data["group"] not in GROUPS:
         raise PageError(f"{path}: group {str(data['group'])[:60]!r} is none of {', '.join(GROUPS)}")
     if not NAME.fullmatch(str(data["name"])):
-        raise PageError(f"{path}: front matter: a name is made of small letters, digits and hyphens")
+        raise PageError(f"{path}: front matter: name = {str(data['name'])[:60]!r}: a name is made of small letters, digits and hyphens")
     if data.get("tests", "silent") != "silent":
         raise PageError(f'{path}: front matter: tests = "silent", or nothing')
     if not isinstance(data["code"], int) or not 1 <= data["code"] <= 999:

@@ -101,7 +101,9 @@ def _elsewhere(findings: Sequence[Finding]) -> str:
     names = sorted({finding.location.filename for finding in findings})
     count, some = len(findings), ", ".join(map(shown_path, names[:3]))
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-    return f"{count} finding{'s' * (count != 1)} of this stand{'s' * (count == 1)} in {some}{more}: told when asked for"
+    if count == 1:
+        return f"1 finding stands in {some}, which was not asked for"
+    return f"{count} findings stand in {some}{more}, which {'was' if len(names) == 1 else 'were'} not asked for"
 
 
 @contextmanager

@@ -73,7 +73,7 @@ def test_everybody_says_the_same(project, capsys, monkeypatch):
 def test_what_stands_elsewhere_is_told_when_that_is_asked_for(project, capsys):
     project(helper=HELPER, main=MAIN)
     found, err = told(capsys, "main.py")
-    assert found == [] and "note: 1 finding of this stands in helper.py: told when asked for" in err
+    assert found == [] and "note: 1 finding stands in helper.py, which was not asked for" in err
     assert main(["main.py", "-q", "--no-cache"]) == 0
     assert not Session().check("main.py") and not torchlint.check("main.py") and by_flake8("main.py") == []
 
