@@ -38,6 +38,7 @@ class Run(Statements, Paths, Conditions, Expressions, Calls):
     most_steps, most_depth = MOST_STEPS, MOST_DEPTH
     met: Callable[[set[str]], bool] = staticmethod(lambda words: True)  # whether some rule has anything to say of some words
     alone = False  # a part of what was too much: what it calls, or what it is called on, is not known
+    orphan = False  # a root only because a run that would have come to it was too much: what it is given there is not known
     Frame, Context, TooMuch = Frame, Context, TooMuch
 
     def __init__(self, world: World, store: Store | None = None):
