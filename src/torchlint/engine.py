@@ -106,7 +106,7 @@ class Engine:
         from torchlint.dryrun.scout.graft import Unlike
         from torchlint.dryrun.scout.makers import Odd
         from torchlint.dryrun.world import World
-        from torchlint.rules import checks_of, needs, of_parts, watched_calls
+        from torchlint.rules import checks_of, needs, of_orphans, of_parts, watched_calls
 
         if self._world is None:
             self._world = World(self.roots, self._modules)
@@ -115,6 +115,7 @@ class Engine:
             self._checks = checks_of(self.rules)
             self._add_foreign()
             self._checks_of_parts = checks_of(of_parts(self.rules))
+            self._checks_of_orphans = [*checks_of(of_orphans(self.rules)), *self._foreign]
         world = self._world
         world.asked = set()
         facts = world.add(filename, text)
@@ -166,7 +167,7 @@ class Engine:
             yield from check(view)
 
     def _checks_for(self, run: Run) -> Checks:
-        return self._checks_of_parts if run.alone else self._checks
+        return self._checks_of_parts if run.alone else self._checks_of_orphans if run.orphan else self._checks
 
     def _told(self, run: Run) -> list[Report]:
         """What the rules say of a run that the scout has made. Where that is anything, libcst parses all that is shown of it or

@@ -25,7 +25,7 @@ from torchlint.dryrun.values import Class, Event, Func, Loop, Value
 from torchlint.dryrun.world import World
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
 
-MOST_STEPS = 60_000  # expressions evaluated for one root: a bound on time, far above what real code needs
+MOST_STEPS = 75_000  # expressions evaluated for one root: a bound on time, above what nearly all real code needs
 MOST_EVENTS = 20_000
 MOST_DEPTH = 12
 
@@ -40,6 +40,7 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
     most_steps, most_depth = MOST_STEPS, MOST_DEPTH
     met: Callable[[set[str]], bool] = staticmethod(lambda words: True)  # whether some rule has anything to say of some words
     alone = False  # a part of what was too much: what it calls, or what it is called on, is not known
+    orphan = False  # a root only because a run that would have come to it was too much: what it is given there is not known
     Frame, Context, TooMuch = Frame, Context, TooMuch
 
     def __init__(self, world: World, store: Store | None = None):

@@ -36,8 +36,9 @@ class Likeness:
 
     __slots__ = ("pairs", "plain")
 
-    def __init__(self, plain: Plain, pairs: dict[int, object] | None = None):
-        self.plain, self.pairs = plain, pairs or {}
+    def __init__(self, plain: Plain):
+        self.plain = plain
+        self.pairs: dict[int, object] = {}
 
     def __call__(self, one: object, other: object) -> bool:
         """Whether one may stand for the other; if so, that is noted."""
@@ -77,20 +78,15 @@ class Likeness:
         return True
 
     def _unions(self, one: Union, other: Union) -> bool:
-        trial = Likeness(self.plain, dict(self.pairs))
-        if len(one.alts) == len(other.alts) and all(map(trial, one.alts, other.alts)):
-            self.pairs = trial.pairs
-            return True
-        return self._any_of(one.alts, other.alts)
+        # What a comparison that fails has noted does no harm: it is of plain values, any of which will do.
+        return len(one.alts) == len(other.alts) and all(map(self, one.alts, other.alts)) or self._any_of(one.alts, other.alts)
 
     def _items(self, one: Items, other: Items) -> bool:
         """Of plain items it does not matter how many there are, only what."""
         if one.open is not other.open or type(one.known) is not type(other.known):
             return False
         mine, theirs = items_of(one), items_of(other)
-        trial = Likeness(self.plain, dict(self.pairs))
-        if len(mine) == len(theirs) and all(map(trial, mine, theirs)):
-            self.pairs = trial.pairs
+        if len(mine) == len(theirs) and all(map(self, mine, theirs)):
             return True
         return bool(mine and theirs) and self._any_of(mine, theirs)
 
@@ -101,13 +97,15 @@ class Likeness:
         for values, kinds in ((mine, some), (theirs, others)):
             for value in values:
                 for alt in alternatives(value):
-                    if type(alt) is Opaque and self.plain(alt):
-                        kinds.add("telling" if _tells(alt.name) else "unknown")
-                    elif type(alt) is Const:
+                    if type(alt) is Const:
                         kinds.add("unknown" if alt.value is not None else "none")
+                    elif type(alt) is Opaque and self.plain(alt):
+                        if _tells(alt.name):
+                            return False
+                        kinds.add("unknown")
                     else:
                         kinds.add(id(self.pairs.get(id(alt), alt)) if values is mine else id(alt))
-        if others != some or "telling" in others:
+        if others != some:
             return False
         for value in mine:  # any of the others will do
             for alt in alternatives(value):

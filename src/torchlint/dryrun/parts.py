@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from torchlint.sieve.facts import FileFacts, Unit
+
 MOST_STEPS_OF_FILE = 250_000  # expressions evaluated in all runs of a file; those of one are bounded besides
 STEPS_OF_RUN = 100  # what a run costs besides: rules have to look at it
 LEAST_STEPS = 400  # kept back for each root that is still to come: more than most functions need
@@ -26,6 +28,34 @@ class Budget:
 
     def spend(self, steps: int) -> None:
         self.left -= steps + STEPS_OF_RUN
+
+
+class Orphans:
+    """The functions of a file that a run which was too much would have come to, by the names in what it runs.
+
+    Args:
+        named: functions and methods by name.
+    """
+
+    def __init__(self, facts: FileFacts, named: dict[str, list[Unit]]):
+        self._named = named
+        self._classes = {cf.name: cf for cf in facts.all_classes()}
+        self._words: set[str] = set()
+        self._units: set[int] = set()
+
+    def __contains__(self, unit: Unit | None) -> bool:
+        return id(unit) in self._units
+
+    def lose(self, *units: Unit) -> None:
+        """Takes in what some units lead to: their run is dropped."""
+        todo = list(units)
+        while todo:
+            new = todo.pop().words - self._words
+            self._words |= new
+            for word in new:
+                called = [*self._named.get(word, ()), *(self._classes[word].methods.values() if word in self._classes else ())]
+                todo.extend(unit for unit in called if id(unit) not in self._units)
+                self._units.update(map(id, called))
 
 
 class Shortened:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
 from torchlint.dryrun.interpreter import Run, TooMuch
-from torchlint.dryrun.parts import SHARE_ALONE, Budget, Shortened
+from torchlint.dryrun.parts import SHARE_ALONE, Budget, Orphans, Shortened
 from torchlint.dryrun.relevance import Relevance
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.torch_api.frameworks import inherited_hooks
@@ -47,6 +47,7 @@ class _Roots:
         self.watched_own = frozenset(name[1:] for name in watched if name[0] == "@")
         self.called = _called_names(facts)
         self.waiting: set[int] = set()
+        self.orphans = Orphans(facts, relevance.named)
         self.took: dict[int, int] = {}
 
     def runs(self) -> Iterator[Run]:
@@ -83,6 +84,7 @@ class _Roots:
             try:
                 body.run_file(self.facts, self.relevance.statements)
             except (TooMuch, RecursionError):
+                self.orphans.lose(*(item for item in self.facts.body if isinstance(item, Unit)))
                 continue
             finally:
                 self._note_unread(body)
@@ -174,11 +176,14 @@ class _Roots:
         learnt = {name: type(value)(value) for name, value in shared.items() if isinstance(value, (set, dict))}
         run = _follow(before, Store(before.store), grow)
         run.alone = alone or before.alone
+        run.orphan = root.func.unit in self.orphans
         finished = _finish(run, lambda: work(run), root.func, self.facts)
         if finished:
             self.waiting -= run.entered
         else:
             _unlearn(before, learnt)
+            if root.func.unit is not None:
+                self.orphans.lose(root.func.unit)
             run = _follow(before, Store(before.store))
             run.alone, run.most_depth, run.most_steps = True, 1, run.most_steps // SHARE_ALONE
             finished = _finish(run, lambda: work(run), root.func, self.facts)

@@ -18,6 +18,8 @@ _OF_PARTS = frozenset(
     {107, 108, 114, 115, 116, 117, 134, 204, 205, 501, 504, 505, 507, 508, 510, 511, 520, 522, 523, 525, 607, 608, 612, 701, 705, 708,
      709, 712, 804, 810, 811, 901, 906, 941, 942, 943}
 )
+# What asks where a value comes from, and says something where that is not known: its caller may show it.
+_OF_CALLERS = frozenset({601})
 _NOT_OF_PARTS = frozenset({402, 403, 404, 424})
 
 FORMS = {"order": order.check, "trait": trait.check, "call": call.check}
@@ -70,6 +72,11 @@ def of_parts(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
     """The rules that may speak of a part of a program that was run alone."""
     of_values = (rule for rule in rules if rule.code // 100 in (3, 4) and rule.code not in _NOT_OF_PARTS)
     return (*of_values, *(rule for rule in rules if rule.code in _OF_PARTS))
+
+
+def of_orphans(rules: tuple[Rule, ...]) -> tuple[Rule, ...]:
+    """The rules that may speak of what is run by itself only because what calls it was too much for one run."""
+    return tuple(rule for rule in rules if rule.code not in _OF_CALLERS)
 
 
 def watched_calls(rules: tuple[Rule, ...]) -> frozenset[str]:
