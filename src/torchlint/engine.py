@@ -125,6 +125,8 @@ class Engine:
             if not self.scout or os.environ.get("TORCHLINT_DEBUG") and not isinstance(error, (Odd, Unlike)):
                 raise
             found, in_part = self._judged(facts, filename, False)
+        if leads:
+            in_part = None  # of what is too large here, the files that it comes from tell
         world.forget()
         asked = world.asked - {facts.path}
         depends = leads | {path: world.hashes.get(path) for path in sorted(asked)}

@@ -9,7 +9,22 @@ from typing import TYPE_CHECKING
 
 from torchlint.dryrun.alternatives import exclusive
 from torchlint.dryrun.torch_api.names import mode_dependent as layer_mode_dependent
-from torchlint.dryrun.values import MOST, Class, Const, Event, Instance, Iter, Method, Opaque, Seq, Tensor, Value, real
+from torchlint.dryrun.touching import Touching
+from torchlint.dryrun.values import (
+    MOST,
+    Class,
+    Const,
+    Event,
+    Instance,
+    Iter,
+    Loop,
+    Method,
+    Opaque,
+    Seq,
+    Tensor,
+    Value,
+    real,
+)
 
 if TYPE_CHECKING:
     from torchlint.dryrun.interpreter import Run
@@ -51,6 +66,7 @@ class View:
         self._modes: dict[int, bool | None] = {}
         self._closures: dict[int, frozenset[int]] = {}
         self._optimizers: list[Value] | None = None
+        self._touch: dict[int, Touching] = {}
         self.called = {id(event.subject) for event in self.by_kind.get("forward", ())}
 
     def of(self, *kinds: str) -> list[Event]:
@@ -333,7 +349,20 @@ class View:
                     return True
         if event.kind != "unknown" or not any(word in name for word in _STEPPING):
             return False
-        return not _ELSEWHERE.search(self.owner_text(event, ""))
+        return not _ELSEWHERE.search(self.owner_text(event, "")) and self._touching(optimizer).can(event)
+
+    def _touching(self, optimizer: Value) -> Touching:
+        if id(optimizer) not in self._touch:
+            self._touch[id(optimizer)] = Touching(self.run, optimizer, self.held_by(optimizer)[0])
+        return self._touch[id(optimizer)]
+
+    def made_anew(self, value: Value, loop: Loop) -> bool:
+        """Whether an object is another one in each turn of a loop: what was done to the last one is nothing to it."""
+        return loop in self.run.made_in.get(id(value), ())
+
+    def starts_over(self, event: Event, value: Value) -> bool:
+        """Whether an event is where such a turn begins."""
+        return event.kind == "loop" and self.made_anew(value, event.loop)
 
     def depends(self, value: Value | None) -> set[int]:
         """The ids of a value and of what it was computed from."""

@@ -145,3 +145,40 @@ def printed(tree: ast.Module) -> ast.Module | None:
             return node
 
     return changed(Printed(), tree, "from settings import log")
+
+
+def folds(tree: ast.Module) -> ast.Module | None:
+    """All of it once for each fold."""
+    keep, body = split(copy.deepcopy(tree))
+    if not movable(keep, body) or not any(isinstance(statement, ast.For) and trains(statement) for statement in body):
+        return None
+    loop = parse("for fold in range(5):\n    pass")[0]
+    loop.body = body
+    return ast.Module([*keep, loop], [])
+
+
+def unseen_step(tree: ast.Module) -> ast.Module | None:
+    """An object with a method that does one step, and that nobody calls in view."""
+    keep, body = split(copy.deepcopy(tree))
+    place = next((n for n, s in enumerate(body) if isinstance(s, ast.For) and trains(s)), None)
+    if place is None or not movable(keep, body):
+        return None
+    loop, before = body[place], body[:place]
+    while len(loop.body) == 1 and isinstance(loop.body[0], ast.For):
+        loop = loop.body[0]
+    jumps = (ast.Break, ast.Continue, ast.Return, ast.Yield)
+    names = names_set(before)
+    targets = [n.id for n in ast.walk(loop.target) if isinstance(n, ast.Name)]
+    if any(isinstance(n, jumps) for n in ast.walk(loop)) or names & set(targets) or body[place + 1 :]:
+        return None
+    if any(isinstance(n, ast.For) and trains(n) for s in loop.body for n in ast.walk(s)):
+        return None
+
+    class Kept(Change):
+        def visit_Name(self, node: ast.Name) -> ast.AST:
+            return ast.Attribute(ast.Name("self", ast.Load()), node.id, node.ctx) if node.id in names else node
+
+    agent = parse(f"class Agent:\n    def __init__(self):\n        pass\n    def learn(self, {', '.join(targets)}):\n        pass")[0]
+    agent.body[0].body = [Kept().visit(statement) for statement in before] or parse("pass")
+    agent.body[1].body = [Kept().visit(statement) for statement in loop.body]
+    return ast.Module([*keep, agent], [])

@@ -432,3 +432,95 @@ def finetune(model, loader, wide):
 })
 def test_what_holds_for_each_alternative_holds(code):
     holds(code)
+
+
+LOOP = """
+from helpers import Keeper, all_zero, step_counter, reset_meters, train_log, zeroed
+
+def main(model: nn.Module, loader, cfg):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    {before}
+    for i, (x, y) in enumerate(loader):
+        loss = F.cross_entropy(model(x), y)
+        loss.backward(){mark}
+        optimizer.step()
+        {after}
+"""
+NEVER = "  # <- 101"
+
+
+@table({
+    "a number": LOOP.format(before="pass", after="step_counter(i)", mark=NEVER),
+    "nothing": LOOP.format(before="pass", after="reset_meters()", mark=NEVER),
+    "a number out of the loss": LOOP.format(before="pass", after="train_log(loss.item())", mark=NEVER),
+    "an object that was made of neither": LOOP.format(before="keeper = Keeper('runs')", after="keeper.reset_all()", mark=NEVER),
+    "the model": LOOP.format(before="pass", after="all_zero(model)", mark=""),
+    "an object that was given the model": LOOP.format(before="keeper = Keeper(model)", after="keeper.reset_all()", mark=""),
+    "the optimizer was given away": LOOP.format(before="Keeper.take(optimizer)", after="zeroed()", mark=""),
+    "what comes from where the model comes from": LOOP.format(before="pass", after="cfg.reset_all()", mark=""),
+    "a function of ours": LOOP.format(before="pass", after="zeroed(lambda: optimizer.zero_grad())", mark=""),
+})
+def test_an_unseen_call_works_on_what_it_can_reach(code):
+    holds(code)
+
+
+WORKERS = """
+from torch.utils.data import DataLoader
+
+def loader_of(dataset, workers):
+    if workers == 0:
+        return DataLoader(dataset)
+    return DataLoader(dataset, num_workers=workers, persistent_workers=True)
+
+def main(dataset):
+    return loader_of(dataset, 0)
+"""
+
+
+@table({
+    "asked for, and left": WORKERS,
+    "asked for": WORKERS.replace("    return DataLoader(dataset, num_workers", "    else:\n        return DataLoader(dataset, num_workers"),
+    "not asked for": WORKERS.replace("if workers == 0", "if not dataset").replace("_workers=True)", "_workers=True)  # <- 612"),
+})
+def test_how_many_workers_there_are_is_asked_before(code):
+    holds(code)
+
+
+@table({
+    "evaluation mode ends with the model": """
+def main(folds):
+    for train, valid in folds:
+        model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5), nn.Linear(4, 2))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x, y in train:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        model.eval()
+        print(model(valid[0]).argmax(1))
+""",
+    "what is left of an accumulation ends with the model": """
+def main(folds):
+    for train in folds:
+        model = nn.Linear(4, 2)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for i, (x, y) in enumerate(train):
+            (F.cross_entropy(model(x), y) / 4).backward()
+            if (i + 1) % 4 == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+""",
+    "a layer for the model of this turn": """
+def main(folds):
+    for train in folds:
+        model = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        model.extra = nn.Linear(2, 2)  # <- 118
+        for x, y in train:
+            optimizer.zero_grad()
+            F.cross_entropy(model.extra(model(x)), y).backward()
+            optimizer.step()
+""",
+})
+def test_an_object_that_is_made_anew_has_no_past(code):
+    holds(code)

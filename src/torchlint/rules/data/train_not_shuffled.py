@@ -85,6 +85,8 @@ def _steps_over(view: View, loader: Instance) -> list[Event]:
     for step in view.of("optimizer.step"):
         for depth, loop in enumerate(step.loops):
             over = view.run.iterated(loop.over) if loop.over is not None else None
-            if over is loader and any(not outer.once for outer in step.loops[:depth]):
+            if over is loader and any(
+                not outer.once and not any(view.made_anew(alt, outer) for alt in real(step.subject)) for outer in step.loops[:depth]
+            ):
                 found.append(step)
     return found

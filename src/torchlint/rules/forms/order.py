@@ -252,10 +252,13 @@ def _unmet(view, event, seconds, links, wanted, key) -> Iterator[tuple[Event, Lo
     for loop in dict.fromkeys((innermost, None) if innermost is None or not event.loops else (innermost,)):
         targets = set(seconds)
 
-        def stop(other: Event) -> bool:
-            return other in targets or links.possible(other, wanted, key)
+        def anew(other: Event) -> bool:
+            return bool(event.loops) and view.starts_over(other, key)
 
-        found, _ = after(event, stop, loop)
+        def stop(other: Event) -> bool:
+            return other in targets or anew(other) or links.possible(other, wanted, key)
+
+        found = [other for other in after(event, stop, loop)[0] if not anew(other)]
         if found and all(other in targets for other in found):
             for other in found:
                 yield other, loop

@@ -20,7 +20,7 @@ def check(view: View) -> Iterator[Report]:
         loop = found.step.loops[-1]
         text = found.guard.text()
         if (
-            len(found.step.loops) < 2
+            not any(_trains_on(view, found, outer) for outer in found.step.loops[:-1])
             or re.search(r"\bor\b|len\(|last|final", text)
             or not _restarts(loop, found.counter)
         ):
@@ -36,6 +36,13 @@ def check(view: View) -> Iterator[Report]:
                     (loop.site, "and the next pass of this loop adds to their gradients"),
                 ],
             )
+
+
+def _trains_on(view: View, found: Accumulation, loop: Loop) -> bool:
+    """Whether the turns of a loop around the accumulation train one model, and not each a new one, as the folds of a
+    cross-validation."""
+    trained = view.held_by(found.optimizer)[0] or (found.optimizer,)
+    return not all(view.made_anew(one, loop) for one in trained)
 
 
 def _restarts(loop: Loop, counter: str) -> bool:

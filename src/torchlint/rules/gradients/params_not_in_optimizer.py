@@ -28,7 +28,7 @@ def check(view: View) -> Iterator[Report]:
         for event in created:
             if not any(_part_of(view, change.subject, module) for module in event.modules):
                 continue
-            if _later(event, change) and not _seen_again(view, event, change) and _trains(view, event.subject, change):
+            if _later(view, event, change) and not _seen_again(view, event, change) and _trains(view, event.subject, change):
                 name = _target(change)
                 optimizer = getattr(event.subject, "name", "") or "optimizer"
                 roles = {"name": name, "optimizer": _named(view, event) or optimizer, "change": _kind(change)}
@@ -71,15 +71,17 @@ def _kind(change: Event) -> str:
     return "added" if seen and change.old is None and not known else "replaced"
 
 
-def _later(first: Event, second: Event) -> bool:
+def _later(view: View, first: Event, second: Event) -> bool:
     found, _ = after(first, lambda event: event is second)
-    back, _ = after(second, lambda event: event is first)
-    return bool(found) and not back
+    if not found:
+        return False
+    back, _ = after(second, lambda event: event is first or view.starts_over(event, second.subject))
+    return first not in back
 
 
 def _seen_again(view: View, event: Event, change: Event) -> bool:
     """Whether the new parameters reach an optimizer after all."""
-    if any(_later(change, other) for other in view.of("optimizer.add")):
+    if any(_later(view, change, other) for other in view.of("optimizer.add")):
         return True
     # One that is built in the same turn of a loop takes them too, although the next turn's change comes after it.
     again = [
