@@ -30,6 +30,7 @@ PAGES = (
     ("README.md", "index.md", "Overview"),
     ("docs/cli.md", "cli.md", "Commands"),
     ("docs/settings.md", "settings.md", "Settings"),
+    ("docs/verdict.md", "verdict.md", "One verdict"),
     ("docs/fixes.md", "fixes.md", "Fixes"),
     ("docs/own-rules.md", "own-rules.md", "Rules of your own"),
     ("docs/api.md", "api.md", "From Python"),
