@@ -47,7 +47,7 @@ def _commands() -> Iterator[tuple[str, click.Command]]:
 
 
 def _options(command: click.Command) -> Iterator[tuple[str, ...]]:
-    context = click.Context(command)
+    context = click.Context(command, **command.context_settings)
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
         if record is None or isinstance(parameter, click.Argument) or getattr(parameter, "hidden", False):
@@ -61,7 +61,7 @@ def _options(command: click.Command) -> Iterator[tuple[str, ...]]:
 
 
 def _usage(name: str, command: click.Command) -> str:
-    return " ".join([name, *command.collect_usage_pieces(click.Context(command))])
+    return " ".join([name, *command.collect_usage_pieces(click.Context(command, **command.context_settings))])
 
 
 def commands() -> str:

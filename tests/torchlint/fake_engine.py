@@ -52,13 +52,13 @@ class FakeEngine:
             row, column, end = node.lineno, node.col_offset + 1, node.end_col_offset + 1
             match node.func.id:
                 case "bad":
-                    findings.append(finding(filename, row, column, end))
+                    findings.append(finding(filename, row, column, end, url=""))
                 case "related":
                     other = Related(Location(filename, argument, 1, argument, 4), "this one")
-                    findings.append(finding(filename, row, column, end, related=(other,)))
+                    findings.append(finding(filename, row, column, end, url="", related=(other,)))
                 case "elsewhere":
                     path = Path(filename).parent / argument
-                    findings.append(finding(str(path)))
+                    findings.append(finding(str(path), url=""))
                     depends[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
                 case "reads":
                     path = Path(filename).parent / argument

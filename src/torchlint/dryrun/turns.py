@@ -24,7 +24,9 @@ class Turns:
         self.store, base = store, self.store
         others, self.entered = self.entered, set()
         self.run_root_function(func, instance)
-        inside, self.entered = self.entered, self.entered | others
+        inside = self.entered
+        others |= inside
+        self.entered = others
         events = self.graph.events[mark[0] :]
         if not self._is_turn(func, instance, events):
             self.store = base

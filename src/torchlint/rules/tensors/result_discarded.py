@@ -30,16 +30,16 @@ def check(view: View) -> Iterator[Report]:
         node = event.site.node
         if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or event.owner is None:
             continue
-        if isinstance(node.func.value, cst.Call) or _shown(event) or _read_next(event):
+        if isinstance(node.func.value, cst.Call) or _shown(event):
             continue  # torch.zeros(1).cuda(): nobody has a name for what should have changed
         if any(arg.keyword is not None and arg.keyword.value == "out" for arg in node.args):
             continue
         if event.name == "type" and not node.args:
             continue  # the name of its type
         alts = real(event.owner)
-        if _pure_function(event):
+        if _pure_function(event) and not _read_next(event):
             yield Report(CODE, event.site, {"call": view.call_text(event.site), "value": event.site.parsed.text(node.args[0].value)})
-        elif alts and all(_new_tensor(alt, event) and not _may_be_there(view, alt, event) for alt in alts):
+        elif alts and all(_new_tensor(alt, event) and not _may_be_there(view, alt, event) for alt in alts) and not _read_next(event):
             call = view.call_text(event.site)
             roles = {"call": call, "value": view.owner_text(event, "the tensor")}
             yield Report(CODE, event.site, roles, mend=_mend(event))
