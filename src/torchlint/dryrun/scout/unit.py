@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import unicodedata
 
 import libcst as cst
 
@@ -117,15 +118,23 @@ def light(facts: FileFacts, unit: Unit) -> Light:
         RecursionError: it is too deep.
     """
     nodes, unit.nodes = unit.nodes, None
+    text = "".join(facts.lines[unit.start - 1 : unit.end])
+    if not text.isascii() and _has_other_letters(text):
+        raise Odd
     if nodes is not None and _alone(facts, nodes):
         return Light(facts, unit, nodes)
-    text = "".join(facts.lines[unit.start - 1 : unit.end])
     try:
         tree = ast.parse("if 1:\n" + text if unit.indent else text)
     except (SyntaxError, ValueError, MemoryError):
         raise Odd from None
     nodes = tree.body[0].body if unit.indent else tree.body
     return Light(facts, unit, nodes, unit.start - (2 if unit.indent else 1))
+
+
+def _has_other_letters(text: str) -> bool:
+    """Whether a name may be written otherwise than Python's parser tells it: it has `viii` for the one sign \u2177."""
+    others = {char for char in text if not char.isascii()}
+    return any(f"a{char}".isidentifier() and unicodedata.normalize("NFKC", char) != char for char in others)
 
 
 def _alone(facts: FileFacts, nodes: list[ast.stmt]) -> bool:
