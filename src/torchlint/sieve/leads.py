@@ -16,6 +16,8 @@ from torchlint.sieve.imports import note_imports
 from torchlint.sieve.may_matter import may_matter
 
 _DOES = re.compile(r"^\s*(?:async )?(?:for|while)\b|__main__", re.MULTILINE)
+# Programs that only use a model cost as much to follow, and there is little to find in them that their parts do not show.
+_TRAINS = re.compile(r"train|fit|learn|updat|optimi|epoch|episode|step|backward", re.IGNORECASE)
 _DEPTH = 3  # files between a file and one that names torch
 _MOST_FILES = 60  # that are looked into for one file
 
@@ -37,7 +39,7 @@ class Leads:
         self._files.clear()
 
     def lead(self, path: str, text: str) -> tuple[bool, dict[str, str | None]]:
-        """Whether a file runs something, in a loop or as a program, of files that name torch; and what that hangs on: paths and
+        """Whether a file trains something, in a loop or as a program, with files that name torch; and what that hangs on: paths and
         questions with what stands for their answers (see `modules.py`).
 
         Raises:
@@ -45,7 +47,7 @@ class Leads:
         """
         names = _imports(path, text)
         depends: dict[str, str | None] = {}
-        if not names or not path or not _DOES.search(text):
+        if not names or not path or not _DOES.search(text) or not _TRAINS.search(text):
             return False, depends
         todo = [(os.path.abspath(path), names, 0)]
         seen: set[str] = {todo[0][0]}

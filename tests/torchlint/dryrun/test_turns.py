@@ -158,6 +158,6 @@ def test_a_main_file_that_clears_for_the_step(tmp_path):
 def test_a_file_that_leads_nowhere_hangs_on_what_it_was_asked_for(tmp_path):
     from .support import engine
 
-    write(tmp_path, {"tools.py": "def work():\n    return 1\n"})
-    judged = engine().check(str(tmp_path / "main.py"), "from tools import work\nfor _ in range(3):\n    work()\n")
+    write(tmp_path, {"tools.py": "def train():\n    return 1\n"})
+    judged = engine().check(str(tmp_path / "main.py"), "from tools import train\nfor _ in range(3):\n    train()\n")
     assert not judged.findings and str(tmp_path / "tools.py") in judged.depends
