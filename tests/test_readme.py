@@ -142,3 +142,9 @@ def test_files_that_are_named_are_there(name):
     ours = {path for path in named if path.endswith((".py", ".md")) or path.startswith(FOLDERS)}
     missing = {path for path in ours if not any(known.endswith("/" + path.rstrip("/")) for known in paths)}
     assert missing <= EXAMPLES_OF_PATHS
+
+
+def test_files_that_are_called_slow_exist():
+    from tests.conftest import SLOW
+
+    assert all((ROOT / "tests" / name).is_file() for name in SLOW)

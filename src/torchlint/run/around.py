@@ -77,8 +77,6 @@ class Around:
         return here, elsewhere
 
 
-
-
 def _moved(place: Location, old: str, new: str) -> Location:
     from msgspec.structs import replace
 
