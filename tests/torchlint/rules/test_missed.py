@@ -26,6 +26,34 @@ def worker(args):
 
 @table({
     "805, 816: the condition under which there are several processes": _SPAWNED,
+    "816: a process without a device of its own": """
+import torch.distributed as dist
+import torch.multiprocessing as mp
+
+def main(args):
+    if args.multiprocessing_distributed:
+        mp.spawn(worker, nprocs=2, args=(args,))
+    else:
+        worker(args.gpu, args)
+
+def worker(gpu, args):
+    args.gpu = gpu
+    if args.distributed:
+        dist.init_process_group("nccl", rank=args.rank)
+    model = nn.Linear(3, 3)
+    if args.distributed:
+        if args.gpu is not None:
+            model = nn.parallel.DistributedDataParallel(model.cuda(args.gpu), device_ids=[args.gpu])
+        else:
+            model = nn.parallel.DistributedDataParallel(model.cuda())  # <- 804
+    else:
+        raise NotImplementedError
+    if args.gpu is None:
+        state = torch.load(args.resume)
+    else:
+        state = torch.load(args.resume, map_location=f"cuda:{args.gpu}")
+    model.load_state_dict(state)
+""",
     "704: a step for each of several optimizers": """
 def step(optimizers, scaler):
     for optimizer in optimizers.values():
