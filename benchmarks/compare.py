@@ -96,7 +96,7 @@ def own_numbers() -> dict[str, dict[str, set[int]]]:
     rules = [rule for rule in catalogue().rules.values() if rule.lint != "none"]
     default = [rule for rule in rules if rule.group in DEFAULT_GROUPS]
     return {
-        name: {f"TL{rule.code}": {rule.code} for rule in group}
+        name: {f"TL{rule.code:03d}": {rule.code} for rule in group}
         for name, group in (("torchlint", default), ("torchlint-all", rules))
     }
 

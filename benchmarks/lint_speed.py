@@ -147,7 +147,7 @@ def half_of_the_rules() -> str:
     from torchlint.catalogue.pages import DEFAULT_GROUPS, catalogue
 
     codes = sorted(rule.code for rule in catalogue() if rule.group in DEFAULT_GROUPS and rule.lint != "none")
-    return ",".join(f"TL{code}" for code in codes[::2])
+    return ",".join(f"TL{code:03d}" for code in codes[::2])
 
 
 def rows(folders: Sequence[Path], homes: dict[str, Path | None], work: Path, part: int, rounds: int) -> tuple[list[list[str]], int]:

@@ -176,7 +176,7 @@ def document() -> str:
         for family in families:
             name, what, mend = ("", family.what, family.mend)
             if family.number is not None:
-                name, what, mend = f"TS{family.number}: ", what or MENDS[family.number][1], mend or MENDS[family.number][2]
+                name, what, mend = f"TS{family.number:03d}: ", what or MENDS[family.number][1], mend or MENDS[family.number][2]
             lines.append(f"| {_cell(readable(family.words))} | {name}{_cell(what)} | {_cell(mend)} |")
         lines.append("")
     return "\n".join([*lines, _TAIL.strip(), ""])

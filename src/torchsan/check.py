@@ -146,7 +146,7 @@ class Check:
         message = wording.fill(message, roles)
         also = tuple(Related(where.location(), why) for where, why in ((_place(e), w) for e, w in related) if where)
         finding = Finding(
-            code=f"TS{number}",
+            code=f"TS{number:03d}",
             name=rule.name,
             message=f"{message} ({fact})" if fact else message,
             location=place.location() if place else NOWHERE,

@@ -41,7 +41,7 @@ class Options(msgspec.Struct, frozen=True):
 
     def wants(self, number: int, name: str, group: str) -> bool:
         """Whether pitfall `number` is to be looked for: the longest match of what is selected and what is ignored decides."""
-        code = f"TS{number}"
+        code = f"TS{number:03d}"
         return _match((*self.select, *self.extend_select), code, name, group) > _match(self.ignore, code, name, group)
 
 

@@ -298,7 +298,7 @@ class Watch:
         self.checks = [other for other in self.checks if other is not check]
         events.refresh()
         self._close(check)
-        numbers = ", ".join(f"TS{number}" for number in getattr(check, "numbers", ()))
+        numbers = ", ".join(f"TS{number:03d}" for number in getattr(check, "numbers", ()))
         say(f"the check {name} {f'({numbers}) ' if numbers else ''}failed and is off: {self.off[name]}")
 
     def go_blind(self, why: str, what: str = "nothing is watched from here on") -> None:

@@ -17,7 +17,7 @@ NOT_OF_AN_AREA = ("forms", "raised", "course")  # of torchsan's checks: what jud
 @pytest.mark.parametrize("code", PAGES)
 def test_page(code):
     path = Path(PAGES[code].path)
-    assert path.parent.name == AREAS[code // 100] and path.name == f"{code}-{PAGES[code].name}.md"
+    assert path.parent.name == AREAS[code // 100] and path.name == f"{code:03d}-{PAGES[code].name}.md"
 
 
 @pytest.mark.parametrize("code", matchers())

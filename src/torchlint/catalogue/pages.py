@@ -29,6 +29,7 @@ GROUPS = {
 }
 # The folder of a pitfall, in rules/, torchlint/rules/ and torchsan/checks/, by the first digit of its number.
 AREAS = {
+    0: "finetuning",
     1: "gradients", 2: "modes", 3: "losses", 4: "tensors", 5: "modules", 6: "data", 7: "amp", 8: "distributed", 9: "saving",
 }
 JUDGES = ("", "custom", "none")
@@ -210,7 +211,7 @@ class Catalogue:
 
     def find(self, key: str | int) -> Rule | None:
         """The rule called `key`: 101, "101", "TL101", "TS101" or "missing-zero-grad"."""
-        text = str(key).strip()
+        text = f"{key:03d}" if isinstance(key, int) else key.strip()
         number = re.fullmatch(r"(?:TL|TS)?(\d{3})", text, re.IGNORECASE)
         return self.rules.get(int(number[1])) if number else self._by_name.get(text.lower())
 

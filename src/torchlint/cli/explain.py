@@ -49,7 +49,7 @@ def explain(rules: tuple[str, ...], every: bool, output_format: str) -> None:
 def _rule(word: str, known: Catalogue) -> Rule:
     found = known.find(word)
     if found is None:
-        words = [*(f"TL{one.code}" for one in known), *(one.name for one in known)]
+        words = [*(f"TL{one.code:03d}" for one in known), *(one.name for one in known)]
         raise click.UsageError(f"there is no rule {word!r}{nearest(word, words)}; torchlint rules lists them all")
     return found
 

@@ -43,7 +43,7 @@ def print_settings(config: Config, rules: Sequence[Rule]) -> int:
         print(f"{key + ':':<18}{clean(value)}".rstrip())
     print(f"\n{len(rules)} active rules:")
     for rule in rules:
-        print(f"TL{rule.code}  {rule.name}")
+        print(f"TL{rule.code:03d}  {rule.name}")
     return 0
 
 

@@ -28,9 +28,9 @@ def in_runs(rule: Rule) -> bool:
 def not_seen(rule: Rule, prefix: str) -> str:
     """What is said of a rule that the tool with a prefix cannot judge by; "" where it can."""
     if prefix == "TL" and not in_source(rule):
-        return f"TL{rule.code} {rule.name} is nothing that source shows; torchsan finds it in a run"
+        return f"TL{rule.code:03d} {rule.name} is nothing that source shows; torchsan finds it in a run"
     if prefix == "TS" and not in_runs(rule):
-        return f"TS{rule.code} {rule.name} is nothing that a run shows; torchlint finds it in the source"
+        return f"TS{rule.code:03d} {rule.name} is nothing that a run shows; torchlint finds it in the source"
     return ""
 
 

@@ -337,7 +337,7 @@ class Runner:
         return [map_locations(finding, shown.location) for path in known for finding in self._unused(path)]
 
     def _unused(self, path: str) -> Iterator[Finding]:
-        active = [f"TL{rule.code}" for rule in self.order.rules]
+        active = [f"TL{rule.code:03d}" for rule in self.order.rules]
         for comment in self.sources.unused(path):
             words = [word for word in comment.words if any(code.startswith(word) for code in active)]
             if words:

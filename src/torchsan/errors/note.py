@@ -42,7 +42,7 @@ class Explanation(NamedTuple):
 
 def note(told: Explanation) -> str:
     """The explanation as text, for the end of a traceback."""
-    code = f"TS{told.number} " if told.number is not None else ""
+    code = f"TS{told.number:03d} " if told.number is not None else ""
     lines = [f"torchsan: {code}{told.name}: {wording.fill(told.summary, roles(told))}"]
     rows: list[tuple[str, str]] = []
     if told.where is not None:
@@ -61,7 +61,7 @@ def note(told: Explanation) -> str:
     ))
     rows.append(("mend", wording.fill(mend_of(told), roles(told))))
     if told.number is not None and wording.rules().find(told.number) is not None:
-        rows.append(("see", f"torchlint explain TL{told.number}"))
+        rows.append(("see", f"torchlint explain TL{told.number:03d}"))
     width = min(24, max(len(label) for label, _ in rows))
     lines.extend(f"  {label:<{width}}  {text}" for label, text in rows)
     return "\n".join(lines)

@@ -106,7 +106,7 @@ def stays(tmp_path, code, text, found):
     """A program that works has some findings of a rule, or none; a safe fix changes nothing of it."""
     text = textwrap.dedent(text)
     codes, after = fixes(tmp_path, code, text)
-    assert codes == ([f"TL{code}"] if found else [])
+    assert codes == ([f"TL{code:03d}"] if found else [])
     before = said(text)
     assert after is None or said(after) == before
 

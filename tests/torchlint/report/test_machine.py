@@ -168,7 +168,7 @@ def test_sarif_says_everything():
 
 def test_sarif_leaves_no_role_of_a_message_unfilled():
     """A rule's text is of any program: `{loss}.backward()` is `loss.backward()` there."""
-    every = [finding(code=f"TL{rule.code}") for rule in catalogue()]
+    every = [finding(code=f"TL{rule.code:03d}") for rule in catalogue()]
     (run,) = json.loads(told("sarif", *every, rules={rule.code: rule for rule in catalogue()}))["runs"]
     assert len(run["tool"]["driver"]["rules"]) == len(every)
     texts = [text["text"] for rule in run["tool"]["driver"]["rules"]

@@ -291,7 +291,7 @@ def test_note(run, name, tmp_path):
     [note] = ran.error.__notes__
     path = str(next(tmp_path.glob("program_*.py")))
     note = squeezed(note.replace(path, "PROGRAM"))
-    assert note.startswith(f"torchsan: TS{number} " if number else "torchsan: ")
+    assert note.startswith(f"torchsan: TS{number:03d} " if number else "torchsan: ")
     for part in wanted:
         assert part in note, note
     assert "mend  " in note

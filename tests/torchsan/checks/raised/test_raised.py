@@ -54,7 +54,7 @@ def test_errors(run, name):
         [finding] = ran.findings
         assert words in finding.message + finding.help
         [note] = ran.error.__notes__
-        assert f"TS{finding.number} {finding.name}" in note
+        assert f"TS{finding.number:03d} {finding.name}" in note
 
 
 def test_an_error_is_said_of_the_update_that_is_missing_alone(run):

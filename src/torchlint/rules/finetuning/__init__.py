@@ -1,0 +1,1 @@
+"""0xx: fine-tuning and hosted trainers. A file a pitfall, named as its page."""
