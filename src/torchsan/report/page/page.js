@@ -58,10 +58,12 @@
     tools.hidden = false;
     tools.addEventListener("input", apply);
     tools.addEventListener("submit", (event) => event.preventDefault());
+    const nameFold = () => { one("#unfold").textContent = cards.every((card) => card.hidden || card.open) ? "Fold all" : "Unfold all"; };
+    nameFold();
     one("#unfold").addEventListener("click", () => {
       const open = !cards.every((card) => card.hidden || card.open);
       for (const card of cards) card.open = open;
-      one("#unfold").textContent = open ? "Fold all" : "Unfold all";
+      nameFold();
     });
     for (const head of all("table.findings th[data-by]")) {
       const button = document.createElement("button");
