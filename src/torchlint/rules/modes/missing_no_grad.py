@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import TRUE, Event, Instance, Opaque, Tensor, Value, real
+from torchlint.dryrun.values import TRUE, Event, Instance, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
