@@ -178,6 +178,8 @@ class Assignment:
         for alt in real(owner):
             if isinstance(alt, (Seq, Dict)):
                 self.gather(alt, value)
+            elif any(isinstance(layer, Instance) and layer.kind in ("module", "wrapper") for layer in real(value)):
+                self.emit("module.put", alt, node, value=value)
             if isinstance(alt, Dict) or isinstance(alt, Instance) and alt.type == "torch.nn.ModuleDict":
                 items = self.store.get(alt, "{}") or Items({}, True)
                 known = dict(items.known)

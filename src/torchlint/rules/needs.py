@@ -98,6 +98,8 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     134: ((_any("!dropped"),),),
     136: ((_any("step"), _any("backward")),),
     137: ((_any("ctx grad_output grad_outputs saved_tensors grad"), _any("!class")),),
+    138: ((_any("requires_grad requires_grad_"), _any("step"), _any("backward")),),
+    139: ((_any("ReduceLROnPlateau"), _any("step")),),
     201: ((_any("backward"),),),
     202: ((_any("eval"),), (_any("argmax numpy"),)),
     205: ((_any("inference_mode"),),),

@@ -81,7 +81,9 @@ class Modules(ModuleParts):
             return Iter(name, owner, self.site(node))
         if name in ("requires_grad_", "apply", "compile", "share_memory", "train_", "freeze"):
             if name == "requires_grad_":
-                self.store.set(owner, " frozen", TRUE if args and boolean(args[0]) is False or boolean(kwargs.get("requires_grad")) is False else FALSE)
+                wants = boolean(args[0] if args else kwargs.get("requires_grad", TRUE))
+                self.store.set(owner, " frozen", TRUE if wants is False else FALSE)
+                self.emit("module.freeze", owner, node, wants=wants)
             return owner
         if name in ("forward", "__call__"):
             return self.call_module(owner, args, kwargs, node, direct=name == "forward")

@@ -19,6 +19,7 @@ from torchlint.dryrun.values import (
     Opaque,
     Tensor,
     Value,
+    boolean,
     number,
     union_of,
     with_parts,
@@ -105,6 +106,7 @@ class Unknown:
         if name in ("detach", "detach_"):
             return Tensor(owner.name if isinstance(owner, Opaque) else "", "op", self.site(node), NOTHING, NOTHING, owner, {"graph": False, "detached": owner})
         if name == "requires_grad_":
+            self.emit("module.freeze", owner, node, wants=boolean(args[0] if args else kwargs.get("requires_grad", TRUE)))
             return owner
         if name in effects.CUTS_GRAPH and name in ("argmax", "argmin", "long", "eq"):
             if owner.flows:
