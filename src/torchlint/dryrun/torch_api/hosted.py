@@ -67,6 +67,7 @@ class Hosted:
     def prepared(self, owner: Value, args, kwargs, node) -> Value:
         """What `prepare` and `setup` give back: the same objects, models and batches on a device of their choice."""
         if not args or "*" in kwargs:
+            self.emit("prepare", owner, node, args=args, unseen=True)
             return self.unknown_call("prepare", args, kwargs, node)
         self.emit("prepare", owner, node, args=args)
         for value in args:
