@@ -68,6 +68,9 @@ _EVENTS = {
     "load": _any("load_state_dict"),
 }
 _CUSTOM: dict[int, tuple[Need, ...]] = {
+    3: ((_any("cross_entropy CrossEntropyLoss nll_loss NLLLoss"), _any("logits")), (_any("cross_entropy CrossEntropyLoss"), _any("Embedding"))),
+    6: ((_any("accumulate"), _any("range"), _any("backward")),),
+    5: ((_any("prepare setup prepare_model setup_module"), _any("backward step clip_grad_norm_ clip_grad_value_")),),
     103: ((_any("step"),), (_any("backward"),)),
     104: ((_any("step"), _any("backward")),),
     105: ((_any("step"), _any("backward")),),

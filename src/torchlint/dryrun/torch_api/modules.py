@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchlint.catalogue.protocols import GROWS
 from torchlint.dryrun.store import Items
 from torchlint.dryrun.torch_api.module_parts import ModuleParts
 from torchlint.dryrun.values import (
@@ -87,6 +88,9 @@ class Modules(ModuleParts):
             return owner
         if name in ("forward", "__call__"):
             return self.call_module(owner, args, kwargs, node, direct=name == "forward")
+        if name in GROWS:
+            self.grown(owner, name, args, kwargs, node)
+            return Opaque(name, "call", self.site(node), NOTHING, NOTHING, owner)
         if name == "from_pretrained" and isinstance(owner.cls, Ref):
             return self.call_ref(Ref(f"{owner.type}.from_pretrained"), args, kwargs, node)
         if name.startswith("register_"):

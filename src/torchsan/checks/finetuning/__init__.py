@@ -1,1 +1,1 @@
-"""0xx: fine-tuning and hosted trainers."""
+"""0xx: fine-tuning and hosted trainers. 003 is judged by `modules/next_token.py`."""
