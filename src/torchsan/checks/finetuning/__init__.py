@@ -1,1 +1,1 @@
-"""0xx: fine-tuning and hosted trainers."""
+"""0xx: fine-tuning and hosted trainers. 012 is also told of an error by `raised/errors.py`."""
