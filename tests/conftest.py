@@ -31,7 +31,8 @@ SLOW = frozenset([
     *_in("torchsan/nonfinite", "nonfinite nonfinite_ranks"),
     *_in("torchsan/ranks", "on_ranks ranks"),
     *_in("torchsan/report", "no_steps notebook page"),
-    *_in("torchsan/run", "run shutdown"),
+    *_in("torchsan/report", "page_moves"),
+    *_in("torchsan/run", "live run shutdown"),
     *_in("torchsan/stream", "brief_patches resting_checks"),
 ])
 

@@ -54,7 +54,7 @@ def test_parts_can_be_left_away():
         ((101, "drifting", "gradients"), "is there already: rules/gradients/101"),
         ((FREE, "missing-zero-grad", "gradients"), "is there already: rules/gradients/101"),
         ((FREE, "drifting", "losses"), "numbers of losses are 300 to 399"),
-        ((FREE, "drifting", "gradient"), "is none of gradients, "),
+        ((FREE, "drifting", "gradient"), "is none of finetuning, "),
         ((FREE, "Drifting", "gradients"), "small letters"),
         ((FREE, "../drifting", "gradients"), "small letters"),
     ],

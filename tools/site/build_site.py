@@ -43,6 +43,7 @@ PAGES = (
     ("docs/compared-with-ruff.md", "compared-with-ruff.md", "Beside ruff"),
     ("docs/torchfix.md", "torchfix.md", "From TorchFix"),
     ("docs/architecture.md", "architecture.md", "Architecture"),
+    ("docs/releasing.md", "releasing.md", "Versions and releases"),
     ("CONTRIBUTING.md", "contributing.md", "Contributing"),
     ("CHANGELOG.md", "changelog.md", "Changes"),
 )

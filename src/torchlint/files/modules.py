@@ -171,9 +171,14 @@ class Modules:
         if not parts[0] or parts[0] in OUTSIDE:
             return None
         for above in self._above(folder):
-            inner = os.path.join(above, *parts)
-            if parts[0] in self._list(above) and self.disk.is_folder(inner):
-                return inner
+            inner = above
+            for part in parts:
+                if part not in self._list(inner):  # a tree that takes "Model" for "model" is asked exactly, as Python asks it
+                    break
+                inner = os.path.join(inner, part)
+            else:
+                if self.disk.is_folder(inner):
+                    return inner
         return None
 
     def _project(self, folder: str, name: str) -> str:

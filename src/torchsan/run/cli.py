@@ -124,6 +124,8 @@ def _report(context: click.Context, parameter: click.Parameter, value: str | Non
               ".sarif or .xml (JUnit).")
 @click.option("--steps", type=click.IntRange(1), metavar="N",
               help="End the program after N steps of an optimizer, as sys.exit() there would: for a look at a long run.")
+@click.option("--live", is_flag=True,
+              help="Show curves, time, memory and findings at the bottom of the terminal while it trains.")
 @click.option("--fail", "--exit-code", "fail", is_flag=True,
               help="Exit with 1 where there are findings and the program itself ended well.")
 @click.option("-q", "--quiet", is_flag=True, help="Print findings, and no summary.")
@@ -131,7 +133,7 @@ def _report(context: click.Context, parameter: click.Parameter, value: str | Non
 @click.argument("args", nargs=-1, type=click.UNPROCESSED)
 def run(
     as_module: bool, select: tuple[str, ...] | None, extend_select: tuple[str, ...] | None, ignore: tuple[str, ...] | None,
-    level: str | None, report: str | None, steps: int | None, fail: bool, quiet: bool, script: str, args: tuple[str, ...],
+    level: str | None, report: str | None, steps: int | None, live: bool, fail: bool, quiet: bool, script: str, args: tuple[str, ...],
 ) -> Any:
     """Run SCRIPT with ARGS as python would, and tell what is wrong with its training on standard error.
 
@@ -147,7 +149,7 @@ def run(
         raise click.UsageError(str(error)) from None
     for line in () if quiet else _not_seen((*(select or ()), *(extend_select or ()))):
         print(f"torchsan: note: {line}", file=sys.stderr)
-    session = Session(options, report, quiet, steps)
+    session = Session(options, report, quiet, steps, live)
     try:
         program = (launch.module if as_module else launch.script)(script, args)
     except launch.CannotRun as error:

@@ -31,9 +31,12 @@ class Session:
         report: a file to write all findings to, by its ending (see `reports.REPORTS`).
         quiet: tell findings, and nothing else.
         most: end the program after so many optimizer steps.
+        live: show the run at the bottom of the terminal while it trains.
     """
 
-    def __init__(self, options: Options, report: str | None = None, quiet: bool = False, most: int | None = None):
+    def __init__(
+        self, options: Options, report: str | None = None, quiet: bool = False, most: int | None = None, live: bool = False
+    ):
         self.base = os.getcwd()  # the program may change the folder
         self.report = None if report is None else os.path.join(self.base, report)
         self.shown_report = report
@@ -43,6 +46,7 @@ class Session:
         self.steps = 0
         self._most = most
         self._had_enough = False
+        self._wants_live, self._live = live, None
         self._options = msgspec.structs.replace(options, on_finding=self._tell)
         self._pid = os.getpid()
         self._ending = self._terminated = False
@@ -69,6 +73,18 @@ class Session:
             from torchsan.run.enough import end_after
 
             end_after(self._most, self.san)
+        if self._wants_live:
+            self._show()
+
+    def _show(self) -> None:
+        from torchsan.run.live import Live, why_not
+
+        why = why_not(sys.stderr)
+        if why is None:
+            self._live = Live(self.san, self.base)
+            self._live.begin()
+        elif why:
+            say(f"no live display: {why}")
 
     @property
     def findings(self) -> list[Finding]:
@@ -86,6 +102,8 @@ class Session:
         It is not kept: it holds all that the program's functions had, which is let go of before exit callbacks run.
         """
         self._had_enough = _is_enough(error)
+        if self._live is not None and error is not None:
+            self._live.end()  # before Python prints the traceback
         if self.san is not None and self.is_ours and not self._had_enough:
             self.san.ends_with_program = error is None
             if error is not None:
@@ -106,6 +124,8 @@ class Session:
         if self._ending or not self.is_ours:
             return
         self._ending = True
+        if self._live is not None:
+            self._live.end()
         if self.san is not None:
             self._stop()
         if self.san is None or not self.san.handed_over:

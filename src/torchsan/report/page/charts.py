@@ -1,7 +1,7 @@
 """Charts as inline SVG: lines over steps with findings marked, and a map of layers. Colours come from the page's style.
 
 Everything that is not a number is escaped here: the page takes what it is given as it is. Drawn by hand: a library for charts
-would be one more thing to install beside the user's torch, and most bring scripts, which the page does without.
+would be one more thing to install beside the user's torch, and most bring megabytes of script. `page.js` reads the `data-` attributes.
 """
 
 from __future__ import annotations
@@ -62,7 +62,9 @@ def plot(lines: Mapping[str, Line], marks: Sequence[Mark] = (), name: str = "", 
         return _HEIGHT - _BOTTOM - at * (_HEIGHT - _TOP - _BOTTOM)
 
     parts = [
-        f'<svg class="plot" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(name)} over steps">',
+        f'<svg class="plot" viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(name)} over steps" '
+        f'data-area="{_LEFT} {_WIDTH - _RIGHT} {_TOP} {_HEIGHT - _BOTTOM}" data-first="{first}" data-last="{last}" '
+        f'data-low="{low!r}" data-high="{high!r}" data-scale="{"log" if logarithmic else "linear"}">',
     ]
     for value in ticks:
         parts.append(
@@ -70,11 +72,17 @@ def plot(lines: Mapping[str, Line], marks: Sequence[Mark] = (), name: str = "", 
             f'<text class="tick" x="{_LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{short(value)}</text>'
         )
     steps = [step for step in _round_ticks(first, last) if first <= step <= last and step == int(step)]
+    parts.append('<g class="steps">')
     for step in steps:
         parts.append(
             f'<text class="tick" x="{x(step):.1f}" y="{_HEIGHT - 8}" text-anchor="middle">{int(step):,}</text>'
         )
-    for number, points in enumerate(shown.values()):
+    # An svg of its own cuts off what lies outside of it, once a part is looked at closer.
+    width = _WIDTH - _LEFT - _RIGHT
+    parts.append(
+        f'</g><svg class="area" x="{_LEFT}" y="0" width="{width}" height="{_HEIGHT}" viewBox="{_LEFT} 0 {width} {_HEIGHT}">'
+    )
+    for number, (key, points) in enumerate(shown.items()):
         colour = f"c{number % _COLOURS}"
         if any(point[2] < point[3] for point in points):
             edge = [(x(p[0]), y(p[3])) for p in points] + [(x(p[0]), y(p[2])) for p in reversed(points)]
@@ -83,9 +91,10 @@ def plot(lines: Mapping[str, Line], marks: Sequence[Mark] = (), name: str = "", 
         if len(path) == 1:
             parts.append(f'<circle class="dot {colour}" cx="{path[0][0]:.1f}" cy="{path[0][1]:.1f}" r="3"/>')
         else:
-            parts.append(f'<polyline class="{colour}" points="{_path(path)}"/>')
+            parts.append(f'<polyline class="{colour}" data-name="{escape(key)}" points="{_path(path)}"/>')
+    parts.append('</svg><g class="marks">')
     parts += [_mark(mark, x(min(max(mark.step, first), last))) for mark in _apart(marks, last - first)]
-    return Markup("".join([*parts, "</svg>"]))
+    return Markup("".join([*parts, "</g></svg>"]))
 
 
 def _points(line: Line) -> list[tuple[int, float, float, float]]:
@@ -98,7 +107,7 @@ def _points(line: Line) -> list[tuple[int, float, float, float]]:
 def _mark(mark: Mark, x: float) -> str:
     anchor = "start" if x < _WIDTH - 60 else "end"
     return (
-        f'<a href="#{escape(mark.anchor)}"><line class="mark {escape(mark.severity)}" x1="{x:.1f}" x2="{x:.1f}" '
+        f'<a href="#{escape(mark.anchor)}" data-step="{mark.step}"><line class="mark {escape(mark.severity)}" x1="{x:.1f}" x2="{x:.1f}" '
         f'y1="{_TOP - 4}" y2="{_HEIGHT - _BOTTOM}"/><text class="mark {escape(mark.severity)}" x="{x:.1f}" '
         f'y="{_TOP - 7}" text-anchor="{anchor}">{escape(mark.label)}</text></a>'
     )

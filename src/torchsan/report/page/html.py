@@ -1,12 +1,16 @@
 """The report as one page of HTML that needs nothing else: findings with their source, and the course of the run.
 
 jinja2 (which torch needs, too) fills `page.html`, escaping everything that comes from the program; `style.css` is put
-inside. Nothing is fetched when the page is opened, and no script runs in it.
+inside, and so is `page.js`, the one script that the page's own policy lets run: it sorts, filters and zooms. Nothing is fetched
+when the page is opened, and where no script may run the page shows all that it has.
 """
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -16,7 +20,7 @@ import msgspec
 
 from torchlint import __version__
 from torchlint.catalogue.pages import Rule
-from torchlint.findings import Finding, Location
+from torchlint.findings import Finding, Location, Severity
 from torchlint.report import place
 from torchsan.report import first_batch, printing, wording
 from torchsan.report.first_batch import FirstBatch
@@ -94,7 +98,8 @@ def render(run: Run) -> str:
         findings=found, rules=_rules(short_ones), charts=charts, maps=maps, lost=_lost(run), ranks=_ranks(run), problems=run.problems,
         steps=printing.counted(run.steps, "optimizer step"), count=printing.counted(len(found), "finding"),
         program=run.program, version=__version__, when=time.strftime("%Y-%m-%d %H:%M"),
-        duration=_duration(run.seconds) if run.seconds else "", style=_style(),
+        duration=_duration(run.seconds) if run.seconds else "", style=_text("style.css"), script=_text("page.js"), script_hash=_script_hash(),
+        severities=_severities(short_ones), finding_ranks=sorted({rank for finding in short_ones for rank in finding.ranks}),
         batch_head=first_batch.head(run.first_batch) if run.first_batch else "", batch=_batch(run),
         rank_plot=plot(_rank_losses(run), marks, "loss by rank") if run.ranks else "",
         rank_legend=legend(_rank_losses(run)) if run.ranks else (),
@@ -127,6 +132,7 @@ def _told(finding: Finding, base: str) -> dict[str, Any]:
         # A page of the user's may hold any address: only such as lead to the web become links.
         "url": finding.url if finding.url.startswith(("https://", "http://")) else "",
         "rule": _page_of(finding) is not None, "often": printing.how_often(finding), "step": finding.step,
+        "count": finding.count, "ranks": finding.ranks, "path": finding.location.filename, "row": finding.location.row,
         "details": [(key, str(value)) for key, value in finding.details.items()],
     }
 
@@ -181,8 +187,8 @@ def _lost(run: Run) -> list[dict[str, Any]]:
     times = sorted(_of(run.kept, "time").items(), key=lambda item: -item[1].total)
     whole = run.seconds or sum(line.total for _, line in times)
     return [
-        {"name": name, "total": _duration(line.total), "count": f"{line.count:,}",
-         "each": _duration(line.total / line.count), "share": min(100.0, 100 * line.total / whole) if whole else 0.0}
+        {"name": name, "total": _duration(line.total), "count": f"{line.count:,}", "seconds": line.total,
+         "seconds_each": line.total / line.count, "each": _duration(line.total / line.count), "share": min(100.0, 100 * line.total / whole) if whole else 0.0}
         for name, line in times if line.count
     ]
 
@@ -203,12 +209,13 @@ def _ranks(run: Run) -> list[dict[str, Any]]:
     rows = []
     for rank in sorted(seen) if len(seen) > 1 or run.ranks else ():
         kept = run.ranks.get(rank, {})
+        total = sum(line.total for line in _of(kept, "time").values())
         losses, norms = (list(_of(kept, kind).values())[:1] for kind in ("loss", "gradient norm"))
         rows.append({
             "rank": rank, "findings": sum(rank in finding.ranks for finding in run.findings),
             "loss": short(losses[0].means[-1]) if losses and len(losses[0].means) else "–",
             "norm": short(norms[0].means[-1]) if norms and len(norms[0].means) else "–",
-            "lost": _duration(total) if (total := sum(line.total for line in _of(kept, "time").values())) else "–",
+            "lost": _duration(total) if total else "–", "seconds_lost": total,
         })
     return rows
 
@@ -240,7 +247,20 @@ def _with_code(text: str) -> Any:
     return Markup("").join(Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts))
 
 
-def _style() -> Any:
+def _severities(findings: Sequence[Finding]) -> list[tuple[str, int]]:
+    """How many findings there are of each severity that there is one of, the gravest first."""
+    counts = Counter(finding.severity.value for finding in findings)
+    return [(severity.value, counts[severity.value]) for severity in Severity if counts[severity.value]]
+
+
+@lru_cache(maxsize=2)
+def _text(name: str) -> Any:
+    """A file of ours that goes into the page as it is."""
     from markupsafe import Markup
 
-    return Markup((_FOLDER / "style.css").read_text(encoding="utf-8"))
+    return Markup((_FOLDER / name).read_text(encoding="utf-8"))
+
+
+def _script_hash() -> str:
+    """What the page's policy knows the script by; see https://www.w3.org/TR/CSP3/#grammardef-hash-source."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(_text("page.js").encode()).digest()).decode()
