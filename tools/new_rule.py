@@ -52,7 +52,7 @@ TODO: what PyTorch really does. A test in tests/facts/ asks it.
 import torch
 
 # TODO: the mistake, as people make it
-torch.zeros(1)  # <- {code}
+torch.zeros(1)  # <- {code:03d}
 ```
 
 ## Good
@@ -77,7 +77,7 @@ TODO: code that looks like the mistake and is none, each with a good block.
 - TODO
 '''
 
-MATCHER = '''"""{code}: TODO: what is wrong, in half a line."""
+MATCHER = '''"""{code:03d}: TODO: what is wrong, in half a line."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def check(view: View) -> Iterator[Report]:
             yield Report(CODE, event.site, {{"loss": view.call_text(event.site)}})
 '''
 
-CHECK = '''"""{code}: TODO: what is wrong, in half a line."""
+CHECK = '''"""{code:03d}: TODO: what is wrong, in half a line."""
 
 from __future__ import annotations
 

@@ -44,8 +44,9 @@ from torchsan.options import Options, gather
 from torchsan.program.layers import WRAPPERS
 from torchsan.program.where import Where, here, of_traceback
 from torchsan.ranks.joint_report import Left, Meeting, Who, leave, who
-from torchsan.report import no_steps, printing, wording
+from torchsan.report import first_batch, no_steps, printing, wording
 from torchsan.report.deliver import Findings, SanError, say
+from torchsan.report.first_batch import FirstBatch, Shown
 from torchsan.report.series import Series
 from torchsan.stream import events, training_thread
 from torchsan.stream.late_values import Late
@@ -77,6 +78,8 @@ class Watch:
         self.ledger = Ledger(self)
         self.series = Series()
         self.series_of_ranks: dict[int, dict[str, Any]] = {}  # of the others, in brief
+        self.tokenizer: Any = None  # of the user's, where one was given
+        self.first_batch: FirstBatch | None = None  # of a language model
         self.gathered = Findings(options.on_finding)
         self.checks: list[Any] = []
         self.off: dict[str, str] = {}
@@ -132,6 +135,11 @@ class Watch:
 
         return told
 
+    def batch(self) -> Shown:
+        """What a language model was trained on in its first batch, decoded, and what trains; in a notebook as HTML."""
+        self._is_used = True
+        return Shown(self.first_batch)
+
     def report(self, path: str | os.PathLike | None = None) -> str:
         """All findings as text, each with its source line, how often it was seen, and how to mend it.
 
@@ -151,6 +159,8 @@ class Watch:
             lines = [f"torchsan: nothing was watched: {no_steps.NEVER}"]
         elif not findings and not self.steps:
             lines[0] += f": {no_steps.why(self.ledger)}"
+        if self.first_batch is not None:
+            lines += ["", first_batch.as_text(self.first_batch)]
         if findings:
             lines += ["", printing.as_text(findings)]
         lines.extend(f"torchsan: {name} was switched off: {why}" for name, why in self.off.items())
@@ -521,6 +531,7 @@ def watch(
     ignore: str | Iterable[str] | None = None,
     level: Literal["default", "thorough", "memory"] | None = None,
     extend_rules: Iterable[str] | None = None,
+    tokenizer: Any = None,
 ) -> Watch:
     """A watch over a training run: a context manager, a decorator, or an object with `start()` and `stop()`.
 
@@ -534,6 +545,8 @@ def watch(
         select, ignore: codes ("TS101"), prefixes ("TS1"), names or groups; the longest match decides.
         level: "default", "thorough" (looks that cost more), "memory" (may change numbers and speed).
         extend_rules: folders of rule pages of your own.
+        tokenizer: what decodes the ids of a language model's first batch (anything with `decode`), where none is found in
+            the running functions.
 
     Options not given come from TORCHSAN_OPTIONS ("level=thorough:ignore=TS119"), then [tool.torchsan].
 
@@ -558,5 +571,6 @@ def watch(
         "extend_rules": None if extend_rules is None else [str(path) for path in extend_rules],
     }
     made = Watch(modules, optimizers, gather(given))
+    made.tokenizer = tokenizer
     made._made_at = here()
     return made

@@ -28,7 +28,7 @@ def log_of(findings: Sequence[Finding], context: Context) -> sarif.Log:
     """The findings as a SARIF log."""
     # The rules of the findings alone: all pages together are more than half a megabyte. A code comes with its rule even where
     # the catalogue of this run lacks it.
-    rules = {f"{context.prefix}{number}": rule for number, rule in context.rules.items()}
+    rules = {f"{context.prefix}{number:03d}": rule for number, rule in context.rules.items()}
     described: dict[str, sarif.ReportingDescriptor] = {}
     for finding in sorted(findings, key=lambda finding: finding.code):
         if finding.code not in described:

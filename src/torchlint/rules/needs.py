@@ -71,6 +71,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     3: ((_any("cross_entropy CrossEntropyLoss nll_loss NLLLoss"), _any("logits")), (_any("cross_entropy CrossEntropyLoss"), _any("Embedding"))),
     6: ((_any("accumulate"), _any("range"), _any("backward")),),
     5: ((_any("prepare setup prepare_model setup_module"), _any("backward step clip_grad_norm_ clip_grad_value_")),),
+    12: ((_any("imread open"), _any("from_numpy tensor as_tensor")),),
     103: ((_any("step"),), (_any("backward"),)),
     104: ((_any("step"), _any("backward")),),
     105: ((_any("step"), _any("backward")),),

@@ -12,6 +12,11 @@ STAND_INS: dict[int, tuple[str, str, str]] = {
 }
 # By number of the pitfall, or by a word of ours where no pitfall has a number for it.
 MENDS: dict[int | str, tuple[str, str, str]] = {
+    12: (
+        "input-format",
+        "an image has its channels last, and a convolution takes them first",
+        "bring the channels to the front: `images.permute(0, 3, 1, 2)`",
+    ),
     107: (
         "backward-twice",
         "the graph was freed by the first backward, and is needed once more",

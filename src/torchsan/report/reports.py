@@ -70,7 +70,7 @@ def _page(san: Any, findings: Sequence[Finding], base: str, steps: int) -> str:
     if ranks and san.me is not None:
         ranks[san.me.rank] = lines_of(san.series.brief())
     return html.render(
-        html.Run(findings, steps, base, san.series.lines, ranks, _problems(san), program, san.series.seconds)
+        html.Run(findings, steps, base, san.series.lines, ranks, _problems(san), program, san.series.seconds, san.first_batch)
     )
 
 

@@ -163,6 +163,8 @@ class Session:
             say("the program did not import torch: nothing was watched")
             return
         steps = printing.counted(max(self.steps, self.san.steps), "optimizer step")
+        if self.san.first_batch is not None:
+            _show(self.san.first_batch)
         if not findings:
             seen = max(self.steps, self.san.steps) > 0
             say(f"nothing found in {steps}" + ("" if seen else f": {no_steps.why(self.san.ledger)}"))
@@ -202,6 +204,15 @@ class Session:
 def _out(text: str) -> None:
     try:
         sys.stderr.write(text)
+    except (OSError, ValueError, AttributeError):
+        pass
+
+
+def _show(batch: Any) -> None:
+    from torchsan.report.first_batch import tell
+
+    try:
+        tell(batch, sys.stderr)
     except (OSError, ValueError, AttributeError):
         pass
 

@@ -11,6 +11,7 @@ from torchlint.dryrun.torch_api.arrays import ndarray
 from torchlint.dryrun.torch_api.forwards import Forwards
 from torchlint.dryrun.torch_api.frameworks import Frameworks
 from torchlint.dryrun.torch_api.functions import TorchFunctions
+from torchlint.dryrun.torch_api.images import numpy_image
 from torchlint.dryrun.torch_api.methods import Methods
 from torchlint.dryrun.torch_api.names import kind_of
 from torchlint.dryrun.torch_api.roles import Roles
@@ -55,7 +56,8 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Methods):
         if name.startswith(("numpy.", "random.", "math.", "os.", "time.", "logging.", "json.", "sys.")):
             for value in args:
                 self.emit("readout", value, node, name=name)
-            made = Opaque(last, "call", None, NOTHING, NOTHING, None, frozenset({"foreign"}) | ndarray(name, kwargs))
+            image = numpy_image(name, args)
+            made = Opaque(last, "call", None, NOTHING, NOTHING, args[0] if image else None, frozenset({"foreign"}) | ndarray(name, kwargs) | image)
             if name.startswith("numpy."):
                 self.note_shape(made, self.array_shape(name, args, kwargs))
             return made

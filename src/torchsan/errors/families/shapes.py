@@ -186,6 +186,9 @@ FAMILIES = (
     Family("", r"size mismatch, got input \((?P<rows>\d+)\), mat \((?P<mat>\d+x\d+)\), vec \((?P<vec>\d+)\)",
            number=508, what=_FIT, fact="the matrix is {mat}, the vector has {vec}", mend="its columns must be as many "
            "as the vector has"),
+    Family("", r"Given groups=\d+, weight of size .* expected input\[(?P<sizes>\d+, \d+, \d+, (?P<wanted>[134]))\] to have "
+           r"(?P=wanted) channels, but got (?P<got>\d+)", number=12, look=_channels, what="a convolution takes (batch, "
+           "channels, height, width), and its input is (batch, height, width, channels)", mend="the channels are dimension 1"),
     Family("", r"Given (groups|transposed)=\d+, weight of size .* expected input\[(?P<sizes>[\d, ]+)\] to have "
            r"(?P<wanted>\d+) channels, but got (?P<got>\d+)", number=508, look=_channels, what=_FIT,
            mend="the channels are dimension 1"),

@@ -22,7 +22,8 @@ from torchlint import __version__
 from torchlint.catalogue.pages import Rule
 from torchlint.findings import Finding, Location, Severity
 from torchlint.report import place
-from torchsan.report import printing, wording
+from torchsan.report import first_batch, printing, wording
+from torchsan.report.first_batch import FirstBatch
 from torchsan.report.page.charts import Mark, heat_map, legend, plot
 from torchsan.report.page.numbers import short
 from torchsan.report.series import Line
@@ -60,6 +61,7 @@ class Run(msgspec.Struct):
     problems: Sequence[str] = ()
     program: str = ""
     seconds: float | None = None
+    first_batch: FirstBatch | None = None
 
 
 def render(run: Run) -> str:
@@ -98,9 +100,16 @@ def render(run: Run) -> str:
         program=run.program, version=__version__, when=time.strftime("%Y-%m-%d %H:%M"),
         duration=_duration(run.seconds) if run.seconds else "", style=_text("style.css"), script=_text("page.js"), script_hash=_script_hash(),
         severities=_severities(short_ones), finding_ranks=sorted({rank for finding in short_ones for rank in finding.ranks}),
+        batch_head=first_batch.head(run.first_batch) if run.first_batch else "", batch=_batch(run),
         rank_plot=plot(_rank_losses(run), marks, "loss by rank") if run.ranks else "",
         rank_legend=legend(_rank_losses(run)) if run.ranks else (),
     )
+
+
+def _batch(run: Run) -> Any:
+    from markupsafe import Markup
+
+    return Markup(first_batch.as_html(run.first_batch)) if run.first_batch else ""
 
 
 def _chart(kind: str, lines: Mapping[str, Line], marks: Sequence[Mark], title: str) -> str:
