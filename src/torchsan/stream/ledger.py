@@ -6,14 +6,13 @@ backward passes since the previous step, `on_backward` sees which parameters thi
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import torch
 from torch import nn
 from torch.optim import Optimizer
 
+from torchsan.own import torch, weakref
 from torchsan.stream.events import Event
 
 

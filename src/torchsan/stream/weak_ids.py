@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator
 from typing import Any
+
+from torchsan.own import weakref
 
 
 class WeakIds:

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from torchsan.check import Check
 from torchsan.checks.course.recorder import FIRST, gap
+from torchsan.own import torch
 from torchsan.program.naming import name_of
 from torchsan.program.where import Where
 from torchsan.stream.events import Event

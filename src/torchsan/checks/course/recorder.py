@@ -8,16 +8,14 @@ course are told of each look (`hear`).
 
 from __future__ import annotations
 
-import linecache
-import re
-import time
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch.nn.parameter import is_lazy
 
 from torchsan.check import Check
+from torchsan.own import re, time, torch
+from torchsan.program.source import line_of
 from torchsan.program.where import Where
 from torchsan.report.deliver import SanError
 from torchsan.stream.events import Event, rest
@@ -198,7 +196,7 @@ def gap(step: int) -> int:
 
 
 def _called(place: Where, pattern: re.Pattern) -> str | None:
-    line = linecache.getline(place.code.co_filename, place.line)
+    line = line_of(place.code.co_filename, place.line)
     names = [name for found in pattern.findall(line) for name in found if name]
     return names[0].removeprefix("self.") if names else None
 

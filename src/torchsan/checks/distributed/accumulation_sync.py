@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
 from torchsan.check import Check
+from torchsan.own import weakref
 from torchsan.program.where import Where
 from torchsan.stream.events import Event
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
-import weakref
 from typing import Any
 
-import torch
-
 from torchsan.check import Check
+from torchsan.own import re, torch, weakref
 from torchsan.program.naming import name_of
 from torchsan.program.source import tree_of
 from torchsan.stream.events import Event

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
 from torchsan.checks.gradients.cut_graph import cut_of
 from torchsan.checks.gradients.replaced_parameters import replaced
+from torchsan.own import torch
 from torchsan.program.assignments import loaded, running
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned, never_read, users_class

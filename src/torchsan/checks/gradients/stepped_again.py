@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
-
-import torch
 
 from torchsan.check import Check
 from torchsan.checks.gradients.gradients_elsewhere import misled
+from torchsan.own import torch, weakref
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account

@@ -6,16 +6,14 @@ the random state before and after tells whether something drew numbers; only the
 
 from __future__ import annotations
 
-import functools
 import sys
 from typing import Any
 
-import torch
-import torch.nn.functional as F
 from torch import nn
 from torch.compiler import is_compiling
 
 from torchsan.check import Check
+from torchsan.own import F, functools, torch
 from torchsan.program.layers import is_dropout, mode_layers
 from torchsan.program.naming import name_of
 from torchsan.program.where import _OURS, Where, here, kind_of

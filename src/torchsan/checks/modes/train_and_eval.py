@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
+from torchsan.own import torch, weakref
 from torchsan.program.autograd_graph import VIEWS, node_name
 from torchsan.program.layers import is_dropout, mode_layers, tensors
 from torchsan.program.naming import name_of

@@ -6,12 +6,12 @@ listened to, for the line that makes them.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from torch import nn
 
 from torchsan.check import Check
+from torchsan.own import functools
 from torchsan.program.where import Where, here
 from torchsan.stream.events import Event
 from torchsan.stream.patches import Patches

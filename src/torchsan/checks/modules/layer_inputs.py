@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
 from torchsan.check import Check
+from torchsan.own import torch
 from torchsan.probes.modules import is_compiled
 from torchsan.program.layers import tensors
 from torchsan.program.naming import name_of

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
+from torchsan.own import torch
 from torchsan.program.where import Where, here
 from torchsan.stream.events import Event
 

@@ -6,7 +6,6 @@ inside. Nothing is fetched when the page is opened, and no script runs in it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -18,6 +17,7 @@ from torchlint import __version__
 from torchlint.catalogue.pages import Rule
 from torchlint.findings import Finding, Location
 from torchlint.report import place
+from torchsan.own import time
 from torchsan.report import printing, wording
 from torchsan.report.page.charts import Mark, heat_map, legend, plot
 from torchsan.report.page.numbers import short
