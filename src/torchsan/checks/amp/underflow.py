@@ -30,8 +30,8 @@ class Underflow(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.next: dict[int, int] = {}
-        self.in_a_row: dict[int, int] = {}
+        self.next: dict[int, int] = self.ledger.while_alive({})
+        self.in_a_row: dict[int, int] = self.ledger.while_alive({})
 
     def before_optimizer_step(self, event: Event) -> None:
         account = self.ledger.account(event.subject)

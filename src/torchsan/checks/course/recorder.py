@@ -50,7 +50,8 @@ class Recorder(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.measured: dict[int, _Measured] = {}
+        self.measured: dict[int, _Measured] = self.ledger.while_alive({})
+        self.optimizers, self.taken = 0, set[str]()  # how many there were, and their names
         self.names: dict[Where, str] = {}  # of losses, by the line of their backward
         self.hearers: list[tuple[Check, Callable[[Look], None]]] = []
 
@@ -144,8 +145,11 @@ class Recorder(Check):
 
     def _name(self, place: Where | None) -> str:
         name = place and _called(place, _OPTIMIZER) or "optimizer"
-        taken = {state.name for state in self.measured.values()}
-        return name if name not in taken else f"{name} {len(taken) + 1}"
+        self.optimizers += 1
+        if name in self.taken:
+            return f"{name} {self.optimizers}"
+        self.taken.add(name)
+        return name
 
     def _know_layers(self, account: Account, state: _Measured) -> None:
         if state.made == account.made:

@@ -39,7 +39,7 @@ class Accumulation(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.states: dict[int, _State] = {}
+        self.states: dict[int, _State] = self.ledger.while_alive({})
         self.batch = 0  # the number of the last batch's event, until a backward has used it
         self.loader = 0
         self.ended = False  # a pass was, and no backward since

@@ -91,7 +91,7 @@ class GradientHistory(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.histories: dict[int, _History] = defaultdict(_History)
+        self.histories: dict[int, _History] = self.ledger.while_alive(defaultdict(_History))
 
     def start(self) -> None:
         for check in self.watch.checks:

@@ -36,9 +36,9 @@ class Astray(Check):
         super().__init__(watch)
         self.last: Event | None = None  # the last backward
         self.ends: tuple[int, ...] | None = None  # where its graph begins, if that is at no parameter: a shape
-        self.used: dict[int, tuple[int, int]] = {}  # by id of the account: the first gradient after its last step
+        self.used: dict[int, tuple[int, int]] = self.ledger.while_alive({})  # by id of the account: the first gradient after its last step
         self.misses: dict[tuple[int, int], int] = {}  # by ids of the accounts that should step, and did
-        self.wrong: set[int] = set()  # ids of accounts for which 136 was said, or soon will be
+        self.wrong: set[int] = self.ledger.while_alive(set())  # ids of accounts for which 136 was said, or soon will be
 
     def on_backward(self, event: Event) -> None:
         self.last = event

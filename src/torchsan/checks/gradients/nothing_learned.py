@@ -52,7 +52,7 @@ class NothingLearned(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.states: dict[int, _State] = {}
+        self.states: dict[int, _State] = self.ledger.while_alive({})
         self.given: torch.Tensor | None = None  # the sum of the model's inputs
         self.dug: _Dig | None = None
         self.undecided = 1  # accounts that may still be found; one is waited for from the beginning

@@ -21,7 +21,7 @@ class Settings(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.looks: dict[int, int] = {}
+        self.looks: dict[int, int] = self.ledger.while_alive({})
 
     def on_optimizer_create(self, event: Event) -> None:
         optimizer = event.subject

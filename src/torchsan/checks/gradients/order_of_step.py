@@ -31,8 +31,8 @@ class OrderOfStep(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.idle: dict[int, int] = {}
-        self.early: dict[int, int] = {}
+        self.idle: dict[int, int] = self.ledger.while_alive({})
+        self.early: dict[int, int] = self.ledger.while_alive({})
         self.unstepped: dict[int, Event] = {}
         self.samples: dict[int, list[torch.Tensor]] = {}
         self.empty_first: dict[int, Event] = {}

@@ -24,7 +24,7 @@ class ReplacedParameters(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.homes: dict[int, tuple[_Homes, Event | None]] = {}  # by id of the account
+        self.homes: dict[int, tuple[_Homes, Event | None]] = self.ledger.while_alive({})  # by id of the account
         self.new: set[int] = set()  # ids of the parameters that took the place of others
 
     def start(self) -> None:

@@ -36,7 +36,7 @@ class SteppedAgain(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.states: dict[int, _State] = {}
+        self.states: dict[int, _State] = self.ledger.while_alive({})
 
     def before_optimizer_step(self, event: Event) -> None:
         account = self.ledger.account(event.subject)

@@ -48,7 +48,8 @@ class DropoutInEval(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.looks: dict[int, int] = {}
+        self.models = 0  # that were evaluated
+        self.looks: dict[int, int] = self.ledger.while_alive({})
         self.suspects: set[int] = set()
         self.before: Any = None
         self.replaced = Brief()
@@ -62,6 +63,7 @@ class DropoutInEval(Check):
             return
         module, key = event.subject, id(event.subject)
         count = self.looks[key] = self.looks.get(key, 0) + 1
+        self.models += count == 1
         if count > _LOOKS and count % _EVERY and not self.thorough:
             return
         if any(layer.training and is_dropout(layer) for layer in mode_layers(module)):
@@ -69,7 +71,7 @@ class DropoutInEval(Check):
         self.drawn = []
         if key in self.suspects:
             self.replaced.begin(self._replace)
-        elif count > 1 or len(self.looks) > _MODELS or not self.replaced.begin(self._replace):
+        elif count > 1 or self.models > _MODELS or not self.replaced.begin(self._replace):
             self.before = _random_state(module)
 
     def on_forward(self, event: Event) -> None:

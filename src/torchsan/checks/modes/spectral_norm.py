@@ -25,7 +25,7 @@ class SpectralNormFirstEval(Check):
     def __init__(self, watch: Any):
         super().__init__(watch)
         self.without = WeakIds()  # models that have no such layer
-        self.looks: dict[int, int] = {}
+        self.looks: dict[int, int] = self.ledger.while_alive({})
 
     def before_forward(self, event: Event) -> None:
         model = event.subject

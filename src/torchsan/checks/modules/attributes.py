@@ -180,7 +180,7 @@ class MisspeltFlag(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.judged: set[int] = set()
+        self.judged: set[int] = self.ledger.while_alive(set())
 
     def on_optimizer_step(self, event: Event) -> None:
         account = self.ledger.account(event.subject)

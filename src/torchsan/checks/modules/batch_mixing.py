@@ -43,7 +43,7 @@ class BatchMixing(Check):
         super().__init__(watch)
         self.batch_size: int | None = None  # of the loader that gave the last batch
         self.batch: list[weakref.ref] = []  # its tensors
-        self.looks: dict[int, int] = {}
+        self.looks: dict[int, int] = self.ledger.while_alive({})
         self.mixed: dict[int, int] = {}
         self.closed = WeakIds()  # models that are left alone
 

@@ -66,7 +66,7 @@ class SilentUnits(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.next: dict[int, int] = {}  # by root: the step of the next look
+        self.next: dict[int, int] = self.ledger.while_alive({})  # by root: the step of the next look
         self.units: dict[tuple, _Units] = {}
         self.seen: list[_Seen] | None = None
         self.replaced = Brief()

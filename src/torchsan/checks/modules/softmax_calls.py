@@ -64,7 +64,7 @@ class SoftmaxCalls(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.count: dict[int, int] = {}
+        self.count: dict[int, int] = self.ledger.while_alive({})
         self.replaced = Brief("softmax")
         self.calls: list[Call] = []
         self.embedded: list[Embedded] = []  # of the last forward that was looked into, until its backward is over

@@ -26,10 +26,10 @@ class NonContiguous(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.count: dict[int, int] = {}
+        self.count: dict[int, int] = self.ledger.while_alive({})
         self.handles: list[Any] = []
         self.entered: dict[tuple, list[tuple[str, Where | None]]] = {}
-        self.before: dict[int, set[tuple[str, ...]]] = {}
+        self.before: dict[int, set[tuple[str, ...]]] = self.ledger.while_alive({})
 
     def before_forward(self, event: Event) -> None:
         if event.depth or not (event.training and event.grad):
