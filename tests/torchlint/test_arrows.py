@@ -32,6 +32,7 @@ FLOORS = [
     ["torchlint.fixes"],
     ["torchlint.api", "torchlint.cli", "torchlint.flake8"],
     ["torchlint.__main__"],
+    ["torchsan.own"],
     ["torchsan.program"],
     ["torchsan.report"],
     ["torchsan.errors", "torchsan.ranks", "torchsan.options", "torchsan.stream"],

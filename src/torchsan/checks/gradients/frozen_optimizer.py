@@ -18,7 +18,7 @@ class OnlyFrozen(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.idle: dict[int, int] = {}
+        self.idle: dict[int, int] = self.ledger.while_alive({})
 
     def before_optimizer_step(self, event: Event) -> None:
         account = self.ledger.account(event.subject)

@@ -6,14 +6,13 @@ where the model reads from left to right, and its last output is computed of the
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
 from torchsan.checks.modules.softmax_calls import Call, Embedded, SoftmaxCalls
+from torchsan.own import torch, weakref
 from torchsan.program.layers import tensors
 from torchsan.program.naming import name_of
 from torchsan.report.printing import code_at

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.errors.families.modules import misspelt_init, plain_lists
 from torchsan.errors.family import Family, Said, Seen
 from torchsan.errors.operands import look_up
+from torchsan.own import torch
 from torchsan.program.naming import name_of
 
 _MADE = r"optim/\w+\.py:"
