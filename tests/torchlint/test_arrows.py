@@ -30,6 +30,7 @@ FLOORS = [
     ["torchlint.engine"],
     ["torchlint.run"],
     ["torchlint.fixes"],
+    ["torchlint.server"],
     ["torchlint.api", "torchlint.cli", "torchlint.flake8"],
     ["torchlint.__main__"],
     ["torchsan.own"],
