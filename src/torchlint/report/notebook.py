@@ -22,7 +22,7 @@ def as_table(findings: Sequence[Finding], head: str = "", notes: Sequence[str] =
     """
     rows = [
         f"<tr><td {_CELL}><b style='color:{_COLOURS.get(one.severity.value, 'inherit')}'>{escape(one.code)}</b></td>"
-        f"<td {_CELL}>{escape(clean(_place(one)))}</td><td {_CELL}>{escape(clean(one.message))}"
+        f"<td {_CELL}><span style='white-space:nowrap'>{escape(clean(_place(one)))}</span></td><td {_CELL}>{escape(clean(one.message))}"
         + (f"<br><span style='opacity:.7'>{escape(clean(one.help))}</span>" if one.help else "") + "</td></tr>"
         for one in findings[:_MOST]
     ]
