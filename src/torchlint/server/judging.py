@@ -67,7 +67,7 @@ class Judging:
         """The session of a folder, which knows what is open."""
         kept = self._kept.get(folder)
         if kept is None or kept.options != options:
-            kept = self._kept[folder] = _Kept(Session(folder, **options.choice()), options)
+            kept = self._kept[folder] = _Kept(Session(folder, **options.choice(folder)), options)
         unsaved = {one.path: one.raw for one in opened if not _is_saved(one)}
         for path in kept.given.keys() - unsaved.keys():
             kept.session.forget(path)
