@@ -28,6 +28,11 @@ class Verdict:
     problems: list[Problem] = field(default_factory=list)
     whole: bool = True
 
+    @property
+    def broken(self) -> bool:
+        """Whether the document could not be judged at all."""
+        return not self.findings and any(not (problem.note or problem.internal) for problem in self.problems)
+
 
 @dataclass
 class _Kept:

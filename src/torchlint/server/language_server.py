@@ -18,7 +18,7 @@ from pygls.uris import to_fs_path
 from torchlint import __version__
 from torchlint.files.source import Problem
 from torchlint.server import options
-from torchlint.server.answers import Answer, answer
+from torchlint.server.answers import Answer, answer, kept
 from torchlint.server.client import can, client_of, notebooks
 from torchlint.server.documents import Open, deepest, open_notebook, open_text
 from torchlint.server.judging import Judging, Verdict
@@ -179,6 +179,8 @@ class Server(LanguageServer):
         related = bool(can(self.client_capabilities, "text_document.publish_diagnostics.related_information"))
         found = answer(one, verdict, Places(opened.values(), self.workspace.position_codec), related)
         old = self.answers.get(one.uri)
+        if old is not None and one.cells is None and verdict.broken and one.uri in old.one.rows:
+            found = kept(found, old)
         gone = {uri: [] for uri in (old.diagnostics() if old else {})}
         self.answers[one.uri] = found
         self.publish({**gone, **found.diagnostics()}, one.versions)

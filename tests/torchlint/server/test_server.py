@@ -258,10 +258,17 @@ def test_what_cannot_be_judged(tmp_path):
         path = write(tmp_path, {"setup.cfg": "", "a.py": SUM}) / "a.py"
         async with Editor(tmp_path) as editor:
             uri = await editor.open(path)
-            editor.type(uri, SUM + "x = (\n")
+            # In the middle of a line: what was told stays where its row is, but nothing can be done about it now.
+            for text, row in ((SUM + "x = (\n", 5), ("\ny = [\n" + SUM, 7)):
+                editor.type(uri, text)
+                await editor.settled(uri)
+                assert sorted(editor.codes(uri)) == [("TL301", row), ("not-judged", 6 if row == 5 else 2)]
+                broken = next(one for one in editor.diagnostics[uri] if one.code == "not-judged")
+                assert broken.severity == lsp.DiagnosticSeverity.Information and "does not parse" in broken.message
+                assert await editor.actions(uri) == []
+            editor.type(uri, SUM.replace("y)", "y"))
             await editor.settled(uri)
-            assert [(one.code, one.severity) for one in editor.diagnostics[uri]] == [("not-judged", lsp.DiagnosticSeverity.Information)]
-            assert await editor.actions(uri, editor.diagnostics[uri][0]) == []
+            assert [code for code, _ in editor.codes(uri)] == ["not-judged"]
             editor.type(uri, SUM)
             await editor.settled(uri)
             assert editor.codes(uri) == [("TL301", 5)]
