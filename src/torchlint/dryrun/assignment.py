@@ -121,7 +121,7 @@ class Assignment:
                 self.emit("setting", alt, node, name=f"{alt.name}.{name}", value=value)
             kept = value
             if isinstance(alt, Instance):
-                self.emit("setattr", alt, node, name=name, value=value, old=self.store.peek(alt, name))
+                self.emit("setattr", alt, node, name=name, value=value, old=self.store.get(alt, name))
                 if alt.kind in ("module", "wrapper", "loss"):
                     self.keep_on(alt, name, value)
                     kept = self.kept_as_buffer(alt, name, value)
@@ -177,7 +177,7 @@ class Assignment:
             if isinstance(alt, (Seq, Dict)):
                 self.gather(alt, value)
             if isinstance(alt, Dict) or isinstance(alt, Instance) and alt.type == "torch.nn.ModuleDict":
-                items = self.store.get(alt, "{}") or Items({}, True)
+                items = self.store.to_change(alt, "{}") or Items({}, True)
                 known = dict(items.known)
                 try:
                     known[key.value if isinstance(key, Const) else f"*{len(known)}"] = value
@@ -187,7 +187,7 @@ class Assignment:
                 if isinstance(alt, Instance):
                     self.register(value)
             elif isinstance(alt, Seq):
-                items = self.store.get(alt, "[]") or Items((), True)
+                items = self.store.to_change(alt, "[]") or Items((), True)
                 n = number(key)
                 if isinstance(n, int) and 0 <= n < len(items.known):
                     known_items = (*items.known[:n], value, *items.known[n + 1 :])
@@ -219,7 +219,7 @@ class Assignment:
             if isinstance(alt, Seq) and operator == "Add":
                 self.gather(alt, value)
                 extra = self.known_items(value) if isinstance(value, Seq) else ()
-                items = self.store.get(alt, "[]") or Items((), True)
+                items = self.store.to_change(alt, "[]") or Items((), True)
                 more = self.store.get(value, "[]") if isinstance(value, Seq) else None
                 self.store.set(alt, "[]", Items((*items.known, *extra), items.open or more is None or more.open))
                 return

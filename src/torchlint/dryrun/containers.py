@@ -117,7 +117,8 @@ class Containers:
 
     def container_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
         if isinstance(owner, Seq):
-            items = self.store.get(owner, "[]") or Items((), True)
+            adds = name in ("append", "add", "appendleft", "insert", "extend", "update")  # and does not ask what is in it
+            items = (self.store.to_change if adds else self.store.get)(owner, "[]") or Items((), True)
             if name in ("append", "add", "appendleft", "insert") and args:
                 self.emit("append", owner, node, value=args[-1])
                 self.gather(owner, args[-1])
@@ -138,7 +139,7 @@ class Containers:
                 self.store.set(owner, "[]", Items(items.known, True))
                 return self.element(owner)
             return Opaque(name, "call")
-        items = self.store.get(owner, "{}") or Items({}, True)
+        items = (self.store.to_change if name == "update" else self.store.get)(owner, "{}") or Items({}, True)
         if name in ("items", "values", "keys"):
             return Iter(name, owner, self.site(node)) if name != "keys" else Opaque("keys", "call")
         if name in ("get", "pop", "setdefault") and args:
