@@ -21,7 +21,7 @@ from torchlint.dryrun.statements import Statements
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.summaries import Summary
 from torchlint.dryrun.turns import Turns
-from torchlint.dryrun.values import Class, Event, Func, Loop, Value
+from torchlint.dryrun.values import Class, Event, Func, Instance, Loop, Value
 from torchlint.dryrun.world import World
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
 
@@ -94,6 +94,7 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         self.chained = 0  # how many Sequentials are being gone through
         self.trial = False  # whether a loop's body is run for what it leaves at the loop's head: once more comes
         self.cut_short = 0  # how many loops in such a body were run once that would be run twice otherwise
+        self.forwards: list[tuple[Instance, str]] = []  # modules, and the keys under which it is known what their forward gives
         self.unsure = 0  # how many calls are open whose receiver may be one of several values
 
     # -- events ---------------------------------------------------------------------------------------------------

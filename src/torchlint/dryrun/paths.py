@@ -89,7 +89,7 @@ class Paths:
         mark = self.graph.mark()
         passes = 2 if len(self.loops) <= 3 and not once else 1
         for number in range(passes):
-            last, short, outer_trial = number == passes - 1, self.cut_short, self.trial
+            last, short, outer_trial, forwards = number == passes - 1, self.cut_short, self.trial, len(self.forwards)
             self.trial = outer_trial or not last
             jumps = Jumps(base)
             self.jumps.append(jumps)
@@ -116,6 +116,8 @@ class Paths:
             self.graph.undo(mark)
             if changed:
                 base.data.update(after.data)
+            else:
+                self.forget_forwards(forwards)
         if not once:
             for _, tails in ends:
                 self.graph.link(head, tails)

@@ -356,3 +356,45 @@ for epoch in range(10):
     print(total)
 """
     )
+
+
+def test_a_forward_is_seen_where_only_an_inner_loop_goes_round():
+    """The outer loop is run again for the inner one's sake: what its first pass has seen in a forward is seen once more."""
+    holds(
+        """
+class Smooth(nn.Module):
+    def forward(self, scores, target):
+        return F.cross_entropy(scores, target)  # <- 301
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return torch.softmax(self.fc(x), dim=-1)
+
+
+def validate(net, loader):
+    hits = 0
+    for x, y in loader:
+        hits += (net(x).argmax(1) == y).sum().item()
+    return hits
+
+
+def main(loader, other):
+    net, criterion = Net(), Smooth()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for x, y in loader:
+            loss = criterion(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        net.eval()
+        with torch.no_grad():
+            print(validate(net, other))
+        net.train()
+"""
+    )
