@@ -72,7 +72,7 @@ class Assignment:
 
     def unpack(self, target, value: Value, node: cst.CSTNode | None = None, quiet: bool = True) -> None:
         elements = [element for element in target.elements]
-        starred = any(isinstance(e, cst.StarredElement) for e in elements)
+        starred = any(type(e) is cst.StarredElement for e in elements)
         for alt in real(value):
             items = self.items_of(alt)
             if items is not None and len(items) == len(elements) and not starred and len(real(value)) == 1:
@@ -97,7 +97,7 @@ class Assignment:
                     self.note_part(piece, alt, n)
                 columns[n] = piece if columns[n] is None else join(columns[n], piece)
         for element, piece in zip(elements, columns):
-            if isinstance(element, cst.StarredElement):
+            if type(element) is cst.StarredElement:
                 self.assign(element.value, Opaque("", "item", None, value.flows, value.parts, value), quiet=True)
             else:
                 self.assign(element.value, piece if piece is not None else Opaque("", "item"), quiet=True)
@@ -111,8 +111,8 @@ class Assignment:
                 self.emit("leaf.set", alt, node)
             if isinstance(alt, Tensor) and name == "requires_grad":
                 wants = value.value if isinstance(value, Const) and isinstance(value.value, bool) else None
-                target = node.targets[0].target if isinstance(node, cst.Assign) else None
-                self.switch_grad(alt, wants, node, target.value if isinstance(target, cst.Attribute) else None)
+                target = node.targets[0].target if type(node) is cst.Assign else None
+                self.switch_grad(alt, wants, node, target.value if type(target) is cst.Attribute else None)
             elif isinstance(alt, Tensor) and name == "grad":
                 self.emit("grad.set", alt, node, value=value)
             elif isinstance(alt, Opaque) and name == "grad":
@@ -170,7 +170,7 @@ class Assignment:
             self.emit("item.set", owner, node, target=target, value=value)
         key = None
         for element in target.slice:
-            if isinstance(element.slice, cst.Index):
+            if type(element.slice) is cst.Index:
                 found = self.eval(element.slice.value)
                 key = found if len(target.slice) == 1 else None
         for alt in real(owner):

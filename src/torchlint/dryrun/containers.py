@@ -41,7 +41,7 @@ class Containers:
         kind = {cst.List: "list", cst.Tuple: "tuple", cst.Set: "set"}[type(node)]
         items, is_open = [], False
         for element in node.elements:
-            if isinstance(element, cst.StarredElement):
+            if type(element) is cst.StarredElement:
                 inner = self.items_of(self.eval(element.value))
                 if inner is None:
                     is_open = True
@@ -64,7 +64,7 @@ class Containers:
     def eval_dict(self, node: cst.Dict) -> Value:
         known, is_open = {}, False
         for element in node.elements:
-            if isinstance(element, cst.StarredDictElement):
+            if type(element) is cst.StarredDictElement:
                 inner = self.eval(element.value)
                 items = self.store.get(inner, "{}") if isinstance(inner, Dict) else None
                 if items is None:
@@ -168,7 +168,7 @@ class Containers:
         owner = self.eval(node.value)
         keys = []
         for element in node.slice:
-            if isinstance(element.slice, cst.Index):
+            if type(element.slice) is cst.Index:
                 keys.append(self.eval(element.slice.value))
             else:
                 for part in (element.slice.lower, element.slice.upper, element.slice.step):

@@ -110,11 +110,12 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         if self.choice:
             data["choice"] = self.choice
         event = Event(kind, subject, Site(self.parsed, node) if node is not None else None, self.loops, self.call_sites, data)
-        if self.graph.dead:
+        graph = self.graph
+        if not graph.tails:  # nothing can come here
             return event
-        if len(self.graph.events) > MOST_EVENTS:
+        if len(graph.events) > MOST_EVENTS:
             raise TooMuch
-        return self.graph.add(event)
+        return graph.add(event)
 
     # -- the body of a file ---------------------------------------------------------------------------------------
 

@@ -63,6 +63,16 @@ class Paths:
         """What holds where a condition does, or does not: both sides of an `and`, neither of an `or`."""
         if type(test) is cst.BooleanOperation and (type(test.operator) is cst.And) == holds:
             return (*self.guards_of(test.left, holds), *self.guards_of(test.right, holds))
+        return (self._guard(test, holds),)
+
+    def both_sides(self, test: cst.BaseExpression) -> tuple[tuple[Guard, ...], tuple[Guard, ...]]:
+        """What holds where a condition does, and what where it does not."""
+        if type(test) is cst.BooleanOperation:
+            return self.guards_of(test, True), self.guards_of(test, False)
+        guard = self._guard(test, True)
+        return (guard,), (guard.contrary(),)
+
+    def _guard(self, test: cst.BaseExpression, holds: bool) -> Guard:
         asked = self.asked.get(id(test))
         if asked is None:
             asked = self.asked[id(test)] = Asked(self.site(test))
@@ -73,7 +83,7 @@ class Paths:
             varies = max(varies, varying(value, self.loops, self.made_in), key=len)
         where = () if asked.steady else (id(test),)
         condition = (asked.text, *where, *(bound_to(value) if value is not None else None for value in reads))
-        return (Guard(self.site(test), holds, condition, holds is asked.positive, known, varies),)
+        return Guard(self.site(test), holds, condition, holds is asked.positive, known, varies)
 
     def run_loop(self, kind: str, node, over: Value | None, step, endless: bool = False, orelse=None) -> None:
         """Runs a loop body until what is known at its head and asked for in it no longer changes, twice at most."""
