@@ -10,7 +10,7 @@ from torchlint.files.disk import Unsaved
 from torchlint.files.garbage import no_gc
 from torchlint.files.modules import Modules
 from torchlint.findings import Finding
-from torchlint.run.cache import Digests
+from torchlint.run.digests import Digests
 from torchlint.run.fresh_verdicts import Fresh
 from torchlint.run.judge import Judge, Order, make_engine
 from torchlint.run.users import Users
