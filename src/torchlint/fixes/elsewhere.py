@@ -57,6 +57,12 @@ class Elsewhere:
                     return finding
         return None
 
+    def told(self, path: str, raw: bytes) -> list[Finding]:
+        """The findings that the users of a file have in it where it holds `raw`."""
+        self._put(path, raw)
+        found = (self._judged(user) for user in self._users.of([path], self._files(path)))
+        return [finding for known in found if known is not None for finding in known[0] if finding.location.filename == path]
+
     def keep(self, path: str, after: bytes) -> None:
         """From now on, the file holds this."""
         self._put(path, after)
