@@ -119,13 +119,6 @@ def test_a_fix_that_is_unsafe_for_another_file_is_not_made_beside_one_that_is_sa
     assert "mended 1 finding in 1 file (TL132 1); 1 more with --unsafe-fixes" in err
 
 
-def test_nor_in_a_later_round(lint, tmp_path):
-    """The first fix gives the network its layers; only then is there something to say of how it is evaluated."""
-    text = EVALUATES.replace("    net.eval\n", "").replace("    model.eval()\n", "    model.eval\n")
-    lint({"main.py": UNKNOWN, "train.py": text}, "--fix", "--select", "TL132,TL202", "train.py")
-    assert "no_grad" not in (tmp_path / "train.py").read_text()
-
-
 def test_both_are_made_where_nobody_else_is(lint, tmp_path):
     status, out, err = lint({"train.py": EVALUATES}, "--fix", ".")
     text = (tmp_path / "train.py").read_text()
