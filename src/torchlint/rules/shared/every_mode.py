@@ -47,12 +47,11 @@ def in_every_mode(event: Event) -> bool:
 def _meant(event: Event) -> bool:
     """Whether a file speaks of several predictions for one input, or a method of changing its data."""
     parsed = event.site.parsed
-    return bool(_AUGMENTS.search(parsed.unit.name)) or _speaks_of_samples(parsed.facts)
+    return bool(_AUGMENTS.search(parsed.unit.name)) or _speaks_of_samples("".join(parsed.facts.lines))
 
 
 @lru_cache(maxsize=4)
-def _speaks_of_samples(facts: FileFacts) -> bool:
-    text = "".join(facts.lines)
+def _speaks_of_samples(text: str) -> bool:
     return bool(_MEANT.search(text) or _SAMPLES.search(text))
 
 
