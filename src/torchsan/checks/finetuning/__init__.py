@@ -1,1 +1,1 @@
-"""0xx: fine-tuning and hosted trainers. 003 is judged by `modules/next_token.py`."""
+"""0xx: fine-tuning and hosted trainers. 003 is judged by `modules/next_token.py`, 004 also by `gradients/parameters.py`."""
