@@ -34,7 +34,7 @@ class Adapters(Check):
             return
         self.steps += 1
         if self.steps == _STEPS:
-            for model in self.watch.models:
+            for model in self.watch.modules():
                 self._judge(model, event)
 
     def _judge(self, model: nn.Module, event: Event) -> None:
