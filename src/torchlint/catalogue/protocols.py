@@ -144,12 +144,20 @@ def made_by(name: str) -> Made | None:
 
 # Given `labels=`, these compare place n of their output with label n + 1: the shift is theirs.
 SHIFTS_LABELS = re.compile(r"(?:ForCausalLM|LMHeadModel|LMHead|ForConditionalGenerationCausal)$")
-# Families that have no dropout at all as they are configured: training and evaluation mode are the same to them.
+# Families that have no dropout and no batch norm as they are configured, or next to none: training and evaluation mode are the
+# same to them.
 WITHOUT_DROPOUT = re.compile(
     r"llama|mistral|mixtral|qwen|gemma|phi|falcon|olmo|bloom|neox|pythia|gpt-?neo|mamba|stablelm|deepseek|smollm|vicuna|alpaca"
     r"|granite|cohere|starcoder2|yi-|mpt|vit|clip|siglip|dino|resnet|convnext|swin|deit|segformer|detr|whisper|sam-",
     re.IGNORECASE,
 )
+
+# Families that have dropout as they are configured, and tasks whose models mostly are of these.
+WITH_DROPOUT = re.compile(
+    r"bert|electra|gpt2|bart|(?<![a-z])m?t5|pegasus|marian|opus-mt|xlm|xlnet|longformer|bigbird|opt-\d|mpnet|ernie|nllb|m2m|wav2vec|hubert",
+    re.IGNORECASE,
+)
+TASKS_WITH_DROPOUT = re.compile(r"AutoModelFor(?:SequenceClassification|TokenClassification|QuestionAnswering|MultipleChoice|MaskedLM|Seq2SeqLM)")
 
 # -- transformers' Trainer and those that derive from it ----------------------------------------------------------------
 

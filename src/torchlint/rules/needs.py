@@ -104,6 +104,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     137: ((_any("ctx grad_output grad_outputs saved_tensors grad"), _any("!class")),),
     201: ((_any("backward"),),),
     202: ((_any("eval"),),),
+    203: ((_any("from_pretrained"), _any("backward")),),
     205: ((_any("inference_mode"),),),
     206: ((_any("trace export"),),),
     207: ((_any("load_state_dict"), _any("!calls")),),
