@@ -125,10 +125,10 @@ _MADE = (
 _MADE_BY = tuple((re.compile(f"^{pattern}$"), made) for pattern, made in _MADE)
 # Classes that have a from_pretrained, too, and are no models.
 NOT_MODELS = re.compile(r"Tokenizer|Processor|Config|Extractor|Scheduler|Pipeline")
-# Methods that put new parameters into a model that an optimizer may already have.
+# Methods that put new parameters into a model that an optimizer may already have. (`resize_token_embeddings` gives
+# new values to the embedding that is there; a new parameter has only a head that is not tied to it.)
 GROWS = {
-    "resize_token_embeddings": "gets a new embedding",
-    "add_adapter": "gets an adapter",
+    "add_adapter": "is frozen and gets an adapter",
 }
 
 

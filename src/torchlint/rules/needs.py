@@ -89,7 +89,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
         (_LEAVES, _any("to cuda cpu half float double detach clone data"), _OPTIMIZERS | {"optim"}),
     ),
     117: ((_any("backward"),), (_any("numpy item tolist"), CREATES, _any("!forward"))),
-    118: ((_any("parameters"), _any("!setattr")), (_any("step"), _any("backward"))),
+    118: ((_any("parameters"), _any("!setattr")), (_any("add_adapter"), _any("step")), (_any("step"), _any("backward"))),
     122: ((_any("step"), _OPTIMIZERS | _SCHEDULERS),),
     123: ((_any("grad"), _LEAVES),),
     124: ((_any("Adam"),),),

@@ -68,8 +68,8 @@ def test_an_adapted_model_is_the_model_around_its_base():
 
 
 def test_a_model_grows():
-    event = one(MODEL + "model.resize_token_embeddings(100)\n", "grow")
-    assert event.name == "resize_token_embeddings" and isinstance(event.subject, Instance)
+    event = one(MODEL + "model.add_adapter(config)\n", "grow")
+    assert event.name == "add_adapter" and isinstance(event.subject, Instance)
 
 
 def test_prepare_gives_back_what_it_is_given():
