@@ -68,7 +68,7 @@ _EVENTS = {
     "load": _any("load_state_dict"),
 }
 _CUSTOM: dict[int, tuple[Need, ...]] = {
-    3: ((_any("cross_entropy CrossEntropyLoss nll_loss NLLLoss"), _any("logits")), (_any("cross_entropy CrossEntropyLoss"), _any("Embedding"))),
+    3: ((_any("cross_entropy CrossEntropyLoss nll_loss NLLLoss"),),),
     4: ((_any("get_peft_model inject_adapter_in_model PeftModel PeftModelForCausalLM AutoPeftModelForCausalLM"), _any("step train")),),
     6: ((_any("accumulate"), _any("range"), _any("backward")),),
     5: ((_any("prepare setup prepare_model setup_module"), _any("backward step clip_grad_norm_ clip_grad_value_")),),
