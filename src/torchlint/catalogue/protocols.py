@@ -228,6 +228,9 @@ def collator(name: str) -> str:
     return "pads by row" if found is not None and name.startswith("trl.") and found[1] == "DataCollatorForLanguageModeling" else made
 
 
+# What a tokenizer pads with, and what it ends a text with: the one is often given to the other.
+PAD_NAMES = {"pad_token": "eos_token", "pad_token_id": "eos_token_id"}
+
 # -- datasets ------------------------------------------------------------------------------------------------------------
 
 # Functions that give a table of rows, and methods of one that give another one.

@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from torchlint.catalogue.protocols import PAD_NAMES
 from torchlint.dryrun.containers import BATCHY, TORCH
 from torchlint.dryrun.store import Items
 from torchlint.dryrun.values import (
@@ -151,6 +152,8 @@ class Assignment:
         layers = [alt for alt in real(value) if isinstance(alt, Instance) and alt.kind in ("module", "wrapper")]
         if layers or any(isinstance(alt, Tensor) and alt.traits.get("graph") is True for alt in real(value)):
             self.emit("setattr", owner, node, name=name, value=value, old=self.store.get(owner, name))
+        if name in PAD_NAMES:
+            self.emit("pad.set", owner, node, name=name, value=value)
         for layer in layers:
             self.add_child(owner, layer, sure=False)
 

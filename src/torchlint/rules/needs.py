@@ -68,6 +68,8 @@ _EVENTS = {
     "load": _any("load_state_dict"),
 }
 _CUSTOM: dict[int, tuple[Need, ...]] = {
+    1: ((_any("pad_token pad_token_id"), _any("eos_token eos_token_id")),),
+    2: ((_any("loss logits backward"),),),
     3: ((_any("cross_entropy CrossEntropyLoss nll_loss NLLLoss"),),),
     4: ((_any("get_peft_model inject_adapter_in_model PeftModel PeftModelForCausalLM AutoPeftModelForCausalLM"), _any("step train")),),
     6: ((_any("accumulate"), _any("range"), _any("backward")),),

@@ -161,3 +161,8 @@ def test_tables_of_rows():
     assert [event.batched for event in events(whole, "table.map")] == [True, False]
     (formatted,) = events(whole, "table.format")
     assert formatted.name == "set_format"
+
+
+def test_what_a_tokenizer_pads_with():
+    event = one("from transformers import AutoTokenizer\nt = AutoTokenizer.from_pretrained('x')\nt.pad_token = t.eos_token\n", "pad.set")
+    assert protocols.PAD_NAMES[event.name] == event.value.name and event.value.origin is event.subject
