@@ -30,7 +30,7 @@ def rules_of(selector: str, catalogue: Catalogue) -> tuple[frozenset[int], int]:
     prefix = re.fullmatch(r"(?:TL(\d{1,3})|(\d{3}))", text, re.IGNORECASE)
     if prefix:
         digits = prefix[1] or prefix[2]
-        found = frozenset(code for code in catalogue.rules if str(code).startswith(digits))
+        found = frozenset(code for code in catalogue.rules if f"{code:03d}".startswith(digits))
         if found:
             return found, 1 + len(digits)
     elif (named := torchfix.rules_of(text)) is not None:
