@@ -259,14 +259,15 @@ class Engine:
         if fix is not None:
             edits = tuple(msgspec.structs.replace(edit, location=named(edit.location)) for edit in fix.edits)
             fix = msgspec.structs.replace(fix, edits=edits)
+        message, help = report.words or (rule.message or rule.summary, rule.help)
         return Finding(
             code=f"TL{rule.code:03d}",
             name=rule.name,
-            message=fill(rule.message or rule.summary, report.roles),
+            message=fill(message, report.roles),
             location=place(report.site),
             group=rule.group,
             severity=rule.severity,
-            help=fill(rule.help, report.roles),
+            help=fill(help, report.roles),
             url=rule.url,
             related=tuple(item for item in dict.fromkeys(related)),
             fix=fix,

@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from torchlint.catalogue.protocols import PAD_NAMES
 from torchlint.catalogue.vocabulary import OF_EVERY_MODULE
 from torchlint.dryrun.containers import BATCHY, TORCH
 from torchlint.dryrun.store import Items
@@ -153,6 +154,8 @@ class Assignment:
         replaces = name in OF_EVERY_MODULE and isinstance(value, Const)
         if layers or replaces or any(isinstance(alt, Tensor) and alt.traits.get("graph") is True for alt in real(value)):
             self.emit("setattr", owner, node, name=name, value=value, old=self.store.get(owner, name))
+        if name in PAD_NAMES:
+            self.emit("pad.set", owner, node, name=name, value=value)
         for layer in layers:
             self.add_child(owner, layer, sure=False)
 

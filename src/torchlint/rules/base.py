@@ -35,13 +35,15 @@ if TYPE_CHECKING:
 @dataclass(slots=True)
 class Report:
     """A finding before it is worded: which rule, where, the user's words for the roles of the message, other lines, and
-    what to type instead, where that is certain."""
+    what to type instead, where that is certain. `words` are a message and a help in the place of the page's, where these fit
+    another form of the mistake."""
 
     code: int
     site: Site
     roles: dict[str, str] = field(default_factory=dict)
     related: list[tuple[Site, str]] = field(default_factory=list)
     mend: Mend | None = None
+    words: tuple[str, str] | None = None
 
     def trees(self) -> Iterator[Parsed]:
         """The trees that it shows something of, or changes."""

@@ -68,7 +68,10 @@ _EVENTS = {
     "load": _any("load_state_dict"),
 }
 _CUSTOM: dict[int, tuple[Need, ...]] = {
-    3: ((_any("cross_entropy CrossEntropyLoss nll_loss NLLLoss"), _any("logits")), (_any("cross_entropy CrossEntropyLoss"), _any("Embedding"))),
+    1: ((_any("pad_token pad_token_id"), _any("eos_token eos_token_id")),),
+    2: ((_any("loss logits backward"),),),
+    3: ((_any("cross_entropy CrossEntropyLoss nll_loss NLLLoss"),),),
+    4: ((_any("get_peft_model inject_adapter_in_model PeftModel PeftModelForCausalLM AutoPeftModelForCausalLM"), _any("step train")),),
     6: ((_any("accumulate"), _any("range"), _any("backward")),),
     5: ((_any("prepare setup prepare_model setup_module"), _any("backward step clip_grad_norm_ clip_grad_value_")),),
     12: ((_any("imread open"), _any("from_numpy tensor as_tensor")),),
@@ -89,7 +92,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
         (_LEAVES, _any("to cuda cpu half float double detach clone data"), _OPTIMIZERS | {"optim"}),
     ),
     117: ((_any("backward"),), (_any("numpy item tolist"), CREATES, _any("!forward"))),
-    118: ((_any("parameters"), _any("!setattr")), (_any("step"), _any("backward"))),
+    118: ((_any("parameters"), _any("!setattr")), (_any("add_adapter"), _any("step")), (_any("step"), _any("backward"))),
     122: ((_any("step"), _OPTIMIZERS | _SCHEDULERS),),
     123: ((_any("grad"), _LEAVES),),
     124: ((_any("Adam"),),),
@@ -106,6 +109,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     139: ((_any("ReduceLROnPlateau"), _any("step")),),
     201: ((_any("backward"),),),
     202: ((_any("eval"),), (_any("argmax numpy"),)),
+    203: ((_any("from_pretrained"), _any("backward")),),
     205: ((_any("inference_mode"),),),
     206: ((_any("trace export"),),),
     207: ((_any("load_state_dict"), _any("!calls")),),

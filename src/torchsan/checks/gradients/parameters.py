@@ -1,7 +1,8 @@
-"""118, 119, 506: parameters that no optimizer knows, or that never get a gradient."""
+"""004, 118, 119, 506: parameters that no optimizer knows, or that never get a gradient."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from torch import nn
@@ -53,6 +54,8 @@ def _expression(model: str, path: str) -> str:
 def _listed(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
+_ADAPTER = re.compile(r"(?:^|\.)(?:lora_|ia3_l|hada_w|lokr_w|oft_|boft_|vera_|adaption_prompt|prompt_encoder)")  # PEFT's names
+
 
 class NotInOptimizer(Check):
     """Trainable parameters are in no optimizer.
@@ -62,7 +65,7 @@ class NotInOptimizer(Check):
     not trained any more.
     """
 
-    numbers = (118,)
+    numbers = (4, 118)
 
     def __init__(self, watch: Any):
         super().__init__(watch)
@@ -130,6 +133,9 @@ class NotInOptimizer(Check):
                 names = [full_name([module], p) or "?" for p in late]
                 place = self.added.get(late[0])
                 model = name_of(module) or type(module).__name__
+                if all(map(_ADAPTER.search, names)):
+                    self._say_adapter(place or event, event, optimizer or holders[0].optimizer, names)
+                    return
                 self.found(
                     118,
                     event if whole else place or event,
@@ -142,6 +148,14 @@ class NotInOptimizer(Check):
                     details={"parameters": names},
                 )
                 return
+
+    def _say_adapter(self, place: Any, event: Event, optimizer: Any, names: list[str]) -> None:
+        self.found(
+            4, place, happens=f"`{name_of(optimizer)}` took the parameters before the adapter's were added",
+            mend="build the optimizer from the model that `get_peft_model` gives",
+            fact=f"{len(names)} parameters in no optimizer: {_listed(names)}",
+            related=((event, "the step that does not know them"),), details={"parameters": names},
+        )
 
     def _twins(self) -> tuple[Account, Account] | None:
         """Two optimizers over the very same parameters."""
