@@ -98,6 +98,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     134: ((_any("!dropped"),),),
     136: ((_any("step"), _any("backward")),),
     137: ((_any("ctx grad_output grad_outputs saved_tensors grad"), _any("!class")),),
+    141: ((_any("requires_grad requires_grad_"), _any("parameters requires_grad_")), (_any("step"), _any("backward"))),
     138: ((_any("requires_grad requires_grad_"), _any("parameters")), (_any("step"), _any("backward"))),
     139: ((_any("ReduceLROnPlateau"), _any("step")),),
     201: ((_any("backward"),),),

@@ -51,7 +51,7 @@ def frozen_by(view: View, module: Value, made: list[Switch]) -> Event | None:
     if any(switch.wants is not False for switch in mine):
         return None
     around = [switch for switch in mine if switch.whole and (switch.module is module or _in_it(view, module, switch.module))]
-    if not around or _may_be_let_go(view, module):
+    if not around or may_be_let_go(view, module):
         return None
     changed = [event for event in view.of("setattr", "module.put") if _brings_layers(event) and event.site is not None
                and view.related_modules(event.subject, module) and event.serial > around[0].event.serial]
@@ -71,7 +71,7 @@ def _brings_layers(event: Event) -> bool:
     )
 
 
-def _may_be_let_go(view: View, module: Value) -> bool:
+def may_be_let_go(view: View, module: Value) -> bool:
     """Whether a call that cannot be seen may switch the module's parameters on again."""
     for event in view.of("unknown", "called"):
         given = (event.subject, *event.get("args", ()))
