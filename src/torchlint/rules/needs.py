@@ -211,6 +211,8 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     815: ((_any("fully_shard FullyShardedDataParallel FSDP"), _any("parameters")),),
     819: ((_any("DistributedSampler WeightedRandomSampler SubsetRandomSampler RandomSampler"), _any("DataLoader")),),
     820: ((_any("isend irecv async_op"),), (_COLLECTIVES,)),
+    823: ((_any("log log_dict"), _any("!class")), (_COLLECTIVES,)),
+    822: ((_WRAPS | _any("FullyShardedDataParallel FSDP"), _any("backward")), (_any("backward"),)),
     901: ((_any("load"),),),
     902: ((_any("save"),),),
     905: ((_any("save"), _any("step"), _any("state_dict")),),
