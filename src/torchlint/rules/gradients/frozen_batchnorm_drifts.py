@@ -78,9 +78,7 @@ def _whole_model(view: View, module: Value) -> bool:
 def _trained(view: View, module: Value) -> Event | None:
     """The call of a model, with the module in it, that a backward is for: in training mode, as is the module."""
     inner = [event for event in view.of("forward") if event.subject is module]
-    if not inner or any(event.grad is not True for event in inner):
-        return None
-    if not any(event.mode is True for event in inner):
+    if not any(event.grad is True and event.mode is True for event in inner):
         return None
     for backward in view.of("backward"):
         for event in backward.flows:
