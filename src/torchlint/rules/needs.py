@@ -103,6 +103,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     139: ((_any("ReduceLROnPlateau"), _any("step")),),
     201: ((_any("backward"),),),
     202: ((_any("eval"),),),
+    204: ((_any("scaled_dot_product_attention"), _any("!class")),),
     205: ((_any("inference_mode"),),),
     206: ((_any("trace export"),),),
     207: ((_any("load_state_dict"), _any("!calls")),),
