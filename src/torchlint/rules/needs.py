@@ -68,6 +68,7 @@ _EVENTS = {
     "load": _any("load_state_dict"),
 }
 _CUSTOM: dict[int, tuple[Need, ...]] = {
+    7: ((_any("step"), _any("backward")),),
     12: ((_any("imread open"), _any("from_numpy tensor as_tensor")),),
     103: ((_any("step"),), (_any("backward"),)),
     104: ((_any("step"), _any("backward")),),
