@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any, Protocol
 
@@ -10,6 +9,8 @@ from torch import nn
 
 from torchlint.findings import Finding, Related, Severity
 from torchsan.options import Options
+from torchsan.own import functools
+from torchsan.program.compiled import never_compiled
 from torchsan.program.where import NOWHERE, Where
 from torchsan.ranks.joint_report import Who
 from torchsan.report import wording
@@ -102,7 +103,6 @@ class Check:
         """`function`, made for what is called in the midst of the program and not by an event (a hook of a layer's, a
         replaced function): an error in it is not the program's, but switches the check off. It then gives None."""
 
-        @functools.wraps(function)
         def called(*args: Any, **kwargs: Any) -> Any:
             try:
                 with aside():
@@ -113,7 +113,8 @@ class Check:
                 self.watch.switch_off(self, error)
                 return None
 
-        return called
+        never_compiled(called.__code__, all_that_it_calls=True)
+        return functools.update_wrapper(called, function)
 
     def found(
         self,

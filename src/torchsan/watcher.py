@@ -24,10 +24,6 @@ How the parts fit (for whoever adds to them):
 
 from __future__ import annotations
 
-import functools
-import gc
-import os
-import threading
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
@@ -41,6 +37,7 @@ from torchsan.check import Check
 from torchsan.checks import known
 from torchsan.nonfinite.step_function import Step
 from torchsan.options import Options, gather
+from torchsan.own import functools, gc, os, threading
 from torchsan.program.layers import WRAPPERS
 from torchsan.program.where import Where, here, of_traceback
 from torchsan.ranks.joint_report import Left, Meeting, Who, leave, who

@@ -246,3 +246,22 @@ def test_traces_and_exports_keep_the_training_mode_of_dropout():
         exported = torch.export.export(model, (x,)).module()
     assert not torch.equal(traced(x), traced(x))
     assert not torch.equal(exported(x), exported(x))
+
+
+@pytest.mark.parametrize(("given", "words"), [
+    ((), "missing 1 required positional argument: 'metrics'"),
+    ((None,), "float() argument must be a string or a real number, not 'NoneType'"),
+])
+def test_139_plateau_has_to_be_given_a_number(given, words):
+    optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.1)
+    scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+    with pytest.raises(TypeError) as raised:
+        scheduler.step(*given)
+    assert words in str(raised.value)
+
+
+def test_138_an_optimizer_takes_frozen_parameters_and_steps_over_them():
+    frozen = nn.Parameter(torch.ones(1), requires_grad=False)
+    optimizer = torch.optim.SGD([frozen], lr=0.1)
+    optimizer.step()
+    assert frozen.item() == 1

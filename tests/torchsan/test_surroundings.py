@@ -3,6 +3,7 @@ threads."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 import os
@@ -135,6 +136,37 @@ class TestCompiled:
         evaluate(compiled, model)
         san.stop()
         assert codes(san) == ["TS101", "TS201", "TS301"], san.report()
+
+    @pytest.mark.parametrize("level", ["default", "thorough"])
+    def test_a_whole_step_that_is_compiled(self, level):
+        """It has the graphs, and the breaks between them, that it has without a watch: nothing of ours is compiled."""
+        from torch._dynamo.utils import counters
+
+        def run(watched):
+            counters.clear()
+            torch.manual_seed(0)
+            model = Net()
+            optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
+
+            @torch.compile(backend="eager")
+            def step(x, y):
+                optimizer.zero_grad()
+                loss = F.cross_entropy(model(x), y)
+                loss.backward()
+                nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                return loss
+
+            san = torchsan.watch(model, on_finding="collect", level=level)
+            with san if watched else contextlib.nullcontext():
+                seen = [step(torch.randn(8, 4), torch.randint(0, 3, (8,))).item() for _ in range(4)]
+            assert not san.off
+            return seen, dict(counters["stats"]), sum(counters["graph_break"].values()), counters["frames"]["total"]
+
+        *bare, frames = run(False)
+        torch._dynamo.reset()
+        *watched, more = run(True)
+        assert watched == bare and more <= frames
 
     def test_not_a_number_inside(self):
         class Log(Net):

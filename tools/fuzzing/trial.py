@@ -16,7 +16,6 @@ from pathlib import Path
 
 from fuzzing.inputs import Input
 from torchlint.catalogue.pages import catalogue
-from torchlint.cli.add_noqa import silenced
 from torchlint.cli.problems import for_reports
 from torchlint.files.garbage import collect_if_much, no_gc
 from torchlint.files.parse import parse_source
@@ -25,6 +24,7 @@ from torchlint.findings import Finding
 from torchlint.fixes.diff import diff
 from torchlint.fixes.edits import EditError
 from torchlint.fixes.fixer import Fixer
+from torchlint.fixes.silence import silenced
 from torchlint.report import FORMATS, Context, write
 from torchlint.run.fresh_verdicts import Fresh
 from torchlint.run.judge import Judge, Verdict

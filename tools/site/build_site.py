@@ -34,6 +34,7 @@ PAGES = (
     ("docs/fixes.md", "fixes.md", "Fixes"),
     ("docs/own-rules.md", "own-rules.md", "Rules of your own"),
     ("docs/api.md", "api.md", "From Python"),
+    ("docs/editors.md", "editors.md", "Editors"),
     ("docs/recipes.md", "recipes.md", "Recipes"),
     ("docs/report.md", "report.md", "The report of a run"),
     ("docs/frameworks.md", "frameworks.md", "Frameworks"),

@@ -4,6 +4,7 @@ holds them against what the rules do."""
 from __future__ import annotations
 
 FIXABLE = {
+    5: "both",
     106: "both",
     132: "both",
     133: "unsafe",

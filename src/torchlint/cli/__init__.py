@@ -1,4 +1,4 @@
-"""The command line: `torchlint [PATHS]`, and `torchlint explain`, `rules`, `config`, `clean`."""
+"""The command line: `torchlint [PATHS]`, and `torchlint explain`, `rules`, `config`, `clean`, `server`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from torchlint.cli.status import FAILED, FINDINGS, INTERRUPTED
 from torchlint.files.garbage import only_if_much
 
 # What each lies in.
-COMMANDS = {"explain": "explain", "rules": "explain", "config": "config", "clean": "clean"}
+COMMANDS = {"explain": "explain", "rules": "explain", "config": "config", "clean": "clean", "server": "server"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import os
-import re
-import tokenize
 from collections.abc import Collection, Sequence
 from pathlib import Path
 
-from torchlint.files.parse import parse_source
 from torchlint.files.reading import read_bytes
-from torchlint.files.source import Problem, Source, SourceError, describe
+from torchlint.files.source import Problem, SourceError, describe
 from torchlint.files.writing import Changed
-from torchlint.findings import Edit, Finding, Location
-from torchlint.fixes.edits import EditError, apply
-
-_CODES = re.compile(r"#\s*noqa\s*:\s*(?P<codes>[A-Za-z]+[0-9]+(?:[\s,]+[A-Za-z]+[0-9]+)*)", re.IGNORECASE)
+from torchlint.findings import Finding
+from torchlint.fixes.edits import EditError
+from torchlint.fixes.silence import silenced
 
 
 def add_noqa(findings: Sequence[Finding], root: Path, judged: Collection[str]) -> tuple[int, list[Problem]]:
@@ -53,38 +48,3 @@ def add_noqa(findings: Sequence[Finding], root: Path, judged: Collection[str]) -
             why = describe(error) if isinstance(error, OSError) else str(error)
             problems.append(Problem(os.path.relpath(path), f"cannot be changed: {why}"))
     return hidden, problems
-
-
-def silenced(path: str, raw: bytes, findings: Sequence[Finding]) -> bytes:
-    """The content of a file with the comments that hide findings in it."""
-    source = parse_source(path, raw)
-    ends = _ends(source)
-    wanted: dict[int, set[str]] = {}
-    for finding in findings:
-        row = source.row_of(finding.location)
-        wanted.setdefault(ends.get(row, row), set()).add(finding.code)
-    lines = source.lines()
-    edits = []
-    for row, codes in wanted.items():
-        line = lines[row - 1].rstrip()
-        found = _CODES.search(line)
-        at = found.end() if found else len(line)
-        text = (", " if found else "  # noqa: ") + ", ".join(sorted(codes))
-        edits.append(Edit(source.place(Location(path, row, at + 1, row, at + 1)), text))
-    return apply(path, raw, edits)
-
-
-def _ends(source: Source) -> dict[int, int]:
-    """For each row of a statement the last one, behind which a comment can stand."""
-    ends: dict[int, int] = {}
-    first = 0
-    try:
-        for token in tokenize.generate_tokens(io.StringIO(source.text).readline):
-            if token.type == tokenize.NEWLINE:
-                ends.update(dict.fromkeys(range(first or token.start[0], token.start[0] + 1), token.start[0]))
-                first = 0
-            elif token.type not in (tokenize.NL, tokenize.COMMENT, tokenize.INDENT, tokenize.DEDENT):
-                first = first or token.start[0]
-    except (tokenize.TokenError, SyntaxError):
-        pass
-    return ends

@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from torchlint.catalogue.vocabulary import OF_EVERY_MODULE
 from torchlint.dryrun.containers import BATCHY, TORCH
 from torchlint.dryrun.store import Items
 from torchlint.dryrun.values import (
@@ -149,7 +150,8 @@ class Assignment:
     def put_on(self, owner: Opaque, name: str, value: Value, node: cst.CSTNode) -> None:
         """Tells that something unknown, perhaps a model, gets a layer or a Parameter: `def finetune(model): model.fc = ...`."""
         layers = [alt for alt in real(value) if isinstance(alt, Instance) and alt.kind in ("module", "wrapper")]
-        if layers or any(isinstance(alt, Tensor) and alt.traits.get("graph") is True for alt in real(value)):
+        replaces = name in OF_EVERY_MODULE and isinstance(value, Const)
+        if layers or replaces or any(isinstance(alt, Tensor) and alt.traits.get("graph") is True for alt in real(value)):
             self.emit("setattr", owner, node, name=name, value=value, old=self.store.get(owner, name))
         for layer in layers:
             self.add_child(owner, layer, sure=False)
@@ -176,6 +178,8 @@ class Assignment:
         for alt in real(owner):
             if isinstance(alt, (Seq, Dict)):
                 self.gather(alt, value)
+            elif any(isinstance(layer, Instance) and layer.kind in ("module", "wrapper") for layer in real(value)):
+                self.emit("module.put", alt, node, value=value)
             if isinstance(alt, Dict) or isinstance(alt, Instance) and alt.type == "torch.nn.ModuleDict":
                 items = self.store.get(alt, "{}") or Items({}, True)
                 known = dict(items.known)

@@ -36,6 +36,8 @@ MODULE_METHODS = frozenset(
     get_parameter extra_repr""".split()
 )
 
+_WITH_ATTRIBUTES = frozenset("module instance wrapper loss accelerator trainer settings collator".split())
+
 
 class Attributes:
     """The part of a run that reads attributes. See `interpreter.Run` for the state it works on."""
@@ -117,7 +119,7 @@ class Attributes:
             value = owner.arg({"dataset": 0, "sampler": 3, "batch_sampler": 4}[name], name)
             if value is not None:
                 return value
-        if name in MODULE_METHODS or owner.kind not in ("module", "instance", "wrapper", "loss", "accelerator"):
+        if name in MODULE_METHODS or owner.kind not in _WITH_ATTRIBUTES:
             return Method(owner, name)
         tags = frozenset({"module?"}) if owner.kind == "module" and not isinstance(owner.cls, Class) else NOTHING
         value = Opaque(name, "attr", None, NOTHING, NOTHING, owner, tags)

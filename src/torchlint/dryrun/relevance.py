@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from torchlint.catalogue.effects import KEEP_RESULT
+from torchlint.catalogue.protocols import IMPLIED
 from torchlint.dryrun.reach import Reach
-from torchlint.dryrun.torch_api.frameworks import IMPLIED
 from torchlint.dryrun.world import World
 from torchlint.rules.needs import Met
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit, units_of

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torchlint.catalogue.protocols import IMPLIED
 from torchlint.dryrun.frame import Frame
 from torchlint.dryrun.likeness import Likeness
 from torchlint.dryrun.plain import IN_THE_WAY, TAGS, born, closes_over
 from torchlint.dryrun.store import Items
-from torchlint.dryrun.torch_api.frameworks import IMPLIED
 from torchlint.dryrun.values import Const, Dict, Event, Func, Instance, Iter, Method, Opaque, Seq, Union, Value, now
 from torchlint.sieve.facts import Unit
 

@@ -182,7 +182,7 @@ class Fixer:
         that was not there before, or has one still that was to be fixed."""
         edits = [edit for item in chosen for edit in item.fix.edits]
         try:
-            if not _as_shown(parse_source(path, raw), chosen):
+            if not as_shown(parse_source(path, raw), chosen):
                 return "the row has IPython's own syntax"
             after = apply(path, raw, list(dict.fromkeys(edits)))
         except (EditError, SourceError, LookupError, ValueError):
@@ -233,7 +233,7 @@ def _overlap(one: tuple, other: tuple) -> bool:
     return one[0] == other[0] and one[1] <= other[2] and other[1] <= one[2]
 
 
-def _as_shown(source: Source, findings: Sequence[Finding]) -> bool:
+def as_shown(source: Source, findings: Sequence[Finding]) -> bool:
     """Whether the rows to be changed stand in the file as they were judged; in a notebook, IPython's syntax does not."""
     if source.rows is None:
         return True

@@ -68,6 +68,9 @@ _EVENTS = {
     "load": _any("load_state_dict"),
 }
 _CUSTOM: dict[int, tuple[Need, ...]] = {
+    3: ((_any("cross_entropy CrossEntropyLoss nll_loss NLLLoss"), _any("logits")), (_any("cross_entropy CrossEntropyLoss"), _any("Embedding"))),
+    6: ((_any("accumulate"), _any("range"), _any("backward")),),
+    5: ((_any("prepare setup prepare_model setup_module"), _any("backward step clip_grad_norm_ clip_grad_value_")),),
     7: ((_any("step"), _any("backward")),),
     12: ((_any("imread open"), _any("from_numpy tensor as_tensor")),),
     103: ((_any("step"),), (_any("backward"),)),
@@ -77,7 +80,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     107: ((_any("backward"),),),
     108: ((_any("backward"), _any("no_grad inference_mode set_grad_enabled")),),
     110: ((_SCHEDULERS,),),
-    111: ((_SCHEDULERS, _any("step")),),
+    111: ((_SCHEDULERS,),),
     113: ((_any("item tolist numpy"),),),
     114: ((_LEAVES | _any("weight bias parameters named_parameters"), _any("!leafwrite")),),
     115: ((frozenset(f"!onto {name}" for name in KEEP_RESULT),),),
@@ -100,8 +103,10 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     134: ((_any("!dropped"),),),
     136: ((_any("step"), _any("backward")),),
     137: ((_any("ctx grad_output grad_outputs saved_tensors grad"), _any("!class")),),
+    138: ((_any("requires_grad requires_grad_"), _any("step"), _any("backward")),),
+    139: ((_any("ReduceLROnPlateau"), _any("step")),),
     201: ((_any("backward"),),),
-    202: ((_any("eval"),),),
+    202: ((_any("eval"),), (_any("argmax numpy"),)),
     205: ((_any("inference_mode"),),),
     206: ((_any("trace export"),),),
     207: ((_any("load_state_dict"), _any("!calls")),),
@@ -157,7 +162,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     517: ((_any("BatchNorm1d BatchNorm2d BatchNorm3d"), _any("!forward")),),
     518: ((_any("DataLoader"), _any("step"), _any("backward")),),
     520: ((_any("MultiheadAttention Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer TransformerDecoderLayer"),),),
-    521: ((_any("!replaced"), _any("!class")),),
+    521: ((_any("!replaced"),),),
     508: ((_any("!sized"),), (_any("cat concat matmul mm bmm"), _any("zeros ones empty rand randn full"))),
     510: ((_any("!sequence"), _any("LSTM GRU RNN MultiheadAttention TransformerEncoderLayer")),),
     511: ((_any("MultiheadAttention Transformer TransformerEncoderLayer TransformerDecoderLayer"),),),
@@ -239,7 +244,7 @@ def _gone(name: str) -> Need:
 # By name: 941 also sees what is imported from a module that is gone. `init` tells nn.init.normal from other normals.
 _CUSTOM |= {
     708: ((_any("autocast GradScaler custom_fwd custom_bwd"),),),
-    941: (*(_gone(name) for name in table().removed), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),)),
+    941: (*(_gone(name) for name in table().removed), (_any("next"),), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),)),
     942: (
         (words({name: entry for name, entry in table().deprecated.items() if name not in COMMON_INITS}) - {"range"},),
         (frozenset(name.rpartition(".")[2] for name in COMMON_INITS), _any("init")),

@@ -177,6 +177,10 @@ class Discovery:
             raise TooMuch
         return listed
 
+    def leaves_out(self, path: str) -> bool:
+        """Whether a walk from the project's root would pass a file over, by its full path."""
+        return self._excluded_above(path, False, self._scope(os.path.dirname(path)))
+
     def _excluded_above(self, path: str, is_folder: bool, scope: _Scope) -> bool:
         """Whether a path that was named would have been left out by a walk from the project's root."""
         if _excluded(path, is_folder, scope, scope.root):

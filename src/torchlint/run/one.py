@@ -4,6 +4,7 @@ it."""
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 
 from torchlint.files.garbage import collect_if_much, no_gc
 from torchlint.files.modules import Modules
@@ -21,6 +22,7 @@ _UNSAVED = (
     f"this was judged without the files that use it: more is known with the whole project once it is saved, as more than"
     f" {MOST_UNSAVED} files are to be judged anew for it"
 )
+STOPPED = "this was judged without some of the files that use it: they took too long; more is known with the whole project"
 
 
 class Judging:
@@ -58,7 +60,9 @@ class Judging:
             self.cache.look_again(digests)
         self._judge.look_again(digests.of)
 
-    def of(self, path: str, given: bytes | Source, digests: Digests, digest: str = "") -> tuple[list[Finding], list[Problem]]:
+    def of(
+        self, path: str, given: bytes | Source, digests: Digests, digest: str = "", goes_on: Callable[[], bool] = lambda: True
+    ) -> tuple[list[Finding], list[Problem]]:
         """The findings that stand in a file, and what is to be said of judging it.
 
         Args:
@@ -66,6 +70,7 @@ class Judging:
             given: its content, or what was read of it.
             digests: what files hold now.
             digest: the sha256 of the content, where what was read is given.
+            goes_on: asked before each of the files that use it is judged; they are left out from where it says no.
         """
         own = self._verdict(path, digests, given, digest)
         around = Around(self.projects, self._users, [path])
@@ -79,7 +84,12 @@ class Judging:
         else:
             notes = list(around.notes())
         found |= {user: verdict.findings for user, verdict in known.items() if verdict is not None}
-        found |= {user: self._verdict(user, digests).findings for user in todo}
+        for user in todo:
+            if not goes_on():
+                self.apart |= {path}
+                notes.append(Problem(path, STOPPED, note=True))
+                break
+            found[user] = self._verdict(user, digests).findings
         return around.split(found)[0], [*own.problems, *notes]
 
     def _known(self, path: str, digests: Digests) -> Verdict | None:

@@ -4,20 +4,24 @@ holds."""
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 
+from torchlint.catalogue.pages import Catalogue, Rule
 from torchlint.files.disk import Unsaved
 from torchlint.files.modules import Modules
 from torchlint.files.source import Problem
 from torchlint.findings import Finding
 from torchlint.run.cache import Digests
+from torchlint.run.discovery import Discovery
 from torchlint.run.fresh_verdicts import Fresh
 from torchlint.run.judge import Order
 from torchlint.run.one import Judging
 from torchlint.run.projects import Projects
 from torchlint.run.runner import Outcome, Runner
 from torchlint.settings.choice import Choice, paths_of
+from torchlint.settings.config import Config
 
 
 class Findings(list[Finding]):
@@ -51,15 +55,19 @@ class Session:
         self._choice = Choice(**choice)
         self._disk = Unsaved()
         self._kept: dict[str, tuple[Order, Modules, Judging]] = {}  # by settings file
-        self._runner("")
+        self.runner("")
 
-    def check(self, path: str | PathLike[str], text: str | bytes | None = None) -> Findings:
+    def check(
+        self, path: str | PathLike[str], text: str | bytes | None = None, *, goes_on: Callable[[], bool] = lambda: True
+    ) -> Findings:
         """The findings that stand in a file, whichever files of its project they come from.
 
         Args:
             path: the file.
             text: its unsaved text, which counts, for this file and for those that import it, until another one comes, or
                 `forget`. None takes the text that was given last, or else what is on disk.
+            goes_on: asked before each of the files that use it is judged for its sake. Where it says no, the rest of them is
+                left out, and a problem says so; what was judged so far is known when the question is asked again.
 
         Raises:
             OSError: there is no such file, or it cannot be read.
@@ -69,12 +77,12 @@ class Session:
             self._disk.put(path, text)
         self._disk.look_again()
         raw = self._disk.read(path)
-        runner = self._runner(path)
+        runner = self.runner(path)
         modules, judging = self._judging_by(runner)
         modules.look_again()
         digests = Digests(modules=modules)
         judging.look_again(digests)
-        findings, problems = judging.of(path, raw, digests)
+        findings, problems = judging.of(path, raw, digests, goes_on=goes_on)
         return Findings(runner.outcome(findings, problems, 1, []))
 
     def changed(self, path: str | PathLike[str], text: str | bytes) -> None:
@@ -85,13 +93,30 @@ class Session:
         """Drop the unsaved text of a file: what is on disk counts again."""
         self._disk.drop(os.path.abspath(path))
 
-    def _runner(self, path: str) -> Runner:
-        """A runner by the settings that hold for a file, as they are now."""
+    def read(self, path: str | PathLike[str]) -> bytes:
+        """What a file holds, if the texts that were given are saved.
+
+        Raises:
+            OSError: there is no such file, or it cannot be read.
+        """
+        self._disk.look_again()
+        return self._disk.read(os.path.abspath(path))
+
+    def leaves_out(self, path: str | PathLike[str]) -> bool:
+        """Whether a run over the project would pass a file over, as its settings or git's ignore files say."""
+        path = os.path.abspath(path)
+        return Discovery(self.settings(path)[0]).leaves_out(path)
+
+    def settings(self, path: str) -> tuple[Config, tuple[Rule, ...], Catalogue]:
+        """The settings that hold for a file, as they are now, the rules that they make active, and all rules."""
         config, *rest = self._choice.load(self._places)
         nearest = self._choice.nearest(config, self._places)
         near = nearest(os.path.dirname(path)) if nearest is not None else config
-        made = (config, *rest) if near is config else self._choice.of(near)
-        return Runner(*made, disk=self._disk, lookup=self._choice.lookup)
+        return (config, *rest) if near is config else self._choice.of(near)
+
+    def runner(self, path: str) -> Runner:
+        """A runner by the settings that hold for a file, as they are now."""
+        return Runner(*self.settings(path), disk=self._disk, lookup=self._choice.lookup)
 
     def _judging_by(self, runner: Runner) -> tuple[Modules, Judging]:
         """What judges by the runner's order. What was found out by another order may not hold."""

@@ -6,10 +6,10 @@ import ast
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-import torch
 from torch import nn
 
 from torchsan.errors.operands import Frame, look_up
+from torchsan.own import torch
 from torchsan.program.layers import tensors
 from torchsan.program.source import tree_of
 from torchsan.program.where import _USER

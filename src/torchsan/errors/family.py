@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import torch
-
 from torchsan.errors.operands import Frame, Operand, expression, look_up, made
+from torchsan.own import re, torch
 from torchsan.program.where import _OURS, _USER
 from torchsan.report import printing
 

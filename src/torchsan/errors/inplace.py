@@ -7,15 +7,14 @@ forward and backward, and, with the model's forward run once more, at every oper
 from __future__ import annotations
 
 import ast
-import re
 from contextlib import suppress
 from typing import Any
 
-import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchsan.errors import writes_between
 from torchsan.errors.operands import Frame
+from torchsan.own import re, torch
 from torchsan.program.source import tree_of
 from torchsan.program.where import _USER, Where, here
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import pickle
-import re
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -26,6 +25,7 @@ from torchsan.errors.families import (
 )
 from torchsan.errors.family import Family
 from torchsan.errors.operands import Frame
+from torchsan.own import re
 from torchsan.program.source import tree_of
 from torchsan.program.where import _OURS, _USER
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-import torch
-
 from torchsan.errors.operands import Frame
+from torchsan.own import re, torch
 from torchsan.program.where import _USER, Where, kind_of
 
 _IN_WORKER = re.compile(r"in DataLoader worker process (\d+)")

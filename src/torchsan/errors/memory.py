@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gc
-import re
 from collections.abc import Iterator
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.errors.operands import Frame, traced
+from torchsan.own import gc, re, torch
 from torchsan.program.source import tree_of
 from torchsan.program.storage import store
 from torchsan.program.where import _USER, kind_of

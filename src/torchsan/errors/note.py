@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any, NamedTuple
 
 from torchsan.errors import inplace
 from torchsan.errors.operands import Operand, describe
+from torchsan.own import os
 from torchsan.program.where import Where
 from torchsan.report import printing, wording
 from torchsan.report.deliver import say

@@ -6,10 +6,8 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-import torch
-import torch.nn.functional as F
-
 from torchsan.errors.operands import Frame, Operand
+from torchsan.own import F, torch
 from torchsan.program.where import _OURS, _USER
 from torchsan.report import printing
 

@@ -7,14 +7,12 @@ or `__getattr__` of the user's runs.
 from __future__ import annotations
 
 import ast
-import re
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple
 
-import torch
-import torch.nn.functional as F
 from torch import nn
 
+from torchsan.own import F, re, torch
 from torchsan.program import source
 from torchsan.program.source import tree_of
 from torchsan.program.where import _OURS, _USER, Where, kind_of

@@ -6,13 +6,10 @@ error says of the index and the size must be true of them, and of no others.
 
 from __future__ import annotations
 
-import re
 from typing import NamedTuple
 
-import torch
-import torch.nn.functional as F
-
 from torchsan.errors.operands import Frame, Operand
+from torchsan.own import F, re, torch
 
 _EMBEDDINGS = ("embedding", "embedding_bag")
 _THINGS: dict[int | None, str] = {0: "rows", 1: "columns"}

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 from types import FunctionType, MethodType
 from typing import Any
 
-import torch
-
 from torchsan.errors.operands import Frame
+from torchsan.own import torch
 from torchsan.program.source import tree_of
 from torchsan.program.where import _USER, Where, kind_of
 

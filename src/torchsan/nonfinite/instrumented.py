@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import torch
 from torch import nn
 from torch.utils._python_dispatch import _get_current_dispatch_mode
 
 from torchsan.nonfinite.origin import External, Record, Tracer
 from torchsan.nonfinite.replay import in_modules
+from torchsan.own import torch
 from torchsan.program.storage import store
 from torchsan.stream import events, modes
 

@@ -6,10 +6,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import torch
-
 from torchsan.nonfinite.origin import finite, statistics
 from torchsan.nonfinite.verdict import plain
+from torchsan.own import torch
 from torchsan.program.autograd_graph import nodes
 
 _NODES = 4096

@@ -9,15 +9,14 @@ is.
 from __future__ import annotations
 
 import itertools
-import re
 import sys
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import torch
 from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from torchsan.own import re, torch
 from torchsan.program.storage import store
 from torchsan.program.where import _USER, Where, _place, kind_of
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import ast
 import builtins
-import inspect
 import logging
 import textwrap
 from types import CellType, CodeType, FrameType, FunctionType, MethodType
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.nonfinite.undo import Undo
+from torchsan.own import inspect, torch
 from torchsan.program.where import _USER, kind_of
 
 _BUILTINS = {

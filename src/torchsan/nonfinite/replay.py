@@ -12,9 +12,6 @@ writes the line of every node of the graph down, so that an operation of backwar
 
 from __future__ import annotations
 
-import functools
-import io
-import random
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -22,12 +19,12 @@ from contextlib import ExitStack, contextmanager, redirect_stdout
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-import torch
 from torch import nn
 from torch.nn.modules import module as registration
 from torch.nn.parallel import DistributedDataParallel
 
 from torchsan.nonfinite.origin import External, Impossible, Record, Tracer
+from torchsan.own import functools, io, random, torch
 from torchsan.program.autograd_graph import nodes
 from torchsan.program.layers import tensors
 from torchsan.program.storage import store

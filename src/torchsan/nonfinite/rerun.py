@@ -10,17 +10,15 @@ from __future__ import annotations
 
 import ast
 import copy
-import linecache
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
-
-import torch
 
 from torchlint.findings import Location
 from torchsan.nonfinite.origin import finite
 from torchsan.nonfinite.purity import Pure, arguments_of, sets_attribute
 from torchsan.nonfinite.statements import FILLS, blocks, loads, stores
 from torchsan.nonfinite.undo import Undo
+from torchsan.own import linecache, torch
 from torchsan.program.layers import tensors
 from torchsan.program.where import _USER, Where, kind_of
 from torchsan.stream.forward_start import cut

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
+from torchsan.own import torch
 
 _check = torch._amp_foreach_non_finite_check_and_unscale_
 _grad_mode, _set_grad_mode = torch.is_grad_enabled, torch._C._set_grad_enabled

@@ -8,17 +8,13 @@ gradients are not cleared, losses are not scaled, and a step of an optimizer end
 
 from __future__ import annotations
 
-import inspect
-import random
 import sys
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any
 
-import torch
-
 from torchsan.nonfinite.origin import Impossible
+from torchsan.own import inspect, random, threading, torch
 from torchsan.stream.forward_start import cut
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import collections
 import logging
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import CellType
 from typing import Any
 
-import torch
+from torchsan.own import threading, torch
 
 _CONTAINERS = (list, dict, set, collections.deque, collections.defaultdict, collections.OrderedDict, collections.Counter)
 _LONG = 4096  # items of a container up to which its content is kept

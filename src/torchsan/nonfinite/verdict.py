@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
 from torchsan.nonfinite.origin import External, Record
+from torchsan.own import re
 
 _PLAIN = {
     "mm": "matrix product",

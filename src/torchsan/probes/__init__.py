@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+from types import FunctionType
 
+from torchsan.program.compiled import never_compiled
 from torchsan.report.deliver import say
 from torchsan.stream.patches import Patches
 
@@ -18,6 +20,10 @@ def install_all(patches: Patches) -> None:
     with patches.together():
         for module in sorted(info.name for info in pkgutil.iter_modules(__path__)):
             try:
-                importlib.import_module(f"{__name__}.{module}").install(patches)
+                probe = importlib.import_module(f"{__name__}.{module}")
+                probe.install(patches)
+                for one in vars(probe).values():
+                    if isinstance(one, FunctionType) and one.__module__ == probe.__name__:
+                        never_compiled(one.__code__)
             except Exception as error:
                 say(f"the {module} probe does not work with this torch and is off: {type(error).__name__}: {error}")

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch.amp import GradScaler
 
 from torchsan.nonfinite.step_function import local
+from torchsan.own import torch
 from torchsan.stream.events import begin, end
 from torchsan.stream.patches import Patches
 

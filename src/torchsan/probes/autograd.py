@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
 from torchsan.nonfinite.step_function import local
+from torchsan.own import torch
 from torchsan.stream.events import begin, end
 from torchsan.stream.patches import Patches
 

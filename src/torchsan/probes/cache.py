@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from time import perf_counter
 
-import torch
-
+from torchsan.own import torch
 from torchsan.stream.events import begin, end
 from torchsan.stream.patches import Patches
 

@@ -10,9 +10,9 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch.nn.utils import clip_grad
 
+from torchsan.own import torch
 from torchsan.stream.events import begin, end
 from torchsan.stream.patches import Patches
 

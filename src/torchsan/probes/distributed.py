@@ -15,18 +15,13 @@ Collectives are listened to once there are several processes: until then nothing
 
 from __future__ import annotations
 
-import functools
-import inspect
-import os
-import threading
-import weakref
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import nn
 from torch.utils.data._utils import fetch
 
+from torchsan.own import functools, inspect, os, threading, torch, weakref
 from torchsan.program.layers import tensors
 from torchsan.program.where import Where, here
 from torchsan.stream import events

@@ -8,8 +8,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
+from torchsan.own import torch
 from torchsan.stream.events import running
 from torchsan.stream.patches import Patches
 

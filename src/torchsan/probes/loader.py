@@ -7,7 +7,6 @@ it did; `loop_time`, those since it gave the batch before in the same pass (None
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any
@@ -16,6 +15,7 @@ from weakref import WeakKeyDictionary
 from torch.utils.data import DataLoader
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
+from torchsan.own import inspect
 from torchsan.stream.events import begin, end, happened, listening
 from torchsan.stream.patches import Patches
 

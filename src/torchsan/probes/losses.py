@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
-import torch.nn.functional as F
-
+from torchsan.own import F, torch
 from torchsan.stream.events import begin, end
 from torchsan.stream.patches import Patches
 

@@ -13,20 +13,17 @@ module: a global hook that sees one call and takes itself away tells of that.
 from __future__ import annotations
 
 import copy
-import gc
 import sys
-import threading
-import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import torch
 from torch import nn
 from torch.compiler import is_compiling
 from torch.nn.modules import module as registration
 from torch.nn.parallel import DistributedDataParallel
 
+from torchsan.own import gc, threading, torch, weakref
 from torchsan.report.deliver import SanError
 from torchsan.stream import events
 from torchsan.stream.events import begin, end, happened

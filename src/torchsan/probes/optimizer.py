@@ -6,11 +6,9 @@ module. `scheduler.step`: `arguments` (bool: a metric or an epoch was passed), `
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch.optim import lr_scheduler
 from torch.optim.optimizer import (
     Optimizer,
@@ -19,6 +17,7 @@ from torch.optim.optimizer import (
 )
 
 from torchsan.nonfinite.step_function import local
+from torchsan.own import threading, torch
 from torchsan.stream.events import Event, begin, end, happened
 from torchsan.stream.patches import Patches
 

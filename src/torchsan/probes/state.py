@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch import nn
 
+from torchsan.own import torch
 from torchsan.stream.events import begin, end, happened
 from torchsan.stream.patches import Patches
 

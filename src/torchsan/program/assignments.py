@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import ast
-import linecache
-import os
 import sys
 from typing import NamedTuple
 
+from torchsan.own import linecache, os
 from torchsan.program.where import _USER, Where, kind_of
 
 

@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import torch
+from torchsan.own import torch
 
 # Nodes that move values about and change none.
 VIEWS = frozenset(

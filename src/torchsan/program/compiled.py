@@ -1,10 +1,25 @@
-"""What of the program torch.compile has compiled."""
+"""What of the program torch.compile has compiled, and that nothing of ours is."""
 
 from __future__ import annotations
 
 import sys
+from types import CodeType
+from typing import Any
 
 from torch import nn
+
+from torchsan.own import torch
+
+_frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
+
+
+def never_compiled(code: CodeType, all_that_it_calls: bool = False) -> None:
+    """Keep a function of ours out of torch.compile's sight where it is called from compiled code, behind a break of the
+    graph: it is no part of the program. Where compiled code takes it in, it is read as before."""
+    if hasattr(_frames, "set_code_exec_strategy"):
+        actions = _frames._FrameAction
+        within = actions.SKIP if all_that_it_calls else actions.DEFAULT
+        _frames.set_code_exec_strategy(code, _frames._FrameExecStrategy(actions.SKIP, within))
 
 
 def compiled_frames() -> int:

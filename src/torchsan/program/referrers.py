@@ -5,12 +5,12 @@ Asked only when there is something to report: it goes through what the garbage c
 
 from __future__ import annotations
 
-import gc
 import sys
 from collections import deque
 from types import CellType, FrameType, FunctionType, MethodType, ModuleType
 from typing import Any
 
+from torchsan.own import gc
 from torchsan.program.naming import name_of
 from torchsan.program.where import _USER, kind_of
 

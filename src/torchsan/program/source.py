@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import ast
-import inspect
-import linecache
-import os
 import sys
 from collections.abc import Iterable, Iterator
 from functools import lru_cache
@@ -15,6 +12,7 @@ from weakref import WeakKeyDictionary
 
 from torch import nn
 
+from torchsan.own import inspect, linecache, os
 from torchsan.program.where import _USER, Where, kind_of
 
 _SHORT = 200  # characters of a text that may be the path of a layer, and no prose
@@ -26,6 +24,12 @@ _users: WeakKeyDictionary[type, int] = WeakKeyDictionary()
 
 
 @lru_cache(maxsize=64)
+def line_of(filename: str, row: int) -> str:
+    """A line of a source file; empty where there is none."""
+    lines = linecache.getlines(filename)
+    return lines[row - 1] if 0 < row <= len(lines) else ""
+
+
 def tree_of(filename: str) -> ast.Module | None:
     """The syntax tree of a file; None where there is none to be had."""
     try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import torch
+from torchsan.own import torch
 
 
 def store(value: torch.Tensor) -> int:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import sysconfig
 from types import CodeType, FrameType, TracebackType
 from typing import NamedTuple
 
-import torch
-
 from torchlint.findings import Location
+from torchsan.own import os, torch
 
 _USER, _HELPER, _OURS = 0, 1, 2
 _places: dict[tuple[int, int], Where] = {}  # those asked for

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
+from torchsan.own import torch
 
 _BITS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 

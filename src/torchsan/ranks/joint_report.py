@@ -8,18 +8,15 @@ rank of each speaks for its machine.
 
 from __future__ import annotations
 
-import os
-import tempfile
-import time
 from collections.abc import Iterable
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import torch
 
 from torchlint.findings import Finding
+from torchsan.own import os, tempfile, time, torch
 from torchsan.report.deliver import say
 
 PATIENCE = 20.0  # seconds that the first rank waits for the others, as long as they live

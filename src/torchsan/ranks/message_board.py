@@ -6,15 +6,13 @@ process group, and what a rank left is there after it died. Ranks of other machi
 
 from __future__ import annotations
 
-import os
-import time
-import weakref
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 
 from torchlint.findings import Location
+from torchsan.own import os, time, weakref
 from torchsan.ranks.joint_report import Who, is_alive, write
 from torchsan.report.deliver import say
 

@@ -45,6 +45,11 @@ MENDS: dict[int | str, tuple[str, str, str]] = {
         "keep to tensors that carry the graph: no `torch.tensor(...)`, `.item()`, `.detach()`, `.numpy()` or `argmax` "
         "on the way from the model to the loss",
     ),
+    139: (
+        "plateau-without-metric",
+        "ReduceLROnPlateau steps by a number",
+        "`scheduler.step(val_loss)`, once an epoch",
+    ),
     205: (
         "inference-tensor-in-training",
         "a tensor made under inference_mode is used where gradients are needed",

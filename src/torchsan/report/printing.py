@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import linecache
-import os
-import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TextIO
@@ -15,6 +11,8 @@ import msgspec
 from torchlint import __version__
 from torchlint.findings import Finding, Location
 from torchlint.report import Context, clean, place, write
+from torchsan.own import io, os, re
+from torchsan.program.source import line_of
 from torchsan.report import wording
 
 if TYPE_CHECKING:
@@ -23,7 +21,7 @@ if TYPE_CHECKING:
 
 def source_line(location: Location) -> str | None:
     """The source line that a location begins on; notebooks and interactive input too, where Python still has it."""
-    line = linecache.getline(location.filename, location.row)
+    line = line_of(location.filename, location.row)
     return line.rstrip("\r\n") if line else None
 
 

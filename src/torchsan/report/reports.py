@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import io
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from torchlint.findings import Finding
 from torchlint.report import clean
+from torchsan.own import io, os
 from torchsan.report import printing
 from torchsan.report.deliver import say
 

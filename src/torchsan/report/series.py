@@ -18,10 +18,11 @@ of an update against that of the weights; share of units |
 
 from __future__ import annotations
 
-import math
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
+
+from torchsan.own import math
 
 MOST_POINTS = 512  # of a series; when it is full every two neighbours become one
 MOST_SERIES = 2048  # names beyond that are not kept

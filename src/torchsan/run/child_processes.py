@@ -7,11 +7,8 @@ watch of its own there. Workers of a DataLoader or of a pool run no function of 
 
 from __future__ import annotations
 
-import functools
 import multiprocessing.process
-import os
 import shutil
-import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -19,6 +16,7 @@ from typing import Any
 import msgspec
 
 from torchsan.options import Options
+from torchsan.own import functools, os, tempfile
 from torchsan.program.where import _USER, kind_of
 from torchsan.ranks.joint_report import Left, read, unfinished
 from torchsan.report import printing

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import threading
-import time
 from typing import Any
 
+from torchsan.own import os, threading, time
 from torchsan.run.live_panel import HEIGHT, lines_of
 from torchsan.run.reserved_rows import ReservedRows
 

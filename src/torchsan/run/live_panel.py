@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import io
-import math
-import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -17,6 +14,7 @@ from rich.text import Text
 
 from torchlint.findings import Finding
 from torchlint.report import place
+from torchsan.own import io, math, os
 from torchsan.report.page.numbers import short
 from torchsan.report.series import Line
 
@@ -66,7 +64,10 @@ def _time(seconds: float) -> str:
 
 def _memory() -> Text:
     """What torch has given out on this process's device, or what the process takes where there is none."""
-    torch: Any = sys.modules.get("torch")
+    if "torch" in sys.modules:
+        from torchsan.own import torch
+    else:
+        torch: Any = None
     if torch is not None and torch.cuda.is_available() and torch.cuda.is_initialized():
         most = torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory
         return Text(f"GPU memory {torch.cuda.memory_allocated() / 2**30:.1f} of {most / 2**30:.0f} GiB")

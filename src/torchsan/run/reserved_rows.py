@@ -6,9 +6,10 @@ are, and go where they went before. Nothing is redirected.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 from typing import TextIO
+
+from torchsan.own import os
 
 SAVE, RESTORE = "\x1b7", "\x1b8"
 

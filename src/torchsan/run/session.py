@@ -8,16 +8,15 @@ them). All of it is watched: the watch ends in an exit callback of its own, regi
 from __future__ import annotations
 
 import atexit
-import os
 import signal
 import sys
-import threading
 from typing import Any
 
 import msgspec
 
 from torchlint.findings import Finding
 from torchsan.options import Options
+from torchsan.own import os, threading
 from torchsan.report import no_steps, printing
 from torchsan.report.deliver import say
 from torchsan.run.awaiting_torch import when_imported

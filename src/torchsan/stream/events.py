@@ -18,18 +18,15 @@ learns only at run time what it wants to hear has a dictionary `hears` of event 
 from __future__ import annotations
 
 import itertools
-import os
-import threading
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 from threading import get_ident
 from typing import Any
 
-import torch
-
 from torchlint.catalogue import vocabulary
+from torchsan.own import os, threading, torch, weakref
+from torchsan.program.compiled import never_compiled
 from torchsan.program.where import Where, here
 from torchsan.report.deliver import SanError
 from torchsan.stream import training_thread
@@ -248,6 +245,10 @@ def end(event: Event | None) -> None:
         elif event.rested:
             return  # nobody keeps it
         event.let_go()
+
+
+for _ours in (begin, end):
+    never_compiled(_ours.__code__, all_that_it_calls=True)
 
 
 def _is_calm(look: Callable[[Any, Any], bool], subject: Any, info: Any) -> bool:

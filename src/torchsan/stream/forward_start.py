@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parameter import is_lazy
 
+from torchsan.own import torch, weakref
 from torchsan.program.layers import tensors
 from torchsan.program.storage import store
 from torchsan.program.where import Where

@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
+from torchsan.own import torch
 from torchsan.stream.events import Event
 
 _PATIENCE = 64  # questions in flight; beyond that the oldest is waited for, so that memory stays bounded

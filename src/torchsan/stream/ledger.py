@@ -6,14 +6,14 @@ backward passes since the previous step, `on_backward` sees which parameters thi
 
 from __future__ import annotations
 
-import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-import torch
 from torch import nn
 from torch.optim import Optimizer
 
+from torchsan.own import torch, weakref
 from torchsan.stream.events import Event
 
 
@@ -43,11 +43,12 @@ class Account:
             or unscale, only where the loss was scaled. Otherwise empty: a gradient held is memory held.
     """
 
-    def __init__(self, optimizer: Optimizer, gone: Callable[[Any], None] | None = None):
+    def __init__(self, optimizer: Optimizer, gone: Callable[[int], None] | None = None):
         def let_go(reference: Any) -> None:  # checks may keep an account: the parameters are not to live for that
             self.params, self.ids, self.grads, self.versions = [], set(), [], []
             if gone is not None:
-                gone(reference)
+                gone(self.key)
+                gone(id(self))
 
         self._optimizer = weakref.ref(optimizer, let_go)
         self.key = id(optimizer)
@@ -138,6 +139,9 @@ class Ledger:
         self._most = 0  # kept here: optimizers may be gone when somebody asks
         self._living: list[Account] = []
         self._some_gone = False
+        self._models: dict[int, weakref.ref] = {}
+        self._tables: list[Any] = []
+        self._gone: deque[int] = deque()  # ids of what died, in any thread, at any moment
         self.scaled: tuple[weakref.ref, Event] | None = None
         self.at_missed_step: list[Callable[[Account], None]] = []  # for checks that must not miss what they look for
         self.last_forward: Event | None = None
@@ -156,15 +160,38 @@ class Ledger:
         """The account of `optimizer`, opened where there is none."""
         account = self.accounts.get(id(optimizer))
         if account is None or account._optimizer() is not optimizer:
+            self._take_out()
             account = self.accounts[id(optimizer)] = Account(optimizer, self._is_gone)
             self._living = [a for a in self.accounts.values() if a.optimizer is not None]
             self.met_any = True
             self.watch.look_for_ranks()
         return account
 
-    def _is_gone(self, reference: Any) -> None:
+    def _is_gone(self, key: int) -> None:
         """An optimizer died; its account is closed when somebody next walks through them."""
         self._some_gone = True
+        self._gone.append(key)
+
+    def while_alive(self, table: Any) -> Any:
+        """A check's own dictionary or set by the ids of accounts, optimizers or whole models: what it has of one that dies
+        is taken out, before another thing can be met that has its id."""
+        self._tables.append(table)
+        return table
+
+    def _meet(self, model: nn.Module) -> None:
+        key = id(model)
+
+        def gone(reference: Any) -> None:
+            self._models.pop(key, None)
+            self._gone.append(key)
+
+        self._models[key] = weakref.ref(model, gone)
+
+    def _take_out(self) -> None:
+        while self._gone:
+            key = self._gone.popleft()
+            for table in self._tables:
+                table.pop(key, None) if isinstance(table, dict) else table.discard(key)
 
     def __iter__(self) -> Iterator[Account]:
         """Accounts of living optimizers."""
@@ -201,6 +228,9 @@ class Ledger:
         self.watch.discover()
 
     def before_forward(self, event: Event) -> None:
+        if event.depth == 0 and id(event.subject) not in self._models:
+            self._take_out()
+            self._meet(event.subject)
         if event.depth == 0 and event.grad:
             self.last_forward = event
             event.where()

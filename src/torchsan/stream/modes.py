@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 
-import torch
 from torch.utils import _python_dispatch
+
+from torchsan.own import torch
 
 _NONE = nullcontext()
 without_subclasses = getattr(torch._C, "DisableTorchFunctionSubclass", lambda: _NONE)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import functools
-import gc
 import sys
-import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
+from torchsan.own import functools, gc, real, weakref
+from torchsan.program.compiled import never_compiled
 from torchsan.program.where import _USER, kind_of
 
 _MISSING = object()
@@ -41,15 +40,17 @@ class Patches:
         self._made: list[weakref.ref] = []
 
     def _make(self, original: Callable, make: Callable[[Callable], Callable]) -> Callable:
-        made = functools.wraps(original)(make(original))
+        made = functools.update_wrapper(make(original), original)
         if isinstance(made, FunctionType):
             made.__code__ = _passed_over(made.__code__)
+            never_compiled(made.__code__)
         _originals[made] = original
         self._made.append(weakref.ref(made))
         return made
 
     def method(self, owner: type | ModuleType, name: str, make: Callable[[Callable], Callable]) -> None:
         """Replace `owner.name`, in that place alone, by `make(original)`. Nothing happens where there is none."""
+        owner = real(owner)
         original = getattr(owner, name, None)
         if original is None:
             return
@@ -75,6 +76,7 @@ class Patches:
 
     def functions(self, home: ModuleType, makers: Mapping[str, Callable[[Callable], Callable]]) -> None:
         """Replace several functions of one module as `function` does, in one walk through all modules."""
+        home = real(home)
         for name, make in makers.items():
             original = getattr(home, name, None)
             if original is not None:

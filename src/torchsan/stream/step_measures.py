@@ -5,14 +5,13 @@ Nothing here waits for the device: what is measured is asked for late (`late_val
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
+from torchsan.own import math, torch
 from torchsan.program.layers import WRAPPERS
 from torchsan.program.where import Where
 

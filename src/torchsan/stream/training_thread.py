@@ -12,14 +12,13 @@ A thread that waits is not training: the main thread joins those that it started
 from __future__ import annotations
 
 import sys
-import weakref
 from threading import get_ident
 from typing import Any
 
-import torch
 from torch import nn
 from torch.optim import Optimizer
 
+from torchsan.own import torch, weakref
 from torchsan.program.where import is_standard
 
 TRAINING = frozenset(("forward", "backward", "autograd.grad", "optimizer.step", "optimizer.zero_grad", "clip"))

@@ -45,7 +45,7 @@ def worker(gpu, args):
         if args.gpu is not None:
             model = nn.parallel.DistributedDataParallel(model.cuda(args.gpu), device_ids=[args.gpu])
         else:
-            model = nn.parallel.DistributedDataParallel(model.cuda())  # <- 804
+            model = nn.parallel.DistributedDataParallel(model.cuda())
     else:
         raise NotImplementedError
     if args.gpu is None:

@@ -6,6 +6,7 @@ import libcst as cst
 
 from torchlint.catalogue import effects
 from torchlint.catalogue.apis import keywords
+from torchlint.catalogue.protocols import made_by
 from torchlint.dryrun.torch_api.arrays import ndarray
 from torchlint.dryrun.torch_api.forwards import Forwards
 from torchlint.dryrun.torch_api.frameworks import Frameworks
@@ -46,6 +47,9 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Methods):
         special = SPECIAL.get(name)
         if special is not None:
             return special(self, name, args, kwargs, node)
+        hosted = self.hosted_call(name, args, kwargs, node)
+        if hosted is not None:
+            return hosted
         last = name.rsplit(".", 1)[-1]
         if name.startswith("torch."):
             return self.function_shape(name, last, args, kwargs, self.torch_function(name, last, args, kwargs, node), node)
@@ -93,7 +97,8 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Methods):
         made = Instance(ref, kind, self.site(node), args, kwargs)
         self.made_here(made)
         if kind in ("module", "wrapper", "loss"):
-            self.store.set(made, self.MODE, FALSE if ref.name.endswith("from_pretrained") else TRUE)
+            known = made_by(ref.name)
+            self.store.set(made, self.MODE, FALSE if known is not None and known.mode is False else TRUE)
             self.emit_module(made, node)
             self.check_heads(made, node)
             self.fill_container(made, args)

@@ -1,5 +1,5 @@
-"""What the libraries around PyTorch do with the code that is written for them: which methods they call, in which mode,
-with or without gradients, and which half of a training step is theirs. All knowledge of these protocols is here.
+"""What Lightning, transformers and DeepSpeed do with the classes that are written for them: which methods they call, in which
+mode, with or without gradients, and which half of a training step is theirs. The tables stand in `catalogue/protocols.py`.
 
 - Lightning calls `training_step` for each batch in training mode; then, unless `automatic_optimization` is off, it
   clears the gradients, computes them and steps. Validation, test and prediction: evaluation mode, no gradients.
@@ -11,11 +11,19 @@ with or without gradients, and which half of a training step is theirs. All know
 
 from __future__ import annotations
 
-import re
-from typing import NamedTuple
-
 import libcst as cst
 
+from torchlint.catalogue.protocols import (
+    CALLBACK,
+    DATA_MODULE,
+    LIGHTNING,
+    LIGHTNING_HOOKS,
+    LIGHTNING_METHODS,
+    TRAINER,
+    TRAINER_HOOKS,
+    Hook,
+)
+from torchlint.dryrun.torch_api.hosted import ADAPTED, Hosted
 from torchlint.dryrun.values import (
     FALSE,
     NONE,
@@ -33,66 +41,7 @@ from torchlint.dryrun.values import (
     union_of,
 )
 
-LIGHTNING = "lightning.LightningModule"
-DATA_MODULE = "lightning.LightningDataModule"
-_CALLBACK = re.compile(r"^(?:pytorch_lightning|lightning)\.(?:\w+\.)*Callback$")
-_TRAINER = re.compile(
-    r"^(?:transformers\.(?:\w+\.)*(?:Seq2Seq)?Trainer|trl\.(?:\w+\.)*[A-Z]\w*Trainer"
-    r"|sentence_transformers\.(?:\w+\.)*\w*Trainer)$"
-)
 ENGINE = "deepspeed.DeepSpeedEngine"
-
-
-class Hook(NamedTuple):
-    """How a framework calls a method: the mode that the model is in, whether autograd records, whether it is called
-    again and again, and what it does with the result: "loss" (backward and step), "data" (trains on the loader)."""
-
-    mode: bool | None = None
-    grad: bool | None = None
-    loop: bool = False
-    result: str = ""
-    model: str = ""  # the parameter that is the model, where it is not the object itself
-
-
-_TRAINS = Hook(True, True, True)
-_EVALUATES = Hook(False, False, True)
-_AFTER = Hook(False, False)
-_STAGES = ("validation", "test", "predict")
-_LIGHTNING_HOOKS = {
-    "training_step": Hook(True, True, True, "loss"),
-    "train_dataloader": Hook(result="data"),
-    **dict.fromkeys(("on_train_batch_start", "on_train_batch_end", "training_step_end"), _TRAINS),
-    **dict.fromkeys(("validation_step", "test_step", "predict_step"), _EVALUATES),
-    **dict.fromkeys(("validation_step_end", "test_step_end"), _EVALUATES),
-    **{f"on_{stage}_batch_{end}": _EVALUATES for stage in _STAGES for end in ("start", "end")},
-    **{f"on_{stage}_{end}": _AFTER for stage in _STAGES for end in ("start", "end", "epoch_start", "epoch_end")},
-    "validation_epoch_end": _AFTER,
-    "test_epoch_end": _AFTER,
-}
-_TRAINER_HOOKS = {"compute_loss": Hook(True, True, True, "loss", "model")}
-# What a method does beside what is written in it, in the words by which rules are chosen.
-IMPLIED = {
-    "training_step": frozenset({"backward"}),
-    "compute_loss": frozenset({"backward"}),
-    "manual_backward": frozenset({"backward"}),
-    "train_dataloader": frozenset({"step"}),
-}
-# Called by Lightning on the object itself; neither calls of the model nor of its layers.
-_LIGHTNING_METHODS = frozenset(
-    """log log_dict print save_hyperparameters all_gather toggle_optimizer untoggle_optimizer toggled_optimizer
-    lr_scheduler_step load_from_checkpoint to_onnx to_torchscript""".split()
-)
-_CONTEXTS = frozenset(
-    """accumulate no_sync autocast no_backward_sync profile main_process_first local_main_process_first on_main_process
-    on_local_main_process join_uneven_inputs init_module rank_zero_first init_tensor split_between_processes""".split()
-)
-# Objects that are called by these names and asked for these things: what is given back is what was given.
-DRIVER_NAME = re.compile(r"accelerat|fabric", re.IGNORECASE)
-_PREPARES = frozenset(
-    """prepare prepare_model prepare_optimizer prepare_scheduler prepare_data_loader setup_module setup_optimizers
-    setup_dataloaders""".split()
-)
-DRIVES = _CONTEXTS | _PREPARES | {"unwrap_model", "clip_grad_norm_", "clip_grad_value_", "clip_gradients"}
 
 
 def hook_of(cls: Value, name: str) -> Hook | None:
@@ -101,14 +50,14 @@ def hook_of(cls: Value, name: str) -> Hook | None:
         return None
     bases = cls.externals()
     if LIGHTNING in bases:
-        return _LIGHTNING_HOOKS.get(name)
+        return LIGHTNING_HOOKS.get(name)
     if DATA_MODULE in bases:
-        return _LIGHTNING_HOOKS[name] if name == "train_dataloader" else None
-    if any(_CALLBACK.match(base) for base in bases):
-        hook = _LIGHTNING_HOOKS.get(name)
+        return LIGHTNING_HOOKS[name] if name == "train_dataloader" else None
+    if any(CALLBACK.match(base) for base in bases):
+        hook = LIGHTNING_HOOKS.get(name)
         return hook._replace(model="pl_module") if hook is not None and name.startswith("on_") else None
-    if any(_TRAINER.match(base) for base in bases):
-        return _TRAINER_HOOKS.get(name)
+    if any(TRAINER.match(base) for base in bases):
+        return TRAINER_HOOKS.get(name)
     return None
 
 
@@ -122,7 +71,7 @@ def inherited_hooks(cls: Value) -> list[str]:
     return found
 
 
-class Frameworks:
+class Frameworks(Hosted):
     """The part of a run that knows these protocols. See `interpreter.Run` for the state it works on."""
 
     # -- methods that a framework calls -----------------------------------------------------------------------------
@@ -241,6 +190,8 @@ class Frameworks:
         if isinstance(owner.cls, Class):
             known = LIGHTNING in owner.cls.externals()
             return self.lightning_method(owner, name, args, kwargs, node) if known else None
+        if owner.cls.name == ADAPTED:
+            return self.adapted_method(owner, name, args, kwargs, node)
         return self.engine_method(owner, name, args, kwargs, node) if owner.cls.name == ENGINE else None
 
     # -- Lightning ---------------------------------------------------------------------------------------------------
@@ -267,7 +218,7 @@ class Frameworks:
         if name in ("freeze", "unfreeze"):
             self.freeze(owner, name == "freeze", node)
             return NONE
-        if name in _LIGHTNING_METHODS:
+        if name in LIGHTNING_METHODS:
             for value in [*args, *kwargs.values()]:
                 self.register(value)
             return Opaque(name, "call", self.site(node))
@@ -309,47 +260,6 @@ class Frameworks:
             elif isinstance(alt, (Seq, Dict)):
                 for item in self.known_items(alt):
                     self._sort(item, optimizers, schedulers, depth + 1)
-
-    # -- Accelerate and Fabric ---------------------------------------------------------------------------------------
-
-    def accelerator_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
-        """A method of accelerate.Accelerator or of Lightning's Fabric."""
-        first = args[0] if args else None
-        if name == "backward":
-            loss = first if first is not None else kwargs.get("loss", kwargs.get("tensor"))
-            self.sent_backward(loss, owner, kwargs, node)
-            return NONE
-        if name in _PREPARES or name == "setup":
-            return self.prepared(args, kwargs, node)
-        if name in ("clip_grad_norm_", "clip_grad_value_") and first is not None:
-            return self.utility("torch.nn.utils." + name, name, args, kwargs, node)
-        if name == "clip_gradients" and first is not None:
-            limit = kwargs.get("max_norm", kwargs.get("clip_val"))
-            held = self.holds.get(id(args[1])) if len(args) > 1 else None
-            modules, tensors, complete = held or ((first,), (), False)
-            self.emit("clip", first, node, modules=modules, tensors=tensors, complete=complete, limit=limit, name=name)
-            return NONE
-        if name == "unwrap_model" and first is not None:
-            return first
-        if name in _CONTEXTS:
-            made = Instance(Ref("framework.context"), "context", self.site(node), args, kwargs)
-            self.base_store.set(made, " kind", "other")
-            return made
-        return self.unknown_call(name, args, kwargs, node, owner)
-
-    def prepared(self, args, kwargs, node) -> Value:
-        """What `prepare` and `setup` give back: the same objects, models and batches on a device of their choice."""
-        if not args or "*" in kwargs:
-            return self.unknown_call("prepare", args, kwargs, node)
-        for value in args:
-            for alt in real(value):
-                if isinstance(alt, Instance):
-                    self.store.set(alt, " device", NONE)
-                    self.base_store.set(alt, " prepared", TRUE)
-                    if alt.kind == "loader":
-                        self.escaped.add(id(alt))
-                        self.keep.append(alt)
-        return args[0] if len(args) == 1 else self.sequence("tuple", list(args), node)
 
     # -- DeepSpeed ---------------------------------------------------------------------------------------------------
 

@@ -141,14 +141,15 @@ class TorchFunctions:
             return Tensor("", "op", self.site(node), flows, parts, first, traits, dict(alts[0].sites) if traits else {})
         return Tensor("", "op", self.site(node), flows, parts, first)
 
-    def utility(self, name: str, last: str, args, kwargs, node) -> Value:
+    def utility(self, name: str, last: str, args, kwargs, node, by: Value | None = None) -> Value:
+        """A function of torch.nn.utils or torch.nn.init; `by`: an Accelerator that is asked for it."""
         first = args[0] if args else kwargs.get("parameters")
         if last in ("clip_grad_norm_", "clip_grad_value_", "clip_grad_norm"):
             if first is None:
                 return Opaque(last, "call")
             limit = args[1] if len(args) > 1 else kwargs.get("max_norm", kwargs.get("clip_value"))
             modules, tensors, complete = self.held(first)
-            self.emit("clip", first, node, modules=modules, tensors=tensors, complete=complete, limit=limit, name=last)
+            self.emit("clip", first, node, modules=modules, tensors=tensors, complete=complete, limit=limit, name=last, by=by)
             self.consume(first, node)
             return Tensor("", "call", self.site(node), NOTHING, NOTHING, None, {"graph": False})
         if last in ("spectral_norm", "weight_norm", "remove_weight_norm", "remove_spectral_norm"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchlint.catalogue.protocols import GROWS
 from torchlint.dryrun.store import Items
 from torchlint.dryrun.torch_api.module_parts import ModuleParts
 from torchlint.dryrun.values import (
@@ -81,10 +82,15 @@ class Modules(ModuleParts):
             return Iter(name, owner, self.site(node))
         if name in ("requires_grad_", "apply", "compile", "share_memory", "train_", "freeze"):
             if name == "requires_grad_":
-                self.store.set(owner, " frozen", TRUE if args and boolean(args[0]) is False or boolean(kwargs.get("requires_grad")) is False else FALSE)
+                wants = boolean(args[0] if args else kwargs.get("requires_grad", TRUE))
+                self.store.set(owner, " frozen", TRUE if wants is False else FALSE)
+                self.emit("module.freeze", owner, node, wants=wants)
             return owner
         if name in ("forward", "__call__"):
             return self.call_module(owner, args, kwargs, node, direct=name == "forward")
+        if name in GROWS:
+            self.grown(owner, name, args, kwargs, node)
+            return Opaque(name, "call", self.site(node), NOTHING, NOTHING, owner)
         if name == "from_pretrained" and isinstance(owner.cls, Ref):
             return self.call_ref(Ref(f"{owner.type}.from_pretrained"), args, kwargs, node)
         if name.startswith("register_"):

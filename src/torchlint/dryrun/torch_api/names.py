@@ -6,6 +6,8 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
+from torchlint.catalogue.protocols import made_by
+
 # One thing, several public names: the left side is rewritten to the right one.
 _ALIASES = (
     (re.compile(r"^torch\.nn\.modules\.(?:\w+\.)?(?=[A-Z])"), "torch.nn."),
@@ -38,8 +40,6 @@ _MODEL_MAKERS = re.compile(
     r"|^timm\.models\.create_model$|^timm\.models\.(?:\w+\.)*[a-z]\w*$|^torch\.hub\.load$|^segmentation_models_pytorch\.[A-Z]\w*$"
     r"|^efficientnet_pytorch\.EfficientNet\.\w+$|^pretrainedmodels\.(?:\w+\.)*\w+$|^monai\.networks\.nets\.(?:\w+\.)*\w+$"
 )
-_PRETRAINED = re.compile(r"^(?:transformers|diffusers|pytorch_transformers|pytorch_pretrained_bert)\.(?:\w+\.)*\w*\.from_pretrained$")
-_NOT_MODELS = re.compile(r"Tokenizer|Processor|Config|Extractor|Scheduler|Pipeline")
 _WRAPPERS = re.compile(
     r"^torch\.nn\.parallel\.(?:DistributedDataParallel|DataParallel)$|^apex\.parallel\.DistributedDataParallel$"
     r"|^torch\.distributed\.fsdp\.(?:\w+\.)?FullyShardedDataParallel$"
@@ -104,11 +104,12 @@ def kind_of(name: str) -> str:
         return "scheduler"
     if _MODEL_MAKERS.match(name):
         return "module"
-    if _PRETRAINED.match(name) and not _NOT_MODELS.search(name):
-        return "module"
+    made = made_by(name)
+    if made is not None:
+        return "module" if made.gives == "model" else ""
     if name.startswith(("torch_geometric.nn.", "dgl.nn.")) and name.rsplit(".", 1)[1][:1].isupper():
         return "module"
-    if name.startswith(("transformers.", "diffusers.")) and re.search(r"\.\w*(?:Model|For[A-Z]\w+)$", name):
+    if name.startswith(("transformers.", "diffusers.")) and re.search(r"\.(?!\w*Collator)\w*(?:Model|For[A-Z]\w+)$", name):
         return "module"
     if name.startswith("torchvision.datasets."):
         return "dataset"

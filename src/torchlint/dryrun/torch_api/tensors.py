@@ -120,7 +120,7 @@ class Tensors:
 
     def switch_grad(self, owner: Tensor, wants: bool | None, node, target) -> Tensor:
         """x.requires_grad_(wants) or x.requires_grad = wants: what x, the target, is from now on."""
-        self.emit("inplace.flag", owner, node)
+        self.emit("inplace.flag", owner, node, wants=wants)
         if owner.traits.get("param") or owner.traits.get("graph") is wants is not None:
             return owner
         changed = owner.with_(self.site(node), graph=wants, leaf=True if wants else None, detached=None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from torchlint.catalogue import effects
-from torchlint.dryrun.torch_api.frameworks import DRIVER_NAME, DRIVES
+from torchlint.catalogue.protocols import DRIVER_NAME, DRIVES, GROWS
+from torchlint.dryrun.torch_api.hosted import is_table
 from torchlint.dryrun.torch_api.modules import MOVES, PARAMETER_VIEWS
 from torchlint.dryrun.torch_api.names import FRAMEWORK_NAME, OPTIMIZER_NAME, SCALER_NAME, SCHEDULER_NAME
 from torchlint.dryrun.values import (
@@ -19,6 +20,7 @@ from torchlint.dryrun.values import (
     Opaque,
     Tensor,
     Value,
+    boolean,
     number,
     union_of,
     with_parts,
@@ -59,6 +61,12 @@ class Unknown:
             return self.unknown_call("step", args, kwargs, node, owner)
         if name in DRIVES and DRIVER_NAME.search(called):
             return self.accelerator_method(owner, name, args, kwargs, node)
+        if name in GROWS:
+            self.grown(owner, name, args, kwargs, node)
+        if is_table(owner):
+            made = self.table_method(owner, name, args, kwargs, node)
+            if made is not None:
+                return made
         if name in ("freeze", "unfreeze") and not args and not kwargs:
             self.store.set(owner, " frozen", TRUE if name == "freeze" else FALSE)
         if name == "zero_grad":
@@ -105,6 +113,7 @@ class Unknown:
         if name in ("detach", "detach_"):
             return Tensor(owner.name if isinstance(owner, Opaque) else "", "op", self.site(node), NOTHING, NOTHING, owner, {"graph": False, "detached": owner})
         if name == "requires_grad_":
+            self.emit("module.freeze", owner, node, wants=boolean(args[0] if args else kwargs.get("requires_grad", TRUE)))
             return owner
         if name in effects.CUTS_GRAPH and name in ("argmax", "argmin", "long", "eq"):
             if owner.flows:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.values import Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.processes import INIT, RANK, by_rank, called_by_rank, on_one_machine, one_of_several
+from torchlint.rules.shared.processes import (
+    INIT,
+    RANK,
+    by_rank,
+    called_by_rank,
+    on_one_machine,
+    one_of_several,
+    without_own_gpu,
+)
 
 CODE = 816
 CALLS = frozenset({INIT, "torch.load"})
-_NO_DEVICE = re.compile(r"\b(?:gpu|device|cuda)(?:_?(?:id|index))?\s+is\s+(?P<one>not\s+)?None\b")
 
 
 def check(view: View) -> Iterator[Report]:
@@ -25,18 +31,11 @@ def check(view: View) -> Iterator[Report]:
         if RANK.search(event.site.text()):
             continue  # a file for each process
         start = one_of_several(view, event)
-        if by_rank(event, start) or called_by_rank(view, event) or _has_no_device(event):
+        if by_rank(event, start) or called_by_rank(view, event) or without_own_gpu(event):
             continue
         if start is not None and on_one_machine(event.site, start.site) and _together(start, event):
             words = "the run becomes one of several processes here"
             yield Report(CODE, event.site, {"call": view.call_text(event.site)}, [(start.site, words)])
-
-
-def _has_no_device(event) -> bool:
-    """Whether the load is for a process that was given no device of its own: `if args.gpu is None`, with a load for those that
-    were beside it."""
-    asked = ((_NO_DEVICE.search(site.text()), holds) for site, holds in event.guards)
-    return any(found is not None and holds is not bool(found["one"]) for found, holds in asked)
 
 
 def _together(start, event) -> bool:

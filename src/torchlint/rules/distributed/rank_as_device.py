@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchlint.dryrun.flow import before
 from torchlint.dryrun.values import Const, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.processes import INIT
+from torchlint.rules.shared.processes import INIT, without_own_gpu
 
 CODE = 804
 CALLS = frozenset({INIT})
@@ -25,7 +25,7 @@ def check(view: View) -> Iterator[Report]:
         return
     wrapped = [alt for event in view.of("wrap") if event.subject.type.endswith("DistributedDataParallel") for alt in real(event.module)]
     for event in view.of("module.move"):
-        if event.name not in ("to", "cuda") or event.device != "cuda" or event.subject not in wrapped or not _unnumbered(event):
+        if event.name not in ("to", "cuda") or event.device != "cuda" or event.subject not in wrapped or not _unnumbered(event) or without_own_gpu(event):
             continue
         found, _ = before(event, lambda other: other in inits)
         if found:

@@ -17,6 +17,7 @@ from torchlint.rules.shared.processes import (
     on_one_machine,
     once_per_machine,
     one_of_several,
+    without_own_gpu,
 )
 
 CODE = 805
@@ -32,7 +33,7 @@ def check(view: View) -> Iterator[Report]:
         if start is None:
             continue
         guard = once_per_machine(event)
-        if guard is None and (by_rank(event, start) or called_by_rank(view, event)):
+        if guard is None and (by_rank(event, start) or without_own_gpu(event) or called_by_rank(view, event)):
             continue
         if on_one_machine(event.site, start.site, *event.calls):
             path = event.site.parsed.text(event.site.node.args[1].value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 
@@ -33,12 +34,19 @@ def _row(site: Site) -> int:
 
 
 def _expected(view: View, path: str) -> bool:
-    """Whether another file of the project is ready for the names: it loads a state into a wrapper, or takes the name off."""
+    """Whether another file, beside this one or above or below it, is ready for the names: it loads a state into a wrapper, or
+    loads one and takes the name off. What stands elsewhere in the repository reads other files."""
     project = view.run.world.project_of(path)
-    others = [file.code for file in project.files.values() if file.path != path] if project is not None else []
-    return any(_WRAPS.search(code) and ".load_state_dict(" in code or _UNWRAPS.search(code) for code in others)
+    others = [file for file in project.files.values() if file.path != path] if project is not None else []
+    near = [file.code for file in others if _near(os.path.dirname(file.path), os.path.dirname(path))]
+    return any(_LOADS in code and (_WRAPS.search(code) or _UNWRAPS.search(code)) for code in near)
 
 
+def _near(one: str, other: str) -> bool:
+    return one == other or one.startswith(other + os.sep) or other.startswith(one + os.sep)
+
+
+_LOADS = "load_state_dict("
 _WRAPS = re.compile(r"\b(?:DataParallel|DistributedDataParallel|DDP)\(")
 _UNWRAPS = re.compile(r"[\"']module\.[\"']|\[7:\]")
 

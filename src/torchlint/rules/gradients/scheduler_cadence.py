@@ -19,7 +19,10 @@ _LENGTH = {
     "get_linear_schedule_with_warmup": (2, "num_training_steps"),
     "get_cosine_schedule_with_warmup": (2, "num_training_steps"),
 }
-_BATCHES = re.compile(r"\blen\(\s*[\w.\[\]'\"]*(?:load|dl\b|iter|batch)[\w.\[\]'\"]*\s*\)", re.IGNORECASE)
+_BATCHES = re.compile(r"\blen\(\s*[\w.\[\]'\"]*(?:load|dl\b|iter|batch)[\w.\[\]'\"]*(?:\(\))?\s*\)", re.IGNORECASE)
+_STEPS = re.compile(r"(?:^|[._])(?:estimated_stepping_batches|(?:num_|total_)?(?:train_|training_)?steps|max_steps|t_total)(?:\(\))?$")
+# What steps a schedule in another way than Lightning does by itself.
+_OWN_STEPS = frozenset({"lr_scheduler_step", "lr_schedulers", "automatic_optimization"})
 _PATIENT = 50  # who waits for more batches than that has meant batches
 _EPOCH = re.compile(r"epoch", re.IGNORECASE)
 
@@ -34,6 +37,9 @@ def check(view: View) -> Iterator[Report]:
             yield from _each_loss(view, created, scheduler)
             continue
         length = _LENGTH.get(scheduler.type.rsplit(".", 1)[-1])
+        if length is not None and created.site.parsed.unit.name == "configure_optimizers":
+            yield from _by_lightning(view, created, scheduler, *_given(created, scheduler, *length))
+            continue
         steps = [event for event in view.of("scheduler.step") if real(event.subject) == (scheduler,)]
         if length is None or not steps or any(step.args or not step.loops for step in steps):
             continue
@@ -133,6 +139,24 @@ def _per_epoch(
         roles,
         [(created.site, "told how many batches there are"), (inner[0].loops[-1].site, "the batches are in this loop")],
     )
+
+
+def _by_lightning(view: View, created: Event, scheduler: Instance, text: str, words: str) -> Iterator[Report]:
+    """Lightning steps what `configure_optimizers` gives once per epoch, unless it is told of another interval."""
+    facts = created.site.parsed.facts
+    if facts.words & _OWN_STEPS or any("interval" in line for line in facts.lines):
+        return
+    per_epoch = scheduler.arg(4, "steps_per_epoch") if scheduler.type.endswith("OneCycleLR") else None
+    length = text
+    if per_epoch is not None and number(per_epoch) is None:
+        given = [arg.value for arg in created.site.node.args if arg.keyword is not None and arg.keyword.value == "steps_per_epoch"]
+        length = created.site.parsed.text(given[0]) if given else "steps_per_epoch"
+    elif not length or _EPOCH.search(length) and not _BATCHES.search(length) or not (_BATCHES.search(words) or _STEPS.search(length)):
+        return
+    roles = {"call": "scheduler.step()", "scheduler": _name(created), "length": length, "unit": "batches", "each": "epoch"}
+    handed = [event.site for event in view.of("return") if event.site.parsed is created.site.parsed]
+    words = "Lightning steps what it is given here once per epoch; beside `\"interval\": \"step\"` it does so for each batch"
+    yield Report(CODE, created.site, roles, [(handed[-1], words)] if handed else [])
 
 
 def _name(created: Event) -> str:

@@ -10,15 +10,15 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import TRUE, Event, Instance, Opaque, Tensor, Value, real
+from torchlint.dryrun.values import TRUE, Event, Instance, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
+from torchlint.rules.shared.evaluations import LOSS, LOSS_FUNCTION, is_evaluation, read_out
 from torchlint.rules.shared.may_train import may_train
 from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_module, made_of, unseen, within
 
 CODE = 202
-EVALUATION = re.compile(r"(?:^|_)(?:test|eval|evaluate|evaluation|valid|validate|validation|val|predict|prediction|infer|inference)(?:$|_)", re.I)
 _OF_THE_MODEL = frozenset({"forward", "__call__", "training_step", "validation_step", "test_step", "predict_step"})
 GRADIENT_WORDS = frozenset({"requires_grad_", "grad", "attack", "saliency", "retain_grad", "gradients", "GradCAM", "captum", "autograd"})
 
@@ -31,7 +31,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         asked = asked_from_outside(event) if event.get("inside") else event.site
         evaluates = event.mode is False and event.mode_site is not None and asked is not None
-        if not evaluates and not _is_evaluation(view, event):
+        if not evaluates and not is_evaluation(view, event):
             continue
         if event.get("frozen") is TRUE or not read_out(view, event) or _gradient_wanted(view, event):
             continue
@@ -54,21 +54,14 @@ def asked_from_outside(event: Event) -> Site | None:
     units = [site.parsed.unit.name for site in (*event.calls, event.site)]
     if not units or any(name in _OF_THE_MODEL for name in units):
         return None
-    for site in reversed(event.calls):
+    around = event.loops[-1].site
+    in_loop = [site for site in event.calls if around is not None and site.parsed is around.parsed]
+    for site in (*reversed(in_loop), *reversed(event.calls)):
         func = getattr(site.node, "func", None)
         owner = site.parsed.text(func.value) if isinstance(func, cst.Attribute) else ""
         if owner not in ("self", "super()"):
             return site if owner else None
     return None
-
-
-def _is_evaluation(view: View, event: Event) -> bool:
-    """Whether a forward without eval() evaluates all the same: of a model that is trained here, in a function that says so."""
-    model, unit = event.subject, event.site.parsed.unit
-    if not EVALUATION.search(unit.name) or event.mode is False or not isinstance(model, Instance):
-        return False
-    within_forward = any(site.parsed.unit.name == "forward" for site in event.calls if site is not None)
-    return not within_forward and any(flow.kind == "forward" and flow.subject is model for step in view.of("backward") for flow in step.flows)
 
 
 def _volatile(event: Event) -> bool:
@@ -94,13 +87,22 @@ def _graph_may_be_used(view: View, event: Event) -> bool:
     if _has_model(view, event, loop.over) or any(other.kind in ("backward", "autograd.grad") for other in within(view, [event])):
         return True
     for other in view.of("unknown", "called"):
-        if not unseen(other) or _is_criterion(other):
+        if not unseen(other) or _is_criterion(other) or other.kind == "called" and event.subject in real(other.subject):
             continue
         if any(carries(view, value, event) for value in other.args):
             return True
+        if _infers(view, event, other):
+            continue
         if loop in other.loops and any(_has_model(view, event, value) for value in (other.subject, *other.args)):
             return True
     return False
+
+
+def _infers(view: View, event: Event, other: Event) -> bool:
+    """Whether a call is a method of the model itself that only makes something of an input: `model.inference(x)`."""
+    return event.subject in real(other.subject) and bool(_MAKES.search(other.get("name") or "")) and not any(
+        _has_model(view, event, value) for value in other.args
+    )
 
 
 def _has_model(view: View, event: Event, value: Value | None) -> bool:
@@ -113,7 +115,7 @@ def _is_criterion(event: Event) -> bool:
     """Whether a call that cannot be seen is one of a loss, as far as its name tells: of an object, or of a function of a file
     that is not there."""
     name = event.name or ""
-    return bool(_LOSS.search(name)) if event.kind == "called" else bool(_LOSS_FUNCTION.search(name))
+    return bool(LOSS.search(name)) if event.kind == "called" else bool(LOSS_FUNCTION.search(name))
 
 
 def _mend(view: View, event: Event) -> Mend | None:
@@ -146,44 +148,9 @@ def _mend(view: View, event: Event) -> Mend | None:
     return Mend("switch gradients off in this loop", changes, safe) if changes is not None else None
 
 
+_MAKES = re.compile(r"^_*(?:infer|inference|predict|encode|decode|generate|sample|forward)(?:_|$)")
 # What is asked of a tensor that has a graph, or of the mode itself.
 _OF_GRAPHS = frozenset({"grad", "grad_fn", "is_grad_enabled", "is_leaf", "requires_grad", "set_grad_enabled"})
-
-
-def read_out(view: View, event: Event) -> bool:
-    """Whether the output ends as numbers, in the same loop, and never in a backward."""
-    if any(event in other.flows for other in view.of("backward", "autograd.grad")):
-        return False
-    if any(event.loops[-1] in other.loops for other in view.of("backward", "optimizer.step")):
-        return False
-    adds_up = _adds_up(view, event)
-    returned = any(event in other.subject.flows for other in view.of("return") if other.subject is not None)
-    if returned and not (adds_up and EVALUATION.search(event.site.parsed.unit.name)):
-        return False
-    return adds_up or any(
-        event in alt.flows for other in view.of("readout") if event.loops[-1] in other.loops for alt in real(other.subject)
-    )
-
-
-def _adds_up(view: View, event: Event) -> bool:
-    """Whether an evaluation in evaluation mode adds up the loss with its graph: `val_loss += criterion(...)`."""
-    if event.mode is not False or event.mode_site is None or event.mode_site.parsed is not event.site.parsed:
-        return False
-    return any(
-        other.operator == "Add" and other.loops and other.loops[-1] is event.loops[-1]
-        and all(_is_loss(alt) and event in alt.flows for alt in real(other.value))
-        for other in view.of("augment")
-    )
-
-
-def _is_loss(value: Value) -> bool:
-    if isinstance(value, Tensor):
-        return "loss" in value.traits and value.traits.get("graph") is not False
-    return type(value) is Opaque and value.source == "call" and bool(_LOSS.search(value.name or ""))
-
-
-_LOSS = re.compile(r"loss|crit", re.I)
-_LOSS_FUNCTION = re.compile(r"(?:^|[_.])(?:loss|criterion)(?:_?fn|_?func(?:tion)?)?$")
 
 
 def _gradient_wanted(view: View, event: Event) -> bool:

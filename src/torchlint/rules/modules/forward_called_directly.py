@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.containers import CONTAINERS
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Event, Instance, Opaque
 from torchlint.rules.base import Report, View
@@ -51,7 +52,13 @@ def _module(event: Event) -> bool:
     if isinstance(value, Instance):
         return value.kind in ("module", "wrapper") and not (isinstance(value.cls, Class) and _calls_itself(value.cls))
     # The trainers of GAN repositories are called models, too, and their `forward()` takes what `set_input` has kept.
-    return isinstance(value, Opaque) and "module" in value.tags and bool(event.args or event.get("kwargs"))
+    known = isinstance(value, Opaque) and ("module" in value.tags or _out_of_container(value))
+    return known and bool(event.args or event.get("kwargs"))
+
+
+def _out_of_container(value: Opaque) -> bool:
+    """Whether it is one of the modules of a list: `self.blocks[i - 1]`."""
+    return value.source == "item" and isinstance(value.origin, Instance) and value.origin.type in CONTAINERS
 
 
 def _calls_itself(cls: Class) -> bool:

@@ -27,21 +27,16 @@ from torchlint.rules.base import Report, View
 
 CODE = 521
 _MODE = re.compile(NAMES_OF_MODES)
+_ASKED_OF_MODULES = ("module.train", "module.eval", "optimizer.create")
 
 
 def check(view: View) -> Iterator[Report]:
     """`self.train = True`, or `def train(self, loader, epochs)`, in a class of modules."""
     for event in view.new("setattr"):
-        owner = event.subject
-        if (
-            event.name in OF_EVERY_MODULE
-            and isinstance(owner, Instance)
-            and owner.kind == "module"
-            and isinstance(owner.cls, Class)
-        ):
+        if event.name in OF_EVERY_MODULE and _is_module(view, event):
             text = _attribute(event)
-            if text and not _own(owner.cls, event.name):
-                yield Report(CODE, event.site, {"name": f"self.{event.name}", "method": event.name, "effect": text})
+            if text and not (isinstance(event.subject, Instance) and _own(event.subject.cls, event.name)):
+                yield Report(CODE, event.site, {"name": _written(event), "method": event.name, "effect": text})
     root = view.run.root
     cls = root.home if root is not None else None
     if cls is None or view.run.kind_of_class(cls) != "module":
@@ -58,6 +53,26 @@ def check(view: View) -> Iterator[Report]:
             "effect": WHO_CALLS.get(name, "code written for modules calls it"),
         }
         yield Report(CODE, Site(parsed, definition.name), roles)
+
+
+def _is_module(view: View, event: Event) -> bool:
+    """Whether a value is a module for certain: by its class, by its annotation, or because it is called as one and put into a mode."""
+    owner = event.subject
+    if isinstance(owner, Instance) and isinstance(owner.cls, Class):
+        return owner.kind == "module"
+    if event.name == "requires_grad_":
+        return False  # `requires_grad` was meant: 523
+    if isinstance(owner, Instance):
+        return owner.kind == "module"
+    return type(owner) is Opaque and ("module" in owner.tags or any(view.about(kind, owner) for kind in _ASKED_OF_MODULES))
+
+
+def _written(event: Event) -> str:
+    """The attribute as it is written: `model.train` of `model.train = False`."""
+    target = getattr(event.site.node, "target", None)
+    targets = [item.target for item in getattr(event.site.node, "targets", ())] or [target]
+    texts = [event.site.parsed.text(item) for item in targets if isinstance(item, cst.Attribute) and item.attr.value == event.name]
+    return texts[0] if texts and len(texts[0]) <= 40 else f"self.{event.name}"
 
 
 def _attribute(event: Event) -> str:
@@ -91,8 +106,10 @@ def _no_function(value: Value, name: str) -> bool:
     return bool(re.search(r":\s*(?:bool|int|str|float|list|dict)\b", declared, re.IGNORECASE))
 
 
-def _own(cls: Class, name: str) -> bool:
+def _own(cls: Value, name: str) -> bool:
     """Whether the class says itself what the name means, by a property or a method of its own."""
+    if not isinstance(cls, Class):
+        return False
     return cls.method(name) is not None or any(
         "__setattr__" in item.cf.methods for item in cls.mro() if isinstance(item, Class)
     )

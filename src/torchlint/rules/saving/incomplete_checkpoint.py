@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.values import Event, Instance, Ref, number, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.checkpoints import checkpoints, in_files
+from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run
 
 CODE = 905
 
@@ -18,7 +18,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         if "optimizer" not in parts and not parts & {"?"}:
             step = _with_memory(view)
-            if step is not None and not in_files(view, event, r"optim\w*\.(?:load_)?state_dict"):
+            if step is not None and not in_files_that_run(view, event, r"optim\w*\.(?:load_)?state_dict"):
                 roles = {"missing": getattr(step.subject, "name", "") or "optimizer"}
                 yield Report(CODE, event.site, roles, [(step.site, "its running averages are lost with the process")])
         elif "optimizer" in parts and not parts & {"scheduler", "?"}:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -10,7 +11,7 @@ import libcst as cst
 from torchlint.catalogue.apis import release, table
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
-from torchlint.dryrun.values import Instance, Iter, real
+from torchlint.dryrun.values import Instance, Iter, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend
 from torchlint.rules.mends.imports import Use, span, use_at
@@ -22,6 +23,7 @@ from torchlint.rules.shared.written_names import calls, imports
 CODE = 941
 WATCHED = frozenset(map(canonical, table().removed))
 CALLS = frozenset({".next"})
+_LOADER = re.compile(r"(?:^|_)(?:data_?)?loader$", re.I)
 # The same under another name; of the last two only as `_same` says.
 _RENAMED = {
     "torch.set_deterministic": "torch.use_deterministic_algorithms",
@@ -60,12 +62,19 @@ def _next_of_python_2(view: View) -> Iterator[Report]:
         if event.name != "next" or event.args or not isinstance(made, Iter) or made.kind != "same" or event.guards:
             continue
         over = [alt for alt in real(made.base)]
-        if not over or not all(isinstance(alt, Instance) and alt.kind == "loader" for alt in over):
+        if not over or not all(_is_loader(alt) for alt in over):
             continue
         if view.torch_version is None or view.torch_version >= (1, 13):
             owner = view.owner_text(event, "")
             roles = {"name": f"{owner or 'iterator'}.next", "after": "1.12", "by": "1.13", "then": f"; use `next({owner or 'iterator'})`"}
             yield Report(CODE, event.site, roles)
+
+
+def _is_loader(value: Value) -> bool:
+    """Whether it is a DataLoader: as it was made, by its annotation, or by its name."""
+    if isinstance(value, Instance):
+        return value.kind == "loader"
+    return type(value) is Opaque and ("loader" in value.tags or bool(_LOADER.search(value.name or "")))
 
 
 def _mend(site: Site, name: str) -> Mend | None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.values import Const, Event, Instance, Opaque, Value, real
 from torchlint.rules.base import View
+from torchlint.sieve.facts import FileFacts
 
 
 def checkpoints(view: View) -> Iterator[tuple[Event, set[str]]]:
@@ -52,6 +53,36 @@ def _kind(value: Value) -> str:
 def in_files(view: View, event: Event, pattern: str) -> bool:
     """Whether the file that saves, or another of the run, has a text, comments left out."""
     wanted = re.compile(pattern)
+    return any(wanted.search(line.split("#", 1)[0]) for facts in _files(view, event) for line in facts.lines)
+
+
+def _files(view: View, event: Event) -> list[FileFacts]:
     files = {id(site.parsed.facts): site.parsed.facts for site in (event.site, *event.calls)}
     files.update({id(other.site.parsed.facts): other.site.parsed.facts for other in view.run.graph.events if other.site is not None})
-    return any(wanted.search(line.split("#", 1)[0]) for facts in files.values() for line in facts.lines)
+    return list(files.values())
+
+
+def in_files_that_run(view: View, event: Event, pattern: str) -> bool:
+    """The same, of lines of functions that nobody names left out: what stands there is never done."""
+    wanted = re.compile(pattern)
+    files = _files(view, event)
+    project = view.run.world.project_of(event.site.parsed.facts.path)
+    others = [file.code for path, file in project.files.items() if path != event.site.parsed.facts.path] if project is not None else []
+    return any(
+        wanted.search(line.split("#", 1)[0]) and not _in_unnamed(files, facts, row, others)
+        for facts in files for row, line in enumerate(facts.lines, 1)
+    )
+
+
+def _in_unnamed(files: list[FileFacts], facts: FileFacts, row: int, others: list[str]) -> bool:
+    """Whether a row stands in a function of its file that no other line of these files names, nor one of another file's."""
+    around = next((unit for unit in facts.functions.values() if unit.start <= row <= unit.end), None)
+    if around is None:
+        return False
+    name = re.compile(rf"\b{re.escape(around.name)}\b")
+    if any(around.name in code and name.search(code) for code in others):
+        return False
+    return not any(
+        name.search(line.split("#", 1)[0]) and not (file is facts and around.start <= number <= around.end)
+        for file in files for number, line in enumerate(file.lines, 1)
+    )

@@ -18,6 +18,7 @@ RANK = re.compile(r"rank|main_proc|is_main|master|primary|chief|leader|is_first|
 _RANK = r"(?:\w+\.)*(?:\w*rank|get_rank\(\))"
 ONE = re.compile(rf"^\(?(?:{_RANK} == \d+|not {_RANK}|0 == {_RANK}|(?:\w+\.)*is_(?:main|master)(?:_process)?(?:\(\))?)\)?$")
 OTHERS = re.compile(rf"^\(?(?:{_RANK} (?:!=|>) 0|{_RANK}|not (?:\w+\.)*is_(?:main|master)(?:_process)?(?:\(\))?)\)?$")
+_NO_GPU = re.compile(r"\b(?:gpu|device|cuda)(?:_?(?:id|index))?\s+is\s+(?P<one>not\s+)?None\b")
 _LOCAL = re.compile(r"local_rank|LOCAL_RANK|set_device\(|spawn\(")
 _FIRST_HERE = re.compile(r"^(?:(?:\w+\.)*local_rank == 0)(?: and (?!.*rank).*)?$")
 _IN_THE_RUN = re.compile(r"\bglobal_rank\s*=\s*(?:int\()?(?:os\.environ|os\.getenv|(?:torch\.distributed|dist)\.get_rank)")
@@ -59,6 +60,13 @@ def by_rank(event: Event, start: Event | None = None) -> bool:
     if any(RANK.search(site.text()) or _of_rank(site) for site, _ in own):
         return True
     return _left_before(event)
+
+
+def without_own_gpu(event: Event) -> bool:
+    """Whether an event is for a process that was given no GPU of its own: `if args.gpu is None`, beside another way for those
+    that were. Such a process has all GPUs of its machine, and is alone there."""
+    asked = ((_NO_GPU.search(site.text()), holds) for site, holds in event.guards)
+    return any(found is not None and holds is not bool(found["one"]) for found, holds in asked)
 
 
 def called_by_rank(view: View, event: Event) -> bool:

@@ -26,8 +26,8 @@ from torchlint.sieve.facts import Unit
 
 # What asks autograd for something, or changes what it records.
 GRADIENTS = ("backward", "autograd.grad", "optimizer.step", "optimizer.zero_grad", "inplace.flag", "flag.set")
-# Libraries that know nothing of torch: what they are given comes to no backward.
-_WITHOUT_TORCH = frozenset("numpy scipy sklearn skimage pandas matplotlib seaborn PIL cv2 imageio tqdm yaml".split())
+# Libraries that know nothing of torch, or only rearrange: what they are given comes to no backward.
+_WITHOUT_TORCH = frozenset("numpy einops scipy sklearn skimage pandas matplotlib seaborn PIL cv2 imageio tqdm yaml".split())
 # Methods of strings, files, loggers, writers and progress bars, which no other object is asked for.
 _OF_TEXT = frozenset(
     """format join split strip startswith endswith lower upper write flush info debug warning add_scalar add_scalars

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
-
 from torchsan.check import Check
+from torchsan.own import math
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 

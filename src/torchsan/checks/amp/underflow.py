@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from torchsan.check import Check
 from torchsan.checks.course.recorder import FIRST, gap
+from torchsan.own import torch
 from torchsan.program.naming import name_of
 from torchsan.program.where import Where
 from torchsan.stream.events import Event
@@ -31,8 +30,8 @@ class Underflow(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.next: dict[int, int] = {}
-        self.in_a_row: dict[int, int] = {}
+        self.next: dict[int, int] = self.ledger.while_alive({})
+        self.in_a_row: dict[int, int] = self.ledger.while_alive({})
 
     def before_optimizer_step(self, event: Event) -> None:
         account = self.ledger.account(event.subject)

@@ -16,8 +16,8 @@ class BatchSizes(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.since: dict[int, tuple[int, int]] = {}  # by account: its steps so far, samples since the last one
-        self.most: dict[int, int] = {}
+        self.since: dict[int, tuple[int, int]] = self.ledger.while_alive({})  # by account: its steps so far, samples since the last one
+        self.most: dict[int, int] = self.ledger.while_alive({})
         watch.passes.at_trained.append(self._trained)
 
     def _trained(self, one: Pass) -> None:

@@ -6,14 +6,13 @@ It is drawn anew as values come, but not more often than twice a second, and a l
 
 from __future__ import annotations
 
-import os
 import sys
-import time
 from html import escape
 from typing import Any
 
 from torchlint.report import place
 from torchsan.check import Check
+from torchsan.own import os, time
 from torchsan.report import printing
 from torchsan.report.page.numbers import short
 

@@ -8,16 +8,14 @@ course are told of each look (`hear`).
 
 from __future__ import annotations
 
-import linecache
-import re
-import time
 from collections.abc import Callable
 from typing import Any
 
-import torch
 from torch.nn.parameter import is_lazy
 
 from torchsan.check import Check
+from torchsan.own import re, time, torch
+from torchsan.program.source import line_of
 from torchsan.program.where import Where
 from torchsan.report.deliver import SanError
 from torchsan.stream.events import Event, rest
@@ -52,7 +50,8 @@ class Recorder(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.measured: dict[int, _Measured] = {}
+        self.measured: dict[int, _Measured] = self.ledger.while_alive({})
+        self.optimizers, self.taken = 0, set[str]()  # how many there were, and their names
         self.names: dict[Where, str] = {}  # of losses, by the line of their backward
         self.hearers: list[tuple[Check, Callable[[Look], None]]] = []
 
@@ -146,8 +145,11 @@ class Recorder(Check):
 
     def _name(self, place: Where | None) -> str:
         name = place and _called(place, _OPTIMIZER) or "optimizer"
-        taken = {state.name for state in self.measured.values()}
-        return name if name not in taken else f"{name} {len(taken) + 1}"
+        self.optimizers += 1
+        if name in self.taken:
+            return f"{name} {self.optimizers}"
+        self.taken.add(name)
+        return name
 
     def _know_layers(self, account: Account, state: _Measured) -> None:
         if state.made == account.made:
@@ -198,7 +200,7 @@ def gap(step: int) -> int:
 
 
 def _called(place: Where, pattern: re.Pattern) -> str | None:
-    line = linecache.getline(place.code.co_filename, place.line)
+    line = line_of(place.code.co_filename, place.line)
     names = [name for found in pattern.findall(line) for name in found if name]
     return names[0].removeprefix("self.") if names else None
 

@@ -7,19 +7,17 @@ the number of its worker nor at anything else that is not the same in all of the
 from __future__ import annotations
 
 import dis
-import functools
-import random
 import sys
 from collections.abc import Iterator
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-import torch
 from torch.utils.data import DataLoader
 
 from torchsan.check import Check
 from torchsan.checks.data.passes import Pass
 from torchsan.checks.data.worker_rng import STARTS, parts, reached
+from torchsan.own import functools, random, real, torch
 from torchsan.program.where import _USER, Where, kind_of
 
 _SEEDS = frozenset(("seed", "manual_seed", "seed_everything", "set_seed", "manual_seed_all"))
@@ -113,7 +111,7 @@ def _seeded_by(names: set[str], space: dict[str, Any]) -> Iterator[str]:
 
 def _libraries(names: set[str], space: dict[str, Any]) -> set[str]:
     """The libraries with generators that these names stand for."""
-    known: dict[int, str] = {id(torch): "torch", id(random): "random"}
+    known: dict[int, str] = {id(real(torch)): "torch", id(real(random)): "random"}
     if "numpy" in sys.modules:
         known[id(sys.modules["numpy"])] = known[id(sys.modules["numpy"].random)] = "numpy"
     found = set()

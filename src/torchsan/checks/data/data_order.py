@@ -7,7 +7,6 @@ user's own, a model with recurrent layers, a training that begins anew with an o
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from torch import nn
@@ -16,6 +15,7 @@ from torch.utils.data import DataLoader, IterableDataset, RandomSampler, Sequent
 from torchsan.check import Check
 from torchsan.checks.data.fingerprints import Print
 from torchsan.checks.data.passes import PRINTS, Pass, called
+from torchsan.own import re
 from torchsan.report.printing import code_at
 from torchsan.stream.events import Event
 

@@ -10,8 +10,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-import torch
-
+from torchsan.own import torch
 from torchsan.program.layers import held, is_a
 
 _TENSORS = 4  # of a batch

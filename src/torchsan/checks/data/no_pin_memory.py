@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
 from torchsan.checks.data.passes import Pass, called
+from torchsan.own import torch
 from torchsan.report.printing import code_at
 
 _LOOK = 2  # the batch of a pass that is looked at: before the first one, the model may not have been seen

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import weakref
 from collections.abc import Callable
 from typing import Any
 
 from torchsan.check import Check
 from torchsan.checks.data import fingerprints
 from torchsan.checks.data.fingerprints import Print
+from torchsan.own import re, weakref
 from torchsan.program.naming import name_of
 from torchsan.program.where import Where
 from torchsan.report import printing

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any, NamedTuple
 
 from torchsan.check import Check
 from torchsan.checks.data.passes import Pass, called
+from torchsan.own import weakref
 from torchsan.stream.events import Event
 
 _TIMES = 3  # loaders of one line that were built in one training

@@ -8,7 +8,6 @@ and only where no evaluation was on other data.
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable
 from typing import Any
 
@@ -25,6 +24,7 @@ from torch.utils.data import (
 
 from torchsan.check import Check
 from torchsan.checks.data.passes import Pass, called
+from torchsan.own import weakref
 from torchsan.program.where import Where
 from torchsan.stream.events import Event
 

@@ -8,18 +8,16 @@ and no code of its class sets it again or asks for the worker.
 from __future__ import annotations
 
 import ast
-import linecache
-import random
 import sys
 from collections.abc import Iterator
 from types import CodeType, FunctionType
 from typing import Any
 
-import torch
 from torch.utils.data import DataLoader
 
 from torchsan.check import Check
 from torchsan.checks.data.passes import Pass
+from torchsan.own import linecache, random, torch
 from torchsan.program import source
 from torchsan.program.where import _USER, Where, kind_of
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 from torch import distributed
 from torch.nn.parallel import DistributedDataParallel
 
 from torchsan.check import Check
+from torchsan.own import weakref
 from torchsan.program.where import Where
 from torchsan.stream.events import Event
 
@@ -23,8 +23,8 @@ class SyncWhileAccumulating(Check):
     def __init__(self, watch: Any):
         super().__init__(watch)
         self.model: weakref.ref | None = None  # whose forward announced an all-reduce to the next backward
-        self.places: dict[int, list[Where | None]] = {}  # by account: the backwards since its last step that had one
-        self.steps: dict[int, int] = {}
+        self.places: dict[int, list[Where | None]] = self.ledger.while_alive({})  # by account: the backwards since its last step that had one
+        self.steps: dict[int, int] = self.ledger.while_alive({})
 
     def on_forward(self, event: Event) -> None:
         if event.grad and isinstance(event.subject, DistributedDataParallel):

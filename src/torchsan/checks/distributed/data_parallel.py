@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
+from torchsan.own import torch
 from torchsan.probes import distributed
 from torchsan.program.where import Where
 from torchsan.stream.events import Event

@@ -3,14 +3,13 @@ called without the wrapper."""
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
-import torch
 from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from torchsan.check import Check
+from torchsan.own import torch, weakref
 from torchsan.program.naming import name_of
 from torchsan.program.where import Where
 from torchsan.stream.events import Event

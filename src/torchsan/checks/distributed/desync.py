@@ -9,12 +9,12 @@ own looks then, for the program may be inside of one, and stay there until the p
 from __future__ import annotations
 
 import sys
-import threading
 from collections import Counter
 from typing import Any, NamedTuple
 
 from torchlint.findings import Location
 from torchsan.check import Check
+from torchsan.own import threading
 from torchsan.program.where import here
 from torchsan.ranks.message_board import Board, Step, board_of
 from torchsan.report.deliver import SanError

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sys
-import weakref
 from typing import Any
 
 from torchsan.check import Check
+from torchsan.own import weakref
 from torchsan.probes import distributed
 from torchsan.program.where import _USER, Where, kind_of
 from torchsan.stream.events import Event

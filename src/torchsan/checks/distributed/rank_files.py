@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import os
 from typing import Any
 
 from torchsan.check import Check
+from torchsan.own import os
 from torchsan.ranks.message_board import Board, board_of
 from torchsan.stream.events import Event
 

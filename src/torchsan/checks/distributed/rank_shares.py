@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import random
 import sys
 from typing import Any
 
-import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from torchsan.check import Check
+from torchsan.own import random, torch
 from torchsan.program.layers import tensors
 from torchsan.program.naming import name_of
 from torchsan.ranks.bit_sums import Sums

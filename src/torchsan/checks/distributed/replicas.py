@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import torch
 from torch.nn.parallel import DistributedDataParallel
 
 from torchsan.check import Check
+from torchsan.own import torch
 from torchsan.program.naming import name_of
 from torchsan.ranks.bit_sums import Sums
 from torchsan.ranks.message_board import board_of

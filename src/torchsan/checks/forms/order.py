@@ -6,7 +6,6 @@ page whose order says it all. `live = "none"` on a page keeps it out.
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 from torch.optim import Optimizer
@@ -14,6 +13,7 @@ from torch.optim import Optimizer
 from torchlint.catalogue.pages import Rule
 from torchsan.check import Check
 from torchsan.checks import known
+from torchsan.own import weakref
 from torchsan.program.naming import name_of
 from torchsan.report import wording
 from torchsan.stream.events import Event

@@ -4,15 +4,14 @@ argument, and where the graph does not tell (compiled models, functions of one's
 
 from __future__ import annotations
 
-import linecache
 from typing import Any
-
-import torch
 
 from torchsan.check import Check
 from torchsan.checks import known
+from torchsan.own import torch
 from torchsan.probes.losses import NAMES
 from torchsan.program.autograd_graph import trait_of
+from torchsan.program.source import line_of
 from torchsan.report import wording
 from torchsan.stream.events import Event
 
@@ -128,7 +127,7 @@ def _functions(calls: Any) -> list[str]:
 def _loss_of(event: Event) -> str:
     """What the user's line calls the loss: the function, if it stands there, or else the class that calls it."""
     place = event.where()
-    line = linecache.getline(place.code.co_filename, place.line) if place else ""
+    line = line_of(place.code.co_filename, place.line) if place else ""
     return event.subject if event.subject in line else _class_of(event.subject)
 
 

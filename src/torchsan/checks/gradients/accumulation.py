@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
-import weakref
 from typing import Any
 
-import torch
-
 from torchsan.check import Check
+from torchsan.own import re, torch, weakref
 from torchsan.program.naming import name_of
 from torchsan.program.source import tree_of
 from torchsan.stream.events import Event
@@ -42,7 +39,7 @@ class Accumulation(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.states: dict[int, _State] = {}
+        self.states: dict[int, _State] = self.ledger.while_alive({})
         self.batch = 0  # the number of the last batch's event, until a backward has used it
         self.loader = 0
         self.ended = False  # a pass was, and no backward since

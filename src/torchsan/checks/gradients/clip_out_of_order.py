@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from torchsan.check import Check
+from torchsan.own import math
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 

@@ -6,16 +6,15 @@ backward. What is cut, and leads to one of them, is remembered.
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable
 from threading import get_ident
 from typing import Any, NamedTuple
 
-import torch
 from torch.compiler import is_compiling
 
 from torchsan.check import Check
+from torchsan.own import functools, torch
 from torchsan.probes.modules import is_compiled
 from torchsan.program.autograd_graph import nodes
 from torchsan.program.where import _USER, Where, _place, kind_of

@@ -1,4 +1,4 @@
-"""127, where all that an optimizer holds is frozen: its steps change nothing, whatever the learning rate."""
+"""138: all that an optimizer holds is frozen: its steps change nothing, and what is to learn is in none."""
 
 from __future__ import annotations
 
@@ -9,20 +9,16 @@ from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 
 _IDLE, _FIRST = 2, 8  # steps in a row that are too many, and the steps of an optimizer that are looked at
-_WORDS = (
-    "`{call}` changes nothing: every parameter that `{optimizer}` holds is frozen, and nothing else is trained",
-    "give the optimizer the parameters that are to be trained: `[p for p in model.parameters() if p.requires_grad]`",
-)
 
 
 class OnlyFrozen(Check):
     """An optimizer holds frozen parameters alone, and no other one trains anything."""
 
-    numbers = (127,)
+    numbers = (138,)
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.idle: dict[int, int] = {}
+        self.idle: dict[int, int] = self.ledger.while_alive({})
 
     def before_optimizer_step(self, event: Event) -> None:
         account = self.ledger.account(event.subject)
@@ -33,12 +29,26 @@ class OnlyFrozen(Check):
             return
         self.idle[id(account)] = self.idle.get(id(account), 0) + 1
         # Where another optimizer has gradients, this one may be waiting for its part to be unfrozen.
-        if self.idle[id(account)] >= _IDLE and not any(other.backwards_in_all for other in self.ledger):
+        if any(other.backwards_in_all for other in self.ledger):
+            return
+        left = self._trained_by_none()
+        if left or self.idle[id(account)] >= _IDLE:
             name = name_of(event.subject) or "optimizer"
-            self.found(
-                127, event, optimizer=name, call=f"{name}.step()", words=_WORDS,
-                fact=f"{len(account.params)} parameters, none with `requires_grad`",
-            )
+            fact = f"{len(account.params)} parameters, none with `requires_grad`"
+            if left:
+                fact += f"; in no optimizer, and with a gradient: {', '.join(left[:3])}{' ...' if len(left) > 3 else ''}"
+            self.found(138, event, optimizer=name, call=f"{name}.step()", fact=fact)
+
+    def _trained_by_none(self) -> list[str]:
+        """The names of parameters that have a gradient, and that no optimizer holds."""
+        known = {i for account in self.ledger for i in account.ids}
+        found: dict[int, str] = {}
+        for module in self.watch.modules():
+            owner = name_of(module)
+            for name, p in module.named_parameters():
+                if p.grad is not None and id(p) not in known:
+                    found.setdefault(id(p), f"{owner}.{name}" if owner else name)
+        return list(found.values())
 
 
 CHECKS = (OnlyFrozen,)

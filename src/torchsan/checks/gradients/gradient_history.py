@@ -6,7 +6,6 @@ Sources of the thresholds stand in the rule pages.
 
 from __future__ import annotations
 
-import math
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator
 from statistics import median
@@ -14,6 +13,7 @@ from typing import Any
 
 from torchsan.check import Check
 from torchsan.checks.course.recorder import Recorder
+from torchsan.own import math
 from torchsan.report.series import Line
 from torchsan.stream.step_measures import Look
 
@@ -91,7 +91,7 @@ class GradientHistory(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.histories: dict[int, _History] = defaultdict(_History)
+        self.histories: dict[int, _History] = self.ledger.while_alive(defaultdict(_History))
 
     def start(self) -> None:
         for check in self.watch.checks:

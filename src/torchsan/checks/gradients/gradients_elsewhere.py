@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
+from torchsan.own import torch
 from torchsan.program.autograd_graph import nodes
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
@@ -36,9 +36,9 @@ class Astray(Check):
         super().__init__(watch)
         self.last: Event | None = None  # the last backward
         self.ends: tuple[int, ...] | None = None  # where its graph begins, if that is at no parameter: a shape
-        self.used: dict[int, tuple[int, int]] = {}  # by id of the account: the first gradient after its last step
+        self.used: dict[int, tuple[int, int]] = self.ledger.while_alive({})  # by id of the account: the first gradient after its last step
         self.misses: dict[tuple[int, int], int] = {}  # by ids of the accounts that should step, and did
-        self.wrong: set[int] = set()  # ids of accounts for which 136 was said, or soon will be
+        self.wrong: set[int] = self.ledger.while_alive(set())  # ids of accounts for which 136 was said, or soon will be
 
     def on_backward(self, event: Event) -> None:
         self.last = event

@@ -7,16 +7,12 @@ metadata, which lives as long as the node); weak references to the tokens count 
 from __future__ import annotations
 
 import ast
-import gc
-import linecache
 import sys
-import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import torch
-
 from torchsan.check import Check
+from torchsan.own import gc, linecache, torch, weakref
 from torchsan.program.naming import find, scopes
 from torchsan.program.referrers import keeper
 from torchsan.program.source import growing_rows, grows, users_class

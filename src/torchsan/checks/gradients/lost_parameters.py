@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
+from torchsan.own import torch
 from torchsan.probes import modules
 from torchsan.program.autograd_graph import nodes
 from torchsan.program.layers import is_a

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from torchsan.check import Check
+from torchsan.own import torch
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
@@ -34,11 +33,11 @@ class NoOpStep(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.never: set[int] = set()  # accounts whose schedule multiplies zero
-        self.taken: dict[int, tuple[list[tuple[torch.Tensor, torch.Tensor]], bool]] = {}
-        self.idle: dict[int, int] = {}
+        self.never: set[int] = self.ledger.while_alive(set())  # accounts whose schedule multiplies zero
+        self.taken: dict[int, tuple[list[tuple[torch.Tensor, torch.Tensor]], bool]] = self.ledger.while_alive({})
+        self.idle: dict[int, int] = self.ledger.while_alive({})
         self.made_with_zero: dict[int, Event] = {}  # optimizers
-        self.moving: set[int] = set()  # accounts whose learning rate was above zero
+        self.moving: set[int] = self.ledger.while_alive(set())  # accounts whose learning rate was above zero
         self.scheduled: dict[int, tuple[int, int]] = {}  # the scheduler's last step at zero, and how many there were
 
     def on_optimizer_create(self, event: Event) -> None:

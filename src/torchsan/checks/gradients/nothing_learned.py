@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from torchsan.check import Check
 from torchsan.checks.course.recorder import Recorder
+from torchsan.own import torch
 from torchsan.program.autograd_graph import node_name, nodes
 from torchsan.program.layers import tensors
 from torchsan.program.naming import name_of
@@ -53,7 +52,7 @@ class NothingLearned(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.states: dict[int, _State] = {}
+        self.states: dict[int, _State] = self.ledger.while_alive({})
         self.given: torch.Tensor | None = None  # the sum of the model's inputs
         self.dug: _Dig | None = None
         self.undecided = 1  # accounts that may still be found; one is waited for from the beginning

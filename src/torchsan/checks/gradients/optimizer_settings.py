@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch.nn.parameter import is_lazy
 
 from torchsan.check import Check
+from torchsan.own import torch
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 
@@ -21,7 +21,7 @@ class Settings(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.looks: dict[int, int] = {}
+        self.looks: dict[int, int] = self.ledger.while_alive({})
 
     def on_optimizer_create(self, event: Event) -> None:
         optimizer = event.subject

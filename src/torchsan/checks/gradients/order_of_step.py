@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from torchsan.check import Check
 from torchsan.checks.gradients.gradients_elsewhere import misled
+from torchsan.own import torch
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
@@ -32,8 +31,8 @@ class OrderOfStep(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.idle: dict[int, int] = {}
-        self.early: dict[int, int] = {}
+        self.idle: dict[int, int] = self.ledger.while_alive({})
+        self.early: dict[int, int] = self.ledger.while_alive({})
         self.unstepped: dict[int, Event] = {}
         self.samples: dict[int, list[torch.Tensor]] = {}
         self.empty_first: dict[int, Event] = {}

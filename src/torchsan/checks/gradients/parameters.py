@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
 from torchsan.checks.gradients.cut_graph import cut_of
 from torchsan.checks.gradients.replaced_parameters import replaced
+from torchsan.own import torch
 from torchsan.program.assignments import loaded, running
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned, never_read, users_class
@@ -17,6 +17,7 @@ from torchsan.program.where import Where
 from torchsan.report.printing import code_at
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
+from torchsan.stream.weak_ids import WeakTable
 
 _CUT = (
     "`{call}` cuts the graph: what comes before it, such as `{name}`, never gets a gradient",
@@ -65,17 +66,17 @@ class NotInOptimizer(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.added: dict[int, tuple[str, Where | None]] = {}  # by id of a parameter: where it came into a model
+        self.added = WeakTable()  # of parameters: where they came into a model
         self.samples: dict[int, torch.Tensor] = {}
-        self.made: dict[int, Where | None] = {}  # by id of an optimizer: the line that makes it
+        self.made: dict[int, Where | None] = self.ledger.while_alive({})  # by id of an optimizer: the line that makes it
 
     def on_optimizer_create(self, event: Event) -> None:
         self.made[id(event.subject)] = event.where()
 
     def on_module_add(self, event: Event) -> None:
         if self.ledger.accounts:
-            for name, parameter in event.child.named_parameters():
-                self.added[id(parameter)] = (name, event.where())
+            for parameter in event.child.parameters():
+                self.added.put(parameter, event.where())
 
     def before_optimizer_step(self, event: Event) -> None:
         account = self.ledger.account(event.subject)
@@ -118,7 +119,7 @@ class NotInOptimizer(Check):
             late = [p for p in missing if id(p) in in_it]
             # Parameters that the optimizer holds and no model has any more: those of the layer that was replaced.
             orphans = any(p.grad is None and id(p) not in ours for account in holders for p in account.params)
-            late = [p for p in late if id(p) in self.added or orphans]
+            late = [p for p in late if p in self.added or orphans]
             whole = not holders and bool(idle)
             if whole:
                 holders, late = idle, [p for p in missing if id(p) in in_it]
@@ -127,7 +128,7 @@ class NotInOptimizer(Check):
                 return
             if holders and late:
                 names = [full_name([module], p) or "?" for p in late]
-                _, place = self.added.get(id(late[0]), ("", None))
+                place = self.added.get(late[0])
                 model = name_of(module) or type(module).__name__
                 self.found(
                     118,
@@ -174,16 +175,17 @@ class NeverGetsGrad(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.without: dict[int, tuple[Account, list[torch.Tensor]]] = {}
+        self.without: dict[int, tuple[Account, list[torch.Tensor]]] = {}  # accounts of which some parameters have none
+        self.whole: set[int] = self.ledger.while_alive(set())  # accounts whose parameters all had a gradient
         self.counts: dict[int, int] = {}  # by id of an account: its parameters, which are gone once the optimizer is
-        self.put: dict[int, Where] = {}  # by id of a parameter: where its layer was put into a model that was built before
+        self.put = WeakTable()  # of parameters: where their layer was put into a model that was built before
         self.ledger.at_missed_step.append(self._missed)
 
     def on_module_add(self, event: Event) -> None:
         place = event.where()
         if place is not None and place.code.co_name != "__init__" and not isinstance(event.subject, nn.Sequential):
             for parameter in event.child.parameters():
-                self.put[id(parameter)] = place
+                self.put.put(parameter, place)
 
     def _missed(self, account: Account) -> None:
         """A gradient that comes up while the other checks rest counts too."""
@@ -195,15 +197,20 @@ class NeverGetsGrad(Check):
         if event.closure:
             return
         account = self.ledger.account(event.subject)
+        if id(account) in self.whole:
+            return
         known = self.without.get(id(account))
         candidates = account.params if known is None else known[1]
-        if candidates:
-            left = [p for p in candidates if p.grad is None and p.requires_grad]
+        left = [p for p in candidates if p.grad is None and p.requires_grad]
+        if not left:
+            self.whole.add(id(account))
+            self._drop(account)
+        else:
             self.without[id(account)] = (account, left)
             self.counts[id(account)] = len(account.params)
-            if left and account.steps == _LONG:
+            if account.steps == _LONG:
                 self._say(account, left, event)
-            elif left and account.steps == _STEPS - 1:
+            elif account.steps == _STEPS - 1:
                 unread = {id(p): place for p in left if (place := self._never_read(p)) is not None}
                 if unread:
                     self._say_unread(account, left, unread, event)
@@ -224,9 +231,19 @@ class NeverGetsGrad(Check):
             for owner, name in {(id(owner), name): (owner, name) for owner, name in unread.values()}.values():
                 count = sum(one is owner and other == name for one, other in unread.values())
                 fact = f"{count} parameters in the optimizer, none with a gradient after {account.steps + 1} steps"
-                place = next((at for p in left if unread.get(id(p)) == (owner, name) and (at := self.put.get(id(p)))), None)
+                place = next((at for p in left if unread.get(id(p)) == (owner, name) and (at := self.put.get(p))), None)
                 place = place or assigned(owner, name) or event
                 self.found(506, place, key=(type(owner), name), name=f"self.{name}", fact=fact)
+
+    def on_optimizer_create(self, event: Event) -> None:
+        for account, left in list(self.without.values()):
+            if account.optimizer is None:
+                self._judge(account, left)
+                self._drop(account)
+
+    def _drop(self, account: Account) -> None:
+        self.without.pop(id(account), None)
+        self.counts.pop(id(account), None)
 
     def on_module_end(self, event: Event) -> None:
         ids = {id(p) for p in event.subject.parameters()}
@@ -249,7 +266,7 @@ class NeverGetsGrad(Check):
         names = [name for p in left if (name := full_name(modules, p)) is not None]
         # With none at all it is another mistake (103), and what no model has any more is 118's or 135's.
         if names and len(left) < self.counts[id(account)] and account.backwards_in_all:
-            cut, put = cut_of(self.watch, left), self.put.get(id(left[0]))
+            cut, put = cut_of(self.watch, left), self.put.get(left[0])
             self.found(
                 119,
                 put or event if cut is None else cut.at,

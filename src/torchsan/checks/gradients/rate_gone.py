@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any, NamedTuple
 
 from torchsan.check import Check
+from torchsan.own import weakref
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
-import torch
-
 from torchsan.check import Check
+from torchsan.own import torch, weakref
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account

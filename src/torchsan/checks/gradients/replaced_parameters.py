@@ -3,13 +3,12 @@ ones. (A layer that was replaced, with all that is in it, is 118's.)"""
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
+from torchsan.own import torch, weakref
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
@@ -25,7 +24,7 @@ class ReplacedParameters(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.homes: dict[int, tuple[_Homes, Event | None]] = {}  # by id of the account
+        self.homes: dict[int, tuple[_Homes, Event | None]] = self.ledger.while_alive({})  # by id of the account
         self.new: set[int] = set()  # ids of the parameters that took the place of others
 
     def start(self) -> None:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import ast
-import linecache
-import re
 import sys
-import weakref
 from functools import lru_cache
 from types import ModuleType
 from typing import Any
@@ -14,8 +11,9 @@ from typing import Any
 from torch.optim import lr_scheduler
 
 from torchsan.check import Check
+from torchsan.own import re, weakref
 from torchsan.program.naming import name_of
-from torchsan.program.source import tree_of
+from torchsan.program.source import line_of, tree_of
 from torchsan.program.where import _USER, Where, kind_of
 from torchsan.stream.events import Event
 
@@ -170,7 +168,7 @@ def _same(one: _Schedule, other: _Schedule) -> bool:
 
 def _by_hand(place: Where) -> bool:
     """Whether a line calls `step` itself; a trainer's caller does not."""
-    return ".step" in linecache.getline(place.code.co_filename, place.line)
+    return ".step" in line_of(place.code.co_filename, place.line)
 
 
 def _last_word(name: str) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
-
-import torch
 
 from torchsan.check import Check
 from torchsan.checks.gradients.gradients_elsewhere import misled
+from torchsan.own import torch, weakref
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
@@ -38,7 +36,7 @@ class SteppedAgain(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.states: dict[int, _State] = {}
+        self.states: dict[int, _State] = self.ledger.while_alive({})
 
     def before_optimizer_step(self, event: Event) -> None:
         account = self.ledger.account(event.subject)

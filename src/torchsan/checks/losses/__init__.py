@@ -1,2 +1,1 @@
-"""3xx: losses and metrics. 301 to 303 are judged by `forms/traits.py`; 319 also by `gradients/nothing_learned.py`, 322 by
-`modules/next_token.py`."""
+"""3xx: losses and metrics. 301 to 303 are judged by `forms/traits.py`; 319 also by `gradients/nothing_learned.py`."""

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
 from torchsan.checks.losses.targets import _classes
+from torchsan.own import torch
 from torchsan.program.where import Where
 from torchsan.stream.events import Event
 

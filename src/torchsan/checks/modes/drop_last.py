@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 from torchsan.check import Check
 from torchsan.checks.data.passes import Pass, called
+from torchsan.own import weakref
 from torchsan.stream.events import Event
 
 

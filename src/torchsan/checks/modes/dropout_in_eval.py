@@ -6,16 +6,14 @@ the random state before and after tells whether something drew numbers; only the
 
 from __future__ import annotations
 
-import functools
 import sys
 from typing import Any
 
-import torch
-import torch.nn.functional as F
 from torch import nn
 from torch.compiler import is_compiling
 
 from torchsan.check import Check
+from torchsan.own import F, functools, torch
 from torchsan.program.layers import is_dropout, mode_layers
 from torchsan.program.naming import name_of
 from torchsan.program.where import _OURS, Where, here, kind_of
@@ -50,7 +48,8 @@ class DropoutInEval(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.looks: dict[int, int] = {}
+        self.models = 0  # that were evaluated
+        self.looks: dict[int, int] = self.ledger.while_alive({})
         self.suspects: set[int] = set()
         self.before: Any = None
         self.replaced = Brief()
@@ -64,6 +63,7 @@ class DropoutInEval(Check):
             return
         module, key = event.subject, id(event.subject)
         count = self.looks[key] = self.looks.get(key, 0) + 1
+        self.models += count == 1
         if count > _LOOKS and count % _EVERY and not self.thorough:
             return
         if any(layer.training and is_dropout(layer) for layer in mode_layers(module)):
@@ -71,7 +71,7 @@ class DropoutInEval(Check):
         self.drawn = []
         if key in self.suspects:
             self.replaced.begin(self._replace)
-        elif count > 1 or len(self.looks) > _MODELS or not self.replaced.begin(self._replace):
+        elif count > 1 or self.models > _MODELS or not self.replaced.begin(self._replace):
             self.before = _random_state(module)
 
     def on_forward(self, event: Event) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any, NamedTuple
-
-import torch
 
 from torchsan.check import Check
 from torchsan.checks.modes.train_and_eval import estimates
+from torchsan.own import torch, weakref
 from torchsan.program.layers import mode_layers, tensors
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import nn
 from torch.nn.utils.spectral_norm import SpectralNorm
 
 from torchsan.check import Check
+from torchsan.own import torch
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 from torchsan.stream.weak_ids import WeakIds
@@ -25,7 +25,7 @@ class SpectralNormFirstEval(Check):
     def __init__(self, watch: Any):
         super().__init__(watch)
         self.without = WeakIds()  # models that have no such layer
-        self.looks: dict[int, int] = {}
+        self.looks: dict[int, int] = self.ledger.while_alive({})
 
     def before_forward(self, event: Event) -> None:
         model = event.subject

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
+from torchsan.own import torch, weakref
 from torchsan.program.autograd_graph import VIEWS, node_name
 from torchsan.program.layers import is_dropout, mode_layers, tensors
 from torchsan.program.naming import name_of
@@ -42,7 +41,7 @@ class MissingEval(Check):
         self.scored = WeakIds()  # models whose outputs go into a loss
         self.trained_on = WeakIds()  # inputs
         self.trained: tuple[weakref.ref, weakref.ref] | None = None  # the last model that ran with gradients, its graph
-        self.kept: dict[int, tuple[weakref.ref, int]] = {}  # by model: the last input without gradients, and the step
+        self.kept: dict[int, tuple[weakref.ref, int]] = self.ledger.while_alive({})  # by model: the last input without gradients, and the step
         self._forget()
 
     def _forget(self) -> None:
@@ -223,11 +222,11 @@ class MissingTrain(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.latest: dict[int, Event] = {}
-        self.used: dict[int, Event] = {}
-        self.trained: dict[int, weakref.ref] = {}
-        self.evaluated: dict[int, Event] = {}  # the first forward of a model that had no gradients
-        self.never: dict[int, int] = {}  # steps of models that never were in training mode
+        self.latest: dict[int, Event] = self.ledger.while_alive({})
+        self.used: dict[int, Event] = self.ledger.while_alive({})
+        self.trained: dict[int, weakref.ref] = self.ledger.while_alive({})
+        self.evaluated: dict[int, Event] = self.ledger.while_alive({})  # the first forward of a model that had no gradients
+        self.never: dict[int, int] = self.ledger.while_alive({})  # steps of models that never were in training mode
 
     def on_forward(self, event: Event) -> None:
         if event.depth == 0 and mode_layers(event.subject):

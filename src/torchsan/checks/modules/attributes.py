@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import inspect
-import re
-import weakref
 from functools import lru_cache
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchlint.catalogue.vocabulary import CALLED_WITH_NOTHING, NAMES_OF_MODES, OF_EVERY_MODULE, WHO_CALLS
 from torchsan.check import Check
+from torchsan.own import inspect, re, torch, weakref
 from torchsan.probes.modules import built
 from torchsan.program.assignments import assignments
 from torchsan.program.naming import name_of
@@ -183,7 +180,7 @@ class MisspeltFlag(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.judged: set[int] = set()
+        self.judged: set[int] = self.ledger.while_alive(set())
 
     def on_optimizer_step(self, event: Event) -> None:
         account = self.ledger.account(event.subject)

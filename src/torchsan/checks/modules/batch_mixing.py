@@ -8,11 +8,9 @@ hooks of the user's, and on the stand-ins of the replay; random states, buffers 
 
 from __future__ import annotations
 
-import weakref
 from contextlib import suppress
 from typing import Any
 
-import torch
 from torch import nn
 from torch.nn.modules import module as registration
 from torch.utils.data import default_collate
@@ -20,6 +18,7 @@ from torch.utils.data import default_collate
 from torchsan.check import Check
 from torchsan.nonfinite.purity import pure
 from torchsan.nonfinite.replay import apart
+from torchsan.own import torch, weakref
 from torchsan.probes.modules import is_compiled
 from torchsan.program.layers import tensors
 from torchsan.program.naming import name_of
@@ -44,7 +43,7 @@ class BatchMixing(Check):
         super().__init__(watch)
         self.batch_size: int | None = None  # of the loader that gave the last batch
         self.batch: list[weakref.ref] = []  # its tensors
-        self.looks: dict[int, int] = {}
+        self.looks: dict[int, int] = self.ledger.while_alive({})
         self.mixed: dict[int, int] = {}
         self.closed = WeakIds()  # models that are left alone
 

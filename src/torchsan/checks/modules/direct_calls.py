@@ -7,15 +7,14 @@ business. So for one step more, the forward of its class tells who calls it.
 from __future__ import annotations
 
 import sys
-import weakref
 from types import CodeType
 from typing import Any
 
-import torch
 from torch import nn
 from torch.compiler import is_compiling
 
 from torchsan.check import Check
+from torchsan.own import torch, weakref
 from torchsan.probes.modules import is_compiled
 from torchsan.program.naming import name_of
 from torchsan.program.where import _USER, Where, here, kind_of

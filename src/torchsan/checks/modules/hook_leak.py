@@ -6,12 +6,12 @@ listened to, for the line that makes them.
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 from torch import nn
 
 from torchsan.check import Check
+from torchsan.own import functools
 from torchsan.program.where import Where, here
 from torchsan.stream.events import Event
 from torchsan.stream.patches import Patches
@@ -31,9 +31,9 @@ class HookLeak(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.forwards: dict[int, int] = {}
-        self.counts: dict[int, dict[str, int]] = {}  # by model: hooks of its parts after the last look
-        self.suspects: dict[int, set[str]] = {}  # by model: parts that had one more
+        self.forwards: dict[int, int] = self.ledger.while_alive({})
+        self.counts: dict[int, dict[str, int]] = self.ledger.while_alive({})  # by model: hooks of its parts after the last look
+        self.suspects: dict[int, set[str]] = self.ledger.while_alive({})  # by model: parts that had one more
         self.patches: Patches | None = None
         self.registered: dict[int, Where | None] = {}  # by module
 

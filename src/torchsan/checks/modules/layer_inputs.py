@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
 from torchsan.check import Check
+from torchsan.own import torch
 from torchsan.probes.modules import is_compiled
 from torchsan.program.layers import tensors
 from torchsan.program.naming import name_of
@@ -41,14 +41,14 @@ class LayerInputs(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.looks: dict[int, int] = {}
+        self.looks: dict[int, int] = self.ledger.while_alive({})
         self.done = WeakIds()
         self.handles: list[Any] = []
         self.batch_size: int | None = None  # of the loader that gave the last batch
         self.samples = 0  # in the input of the forward that is looked into
         self.batches_read: dict[int, int] = {}  # by layer of steps: forwards in which it was fed batches first
         self.norm: nn.Module | None = None  # one that was given a single sample in this forward
-        self.single: dict[int, int] = {}  # by model: forwards in which that was so
+        self.single: dict[int, int] = self.ledger.while_alive({})  # by model: forwards in which that was so
 
     def on_loader_batch(self, event: Event) -> None:
         size = getattr(event.subject, "batch_size", None)

@@ -1,4 +1,4 @@
-"""322, 520: a model of the next token that is asked for the one it was given, or that sees the one it is asked for.
+"""003, 520: a model of the next token that is asked for the one it was given, or that sees the one it is asked for.
 
 That a model is one of the next token says its target: the input one place on. That a target is the input itself is wrong
 where the model reads from left to right, and its last output is computed of the last input: the gradients tell.
@@ -6,14 +6,13 @@ where the model reads from left to right, and its last output is computed of the
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
 from torchsan.checks.modules.softmax_calls import Call, Embedded, SoftmaxCalls
+from torchsan.own import torch, weakref
 from torchsan.program.layers import tensors
 from torchsan.program.naming import name_of
 from torchsan.report.printing import code_at
@@ -34,7 +33,7 @@ _OPEN = (
 class NextToken(Check):
     """A model of the next token sees it, or is asked for the one it was given."""
 
-    numbers = (322, 520)
+    numbers = (3, 520)
 
     def __init__(self, watch: Any):
         super().__init__(watch)
@@ -109,9 +108,9 @@ class NextToken(Check):
             over = [call for call in scores if call.shape[-1] == same.ids.shape[dim]]
             reads_on = all(call.causal for call in over) if over else not scores and _reads_on(model, dim)
             if same.ids.shape[dim] >= _LEAST and reads_on and bool(same.last[dim]):
-                if self._again(322, loss.where()):
+                if self._again(3, loss.where()):
                     name = name_of(model) or type(model).__name__
-                    self.found(322, loss, loss=loss.subject, model=name, fact=f"all {same.ids.numel()} targets are equal to the input")
+                    self.found(3, loss, loss=loss.subject, model=name, fact=f"all {same.ids.numel()} targets are equal to the input")
                 return
 
     def _again(self, number: int, at: Any) -> bool:

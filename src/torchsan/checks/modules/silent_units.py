@@ -7,19 +7,17 @@ hook stays anywhere. Compiled code is not looked at.
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections import Counter
 from collections.abc import Callable
 from threading import get_ident
 from typing import Any, NamedTuple
 
-import torch
-import torch.nn.functional as F
 from torch import nn
 from torch.compiler import is_compiling
 
 from torchsan.check import Check
+from torchsan.own import F, functools, torch
 from torchsan.program.compiled import is_compiled
 from torchsan.program.where import _OURS, Where, here, kind_of
 from torchsan.stream.brief_patches import Brief
@@ -68,7 +66,7 @@ class SilentUnits(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.next: dict[int, int] = {}  # by root: the step of the next look
+        self.next: dict[int, int] = self.ledger.while_alive({})  # by root: the step of the next look
         self.units: dict[tuple, _Units] = {}
         self.seen: list[_Seen] | None = None
         self.replaced = Brief()

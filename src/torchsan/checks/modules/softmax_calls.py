@@ -5,16 +5,14 @@ In the second and third training forward of a model, torch's functions for them 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from threading import get_ident
 from typing import Any, NamedTuple
 
-import torch
-import torch.nn.functional as F
 from torch.compiler import is_compiling
 
 from torchsan.check import Check
+from torchsan.own import F, functools, torch
 from torchsan.probes.modules import is_compiled
 from torchsan.program.autograd_graph import VIEWS, node_name
 from torchsan.program.where import Where, here
@@ -66,7 +64,7 @@ class SoftmaxCalls(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.count: dict[int, int] = {}
+        self.count: dict[int, int] = self.ledger.while_alive({})
         self.replaced = Brief("softmax")
         self.calls: list[Call] = []
         self.embedded: list[Embedded] = []  # of the last forward that was looked into, until its backward is over

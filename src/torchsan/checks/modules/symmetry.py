@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
+from torchsan.own import torch, weakref
 from torchsan.program.source import assigned, users_class
 from torchsan.program.where import Where
 from torchsan.stream.events import Event

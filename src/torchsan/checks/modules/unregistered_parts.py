@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
+from torchsan.own import torch
 from torchsan.probes import modules
 from torchsan.program.layers import held, is_a
 from torchsan.program.naming import name_of

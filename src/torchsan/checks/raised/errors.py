@@ -5,16 +5,14 @@ An exception passes on unchanged. What it is about is told by `torchsan.errors.e
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable
 from typing import Any
-
-import torch
 
 from torchsan.check import Check
 from torchsan.errors.explain import explain
 from torchsan.errors.note import Explanation, attach, mend_of, note, roles
 from torchsan.errors.operands import describe, frames
+from torchsan.own import torch, weakref
 from torchsan.program.layers import is_a
 from torchsan.program.where import Where
 from torchsan.report import wording

@@ -7,17 +7,14 @@ what led there: the line, and what its names stand for, tell the rest.
 from __future__ import annotations
 
 import ast
-import os
-import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
-
-import torch
 
 from torchsan.check import Check
 from torchsan.checks.gradients.used_up_iterator import used_before
 from torchsan.errors.note import Explanation, attach, note
 from torchsan.errors.operands import Frame, at_error, expression, frames, layer_of, look_up, made
+from torchsan.own import os, re, torch
 from torchsan.program.autograd_graph import nodes
 from torchsan.program.source import tree_of
 from torchsan.program.where import _USER, Where

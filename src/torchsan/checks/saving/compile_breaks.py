@@ -6,12 +6,12 @@ as a function of its own, whose name tells the line: torch_dynamo_resume_in_<fun
 
 from __future__ import annotations
 
-import re
 import sys
 from collections import defaultdict
 from typing import Any
 
 from torchsan.check import Check
+from torchsan.own import re
 from torchsan.program.where import _USER, Where, kind_of
 
 _RESUMES = re.compile(r"^torch_dynamo_resume_in_(.+)_at_(\d+)$")

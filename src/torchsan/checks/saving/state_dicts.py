@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dis
-import re
-import weakref
 from collections import deque
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
+from torchsan.own import re, torch, weakref
 from torchsan.program.naming import name_of
 from torchsan.program.where import Where
 from torchsan.stream.events import Event

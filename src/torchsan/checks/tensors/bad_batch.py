@@ -6,12 +6,12 @@ from __future__ import annotations
 from math import isfinite
 from typing import Any
 
-import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.instancenorm import _InstanceNorm
 
 from torchsan.check import Check
+from torchsan.own import torch
 from torchsan.program.layers import tensors
 from torchsan.program.naming import name_of
 from torchsan.program.source import users_class

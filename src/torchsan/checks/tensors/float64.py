@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from torchsan.check import Check
+from torchsan.own import torch
 from torchsan.program.autograd_graph import node_name, nodes
 from torchsan.program.layers import tensors
 from torchsan.program.naming import name_of

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
+from torchsan.own import torch
 from torchsan.program.where import Where, here
 from torchsan.stream.events import Event
 
@@ -26,10 +26,10 @@ class NonContiguous(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.count: dict[int, int] = {}
+        self.count: dict[int, int] = self.ledger.while_alive({})
         self.handles: list[Any] = []
         self.entered: dict[tuple, list[tuple[str, Where | None]]] = {}
-        self.before: dict[int, set[tuple[str, ...]]] = {}
+        self.before: dict[int, set[tuple[str, ...]]] = self.ledger.while_alive({})
 
     def before_forward(self, event: Event) -> None:
         if event.depth or not (event.training and event.grad):

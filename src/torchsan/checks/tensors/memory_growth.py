@@ -6,14 +6,12 @@ growth: by CUDA's allocator where the program uses CUDA, at `level="memory"` oth
 
 from __future__ import annotations
 
-import gc
 from collections import deque
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import torch
-
 from torchsan.check import Check
+from torchsan.own import gc, torch
 from torchsan.program.naming import name_of
 from torchsan.program.referrers import keeper
 from torchsan.program.where import Where

@@ -11,14 +11,10 @@ operation (`instrumented.py`).
 
 from __future__ import annotations
 
-import math
 import sys
-import threading
-import weakref
 from types import FrameType
 from typing import Any, NamedTuple
 
-import torch
 from torch import nn
 from torch.nn.parameter import is_lazy
 
@@ -29,6 +25,7 @@ from torchsan.nonfinite.loss_graph import bad_operation
 from torchsan.nonfinite.origin import External, Record
 from torchsan.nonfinite.sentinel import finite, finite_here
 from torchsan.nonfinite.step_function import local as running
+from torchsan.own import math, threading, torch, weakref
 from torchsan.program.compiled import compiled_frames, is_compiled
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-import torch
 from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from torchsan.own import torch
 from torchsan.stream.weak_ids import WeakIds
 
 # Methods of Tensor, and functions of torch where there is one of that name.

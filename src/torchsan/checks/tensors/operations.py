@@ -6,19 +6,18 @@ For two training steps and two batches of evaluation, methods of Tensor and func
 
 from __future__ import annotations
 
-import functools
 import sys
 from collections.abc import Callable
 from threading import get_ident
 from types import BuiltinFunctionType, MethodType
 from typing import Any
 
-import torch
 from torch.compiler import is_compiling
 
 from torchsan.check import Check
 from torchsan.checks.tensors.operand_pairs import NAMES, Pairs
 from torchsan.checks.tensors.transfers import FACTORIES, METHODS, Copy, Transfers
+from torchsan.own import functools, torch
 from torchsan.program.compiled import is_compiled
 from torchsan.program.layers import tensors
 from torchsan.program.where import _USER, Where, _place, kind_of

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import torch
 from torch import nn
 from torch.multiprocessing.reductions import StorageWeakRef
 
+from torchsan.own import torch
 from torchsan.program.where import Where
 
 # Tensor's methods that copy, and functions that make tensors.

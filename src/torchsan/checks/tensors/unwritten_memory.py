@@ -9,9 +9,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-import torch
-
 from torchsan.check import Check
+from torchsan.own import torch
 
 _NOISE = r".* does not have a deterministic implementation"
 

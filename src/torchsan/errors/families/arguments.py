@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import ast
 import difflib
-import inspect
 from collections.abc import Iterator
 from typing import Any
 
-import torch
-import torch.nn.functional as F
 from torch import nn
 from torch.utils.data import DataLoader
 
 from torchsan.errors.family import Family, Said, Seen, shape
 from torchsan.errors.operands import Frame, expression, look_up
+from torchsan.own import F, inspect, torch
 from torchsan.program.source import tree_of
 from torchsan.program.where import _USER
 

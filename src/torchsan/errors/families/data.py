@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from torchsan.errors.family import Family, Said, Seen
 from torchsan.errors.operands import Frame
+from torchsan.own import re
 from torchsan.program.where import _OURS, _USER
 
 _LOADER = r"utils/data/"

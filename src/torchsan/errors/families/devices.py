@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import torch
-
 from torchsan.errors import devices, memory
 from torchsan.errors.family import Family, Said, Seen
+from torchsan.own import torch
 
 
 def _apart(seen: Seen) -> Said | None:

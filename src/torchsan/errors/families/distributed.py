@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
-import torch
-
 from torchsan.errors.family import Family, Said, Seen
+from torchsan.own import re, torch
 
 
 def unused(text: str, seen: Seen) -> tuple[str, ...]:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import ast
 
-import torch
-
 from torchsan.errors.family import Family, Said, Seen, dtype, shape
 from torchsan.errors.operands import Operand, modules_on
+from torchsan.own import torch
 
 _INTEGERS = "(Long|Int|Byte|Short|Char|Bool)"
 _MATRICES = "(mat1 and mat2|m1 and m2|self and mat2)"

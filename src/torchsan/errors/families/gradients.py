@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import torch
-
 from torchsan.errors.carried import carried_over
 from torchsan.errors.family import Family, Said, Seen, dtype, shape
+from torchsan.own import torch
 
 
 def _again(seen: Seen) -> Said | None:

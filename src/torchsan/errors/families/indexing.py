@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import torch
-
 from torchsan.errors import out_of_range
 from torchsan.errors.family import Family, Said, Seen, dtype, shape
 from torchsan.errors.operands import reshaped
+from torchsan.own import torch
 
 
 def _outside(seen: Seen) -> Said | None:

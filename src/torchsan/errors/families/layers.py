@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
-
-import torch
 
 from torchsan.errors.family import Family, Said, Seen, shape
 from torchsan.errors.operands import Frame, modules_on
+from torchsan.own import re, torch
 
 
 def _input(seen: Seen) -> Said | None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
-
-import torch
-
 from torchsan.errors.family import Family, Said, Seen, dtype, shape
+from torchsan.own import re, torch
 
 
 def _pair(seen: Seen) -> tuple[torch.Tensor, torch.Tensor, str, str] | None:

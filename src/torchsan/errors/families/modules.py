@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import difflib
-import re
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.errors.family import Family, Said, Seen
 from torchsan.errors.operands import modules_on
+from torchsan.own import re, torch
 from torchsan.program.source import users_class
 
 _MISSPELT = re.compile(r"_{0,3}(init|int|inti|inint|nit)_{0,3}")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.errors.families.modules import misspelt_init, plain_lists
 from torchsan.errors.family import Family, Said, Seen
 from torchsan.errors.operands import look_up
+from torchsan.own import torch
 from torchsan.program.naming import name_of
 
 _MADE = r"optim/\w+\.py:"
@@ -182,8 +182,8 @@ FAMILIES = (
            "computed from", inside=r"lr_scheduler\.py:", kinds=(ZeroDivisionError,)),
     Family("schedule-parts", r"SequentialLR expects", "SequentialLR's parts do not fit", "as many schedulers as "
            "milestones, and one more, all of one optimizer"),
-    Family("missing-metric", r"ReduceLROnPlateau\.step\(\) missing 1 required positional argument: 'metrics'",
-           "ReduceLROnPlateau steps by a number", "`scheduler.step(val_loss)`, once an epoch"),
+    Family("", r"ReduceLROnPlateau\.step\(\) missing 1 required positional argument: 'metrics'", number=139),
+    Family("", r"float\(\) argument must be a string or a real number, not 'NoneType'", number=139, inside=r"lr_scheduler\.py:"),
     Family("scaler-step-twice", r"step\(\) has already been called since the last update\(\)",
            "a scaler steps twice without an update", "`scaler.update()` once after the steps of all optimizers"),
     Family("scaler-without-loss", r"Attempted (?P<what>step|update|unscale_) but _scale is None",

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import re
-
-import torch
 from torch import nn
 
 from torchsan.errors.family import Family, Said, Seen, shape
 from torchsan.errors.operands import modules_on
+from torchsan.own import math, re, torch
 
 
 def _layer(seen: Seen) -> nn.Module | None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pickle
-import re
 
 from torchsan.errors.family import Family, Said, Seen
+from torchsan.own import re
 
 _KEYS = re.compile(r'"([^"]+)"')
 _SIZE = re.compile(

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import ast
 import difflib
-import re
-
-import torch
 
 from torchsan.errors.family import Family, Said, Seen, shape
 from torchsan.errors.operands import Frame
+from torchsan.own import re, torch
 from torchsan.report import printing
 
 

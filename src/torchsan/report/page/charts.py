@@ -6,12 +6,12 @@ would be one more thing to install beside the user's torch, and most bring megab
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from markupsafe import Markup, escape
 
+from torchsan.own import math
 from torchsan.report.page.numbers import short
 from torchsan.report.series import Line
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -22,6 +21,7 @@ from torchlint import __version__
 from torchlint.catalogue.pages import Rule
 from torchlint.findings import Finding, Location, Severity
 from torchlint.report import place
+from torchsan.own import time
 from torchsan.report import first_batch, printing, wording
 from torchsan.report.first_batch import FirstBatch
 from torchsan.report.page.charts import Mark, heat_map, legend, plot

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+from torchsan.own import math
 
 
 def short(value: float) -> str:

@@ -17,7 +17,7 @@ from tests.torchsan.conftest import FIXTURES
 
 ALONE = {
     "gradients are never cleared": ("missing_zero_grad", 101),
-    "the head is frozen, and the optimizer holds it alone": ("frozen_head_trained", 127),
+    "the head is frozen, and the optimizer holds it alone": ("frozen_head_trained", 138),
     "dropout is alive in evaluation": ("dropout_always_on", 204),
     "evaluated in training mode": ("validate_in_train_mode", 201),
     "spectral norm in evaluation": ("spectral_norm_evaluated_first", 209),

@@ -1,0 +1,130 @@
+"""What tells that a forward only evaluates: what its function is called, and that its output ends as numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Event, Instance, Opaque, Tensor, Value, real
+from torchlint.rules.base import View
+from torchlint.sieve.facts import ClassFacts
+
+EVALUATION = re.compile(
+    r"(?:^|_)(?:test|tests|testing|eval|evaluate|evaluation|valid|validate|validation|val|vald|predict|prediction|predictions|infer"
+    r"|inference|translate|translation|transcribe|recognize|classify|respond|response|reply|caption|sample|samples|generate|decode"
+    r"|greedy|demo|interact|accuracy)(?:$|_)|^(?:evaluate|predict|validate|translate|generate|sample|greedy)[A-Z]",
+    re.IGNORECASE,
+)
+_NAMED_SO = re.compile(r"(?:^|_)(?:test|eval|evaluate|evaluation|valid|validate|validation|val|predict|prediction|infer|inference)(?:$|_)", re.I)
+LOSS = re.compile(r"loss|crit", re.I)
+LOSS_FUNCTION = re.compile(r"(?:^|[_.])(?:loss|criterion)(?:_?fn|_?func(?:tion)?)?$")
+_MOST = 40  # values that are gone back over
+
+
+def is_evaluation(view: View, event: Event) -> bool:
+    """Whether a forward without eval() evaluates all the same, in a function that says so: of a model that is trained here, or
+    one of which only the highest output is asked for, which no gradient goes through."""
+    model, unit = event.subject, event.site.parsed.unit
+    if event.mode is False or not EVALUATION.search(unit.name):
+        return False
+    if any(site.parsed.unit.name == "forward" for site in event.calls if site is not None):
+        return False
+    if isinstance(model, Instance) and _NAMED_SO.search(unit.name) and _trained(view, model):
+        return True
+    return _is_called_as_it_stands(event.site) and _is_model(model) and _picked(view, event)
+
+
+def _trained(view: View, model: Value) -> bool:
+    return any(flow.kind == "forward" and flow.subject is model for step in view.of("backward") for flow in step.flows)
+
+
+def _is_model(value: Value) -> bool:
+    if isinstance(value, Instance):
+        return value.kind in ("module", "wrapper")
+    return isinstance(value, Opaque)
+
+
+def _is_called_as_it_stands(site: Site) -> bool:
+    """Whether a function is no part of a model or of a framework's class, which are called under whatever their caller says."""
+    unit = site.parsed.unit
+    owner = next((cls for cls in site.parsed.facts.all_classes() if unit in cls.methods.values()), None)
+    return not unit.decorators and (owner is None or not _bases(owner))
+
+
+def _bases(owner: ClassFacts) -> list[str]:
+    return [base for base in owner.bases if base != "object"]
+
+
+def _picked(view: View, event: Event) -> bool:
+    """Whether the output is asked for no more than which of it is the highest, or leaves torch without its graph."""
+    loop = event.loops[-1]
+    asked = [(other, alt) for other in view.of("readout") if loop in other.loops for alt in real(other.subject) if comes_from(event, alt)]
+    return any(other.name == "argmax" or other.name == "numpy" and _without_graph(alt) for other, alt in asked)
+
+
+def _without_graph(value: Value) -> bool:
+    return isinstance(value, Tensor) and value.traits.get("graph") is False
+
+
+def _raises_with_graph(view: View, event: Event) -> bool:
+    """Whether the output is made an array as it is, which raises where it has a graph: so somebody else switched gradients off."""
+    return any(
+        other.name == "numpy" and _among(event, alt.flows) and not _without_graph(alt) for other in view.of("readout") for alt in real(other.subject)
+    )
+
+
+def read_out(view: View, event: Event) -> bool:
+    """Whether the output ends as numbers, in the same loop, and never in a backward."""
+    if any(_among(event, other.flows) for other in view.of("backward", "autograd.grad")):
+        return False
+    if any(event.loops[-1] in other.loops for other in view.of("backward", "optimizer.step")) or _raises_with_graph(view, event):
+        return False
+    adds_up = _adds_up(view, event)
+    returned = any(_among(event, other.subject.flows) for other in view.of("return") if other.subject is not None)
+    if returned and not (adds_up and _NAMED_SO.search(event.site.parsed.unit.name)):
+        return False
+    return adds_up or any(
+        comes_from(event, alt) for other in view.of("readout") if event.loops[-1] in other.loops for alt in real(other.subject)
+    )
+
+
+def _among(event: Event, flows: frozenset[Event]) -> bool:
+    """Whether a forward is among some, or was in the first pass of its loop, which is forgotten."""
+    return event in flows or any(
+        flow.subject is event.subject and flow.site == event.site and flow.loops == event.loops and flow.calls == event.calls for flow in flows
+    )
+
+
+def comes_from(event: Event, value: Value) -> bool:
+    """Whether a value was computed from the output of a forward, be it that its graph was cut off since."""
+    return any(_among(event, part.flows) for part in _with_graphs(value))
+
+
+def _with_graphs(value: Value) -> Iterator[Value]:
+    """A value, and what it was before its graph was cut off."""
+    for _ in range(_MOST):
+        yield value
+        if not isinstance(value, Tensor):
+            return
+        before = value.traits.get("detached")
+        if not isinstance(before, (Tensor, Opaque)):
+            return
+        value = before
+
+
+def _adds_up(view: View, event: Event) -> bool:
+    """Whether an evaluation in evaluation mode adds up the loss with its graph: `val_loss += criterion(...)`."""
+    if event.mode is not False or event.mode_site is None or event.mode_site.parsed is not event.site.parsed:
+        return False
+    return any(
+        other.operator == "Add" and other.loops and other.loops[-1] is event.loops[-1]
+        and all(_is_loss(alt) and event in alt.flows for alt in real(other.value))
+        for other in view.of("augment")
+    )
+
+
+def _is_loss(value: Value) -> bool:
+    if isinstance(value, Tensor):
+        return "loss" in value.traits and value.traits.get("graph") is not False
+    return type(value) is Opaque and value.source == "call" and bool(LOSS.search(value.name or ""))

@@ -1,0 +1,80 @@
+"""Which parts of models are frozen: their parameters require no gradient, as far as the program says so."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from torchlint.dryrun.values import Event, Instance, Iter, Opaque, Tensor, Value, real
+from torchlint.rules.base import View
+
+_FREEZES = re.compile(r"freez|requires_grad|trainable", re.IGNORECASE)
+
+
+class Switch(NamedTuple):
+    """Where `requires_grad` of a module's parameters is switched. `whole`: that of each of them."""
+
+    event: Event
+    module: Value
+    wants: bool | None
+    whole: bool
+
+
+def switches(view: View) -> list[Switch]:
+    """`module.requires_grad_(False)`, and `p.requires_grad = False` in a loop over `module.parameters()`."""
+    found = [Switch(event, event.subject, event.wants, True) for event in view.of("module.freeze") if event.subject is not None]
+    for event in view.of("inplace.flag"):
+        given = event.subject
+        over = given.origin if isinstance(given, Tensor) and given.traits.get("param") else None
+        if isinstance(over, Iter) and over.kind in ("parameters", "named_parameters"):
+            found.append(Switch(event, over.base, event.wants, _for_each(event)))
+        elif isinstance(over, Iter) and isinstance(over.base, Opaque):
+            found.append(Switch(event, over.base, None, False))
+        elif isinstance(over, Instance) and over.kind == "module":
+            found.append(Switch(event, over, event.wants, False))  # `model.fc.weight.requires_grad = True`
+    return found
+
+
+def _for_each(event: Event) -> bool:
+    """Whether it is done to each parameter that the loop gives: under no condition within the loop."""
+    loop = event.loops[-1] if event.loops else None
+    if loop is None or loop.site is None or event.wants is None:
+        return False
+    first = loop.site.location().row
+    return not any(site.parsed is loop.site.parsed and site.location().row >= first for site, _ in event.guards)
+
+
+def frozen_by(view: View, module: Value, made: list[Switch]) -> Event | None:
+    """What freezes a whole module, for certain and for good: nothing in view lets any part of it go again, puts a layer
+    into it, or is given it under a name that speaks of freezing. `made`: all `switches`."""
+    mine = [switch for switch in made if view.related_modules(switch.module, module)]
+    if any(switch.wants is not False for switch in mine):
+        return None
+    around = [switch for switch in mine if switch.whole and (switch.module is module or _in_it(view, module, switch.module))]
+    if not around or _may_be_let_go(view, module):
+        return None
+    changed = [event for event in view.of("setattr", "module.put") if _brings_layers(event) and event.site is not None
+               and view.related_modules(event.subject, module) and event.serial > around[0].event.serial]
+    return None if changed else around[0].event
+
+
+def _in_it(view: View, part: Value, whole: Value) -> bool:
+    return id(part) in view.closure(whole) or id(whole) in view.origins(part)
+
+
+def _brings_layers(event: Event) -> bool:
+    return any(
+        isinstance(alt, Instance) and alt.kind in ("module", "wrapper")
+        or isinstance(alt, Tensor) and bool(alt.traits.get("param"))
+        or type(alt) is Opaque and "module" in alt.tags
+        for alt in real(event.value)
+    )
+
+
+def _may_be_let_go(view: View, module: Value) -> bool:
+    """Whether a call that cannot be seen may switch the module's parameters on again."""
+    for event in view.of("unknown", "called"):
+        given = (event.subject, *event.get("args", ()))
+        if _FREEZES.search(event.get("name") or "") and any(value is not None and view.related_modules(value, module) for value in given):
+            return True
+    return False
