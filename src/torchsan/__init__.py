@@ -31,6 +31,8 @@ def __getattr__(name: str) -> Any:
         from torchlint import findings as home
     elif name == "__version__":
         import torchlint as home
+    elif name in ("load_ipython_extension", "unload_ipython_extension"):  # %load_ext torchsan
+        from torchsan.run import notebook_extension as home
     elif name in _MODULES:
         return importlib.import_module(f"torchsan.{name}")
     else:

@@ -137,6 +137,17 @@ class Watch:
         self._is_used = True
         return Shown(self.first_batch)
 
+    def __repr__(self) -> str:
+        return f"<torchsan.Watch: {printing.told(self.findings, self.steps)}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows of it: the findings so far, a row each."""
+        from torchlint.report.notebook import as_table
+
+        self._is_used = True
+        found = printing.shortened(self.findings, os.getcwd())
+        return as_table(found, f"torchsan: {printing.told(found, self.steps)}", [f"{name} was switched off: {why}" for name, why in self.off.items()])
+
     def report(self, path: str | os.PathLike | None = None) -> str:
         """All findings as text, each with its source line, how often it was seen, and how to mend it.
 
@@ -150,8 +161,7 @@ class Watch:
 
             write(os.fspath(path), self, findings, os.getcwd(), self.steps)
         self._is_used = True
-        steps = printing.counted(self.steps, "optimizer step")
-        lines = [f"torchsan: {printing.counted(len(findings), 'finding') if findings else 'nothing found'} in {steps}"]
+        lines = [f"torchsan: {printing.told(findings, self.steps)}"]
         if not self.was_started:
             lines = [f"torchsan: nothing was watched: {no_steps.NEVER}"]
         elif not findings and not self.steps:

@@ -34,7 +34,7 @@ class _Notebook(msgspec.Struct):
 
 
 # Cell magics whose body is Python run in the notebook itself.
-_PYTHON_CELLS = {"time", "timeit", "capture", "prun", "python", "python3", "memit", "mprun", "lprun"}
+_PYTHON_CELLS = {"time", "timeit", "capture", "prun", "python", "python3", "memit", "mprun", "lprun", "torchlint"}
 # Patterns take time in proportion to the line: no two parts that meet can both match a stretch of blanks.
 _TARGET = re.compile(r"[\w.,\s*\[\]'\"()]+")
 _COMMAND = re.compile(r"\s*(?:!|%(?=[A-Za-z]))")

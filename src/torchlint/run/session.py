@@ -33,6 +33,13 @@ class Findings(list[Finding]):
         self.problems: list[Problem] = outcome.problems
         self.warnings: list[str] = outcome.warnings
 
+    def _repr_html_(self) -> str:
+        """What a notebook shows of them."""
+        from torchlint.report.notebook import as_table
+
+        head = f"torchlint: {len(self)} finding{'s' if len(self) != 1 else ''}" if self else "torchlint: nothing found"
+        return as_table(self, head, [*(f"{one.filename}: {one.message}" for one in self.problems), *self.warnings])
+
 
 class Session:
     """A judge of single files that keeps what it knows between questions.

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lsprotocol import types as lsp
 
 from torchlint.files.source import Problem
 from torchlint.findings import Finding, Location, Severity
+from torchlint.server.carrying import carried
 from torchlint.server.documents import Open
 from torchlint.server.judging import Verdict
 from torchlint.server.places import Places
@@ -68,6 +69,15 @@ def answer(one: Open, verdict: Verdict, places: Places, related: bool) -> Answer
         if uri is not None:
             told.append(Told(finding, uri, _diagnostic(finding, places, related)))
     return Answer(one, verdict, places, tuple(told), tuple(_rest(one, verdict.problems, places)))
+
+
+def kept(now: Answer, old: Answer) -> Answer:
+    """What is told of a text that cannot be judged, with what was told of its last state, as far as that still stands there. Nothing
+    can be done about the latter until the text is judged again."""
+    uri = now.one.uri
+    told = [item.diagnostic for item in old.told] + [one for _, one in old.rest if one.code != NOT_JUDGED]
+    again = carried(told, old.one.rows[uri], now.one.rows[uri])
+    return replace(now, rest=(*now.rest, *((uri, one) for one in again)))
 
 
 def _diagnostic(finding: Finding, places: Places, related: bool) -> lsp.Diagnostic:

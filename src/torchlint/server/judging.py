@@ -28,6 +28,11 @@ class Verdict:
     problems: list[Problem] = field(default_factory=list)
     whole: bool = True
 
+    @property
+    def broken(self) -> bool:
+        """Whether the document could not be judged at all."""
+        return not self.findings and any(not (problem.note or problem.internal) for problem in self.problems)
+
 
 @dataclass
 class _Kept:
@@ -67,7 +72,7 @@ class Judging:
         """The session of a folder, which knows what is open."""
         kept = self._kept.get(folder)
         if kept is None or kept.options != options:
-            kept = self._kept[folder] = _Kept(Session(folder, **options.choice()), options)
+            kept = self._kept[folder] = _Kept(Session(folder, **options.choice(folder)), options)
         unsaved = {one.path: one.raw for one in opened if not _is_saved(one)}
         for path in kept.given.keys() - unsaved.keys():
             kept.session.forget(path)

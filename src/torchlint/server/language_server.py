@@ -18,7 +18,7 @@ from pygls.uris import to_fs_path
 from torchlint import __version__
 from torchlint.files.source import Problem
 from torchlint.server import options
-from torchlint.server.answers import Answer, answer
+from torchlint.server.answers import Answer, answer, kept
 from torchlint.server.client import can, client_of, notebooks
 from torchlint.server.documents import Open, deepest, open_notebook, open_text
 from torchlint.server.judging import Judging, Verdict
@@ -44,6 +44,7 @@ class Server(LanguageServer):
         self.turns = Turns(self._judge)
         self._layers: dict[str, dict[str, Any]] = {"": {}}  # the client's settings, by folder; "" for all
         self._said: set[str] = set()
+        self._logged: set[tuple[str, str]] = set()
         self._thread: ThreadPoolExecutor | None = None
 
     async def in_thread(self, work: Callable[[], _T]) -> _T:
@@ -144,13 +145,17 @@ class Server(LanguageServer):
         if known is None:
             # At first what the document says by itself: the files that use it may take a while.
             verdict = await self._verdict(one, opened, lambda: False)
-            if not self._tell(one, opened, verdict) or verdict.whole:
+            if not self._tell(one, opened, verdict):
+                return True
+            if verdict.whole:
+                self._log(one.path, verdict.problems)
                 return True
         limit = time.monotonic() + self.options_of(one.path).timeout
         verdict = await self._verdict(one, opened, lambda: not stop.is_set() and time.monotonic() < limit)
         if stop.is_set() and not verdict.whole:
             return False
-        self._tell(one, opened, verdict)
+        if self._tell(one, opened, verdict):
+            self._log(one.path, verdict.problems)
         return True
 
     async def _verdict(self, one: Open, opened: dict[str, Open], goes_on: Callable[[], bool]) -> Verdict:
@@ -174,13 +179,16 @@ class Server(LanguageServer):
         related = bool(can(self.client_capabilities, "text_document.publish_diagnostics.related_information"))
         found = answer(one, verdict, Places(opened.values(), self.workspace.position_codec), related)
         old = self.answers.get(one.uri)
+        if old is not None and one.cells is None and verdict.broken and one.uri in old.one.rows:
+            found = kept(found, old)
         gone = {uri: [] for uri in (old.diagnostics() if old else {})}
         self.answers[one.uri] = found
         self.publish({**gone, **found.diagnostics()}, one.versions)
-        for problem in verdict.problems:
-            if problem.note and problem.row is None:
-                self._note(one.path, problem)
         return True
 
-    def _note(self, path: str, problem: Problem) -> None:
-        self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, f"{path}: {problem.message}"))
+    def _log(self, path: str, problems: Iterable[Problem]) -> None:
+        """Tells the log what is no mark in the text, once."""
+        for problem in problems:
+            if problem.note and problem.row is None and (path, problem.message) not in self._logged:
+                self._logged.add((path, problem.message))
+                self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Info, f"{path}: {problem.message}"))

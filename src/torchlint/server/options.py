@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any, Literal
 
 import msgspec
@@ -25,11 +26,12 @@ class Options(msgspec.Struct, frozen=True, rename="camel"):
     delay: int = 100
     timeout: float = 10
 
-    def choice(self) -> dict[str, Any]:
-        """The words of a `Session`."""
+    def choice(self, folder: str) -> dict[str, Any]:
+        """The words of a `Session` over a folder, which `config` is seen from."""
         return {
             "select": self.select, "ignore": self.ignore, "extend_select": self.extend_select,
-            "torch_version": self.torch_version, "settings": self.config, "isolated": self.isolated,
+            "torch_version": self.torch_version, "settings": self.config and os.path.join(folder, self.config),
+            "isolated": self.isolated,
         }
 
 

@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from torch import nn
 
 from torchsan.own import inspect, linecache, os
+from torchsan.program.cells import as_typed
 from torchsan.program.where import _USER, Where, kind_of
 
 _SHORT = 200  # characters of a text that may be the path of a layer, and no prose
@@ -47,7 +48,7 @@ def _tree(cls: type) -> tuple[ast.ClassDef, CodeType] | None:
     """
     for function in vars(cls).values():
         if inspect.isfunction(function):
-            code = inspect.unwrap(function).__code__
+            code = as_typed(inspect.unwrap(function).__code__)
             found = _classes(code.co_filename).get((cls.__name__, code.co_name, code.co_firstlineno))
             if found is not None:
                 return found, code

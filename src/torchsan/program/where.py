@@ -9,16 +9,18 @@ from typing import NamedTuple
 
 from torchlint.findings import Location
 from torchsan.own import os, torch
+from torchsan.program import cells
 
 _USER, _HELPER, _OURS = 0, 1, 2
 _places: dict[tuple[int, int], Where] = {}  # those asked for
+_codes: dict[tuple[int, int], CodeType] = {}  # whose they are: as long as they are held, nothing else can come to have their ids
 _MANY = 4096  # of these: code that is made anew all the time must not pile up
 _kinds: dict[str, int] = {}  # by co_filename: a frame walk must cost a dictionary look-up a frame
 _OWN = (os.path.dirname(torch.__file__) + os.sep, os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep)
 _STANDARD = tuple({sysconfig.get_path(key) + os.sep for key in ("stdlib", "platstdlib")})
 _HELPERS = (*_STANDARD, *{sysconfig.get_path(key) + os.sep for key in ("purelib", "platlib")})
 _PACKAGES = f"{os.sep}site-packages{os.sep}"
-_TYPED = ("<stdin>", "<string>", "<ipython-input", "<doctest")  # text without a file that is still the user's
+_TYPED = ("<stdin>", "<string>", "<ipython-input", "<doctest", cells.TIMED)  # text without a file that is still the user's
 
 
 class Where(NamedTuple):
@@ -94,9 +96,15 @@ def _place(frame: FrameType) -> Where:
     if place is None:
         if len(_places) > _MANY:
             _places.clear()
-        # The place holds the code, so nothing else can come to have its id.
-        place = _places[key] = Where(code, frame.f_lasti, frame.f_lineno)
+            _codes.clear()
+        place = _places[key] = _as_typed(code, frame.f_lasti, frame.f_lineno)
+        _codes[key] = code
     return place
+
+
+def _as_typed(code: CodeType, instruction: int, line: int) -> Where:
+    typed = cells.as_typed(code)
+    return Where(typed, instruction, line + cells.rows_above(code, typed))
 
 
 def of_traceback(traceback: TracebackType | None) -> Where | None:
@@ -106,7 +114,7 @@ def of_traceback(traceback: TracebackType | None) -> Where | None:
         code = traceback.tb_frame.f_code
         kind = kind_of(code.co_filename)
         if kind != _OURS:
-            place = Where(code, traceback.tb_lasti, traceback.tb_lineno)
+            place = _as_typed(code, traceback.tb_lasti, traceback.tb_lineno)
             if kind == _USER:
                 best = place
             else:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from torchlint.findings import Finding
+from torchsan.program import cells
 
 MODES = ("warn", "raise", "collect")
 MOST = 1000  # different findings of a run that are kept: who has as many will not read more
@@ -141,6 +142,10 @@ def merged(findings: list[Finding]) -> list[Finding]:
 
 def _warn(finding: Finding) -> None:
     at = finding.location
+    cell = cells.name_of(at.filename)
+    if cell is not None:  # the file's name would be one of the kernel's, and say nothing
+        say(f"{cell}:{at.row}: {text(finding)}")
+        return
     try:
         # A registry of its own: whether a finding is news is decided here, not by Python's once-per-line rule.
         warnings.warn_explicit(text(finding), SanWarning, at.filename, at.row, module=__name__, registry={})

@@ -12,6 +12,7 @@ from torchlint import __version__
 from torchlint.findings import Finding, Location
 from torchlint.report import Context, clean, place, write
 from torchsan.own import io, os, re
+from torchsan.program import cells
 from torchsan.program.source import line_of
 from torchsan.report import wording
 
@@ -86,15 +87,9 @@ _cells: dict[str, str] = {}  # files that a notebook's cells pretend to be, by t
 
 def cell_of(filename: str) -> str | None:
     """What a notebook calls the cell whose code has this file name ("Cell In[3]"); None where it is none of a cell."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    try:
-        named = shell.compile.format_code_name(filename)
-    except AttributeError:  # no notebook, or an IPython that cannot tell
-        return None
-    if named is None:
-        return None
-    cell = " ".join(named)
-    _cells[cell] = filename
+    cell = cells.name_of(filename)
+    if cell is not None:
+        _cells[cell] = filename
     return cell
 
 
@@ -116,6 +111,11 @@ def to_stderr(finding: Finding, base: str) -> None:
         stream.flush()
     except (OSError, ValueError):
         pass  # standard error is closed: the report still has it
+
+
+def told(findings: Sequence[Finding], steps: int) -> str:
+    """ "3 findings in 40 optimizer steps"."""
+    return f"{counted(len(findings), 'finding') if findings else 'nothing found'} in {counted(steps, 'optimizer step')}"
 
 
 def flush() -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from tests.torchlint.support import run_python, write
 
+
 @pytest.fixture
 def lint(tmp_path):
     def run(files, *options):

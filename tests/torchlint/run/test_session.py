@@ -88,6 +88,26 @@ def test_who_uses_a_model_may_be_unsaved(root, session):
         assert session.check(root / "model.py") == (after if "cuda" in text else before) == cold(root, root / "model.py")[0]
 
 
+def test_the_files_that_use_one_may_be_left_for_later(root):
+    write(root, {"a.py": "import torch\nfrom helper import prepare\n\nprepare(torch.nn.Linear(2, 2))\n", "b.py": "import helper\n",
+                 "helper.py": "def prepare(model):\n    model.eval\n    return model\n"})
+    session, asked = torchlint.Session(root), []
+    found = session.check(root / "helper.py", goes_on=lambda: asked.append(1) or False)
+    assert not found and [problem.note for problem in found.problems] == [True] and len(asked) == 1
+    assert "some of the files that use it" in found.problems[0].message
+    # One of them at a time: what was judged is known the next time.
+    found = session.check(root / "helper.py", goes_on=lambda: asked.append(1) or len(asked) < 3)
+    assert len(found.problems) == 1 and len(asked) == 3
+    found = session.check(root / "helper.py", goes_on=lambda: asked.append(1) or len(asked) < 5)
+    assert numbers(found) == [132] and not found.problems and len(asked) == 4
+
+
+def test_files_that_a_run_would_pass_over(root):
+    write(root, {".git/HEAD": "", ".gitignore": "made/\n", "torchlint.toml": "exclude = ['old']\n", "made/a.py": "", "old/a.py": ""})
+    session = torchlint.Session(root)
+    assert [session.leaves_out(root / name) for name in ("train.py", "made/a.py", "old/a.py")] == [False, True, True]
+
+
 def test_the_torch_that_is_meant_may_change(root):
     session = torchlint.Session(root, select="TL708")
     for release in ("1.5", "2.5", "1.5"):

@@ -156,6 +156,57 @@ class Editor:
     def close(self, uri):
         self.client.text_document_did_close(lsp.DidCloseTextDocumentParams(lsp.TextDocumentIdentifier(uri)))
 
+    # Notebooks.
+
+    async def open_notebook(self, path, cells):
+        """Opens a notebook, with all its cells, and waits for what is told of it; gives the cells' names."""
+        self.notebook, self.notebook_version = uri_of(path), 1
+        self.cell_names = [f"vscode-notebook-cell:{path}#c{number}" for number in range(len(cells))]
+        items, documents = [], []
+        for name, cell in zip(self.cell_names, cells):
+            code = cell["cell_type"] == "code"
+            self.texts[name], self.versions[name], self.cells[name] = cell["source"], 1, True
+            items.append(lsp.NotebookCell(lsp.NotebookCellKind.Code if code else lsp.NotebookCellKind.Markup, name))
+            documents.append(lsp.TextDocumentItem(name, "python" if code else "markdown", 1, cell["source"]))
+        self.client.notebook_document_did_open(lsp.DidOpenNotebookDocumentParams(
+            lsp.NotebookDocument(self.notebook, "jupyter-notebook", 1, items), documents
+        ))
+        await self.until(lambda: all(name in self.diagnostics for name in self.cell_names))
+        return list(self.cell_names)
+
+    def _changed(self, cells):
+        self.notebook_version += 1
+        self.client.notebook_document_did_change(lsp.DidChangeNotebookDocumentParams(
+            lsp.VersionedNotebookDocumentIdentifier(self.notebook_version, self.notebook),
+            lsp.NotebookDocumentChangeEvent(cells=cells),
+        ))
+
+    def _content(self, name, change):
+        self.versions[name] += 1
+        document = lsp.VersionedTextDocumentIdentifier(self.versions[name], name)
+        self._changed(lsp.NotebookDocumentCellChanges(text_content=[lsp.NotebookDocumentCellContentChanges(document, [change])]))
+
+    def told_of_cells(self, name):
+        """Tells the server what a cell holds now."""
+        self._content(name, lsp.TextDocumentContentChangeWholeDocument(self.texts[name]))
+
+    def type_into_cell(self, name, begin, end, new):
+        text = self.texts[name]
+        at = lsp.Range(self.position(text, begin), self.position(text, end))
+        self.texts[name] = text[:begin] + new + text[end:]
+        self._content(name, lsp.TextDocumentContentChangePartial(at, new))
+
+    def remove_cell(self, number):
+        name = self.cell_names.pop(number)
+        self._changed(lsp.NotebookDocumentCellChanges(structure=lsp.NotebookDocumentCellChangeStructure(
+            lsp.NotebookCellArrayChange(number, 1), did_close=[lsp.TextDocumentIdentifier(name)]
+        )))
+
+    def close_notebook(self):
+        self.client.notebook_document_did_close(lsp.DidCloseNotebookDocumentParams(
+            lsp.NotebookDocumentIdentifier(self.notebook), [lsp.TextDocumentIdentifier(name) for name in self.cell_names]
+        ))
+
     def position(self, text, offset):
         """An offset as a position in the units of the server."""
         rows = rows_of(text[:offset]) or [""]

@@ -18,6 +18,8 @@ NET = (
 )
 UNCALLED = "import torch\n\n\ndef step(optimizer, scheduler):\n    optimizer.step\n    optimizer.zero_grad\n"
 
+pytestmark = pytest.mark.slow  # each test starts processes
+
 
 def command_says(path, *options):
     done = run_python("-m", "torchlint", "-f", "json", "--no-cache", *options, path)
@@ -106,35 +108,36 @@ def test_only_what_was_asked_for_is_offered(tmp_path):
     run(work)
 
 
-# In a text: what stands before the finding in its row, and how rows end.
+# What stands before the finding in its row.
 ODD = ["\U0001f600\U0001f600", "\u00e4\u20ac", "a\x0cb\u2028c\x1c", "e\u0301"]
 
 
 @pytest.mark.parametrize("client", ["vscode", "neovim"])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_places_in_texts_of_all_kinds(tmp_path, client, end):
+def test_places_in_texts_of_all_kinds(tmp_path, client):
     """UTF-16 for one client, UTF-8 for the other; what Python and editors do not take for the end of a row is none."""
     async def work():
-        lines = [f'    "{odd}"; optimizer.step' for odd in ODD]
-        text = end.join(["import torch", "", "def f(optimizer):", *lines, ""])
         write(tmp_path, {"setup.cfg": "", "a.py": ""})
         async with Editor(tmp_path, client=client) as editor:
             assert editor.codec.encoding == ("utf-16" if client == "vscode" else "utf-8")
-            uri = await editor.open(tmp_path / "a.py", text)
-            assert [editor.shown(uri, one) for one in editor.diagnostics[uri]] == ["optimizer.step"] * 4
-            # Typed in the middle of such rows, as ranges.
-            at = text.index("optimizer.step", text.index("def") + 20)
-            editor.type(uri, (at, at + 9, "opt"), (at - 3, at - 3, "\U0001f600"))
-            await editor.settled(uri)
-            assert sorted(editor.shown(uri, one) for one in editor.diagnostics[uri]) == ["opt.step", *["optimizer.step"] * 3]
-            for _ in ODD:
-                found = editor.diagnostics[uri][0]
-                await editor.do((await editor.actions(uri, found))[0])
+            uri = await editor.open(tmp_path / "a.py")
+            for end in ("\n", "\r\n", "\r"):
+                lines = [f'    "{odd}"; optimizer.step' for odd in ODD]
+                text = end.join(["import torch", "", "def f(optimizer):", *lines, ""])
+                editor.type(uri, text)
                 await editor.settled(uri)
-            assert editor.diagnostics[uri] == []
-            assert editor.texts[uri].count(".step()" + end) == 4
-            # What is put in has the ends of the rows that are there.
-            assert editor.texts[uri].count("\r") == (0 if end == "\n" else text.count("\r"))
+                assert [editor.shown(uri, one) for one in editor.diagnostics[uri]] == ["optimizer.step"] * 4
+                # Typed in the middle of such rows, as ranges.
+                at = text.index("optimizer.step")
+                editor.type(uri, (at, at + 9, "opt"), (at - 3, at - 3, "\U0001f600"))
+                await editor.settled(uri)
+                assert sorted(editor.shown(uri, one) for one in editor.diagnostics[uri]) == ["opt.step", *["optimizer.step"] * 3]
+                assert [one.title for one in await editor.actions(uri, editor.diagnostics[uri][-1])][0].endswith("(TL132)")
+                every = next(one for one in await editor.actions(uri) if "fix all 4" in one.title)
+                await editor.do(every)
+                await editor.settled(uri)
+                assert editor.diagnostics[uri] == [] and editor.texts[uri].count(".step()" + end) == 4
+                # What is put in has the ends of the rows that are there.
+                assert editor.texts[uri].count("\r") == (0 if end == "\n" else text.count("\r"))
 
     run(work)
 
@@ -255,10 +258,17 @@ def test_what_cannot_be_judged(tmp_path):
         path = write(tmp_path, {"setup.cfg": "", "a.py": SUM}) / "a.py"
         async with Editor(tmp_path) as editor:
             uri = await editor.open(path)
-            editor.type(uri, SUM + "x = (\n")
+            # In the middle of a line: what was told stays where its row is, but nothing can be done about it now.
+            for text, row in ((SUM + "x = (\n", 5), ("\ny = [\n" + SUM, 7)):
+                editor.type(uri, text)
+                await editor.settled(uri)
+                assert sorted(editor.codes(uri)) == [("TL301", row), ("not-judged", 6 if row == 5 else 2)]
+                broken = next(one for one in editor.diagnostics[uri] if one.code == "not-judged")
+                assert broken.severity == lsp.DiagnosticSeverity.Information and "does not parse" in broken.message
+                assert await editor.actions(uri) == []
+            editor.type(uri, SUM.replace("y)", "y"))
             await editor.settled(uri)
-            assert [(one.code, one.severity) for one in editor.diagnostics[uri]] == [("not-judged", lsp.DiagnosticSeverity.Information)]
-            assert await editor.actions(uri, editor.diagnostics[uri][0]) == []
+            assert [code for code, _ in editor.codes(uri)] == ["not-judged"]
             editor.type(uri, SUM)
             await editor.settled(uri)
             assert editor.codes(uri) == [("TL301", 5)]
@@ -332,6 +342,49 @@ def test_typed_fast_only_the_last_state_is_told(tmp_path):
             assert await editor.actions(uri) == []
             await editor.settled(uri)
             assert len(await editor.actions(uri)) == 1
+
+    run(work)
+
+
+CELLS = ["# Notes", "%matplotlib inline\nimport torch.nn.functional as F\nfrom torch import nn", NET.split("\n\n\n")[1], "!ls\nx = ("]
+
+
+def test_a_notebook_cell_by_cell(tmp_path):
+    async def work():
+        path = write(tmp_path, {"setup.cfg": ""}) / "n.ipynb"
+        cells = [{"cell_type": "markdown" if one[0] == "#" else "code", "source": one, "metadata": {}} for one in CELLS]
+        path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
+        async with Editor(tmp_path) as editor:
+            names = await editor.open_notebook(path, cells)
+            net = names[2]
+            assert [editor.codes(name) for name in names] == [[], [], [("TL204", 3), ("TL204", 4)], [("not-judged", 2)]]
+            # As the command counts cells, the text ones, too.
+            said = json.loads(run_python("-m", "torchlint", "-f", "json", "--no-cache", path).stdout)
+            assert [(one["cell"], one["location"]["row"]) for one in said if one["code"] == "TL204"] == [(3, 3), (3, 4)]
+            found = editor.diagnostics[net][0]
+            assert "**TL204 " in (await editor.hover(net, found.range.start)).value
+            # A fix goes to its cell.
+            await editor.do((await editor.actions(net, found))[0])
+            assert editor.texts[net].count("self.training") == 1
+            editor.told_of_cells(net)
+            await editor.until(lambda: editor.codes(net) == [("TL204", 4)])
+            every = next(one for one in await editor.actions(net, only=["source.fixAll"]))
+            await editor.do(every)
+            assert editor.texts[net].count("self.training") == 2 and editor.texts[names[1]] == CELLS[1]
+            editor.told_of_cells(net)
+            await editor.until(lambda: editor.codes(net) == [])
+            # A cell is typed into, as a range, and one goes.
+            text = editor.texts[net]
+            editor.type_into_cell(net, text.index(", training"), text.index(")", text.index(", training")), "")
+            await editor.until(lambda: editor.codes(net) == [("TL204", 3)])
+            editor.remove_cell(3)
+            await editor.until(lambda: editor.diagnostics[names[3]] == [])
+            offered = await editor.actions(net, editor.diagnostics[net][0])
+            await editor.do(next(one for one in offered if one.title.startswith("silence")))
+            assert editor.texts[net].split("\n")[2].endswith("F.dropout(x)  # noqa: TL204")
+            editor.close_notebook()
+            await editor.until(lambda: not any(editor.diagnostics.values()))
+        assert editor.messages == []
 
     run(work)
 

@@ -97,3 +97,59 @@ def test_a_table_shows_the_run(tmp_path, monkeypatch):
     table = next(output for output in notebook.cells[1].outputs if output.output_type == "display_data")
     assert "<b>torchsan</b> · 3 optimizer steps · loss <b>" in table["data"]["text/html"]
     assert "missing-zero-grad" in table["data"]["text/html"] and "TS101" in table["data"]["text/plain"]
+
+
+def test_cells_under_a_magic_are_told_as_they_were_typed(cells):
+    """What %%time runs has no file, what %%capture runs has one that begins below the magic."""
+    net = "class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.parts = [torch.nn.Linear(4, 4)]\n" \
+          "        self.head = torch.nn.Linear(4, 3)\n    def forward(self, x):\n        return self.head(self.parts[0](x))\nnet = Net()"
+    out = cells(
+        SET_UP,
+        "san = torchsan.watch(on_finding='collect').start()",
+        f"%%time\n{net}",
+        f"%%time\n# a remark\n{TRAIN.strip()}",
+        f"%%capture\n{TRAIN.strip()}",
+        "F.cross_entropy(net(x), y).backward()\ntorch.optim.SGD(net.parameters(), lr=0.1).step()",
+        "san.stop()\nprint(san.report())",
+    )
+    assert "Cell In[4]:5:5" in out[6] and "5 │     loss.backward()" in out[6], out[6]
+    assert "Cell In[5]:4:5" in out[6] and "4 │     loss.backward()" in out[6], out[6]
+    assert "Cell In[3]:5:9" in out[6] and "5 │         self.parts = [torch.nn.Linear(4, 4)]" in out[6], out[6]
+    assert "ipykernel" not in out[6] and "run_cell_magic" not in out[6]
+
+
+def test_a_warning_names_the_cell_once(cells):
+    out = cells(SET_UP, "san = torchsan.watch().start()", TRAIN, "san.stop()\nsan")
+    assert out[2].count("TS101") == 1 and out[2].startswith("torchsan: Cell In[3]:3: TS101 `loss.backward()`"), out[2]
+    assert "ipykernel" not in "".join(out)
+
+
+def test_the_extension_tells_after_each_cell(tmp_path, monkeypatch):
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setenv("IPYTHONDIR", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    softmax = TRAIN.strip().replace("model(x)", "model(x).softmax(1)")
+    texts = [
+        "%load_ext torchsan\n%torchsan", SET_UP.replace(", torchsan", ""), TRAIN, TRAIN, f"%%torchlint --select TL301\n{softmax}\nstep",
+        "%torchlint --select TL301", "%torchsan", "%torchsan report report.html", "%torchsan nonsense", "%torchlint --nonsense 1",
+        "%torchlint --select nonsense", "%torchsan stop", "%unload_ext torchsan", TRAIN, "%load_ext torchsan", TRAIN,
+    ]
+    book = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(text.strip()) for text in texts])
+    nbclient.NotebookClient(book, timeout=300, allow_errors=True, kernel_name="python3").execute()
+
+    def shown(number):
+        """Kind, and text, of all outputs of a cell."""
+        return [(one.output_type, one.get("text") or one.data["text/plain"]) for one in book.cells[number - 1].outputs]
+
+    assert shown(1) == [("stream", "torchsan: torch was not imported yet: nothing is watched\n")] and shown(2) == []
+    (kind, text), = shown(3)
+    assert kind == "display_data" and text.startswith("torchsan\nTS101 Cell In[3]:3:5: `loss.backward()` adds to the gradients")
+    assert text.count("\n") == 1 and "<td" in book.cells[2].outputs[0].data["text/html"]
+    assert shown(4) == []  # the same lines, typed again: nothing new
+    (_, lint), (_, result), (_, live) = shown(5)
+    assert lint.startswith("torchlint\nTL301 Cell In[5]:3:12: ") and result == "2" and "TS301 Cell In[5]:3:12: " in live
+    assert "TL301" in shown(6)[0][1] and "torchlint: 1 finding<" in book.cells[5].outputs[0].data["text/html"]
+    assert shown(7)[0][1].startswith("<torchsan.Watch: ") and "optimizer steps</b>" in book.cells[6].outputs[0].data["text/html"]
+    assert "error TS101" in shown(8)[0][1] and (tmp_path / "report.html").is_file()
+    assert all(shown(number)[0][1].startswith("UsageError: ") for number in (9, 10, 11))
+    assert shown(13) == shown(14) == [] and "TS101" in shown(16)[0][1]
