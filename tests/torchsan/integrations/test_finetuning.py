@@ -157,3 +157,80 @@ def test_accumulation_with_accelerate(run, saved, loss, found):
     pytest.importorskip("accelerate", reason="accelerate is not installed")
     ran = run(HEAD.format(name=str(saved), texts=TEXTS) + LLAMA + LOOP.replace("LOSS", loss))
     assert numbers(ran) == found, ran.san.report()
+
+
+# Six mistakes: the optimizer is built before the adapter, the model stays in evaluation mode, padding counts, backward and clipping
+# go around the accelerator, the scheduler was not prepared.
+SCRIPT = """
+import sys
+
+import torch
+from accelerate import Accelerator
+from peft import LoraConfig, get_peft_model
+from torch.utils.data import DataLoader
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+
+def main(name, texts, epochs=2):
+    accelerator = Accelerator(gradient_accumulation_steps=2)
+    tokenizer = AutoTokenizer.from_pretrained(name)
+    model = AutoModelForCausalLM.from_pretrained(name)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    model = get_peft_model(model, LoraConfig(r=4, target_modules=["c_attn"], fan_in_fan_out=True, task_type="CAUSAL_LM"))
+    scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=4)
+    loader = DataLoader(texts, batch_size=2, shuffle=True, collate_fn=lambda rows: tokenizer(rows, return_tensors="pt", padding=True))
+    model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+    for _ in range(epochs):
+        for batch in loader:
+            with accelerator.accumulate(model):
+                loss = model(**batch, labels=batch["input_ids"]).loss
+                loss.backward()  # <- 005
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                scheduler.step()  # <- 005
+                optimizer.zero_grad()
+    return model
+"""
+MENDS = [
+    ("    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)\n", ""),
+    ("    scheduler =", "    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-3)\n    scheduler ="),
+    ("model, optimizer, loader = accelerator.prepare(model, optimizer, loader)", "model, optimizer, loader, scheduler = accelerator.prepare(model, optimizer, loader, scheduler)\n    model.train()"),
+    ('labels=batch["input_ids"]', 'labels=batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)'),
+    ("loss.backward()", "accelerator.backward(loss)"),
+    ("torch.nn.utils.clip_grad_norm_(", "accelerator.clip_grad_norm_("),
+]
+RESET = """
+from accelerate.state import AcceleratorState, GradientState
+
+AcceleratorState._reset_state(True)
+GradientState._reset_state()
+main({name!r}, {texts!r})
+"""
+ROWS = ["user what is two and two ? assistant four </s>", "user what is two ? assistant five six seven </s>"] * 4
+
+
+def script(saved, *mends):
+    text = SCRIPT
+    for before, after in mends:
+        assert before in text
+        text = text.replace(before, after)
+    return text + RESET.format(name=str(saved), texts=ROWS)
+
+
+@pytest.fixture
+def hosted():
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    pytest.importorskip("peft", reason="peft is not installed")
+
+
+@LEVELS
+def test_the_mended_script_is_silent(run, saved, hosted, level):
+    ran = run(script(saved, *MENDS), level=level)
+    assert numbers(ran) == [], ran.san.report()
+
+
+def test_the_script_is_told_of(run, saved, hosted):
+    ran = run(script(saved))
+    assert {one for one in ran.lines if one[0] == 5} == ran.marked, ran.san.report()
+    assert set(numbers(ran)) & {4, 118}, ran.san.report()
+    assert "are in no optimizer that was seen" in ran.san.report()
