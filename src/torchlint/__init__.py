@@ -11,12 +11,13 @@ _PUBLIC = {
     **dict.fromkeys(("Findings", "Session"), "torchlint.run.session"),
     "check": "torchlint.api",
 }
+_ELSEWHERE = {**_PUBLIC, **dict.fromkeys(("load_ipython_extension", "unload_ipython_extension"), "torchlint.magics")}
 
 
 def __getattr__(name: str):
-    if name not in _PUBLIC:
+    if name not in _ELSEWHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    found = globals()[name] = getattr(importlib.import_module(_PUBLIC[name]), name)
+    found = globals()[name] = getattr(importlib.import_module(_ELSEWHERE[name]), name)
     return found
 
 

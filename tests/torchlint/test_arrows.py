@@ -32,7 +32,7 @@ FLOORS = [
     ["torchlint.fixes"],
     ["torchlint.server"],
     ["torchlint.api", "torchlint.cli", "torchlint.flake8"],
-    ["torchlint.__main__"],
+    ["torchlint.__main__", "torchlint.magics"],
     ["torchsan.own"],
     ["torchsan.program"],
     ["torchsan.report"],

@@ -20,6 +20,8 @@ def run(verbose: bool) -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(asctime)s %(message)s")
     logging.getLogger("torchlint").setLevel(logging.INFO if verbose else logging.WARNING)
     only_if_much()
+    if sys.stdin.isatty():
+        print("torchlint server: an editor starts this, and talks to it; Ctrl-C ends it (docs/editors.md)", file=sys.stderr)
     wire = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     sys.stdout = sys.stderr
