@@ -6,12 +6,12 @@ it is `decode` of a list and the names of its special tokens.
 
 from __future__ import annotations
 
-import gc
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FrameType, FunctionType, MethodType
 from typing import Any
 
+from torchsan.program.variables import variables
 from torchsan.program.where import _OURS, _USER, kind_of
 
 _LIBRARIES = frozenset(("transformers", "tokenizers", "tiktoken", "sentencepiece"))
@@ -37,8 +37,7 @@ def find(frame: FrameType | None) -> Any:
     modules: set[int] = set()
     while frame is not None:
         if kind_of(frame.f_code.co_filename) != _OURS:
-            # Before Python 3.13 to read `f_locals` leaves a copy with the frame; the collector reads without one.
-            found = _among(gc.get_referents(frame), left)
+            found = _among(variables(frame), left)
             if found is None and id(frame.f_globals) not in modules:
                 modules.add(id(frame.f_globals))
                 names = frame.f_code.co_names if frame.f_code.co_name != "<module>" else tuple(frame.f_globals)

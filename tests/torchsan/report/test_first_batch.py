@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import sys
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from torch.nn import functional as F
 
 import torchsan
 from tests.torchsan.test_same_numbers import digest, states
-from torchsan.program.tokenizers import Reader
+from torchsan.program.tokenizers import Reader, find
 from torchsan.report.first_batch import FirstBatch, Run, as_html, as_text, lines, tell
 
 CLASSES = 32
@@ -229,3 +230,34 @@ class TestReader:
                 raise OverflowError
 
         assert Reader(Broken()).text([4, 5]) == "4 5"
+
+
+class TestFind:
+    """The tokenizer that is nearest to the training."""
+
+    @staticmethod
+    def made():
+        tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+        return tokenizers.Tokenizer(tokenizers.models.WordLevel({"a": 0, "b": 1}, unk_token="a"))
+
+    @staticmethod
+    def asked():
+        return find(sys._getframe())
+
+    def test_a_variable_of_a_caller(self):
+        ours = self.made()
+        assert self.asked() is ours
+
+    def test_what_a_loader_puts_together_by(self):
+        class Collator:
+            def __init__(self, tokenizer):
+                self.words = tokenizer
+
+            def __call__(self, rows):
+                return rows
+
+        loader = torch.utils.data.DataLoader([1], collate_fn=Collator(self.made()))
+        assert self.asked() is loader.collate_fn.words
+
+    def test_none(self):
+        assert self.asked() is None

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.dryrun.values import Loop, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.gradients.unscaled_accumulation import Accumulation, accumulations
+from torchlint.rules.shared.accumulation import Accumulation, accumulations
 
 CODE = 105
 

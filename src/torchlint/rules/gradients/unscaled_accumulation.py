@@ -4,85 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
-from torchlint.dryrun.flow import before, may_meet
-from torchlint.dryrun.values import Const, Event, Instance, Ref, Value, real
+from torchlint.dryrun.values import Const, Instance, Ref, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.accumulation import Accumulation, accumulations
 
 CODE = 104
-_EVERY = re.compile(r"(\w+)\s*(?:[-+]\s*1\s*)?\)?\s*%\s*\(?\s*([\w.]+(?:\[[^\]]*\])?)")
-_REST = re.compile(r"==\s*(?:0|1|[\w.]+\s*-\s*1)\b")
-
-
-@dataclass(slots=True)
-class Accumulation:
-    """A step that comes every so many batches, of an optimizer whose gradients add up in between."""
-
-    optimizer: Value
-    step: Event
-    backward: Event
-    guard: object  # the place of the condition
-    counter: str
-    every: str
-
-
-def accumulations(view: View) -> Iterator[Accumulation]:
-    """The accumulating loops of a run: `backward()` for each batch, `step()` and `zero_grad()` every k batches."""
-    for step in view.steps():
-        optimizer = step.subject
-        if not step.loops or step.get("closure") is not None:
-            continue
-        for backward in view.of("backward"):
-            if (
-                backward.loops != step.loops
-                or backward.get("framework") is not None
-                or view.reaches(backward, optimizer) is not True
-            ):
-                continue
-            every = every_so_often(step, backward)
-            if every is None or not only_gradients(view, step, backward):
-                continue
-            guard, counter, number = every
-            if _adds_up(view, step, backward, optimizer, guard):
-                yield Accumulation(optimizer, step, backward, guard[0], counter, number)
-
-
-def every_so_often(step: Event, backward: Event) -> tuple[tuple, str, str] | None:
-    """The one condition that a step is under and its backward is not, if it is `i % k == 0`: with the names of i and
-    k."""
-    extra = [guard for guard in step.guards if guard not in backward.guards]
-    if len(backward.guards) + len(extra) != len(step.guards) or len(extra) != 1 or not extra[0][1]:
-        return None
-    text = extra[0][0].text()
-    match = _EVERY.search(text)
-    if match is None or not (_REST.search(text) or text.startswith("not ")) or match[2] in ("0", "1"):
-        return None
-    return extra[0], match[1], match[2]
-
-
-def only_gradients(view: View, step: Event, backward: Event) -> bool:
-    """Whether no other backward of the loop may fill the gradients that a step uses: in a GAN, that of the
-    generator's loss does, and what the discriminator's leaves in the generator is to be cleared."""
-    loop = step.loops[-1]
-    return not any(
-        other is not backward and loop in other.loops and may_meet(other, step) and view.reaches(other, step.subject) is not False
-        for other in view.of("backward")
-    )
-
-
-def _adds_up(view: View, step: Event, backward: Event, optimizer: Value, guard) -> bool:
-    """Whether gradients are cleared under the same condition and nowhere else in the loop."""
-    loop = step.loops[-1]
-    clears = [
-        event for event in view.of("optimizer.zero_grad") if loop in event.loops and view.may_clear(event, optimizer)
-    ]
-    if not clears or any(guard not in event.guards for event in clears):
-        return False
-    found, _ = before(
-        step, lambda event: event.kind == "unknown" and loop in event.loops and view.may_touch(event, optimizer), loop
-    )
-    return not found
 
 
 def check(view: View) -> Iterator[Report]:

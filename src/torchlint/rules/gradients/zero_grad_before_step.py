@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.values import Event, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.gradients.unscaled_accumulation import every_so_often, only_gradients
+from torchlint.rules.shared.accumulation import every_so_often, only_gradients
 
 CODE = 102
 

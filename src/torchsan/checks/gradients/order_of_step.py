@@ -38,6 +38,8 @@ class OrderOfStep(Check):
         self.empty_first: dict[int, Event] = {}
         self.last_backward = 0
         self.last_batch = 0
+        self.loader = 0  # id of the loader that gave the last batch
+        self.fed: set[int] = set()  # those that gave batches to the backwards of optimizers that never stepped
         self.astray: Event | None = None  # the last backward that reached no optimizer
 
     def before_scaler_step(self, event: Event) -> None:
@@ -58,6 +60,7 @@ class OrderOfStep(Check):
             self.idle.pop(id(account), None)
             if account.steps == 0:
                 self.unstepped.setdefault(id(account), event)
+                self.fed.add(self.loader)
             self._early_step(account, event, forward)
 
     def _early_step(self, account: Account, event: Event, forward: Event | None) -> None:
@@ -85,6 +88,7 @@ class OrderOfStep(Check):
         return any(id(p) in account.ids for p in module.parameters())
 
     def on_loader_batch(self, event: Event) -> None:
+        self.loader = id(event.subject)
         self.last_batch = event.number
 
     def _one_batch_late(self, account: Account, event: Event) -> None:
@@ -147,7 +151,8 @@ class OrderOfStep(Check):
                 )
 
     def on_loader_end(self, event: Event) -> None:
-        self._never_stepped()
+        if id(event.subject) in self.fed or self.fed <= {0}:  # not that of an evaluation within an accumulation
+            self._never_stepped()
 
     def finish(self) -> None:
         self._never_stepped()

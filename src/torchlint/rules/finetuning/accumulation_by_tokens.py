@@ -1,0 +1,78 @@
+"""007: token losses of micro-batches, each a mean over its own tokens, averaged as if each had as many."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Const, Event, Instance, Opaque, Tensor, Value, number, real
+from torchlint.rules.base import Report, View
+from torchlint.rules.shared.accumulation import Accumulation, accumulations
+
+CODE = 7
+_COUNTS = re.compile(r"num_items|n_?tok|num_?tok|tok\w*_count|count\w*_tok|valid_tok|total_tok|reduction\s*=\s*[\"'](?:sum|none)[\"']")
+_VOID = 255  # of the pixels that a segmentation leaves out: of each image about as many
+_LEFT_OUT = re.compile(r"=\s*-100\b|,\s*-100\s*\)")
+
+
+def check(view: View) -> Iterator[Report]:
+    """`loss = criterion(...) / k; loss.backward()`, where the criterion leaves out padding."""
+    for found in accumulations(view):
+        division = _division(found)
+        if division is None or any(_COUNTS.search("".join(facts.lines)) for facts in _texts(found)):
+            continue
+        left_out = _left_out(view, found)
+        if left_out is None:
+            continue
+        roles = {"call": view.call_text(found.backward.site), "every": found.every, "loss": view.owner_text(found.backward, "loss")}
+        yield Report(CODE, found.backward.site, roles, [left_out, (found.guard, "the step comes only then")])
+
+
+def _texts(found: Accumulation):
+    return [site.parsed.facts for site in (found.backward.site, found.step.site) if site is not None]
+
+
+def _division(found: Accumulation) -> Site | None:
+    """Where the loss is divided by the number of batches."""
+    last = found.every.rsplit(".", 1)[-1]
+    node = found.backward.site.node
+    owner = node.func.value if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else None
+    alts = real(found.backward.subject)
+    sites = [alts[0].site] if len(alts) == 1 and isinstance(alts[0], Opaque) and alts[0].site is not None else []
+    texts = [site.text() for site in sites] + ([found.backward.site.parsed.text(owner)] if owner is not None else [])
+    divided = re.compile(rf"/=?\s*(?:float\(|int\()?\s*[\w.]*\b{re.escape(last)}\)?\)?\s*$")
+    return found.backward.site if any(divided.search(text) for text in texts) else None
+
+
+def _left_out(view: View, found: Accumulation) -> tuple[Site, str] | None:
+    """Where it stands that some targets do not count: an `ignore_index` of one's own, or labels that are set to -100."""
+    loop = found.step.loops[-1]
+    losses = {id(part.site.node) for part in _of(found.backward) if isinstance(part, Tensor) and part.traits.get("loss") and part.site}
+    for event in view.of("loss"):
+        if event.loss not in ("cross_entropy", "nll_loss") or loop not in event.loops or id(event.site.node) not in losses:
+            continue
+        ignored, reduction = _given(event, "ignore_index"), _given(event, "reduction")
+        if reduction is not None and not (isinstance(reduction, Const) and reduction.value == "mean"):
+            return None
+        if ignored is not None and number(ignored) != _VOID and _given(event, "weight") is None:
+            return event.site, "this is a mean over the targets that count, in each batch another number"
+    own = [part for part in _of(found.backward) if type(part) is Opaque and part.source == "attr" and part.name == "loss"]
+    if not own or view.of("loss"):
+        return None
+    unit, lines = found.backward.site.parsed.unit, found.backward.site.parsed.facts.lines
+    text = "".join(lines[unit.start - 1 : unit.end])
+    if "labels" in text and _LEFT_OUT.search(text) and isinstance(found.backward.subject, Opaque) and found.backward.subject.site is not None:
+        return found.backward.subject.site, "the model's own loss is a mean over the labels that are not -100, in each batch another number"
+    return None
+
+
+def _of(backward: Event) -> list[Value]:
+    return [*real(backward.subject), *backward.parts]
+
+
+def _given(event: Event, name: str) -> Value | None:
+    given = event.kwargs.get(name)
+    return event.subject.kwargs.get(name) if given is None and isinstance(event.subject, Instance) else given

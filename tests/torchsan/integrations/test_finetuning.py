@@ -1,0 +1,236 @@
+"""Real fine-tuning, of tiny models made from configs: sound programs are silent, broken ones are told of. Nothing is downloaded;
+each test is skipped where its packages are not installed."""
+
+from __future__ import annotations
+
+import pytest
+
+transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
+
+WORDS = "<pad> <s> </s> user assistant what is two and plus four five six seven , . ?".split()
+TEXTS = ["user what is two and two ? assistant four </s>", "user what is two ? assistant five six seven </s>", "user is two ? assistant two </s>"] * 4
+
+
+@pytest.fixture
+def saved(tmp_path, monkeypatch):
+    """A folder with a tiny model and its tokenizer, as `from_pretrained` takes it."""
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setenv("TOKENIZERS_PARALLELISM", "false")
+    monkeypatch.chdir(tmp_path)
+    inner = tokenizers.Tokenizer(tokenizers.models.WordLevel({word: at for at, word in enumerate(WORDS)}, unk_token="<pad>"))
+    inner.pre_tokenizer = tokenizers.pre_tokenizers.WhitespaceSplit()
+    made = transformers.PreTrainedTokenizerFast(tokenizer_object=inner, bos_token="<s>", eos_token="</s>", pad_token="<pad>")
+    config = transformers.GPT2Config(
+        vocab_size=len(WORDS), n_positions=64, n_embd=16, n_layer=1, n_head=2, bos_token_id=1, eos_token_id=2, pad_token_id=0
+    )
+    folder = tmp_path / "tiny"
+    transformers.GPT2LMHeadModel(config).save_pretrained(folder)
+    made.save_pretrained(folder)
+    return folder
+
+
+def numbers(ran):
+    assert ran.error is None, ran.error
+    return sorted({finding.number for finding in ran.findings})
+
+
+LEVELS = pytest.mark.parametrize("level", ["default", "thorough"])
+HEAD = """
+import torch
+from torch import nn
+from transformers import AutoModelForCausalLM, AutoTokenizer, LlamaConfig, LlamaForCausalLM, Trainer, TrainingArguments
+
+NAME, TEXTS = {name!r}, {texts!r}
+tokenizer = AutoTokenizer.from_pretrained(NAME)
+
+
+def collate(rows):
+    batch = tokenizer(rows, return_tensors="pt", padding=True)
+    return {{**batch, "labels": batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)}}
+
+
+def settings(**more):
+    return dict(output_dir="out", max_steps=4, per_device_train_batch_size=2, report_to=[], save_strategy="no", use_cpu=True, disable_tqdm=True, learning_rate=1e-3) | more
+"""
+LLAMA = """
+model = LlamaForCausalLM(LlamaConfig(vocab_size=17, hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2, pad_token_id=0, bos_token_id=1, eos_token_id=2))
+"""
+GPT = "\nmodel = AutoModelForCausalLM.from_pretrained(NAME)\n"
+TRAINER = """
+args = TrainingArguments(**settings(gradient_accumulation_steps=2, remove_unused_columns=False))
+Trainer(model, args, train_dataset=TEXTS, data_collator=collate).train()
+"""
+ADAPTED = """
+from peft import LoraConfig, get_peft_model
+
+model = get_peft_model(model, LoraConfig(r=4, target_modules="all-linear", task_type="CAUSAL_LM"))
+"""
+SFT = """
+from datasets import Dataset
+from peft import LoraConfig
+from trl import SFTConfig, SFTTrainer
+
+data = Dataset.from_list([{"prompt": one.split("assistant")[0], "completion": "assistant" + one.split("assistant")[1]} for one in TEXTS])
+SFTTrainer(model, SFTConfig(**settings(bf16=False)), train_dataset=data, processing_class=tokenizer, peft_config=LoraConfig(r=4, target_modules=["q_proj"])).train()
+"""
+
+
+@LEVELS
+@pytest.mark.parametrize(
+    ("program", "packages"),
+    [(GPT + TRAINER, ()), (LLAMA + TRAINER, ()), (LLAMA + ADAPTED + TRAINER, ("peft",)), (LLAMA + SFT, ("trl", "peft", "datasets"))],
+    ids=["gpt", "llama", "adapter", "sft"],
+)
+def test_sound(run, saved, program, packages, level):
+    for package in packages:
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    ran = run(HEAD.format(name=str(saved), texts=TEXTS) + program, level=level)
+    assert numbers(ran) == [], ran.san.report()
+    batch = ran.san.first_batch
+    assert batch.relation == "next" and batch.tokenizer and 0 < batch.counted < batch.asked
+    assert (batch.parameters.adapters > 0) == bool(packages)
+    assert any(run.role == "eos" and run.counts for run in batch.shown[0])
+
+
+VISION = """
+import torch
+from torch import nn
+
+torch.manual_seed(0)
+backbone = nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.AdaptiveAvgPool2d(1), nn.Flatten())
+head = nn.Linear(8, 4)
+for parameter in backbone.parameters():
+    parameter.requires_grad = False
+model = nn.Sequential(backbone, head)
+optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+images, labels = torch.rand(32, 3, 12, 12), torch.randint(0, 4, (32,))
+for at in range(0, 32, 8):
+    loss = nn.functional.cross_entropy(model(IMAGES), labels[at:at + 8])
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+@LEVELS
+def test_a_frozen_backbone(run, level):
+    ran = run(VISION.replace("IMAGES", "images[at:at + 8]"), level=level)
+    assert numbers(ran) == [] and ran.san.first_batch is None, ran.san.report()
+
+
+def test_a_frozen_backbone_with_channels_last(run):
+    ran = run(VISION.replace("IMAGES", "images[at:at + 8].permute(0, 2, 3, 1)"))
+    assert 12 in {finding.number for finding in ran.findings} and ran.error is not None
+
+
+LOOP = """
+import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState, GradientState
+from torch.utils.data import DataLoader
+
+AcceleratorState._reset_state(True)
+GradientState._reset_state()
+accelerator = Accelerator(gradient_accumulation_steps=2, cpu=True)
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+loader = DataLoader(TEXTS[:6], batch_size=1, collate_fn=collate)
+model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+model.train()
+for _ in range(2):
+    for batch in loader:
+        with accelerator.accumulate(model):
+            labels = batch.pop("labels")
+            scores = model(**batch).logits[:, :-1].flatten(0, 1)
+            LOSS
+            accelerator.backward(loss)
+            optimizer.step()
+            optimizer.zero_grad()
+"""
+# Of blocks of one length the mean of the means is the mean.
+EQUAL = "labels = labels[:, :10]\n            loss = torch.nn.functional.cross_entropy(scores[:4], labels[:, 1:5].flatten())"
+UNEQUAL = "labels[:, :len(batch['input_ids'][0]) - 2 * (1 + (len(labels[0]) % 2))] = -100\n            loss = torch.nn.functional.cross_entropy(scores, labels[:, 1:].flatten())"
+
+
+@pytest.mark.parametrize(("loss", "found"), [(EQUAL, []), (UNEQUAL, [7])])
+def test_accumulation_with_accelerate(run, saved, loss, found):
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    ran = run(HEAD.format(name=str(saved), texts=TEXTS) + LLAMA + LOOP.replace("LOSS", loss))
+    assert numbers(ran) == found, ran.san.report()
+
+
+# Six mistakes: the optimizer is built before the adapter, the model stays in evaluation mode, padding counts, backward and clipping
+# go around the accelerator, the scheduler was not prepared.
+SCRIPT = """
+import sys
+
+import torch
+from accelerate import Accelerator
+from peft import LoraConfig, get_peft_model
+from torch.utils.data import DataLoader
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+
+def main(name, texts, epochs=2):
+    accelerator = Accelerator(gradient_accumulation_steps=2)
+    tokenizer = AutoTokenizer.from_pretrained(name)
+    model = AutoModelForCausalLM.from_pretrained(name)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    model = get_peft_model(model, LoraConfig(r=4, target_modules=["c_attn"], fan_in_fan_out=True, task_type="CAUSAL_LM"))
+    scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=4)
+    loader = DataLoader(texts, batch_size=2, shuffle=True, collate_fn=lambda rows: tokenizer(rows, return_tensors="pt", padding=True))
+    model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+    for _ in range(epochs):
+        for batch in loader:
+            with accelerator.accumulate(model):
+                loss = model(**batch, labels=batch["input_ids"]).loss
+                loss.backward()  # <- 005
+                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+                optimizer.step()
+                scheduler.step()  # <- 005
+                optimizer.zero_grad()
+    return model
+"""
+MENDS = [
+    ("    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)\n", ""),
+    ("    scheduler =", "    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-3)\n    scheduler ="),
+    ("model, optimizer, loader = accelerator.prepare(model, optimizer, loader)", "model, optimizer, loader, scheduler = accelerator.prepare(model, optimizer, loader, scheduler)\n    model.train()"),
+    ('labels=batch["input_ids"]', 'labels=batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)'),
+    ("loss.backward()", "accelerator.backward(loss)"),
+    ("torch.nn.utils.clip_grad_norm_(", "accelerator.clip_grad_norm_("),
+]
+RESET = """
+from accelerate.state import AcceleratorState, GradientState
+
+AcceleratorState._reset_state(True)
+GradientState._reset_state()
+main({name!r}, {texts!r})
+"""
+ROWS = ["user what is two and two ? assistant four </s>", "user what is two ? assistant five six seven </s>"] * 4
+
+
+def script(saved, *mends):
+    text = SCRIPT
+    for before, after in mends:
+        assert before in text
+        text = text.replace(before, after)
+    return text + RESET.format(name=str(saved), texts=ROWS)
+
+
+@pytest.fixture
+def hosted():
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    pytest.importorskip("peft", reason="peft is not installed")
+
+
+@LEVELS
+def test_the_mended_script_is_silent(run, saved, hosted, level):
+    ran = run(script(saved, *MENDS), level=level)
+    assert numbers(ran) == [], ran.san.report()
+
+
+def test_the_script_is_told_of(run, saved, hosted):
+    ran = run(script(saved))
+    assert {one for one in ran.lines if one[0] == 5} == ran.marked, ran.san.report()
+    assert set(numbers(ran)) & {4, 118}, ran.san.report()
+    assert "are in no optimizer that was seen" in ran.san.report()
