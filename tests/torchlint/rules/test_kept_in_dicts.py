@@ -64,6 +64,16 @@ class Adapter(nn.Module):
         count = out.last_hidden_state.shape[1]
         return self.pooler(out), out.last_hidden_state[:, torch.arange(count) != self.pooler.place, :]
 """,
+    "405: an object of a class that is not seen": """
+from graphs import Data
+
+def test_data(x):
+    data = Data(x=x.t()).to(torch.device("cpu"))
+    data.contiguous()
+    y = x.t()
+    y.contiguous()  # <- 405
+    return data.x, y
+""",
     "942: deprecated since 2.1": """
 torch.set_default_tensor_type("torch.FloatTensor")  # <- 942
 """,
