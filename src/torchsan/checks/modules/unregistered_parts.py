@@ -16,7 +16,7 @@ from torchsan.program.source import assigned, follows_device, methods_that_use, 
 from torchsan.stream.events import Event
 from torchsan.stream.weak_ids import WeakIds
 
-_MOVERS = frozenset(("to", "_apply", "cuda", "cpu", "train", "half", "float", "reset", "reset_parameters"))
+_MOVERS = frozenset(("to", "_apply", "cuda", "cpu", "train", "half", "float"))
 
 
 class Unregistered(Check):
