@@ -12,6 +12,7 @@ from torchsan.checks.gradients.cut_graph import cut_of
 from torchsan.checks.gradients.replaced_parameters import replaced
 from torchsan.own import torch
 from torchsan.program.assignments import loaded, running
+from torchsan.program.layers import parameters_of
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned, never_read, users_class
 from torchsan.program.where import Where
@@ -78,7 +79,7 @@ class NotInOptimizer(Check):
 
     def on_module_add(self, event: Event) -> None:
         if self.ledger.accounts:
-            for parameter in event.child.parameters():
+            for parameter in parameters_of(event.child):
                 self.added.put(parameter, event.where())
 
     def before_optimizer_step(self, event: Event) -> None:
@@ -100,7 +101,7 @@ class NotInOptimizer(Check):
         known = {i for account in self.ledger for i in account.ids}
         seen: dict[int, torch.Tensor] = {}
         for module in self.watch.modules():
-            for parameter in module.parameters():
+            for parameter in parameters_of(module):
                 if id(parameter) not in known and parameter.requires_grad and parameter.grad is not None:
                     seen[id(parameter)] = parameter
         return list(seen.values())
@@ -111,13 +112,13 @@ class NotInOptimizer(Check):
         if not missing:
             return
         modules = self.watch.modules()
-        ours = {id(p) for module in modules for p in module.parameters()}
+        ours = {id(p) for module in modules for p in parameters_of(module)}
         optimizer = event.subject if event.name == "optimizer.step" else None
         # Optimizers that step and step, and never had a gradient: those of a model that was built anew.
         idle = [a for a in self.ledger if a.steps >= _STEPS and not (a.backwards_in_all or any_grad(a.params))]
         twins = self._twins()
         for module in modules:
-            in_it = {id(p) for p in module.parameters()}
+            in_it = {id(p) for p in parameters_of(module)}
             holders = [account for account in self.ledger if account.steps and not account.ids.isdisjoint(in_it)]
             late = [p for p in missing if id(p) in in_it]
             # Parameters that the optimizer holds and no model has any more: those of the layer that was replaced.
@@ -198,7 +199,7 @@ class NeverGetsGrad(Check):
     def on_module_add(self, event: Event) -> None:
         place = event.where()
         if place is not None and place.code.co_name != "__init__" and not isinstance(event.subject, nn.Sequential):
-            for parameter in event.child.parameters():
+            for parameter in parameters_of(event.child):
                 self.put.put(parameter, place)
 
     def _missed(self, account: Account) -> None:
@@ -260,7 +261,7 @@ class NeverGetsGrad(Check):
         self.counts.pop(id(account), None)
 
     def on_module_end(self, event: Event) -> None:
-        ids = {id(p) for p in event.subject.parameters()}
+        ids = {id(p) for p in parameters_of(event.subject)}
         for key, (account, left) in list(self.without.items()):
             ended = [p for p in left if id(p) in ids]
             if ended:
