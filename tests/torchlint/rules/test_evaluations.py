@@ -37,6 +37,16 @@ class GAN:
             images.extend(self.generator(torch.randn(4, 8)).cpu().numpy())
         return images
 """,
+    "202: the indices of a maximum have no graph": """
+def test(net: nn.Module, loader):
+    net.eval()
+    guesses = []
+    for x, y in loader:
+        output = net(x)  # <- 202
+        best, index = torch.max(output, 1)
+        guesses.append(index.cpu().numpy())
+    return guesses
+""",
     "202: a method of a model is called under what its caller says": """
 class Captioner(nn.Module):
     def __init__(self):

@@ -67,10 +67,21 @@ def _without_graph(value: Value) -> bool:
     return isinstance(value, Tensor) and value.traits.get("graph") is False
 
 
+def _of_several(value: Value | None) -> bool:
+    """Whether it is one of several results, such as the indices of `torch.max(x, 1)`, which have no graph."""
+    for _ in range(_MOST):
+        if not isinstance(value, (Tensor, Opaque)):
+            return False
+        if value.source == "item":
+            return True
+        value = value.origin
+    return True
+
+
 def _raises_with_graph(view: View, event: Event) -> bool:
     """Whether the output is made an array as it is, which raises where it has a graph: so somebody else switched gradients off."""
     return any(
-        other.name == "numpy" and _among(event, alt.flows) and not _without_graph(alt) for other in view.of("readout") for alt in real(other.subject)
+        other.name == "numpy" and _among(event, alt.flows) and not _without_graph(alt) and not _of_several(alt) for other in view.of("readout") for alt in real(other.subject)
     )
 
 
