@@ -37,7 +37,7 @@ def not_seen(rule: Rule, prefix: str) -> str:
 def as_object(rule: Rule, prefix: str = "TL") -> dict[str, Any]:
     """A rule in plain types. `lint` and `live` tell which tool can find it, `fixable` which fixes it gives, if any."""
     return {
-        "code": f"{prefix}{rule.code}", "name": rule.name, "summary": rule.summary, "group": rule.group,
+        "code": f"{prefix}{rule.code:03d}", "name": rule.name, "summary": rule.summary, "group": rule.group,
         "severity": rule.severity.value, "default": rule.group in DEFAULT_GROUPS, "lint": in_source(rule),
         "live": in_runs(rule), "fixable": kind_of(rule.code, rule.forms) or None, "since": rule.since, "torch": rule.torch,
         "help": rule.help, "url": rule.url,
@@ -47,7 +47,7 @@ def as_object(rule: Rule, prefix: str = "TL") -> dict[str, Any]:
 def write_page(rule: Rule, prefix: str, out: TextIO) -> None:
     """Print a page: on a terminal laid out, elsewhere as the Markdown that it is."""
     if not coloured(out):
-        lines = [f"# {prefix}{rule.code} {rule.name}", rule.summary, _facts(rule, prefix), rule.text.strip()]
+        lines = [f"# {prefix}{rule.code:03d} {rule.name}", rule.summary, _facts(rule, prefix), rule.text.strip()]
         out.write("\n\n".join(lines) + "\n")
         return
     from rich.markdown import Markdown
@@ -56,7 +56,7 @@ def write_page(rule: Rule, prefix: str, out: TextIO) -> None:
 
     console = _console(out)
     colour = COLOURS[rule.severity.value]
-    console.print(Text.assemble((f"{prefix}{rule.code}", f"bold {colour}"), " ", (rule.name, "bold"), "  ", rule.summary))
+    console.print(Text.assemble((f"{prefix}{rule.code:03d}", f"bold {colour}"), " ", (rule.name, "bold"), "  ", rule.summary))
     console.print(Text(_facts(rule, prefix), "dim"))
     # The marks on example lines (`# <- 101`) are for the tests of the page as well as for the reader.
     console.print(Padding(Markdown(rule.text, code_theme="ansi_dark"), (1, 0)))
@@ -80,7 +80,7 @@ def write_rules(rules: Iterable[Rule], prefix: str, tool: str, out: TextIO) -> N
     if not coloured(out):
         longest = max((len(rule.name) for rule in known), default=0)
         for rule in known:
-            out.write(f"{prefix}{rule.code}  {rule.name:<{longest}}  {rule.group:<11}  {rule.summary}\n")
+            out.write(f"{prefix}{rule.code:03d}  {rule.name:<{longest}}  {rule.group:<11}  {rule.summary}\n")
         return
     from rich import box
     from rich.table import Table
@@ -92,7 +92,7 @@ def write_rules(rules: Iterable[Rule], prefix: str, tool: str, out: TextIO) -> N
     for rule in known:
         colour = COLOURS[rule.severity.value]
         table.add_row(
-            Text(f"{prefix}{rule.code}", f"bold {colour}"), Text(rule.name, "bold"), Text(rule.group, colour),
+            Text(f"{prefix}{rule.code:03d}", f"bold {colour}"), Text(rule.name, "bold"), Text(rule.group, colour),
             Text(kind_of(rule.code, rule.forms), "cyan"), Text(rule.summary),
         )
     console = _console(out, None)
