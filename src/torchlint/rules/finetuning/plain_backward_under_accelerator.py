@@ -128,7 +128,7 @@ def _mend(view: View, event: Event, made: Event, node: cst.Call) -> Mend | None:
     """`accelerator.backward(loss)`, where the accelerator has its name in this very function. Safe where nothing divides the
     loss by the length of an accumulation, which the accelerator would do once more."""
     owner = _name(made)
-    if made.site.parsed is not event.site.parsed or not owner.isidentifier() or any(arg.star for arg in node.args):
+    if not _in_one_place(made, event) or not owner.isidentifier() or any(arg.star for arg in node.args):
         return None
     if any(arg.keyword is None for arg in node.args):
         return None
@@ -139,6 +139,14 @@ def _mend(view: View, event: Event, made: Event, node: cst.Call) -> Mend | None:
     return Mend(f"call `{owner}.backward`", [replace(event.site, f"{owner}.backward({', '.join(given)})")], safe)
 
 
+def _in_one_place(made: Event, event: Event) -> bool:
+    """Whether two events stand in one function, or both in the body of one file."""
+    one, other = made.site.parsed, event.site.parsed
+    return one is other or one.facts is other.facts and one.unit.name[0] == other.unit.name[0] == "<"
+
+
 def _unit_text(event: Event) -> str:
     unit = event.site.parsed.unit
+    if unit.name[0] == "<":
+        return _text(event)
     return "".join(event.site.parsed.facts.lines[unit.start - 1 : unit.end])
