@@ -24,7 +24,7 @@ import tempfile
 import time
 import tomllib
 import traceback
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -152,9 +152,11 @@ def cell(mistake: dict[str, Any] | None, result: Told, right: set[tuple[str, int
     return result.failed or ", ".join(map(str, numbers)) or "silent"
 
 
-def rows_of(wanted: list[tuple[str, dict[str, Any], dict[str, Any] | None]], programs: Path, jobs: int) -> Iterator[list[str]]:
+def rows_of(
+    wanted: list[tuple[str, dict[str, Any], dict[str, Any] | None]], programs: Path, jobs: int, levels: Sequence[str]
+) -> Iterator[list[str]]:
     """The rows of the table as they are done: program, what was changed, the number, a cell a level."""
-    todo = [(at, level) for at in range(len(wanted)) for level in LEVELS]
+    todo = [(at, level) for at in range(len(wanted)) for level in levels]
     running: dict[int, tuple[int, str, str, Path, set[tuple[str, int]], float]] = {}
     rows: dict[int, list[str]] = {}
     while todo or running:
@@ -166,7 +168,7 @@ def rows_of(wanted: list[tuple[str, dict[str, Any], dict[str, Any] | None]], pro
             if mistake is not None:
                 row, right = planted(folder, mistake)
             where = f"{mistake['file']}:{row}" if mistake is not None else "as it is"
-            rows.setdefault(at, [name, where, str(mistake["number"]) if mistake is not None else "", *("" for _ in LEVELS)])
+            rows.setdefault(at, [name, where, str(mistake["number"]) if mistake is not None else "", *("" for _ in levels)])
             running[begun(folder, program, level)] = at, level, scratch, folder, right, time.monotonic()
         for process, (at, level, scratch, folder, right, start) in list(running.items()):
             late = time.monotonic() - start > MOST_SECONDS
@@ -177,7 +179,7 @@ def rows_of(wanted: list[tuple[str, dict[str, Any], dict[str, Any] | None]], pro
                 result = Told([], "too slow") if late else told(folder)
                 if status and wanted[at][2] is None and not result.failed:
                     result = Told([], "failed: " + last_line(folder))
-                rows[at][3 + LEVELS.index(level)] = cell(wanted[at][2], result, right)
+                rows[at][3 + levels.index(level)] = cell(wanted[at][2], result, right)
                 if os.environ.get("PLANTED_SHOW"):
                     print((folder / "printed.txt").read_text(encoding="utf-8", errors="replace")[-9000:], flush=True)
                 shutil.rmtree(scratch, ignore_errors=True)
@@ -194,7 +196,9 @@ def main() -> int:
     parser.add_argument("--only", default="", help="programs whose names fit this pattern")
     parser.add_argument("--number", type=int, default=-1, help="mistakes of this number; 0: programs as they are")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--level", choices=LEVELS, help="this level alone")
     given = parser.parse_args()
+    levels = (given.level,) if given.level else LEVELS
     os.environ.update(OMP_NUM_THREADS="1", MPLBACKEND="Agg")
     for package in ("torch", "torchvision"):  # once for all runs
         with contextlib.suppress(ImportError):
@@ -207,16 +211,16 @@ def main() -> int:
         if given.number in (-1, 0 if mistake is None else mistake["number"])
     ]
     rows = []
-    for row in rows_of(wanted, given.programs, given.jobs):
+    for row in rows_of(wanted, given.programs, given.jobs, levels):
         rows.append(row)
         print(" | ".join(row), flush=True)
     order = list(facts)
     rows.sort(key=lambda row: (order.index(row[0]), row[1] != "as it is"))
     if given.csv:
         with given.csv.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, lineterminator="\n").writerows([["program", "mistake", "number", *LEVELS], *rows])
+            csv.writer(file, lineterminator="\n").writerows([["program", "mistake", "number", *levels], *rows])
     mistakes = [row for row in rows if row[2]]
-    for at, level in enumerate(LEVELS, 3):
+    for at, level in enumerate(levels, 3):
         named = sum(row[at].startswith("named") for row in mistakes)
         placed = sum(row[at].startswith("named and placed") for row in mistakes)
         print(f"{level}: {named} of {len(mistakes)} named, {placed} of them placed")

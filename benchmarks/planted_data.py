@@ -44,7 +44,7 @@ def tokens(folder: Path) -> None:
     (folder / "meta.pkl").write_bytes(pickle.dumps({"vocab_size": 60}))
 
 
-def digits(folder: Path) -> None:
+def digits(folder: Path, parts: int = 1) -> None:
     """Ten patterns with noise, in the files of MNIST."""
     raw = folder / "MNIST" / "raw"
     raw.mkdir(parents=True, exist_ok=True)
@@ -52,11 +52,17 @@ def digits(folder: Path) -> None:
     patterns = np.zeros((10, 28, 28))
     patterns[:, 4:24, 4:24] = np.kron(made.random((10, 5, 5)) > 0.5, np.ones((4, 4)))
     for name, size in DIGITS.items():
+        size //= parts
         labels = made.integers(0, 10, size)
         noise = made.normal(0, 20, (size, 28, 28))
         pixels = np.clip(patterns[labels] * 200 + noise, 0, 255).astype(np.uint8)
         (raw / f"{name}-images-idx3-ubyte").write_bytes(struct.pack(">4i", 2051, size, 28, 28) + pixels.tobytes())
         (raw / f"{name}-labels-idx1-ubyte").write_bytes(struct.pack(">2i", 2049, size) + labels.astype(np.uint8).tobytes())
+
+
+def few_digits(folder: Path) -> None:
+    """A quarter of them, for programs that take long."""
+    digits(folder, 4)
 
 
 def papers(folder: Path) -> None:
@@ -114,4 +120,4 @@ def masks(folder: Path) -> None:
         Image.fromarray(mask * 255).save(folder / "masks" / f"{at}.png")
 
 
-DATA = {made.__name__: made for made in (words, names, tokens, digits, papers, waves, pictures, masks)}
+DATA = {made.__name__: made for made in (words, names, tokens, digits, few_digits, papers, waves, pictures, masks)}

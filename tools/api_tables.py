@@ -216,7 +216,9 @@ def main(arguments: list[str]) -> None:
             if _PRIVATE.search(name) or name in removed or name in deprecated:
                 continue
             last = name.rpartition(".")[2]
-            since = next((release for release in order if name in known[release] and last in said_then[release]), newest)
+            named = re.search(r"deprecated as of PyTorch (\d+\.\d+)", said)  # where no call of a decorator says so
+            otherwise = named[1] if named else newest
+            since = next((release for release in order if name in known[release] and last in said_then[release]), otherwise)
             deprecated[name] = {"by": since, "instead": instead(said, name)}
     table = {"releases": [*order, newest], "removed": removed, "deprecated": dict(sorted(deprecated.items()))}
     TARGET.write_text(json.dumps(table, indent=1, sort_keys=False) + "\n")

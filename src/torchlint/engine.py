@@ -15,6 +15,7 @@ from torchlint.files.garbage import collect_if_much
 from torchlint.files.modules import Modules
 from torchlint.findings import Finding, Related
 from torchlint.settings.matchers import Matcher
+from torchlint.sieve.glimpse import Glimpse
 from torchlint.sieve.leads import Leads
 from torchlint.sieve.may_matter import may_matter
 
@@ -31,6 +32,7 @@ class Judged(msgspec.Struct, frozen=True):
     """What judging one file gave. `depends` are the paths that were looked for while it was judged, with the sha256 of
     their content or None where nothing was there, and what was asked of folders (`modules.py`): as long as that stays so, the
     findings stay so. A finding may stand in another file than the one judged (a mistake in a helper that this file calls).
+    `glimpses` say of some of these paths what alone they were looked at for.
     `in_part` is the row and the line that is said where something was too large to be judged whole; `failed`
     a line for each matcher of somebody's own that failed.
     """
@@ -39,6 +41,7 @@ class Judged(msgspec.Struct, frozen=True):
     depends: dict[str, str | None] = {}
     in_part: tuple[int, str] | None = None
     failed: tuple[str, ...] = ()
+    glimpses: dict[str, Glimpse] = {}
 
 
 class Engine:
@@ -117,7 +120,7 @@ class Engine:
             self._checks_of_parts = checks_of(of_parts(self.rules))
             self._checks_of_orphans = [*checks_of(of_orphans(self.rules)), *self._foreign]
         world = self._world
-        world.asked = set()
+        world.begin()
         facts = world.add(filename, text)
         try:
             found, in_part = self._judged(facts, filename, self.scout)
@@ -127,10 +130,13 @@ class Engine:
             found, in_part = self._judged(facts, filename, False)
         if leads:
             in_part = None  # of what is too large here, the files that it comes from tell
+        findings = tuple(sorted(_settled(found), key=lambda finding: finding.sort_key))
+        shown = {os.path.abspath(at.filename) for finding in findings for at in finding.places}
+        glimpses = {path: one for path, one in world.glimpses().items() if path not in shown and path not in leads}
         world.forget()
         asked = world.asked - {facts.path}
         depends = leads | {path: world.hashes.get(path) for path in sorted(asked)}
-        return Judged(tuple(sorted(_settled(found), key=lambda finding: finding.sort_key)), depends, in_part, self._failures())
+        return Judged(findings, depends, in_part, self._failures(), glimpses)
 
     def _judged(self, facts: FileFacts, filename: str, scout: bool) -> tuple[list[Finding], tuple[int, str] | None]:
         """The findings of a file, and what is said where not all of it was judged.
@@ -253,14 +259,15 @@ class Engine:
         if fix is not None:
             edits = tuple(msgspec.structs.replace(edit, location=named(edit.location)) for edit in fix.edits)
             fix = msgspec.structs.replace(fix, edits=edits)
+        message, help = report.words or (rule.message or rule.summary, rule.help)
         return Finding(
             code=f"TL{rule.code:03d}",
             name=rule.name,
-            message=fill(rule.message or rule.summary, report.roles),
+            message=fill(message, report.roles),
             location=place(report.site),
             group=rule.group,
             severity=rule.severity,
-            help=fill(rule.help, report.roles),
+            help=fill(help, report.roles),
             url=rule.url,
             related=tuple(item for item in dict.fromkeys(related)),
             fix=fix,

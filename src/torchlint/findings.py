@@ -89,6 +89,12 @@ class Finding(msgspec.Struct, frozen=True, omit_defaults=True):
         return int(self.code[2:])
 
     @property
+    def places(self) -> tuple[Location, ...]:
+        """Where it stands, what it shows besides, and what its fix changes."""
+        edits = self.fix.edits if self.fix is not None else ()
+        return (self.location, *(item.location for item in (*self.related, *edits)))
+
+    @property
     def sort_key(self) -> tuple[str, int, int, int, str]:
         at = self.location
         return (at.filename, at.cell or 0, at.row, at.column, self.code)

@@ -18,7 +18,7 @@ from torchlint.files.parse import parse_source
 from torchlint.files.reading import read_bytes
 from torchlint.files.source import Problem, Source, SourceError
 from torchlint.findings import Finding, Location
-from torchlint.run.cache import Digests
+from torchlint.run.digests import Digests
 from torchlint.run.discovery import is_text
 from torchlint.run.one import Judging
 from torchlint.run.runner import Runner

@@ -12,14 +12,13 @@ import json
 import os
 import shlex
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from torchlint.api import check
 from torchlint.findings import Finding, Location
-from torchlint.report.notebook import as_lines, as_table
+from torchlint.report.notebook import Shown
 from torchlint.run.session import Findings
 
 _OPTIONS = {"--select": "select", "--ignore": "ignore", "--extend-select": "extend_select", "--torch-version": "torch_version"}
@@ -45,19 +44,6 @@ def _first_row(lines: list[str]) -> list[str]:
     if lines and lines[0].startswith("%%torchlint"):
         return [f"%torchlint {_CELL}{lines[0].removeprefix('%%torchlint')}", *lines[1:]]
     return lines
-
-
-class Shown:
-    """Findings as a notebook shows them: a table, or a line each where only text can be shown."""
-
-    def __init__(self, findings: Sequence[Finding], head: str, notes: Sequence[str] = ()):
-        self._findings, self._head, self._notes = findings, head, notes
-
-    def __repr__(self) -> str:
-        return "\n".join(filter(None, (self._head, as_lines(self._findings), *self._notes)))
-
-    def _repr_html_(self) -> str:
-        return as_table(self._findings, self._head, self._notes)
 
 
 class Magics:

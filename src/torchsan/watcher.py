@@ -38,7 +38,7 @@ from torchsan.checks import known
 from torchsan.nonfinite.step_function import Step
 from torchsan.options import Options, gather
 from torchsan.own import functools, gc, os, threading
-from torchsan.program.layers import WRAPPERS
+from torchsan.program.layers import WRAPPERS, parameters_of
 from torchsan.program.where import Where, here, of_traceback
 from torchsan.ranks.joint_report import Left, Meeting, Who, leave, who
 from torchsan.report import first_batch, no_steps, printing, wording
@@ -434,18 +434,22 @@ class Watch:
         found = list(self._optimizers)
         models = self.models
         known = {id(model) for model in models}
-        ours = {id(p) for model in models for p in model.parameters()}
+        ours = {id(p) for model in models for p in parameters_of(model)}
+        kinds: dict[type, Any] = {}  # of all the objects that there are, few are of a kind that matters
         for thing in gc.get_objects() if ours else ():
-            parents = type(thing).__mro__
-            if Optimizer in parents and not any(innermost(thing) is other for other in found):
+            kind = kinds.get(type(thing), kinds)
+            if kind is kinds:
+                kind = kinds[type(thing)] = _kind(type(thing))
+            if kind is None:
+                continue
+            if kind is Optimizer:
                 groups = getattr(thing, "param_groups", ())
-                if any(id(p) in ours for group in groups for p in group["params"]):
-                    found.append(innermost(thing))
-            elif nn.Module in parents and id(thing) not in known:
-                inner = thing.__dict__.get("_modules", {})
-                if type(thing).__name__ in WRAPPERS and any(id(child) in known for child in inner.values()):
-                    known.add(id(thing))
-                    self._models.add(thing)
+                if not any(innermost(thing) is other for other in found):
+                    if any(id(p) in ours for group in groups for p in group["params"]):
+                        found.append(innermost(thing))
+            elif id(thing) not in known and any(id(child) in known for child in thing.__dict__.get("_modules", {}).values()):
+                known.add(id(thing))
+                self._models.add(thing)
         return found
 
     def _last_words(self, error: BaseException | None) -> None:
@@ -581,3 +585,10 @@ def watch(
     made.tokenizer = tokenizer
     made._made_at = here()
     return made
+
+
+def _kind(cls: type) -> type | None:
+    """Optimizer, or Module for what wraps a model; None for all else."""
+    if Optimizer in cls.__mro__:
+        return Optimizer
+    return nn.Module if nn.Module in cls.__mro__ and cls.__name__ in WRAPPERS else None

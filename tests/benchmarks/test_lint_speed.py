@@ -35,7 +35,7 @@ def test_a_part_is_the_same_every_time(folder, tmp_path):
 
 def test_half_of_the_rules_are_rules_that_run():
     codes = lint_speed.half_of_the_rules().split(",")
-    assert len(codes) > 20 and "TL101" in codes
+    assert len(codes) > 20 and {"TL101", "TL102"} & set(codes)  # whichever half they are in
 
 
 def test_the_table_is_put_between_its_marks(tmp_path, monkeypatch):

@@ -61,6 +61,21 @@ def test_an_adapted_model_has_new_parameters_and_a_frozen_base():
     assert all(not p.requires_grad for p in model.parameters() if id(p) in before)
 
 
+@pytest.mark.parametrize(("tied", "new"), [(True, []), (False, ["lm_head.weight"])])
+def test_more_tokens_are_new_values_of_the_same_embedding_but_another_head(tied, new):
+    model = gpt2(tie_word_embeddings=tied)
+    held = list(model.parameters())
+    model.resize_token_embeddings(24)
+    assert [name for name, p in model.named_parameters() if all(p is not other for other in held)] == new
+
+
+def test_an_adapter_that_is_added_is_new_and_the_rest_frozen():
+    model = gpt2()
+    held = {id(parameter) for parameter in model.parameters()}
+    model.add_adapter(lora())
+    assert trained(model) and all(id(parameter) not in held for parameter in model.parameters() if parameter.requires_grad)
+
+
 def test_a_loaded_adapter_is_frozen_unless_it_is_asked_for(saved):
     base = transformers.AutoModelForCausalLM.from_pretrained
     loaded = peft.PeftModel.from_pretrained(base(saved), saved / "adapter")

@@ -25,7 +25,8 @@ from torchlint.engine import fill
 from torchlint.files.globs import usable
 from torchlint.files.reading import read_bytes
 from torchlint.findings import Edit, Finding, Fix, Location
-from torchlint.run.cache import Cache, Digests, sealed, version_key
+from torchlint.run.cache import Cache, sealed, version_key
+from torchlint.run.digests import Digests
 from torchlint.run.discovery import Discovery
 from torchlint.run.judge import Judge, Order, Verdict
 from torchlint.settings.config import CACHE_FOLDER, Config, ConfigError

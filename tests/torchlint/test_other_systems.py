@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.torchlint.support import ROOT
 
+from tests.torchlint.support import ROOT
 from torchlint.files.disk import Disk
 from torchlint.files.modules import Modules
 

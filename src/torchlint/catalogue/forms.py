@@ -14,6 +14,7 @@ from torchlint.catalogue.vocabulary import TRAITS
 
 _Place = Annotated[int, msgspec.Meta(ge=0, le=1000)]
 _Limit = Annotated[str, msgspec.Meta(pattern=r"^[<>]=?\d{1,3}\.\d{1,3}$")]
+_FIX = re.compile(r"\w+=[^\n]{1,200}")  # a keyword argument
 _NAME = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+")
 
 # By subject, the events that are known to belong to it, in the source and in a run.
@@ -39,7 +40,7 @@ class _Order(msgspec.Struct, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         if (self.expect is None) == (self.forbidden is None):
-            raise ValueError("either `expect` or `forbidden` has to be given")
+            raise ValueError("one of `expect` and `forbidden` has to be given, and not both")
         events, begins = _OF_SUBJECT[self.subject], _BEGINS.get(self.subject)
         for key in ("after", "before", "expect", "forbidden"):
             event = getattr(self, key)
@@ -81,7 +82,7 @@ class _Call(msgspec.Struct, forbid_unknown_fields=True):
     inside: Literal["module"] | None = None
     round_trip: Literal["silent"] | None = None
     holds: Literal["weights", "anything"] | None = None
-    fix: Annotated[str, msgspec.Meta(pattern=r"^\w+=[^\n]{1,200}$")] | None = None
+    fix: str | None = None
     fix_beside: str | None = None
     unsafe: bool = False
 
@@ -94,6 +95,8 @@ class _Call(msgspec.Struct, forbid_unknown_fields=True):
             raise ValueError("`argument` and `missing` are two tables: a call that gives one, and a call that lacks the other")
         if self.position is not None and self.argument is None and self.missing is None:
             raise ValueError("`position` is where `argument` or `missing` stands when it is given without its name")
+        if self.fix is not None and not _FIX.fullmatch(self.fix):
+            raise ValueError(f"`fix` is a keyword argument as it is written in a call, such as 'map_location=\"cpu\"', not {self.fix!r}")
         if self.fix is None and (self.fix_beside is not None or self.unsafe):
             raise ValueError("`unsafe` and `fix_beside` say something of a `fix`, and there is none")
 

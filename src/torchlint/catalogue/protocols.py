@@ -125,10 +125,10 @@ _MADE = (
 _MADE_BY = tuple((re.compile(f"^{pattern}$"), made) for pattern, made in _MADE)
 # Classes that have a from_pretrained, too, and are no models.
 NOT_MODELS = re.compile(r"Tokenizer|Processor|Config|Extractor|Scheduler|Pipeline")
-# Methods that put new parameters into a model that an optimizer may already have.
+# Methods that put new parameters into a model that an optimizer may already have. (`resize_token_embeddings` gives
+# new values to the embedding that is there; a new parameter has only a head that is not tied to it.)
 GROWS = {
-    "resize_token_embeddings": "gets a new embedding",
-    "add_adapter": "gets an adapter",
+    "add_adapter": "is frozen and gets an adapter",
 }
 
 
@@ -144,12 +144,20 @@ def made_by(name: str) -> Made | None:
 
 # Given `labels=`, these compare place n of their output with label n + 1: the shift is theirs.
 SHIFTS_LABELS = re.compile(r"(?:ForCausalLM|LMHeadModel|LMHead|ForConditionalGenerationCausal)$")
-# Families that have no dropout at all as they are configured: training and evaluation mode are the same to them.
+# Families that have no dropout and no batch norm as they are configured, or next to none: training and evaluation mode are the
+# same to them.
 WITHOUT_DROPOUT = re.compile(
     r"llama|mistral|mixtral|qwen|gemma|phi|falcon|olmo|bloom|neox|pythia|gpt-?neo|mamba|stablelm|deepseek|smollm|vicuna|alpaca"
     r"|granite|cohere|starcoder2|yi-|mpt|vit|clip|siglip|dino|resnet|convnext|swin|deit|segformer|detr|whisper|sam-",
     re.IGNORECASE,
 )
+
+# Families that have dropout as they are configured, and tasks whose models mostly are of these.
+WITH_DROPOUT = re.compile(
+    r"bert|electra|gpt2|bart|(?<![a-z])m?t5|pegasus|marian|opus-mt|xlm|xlnet|longformer|bigbird|opt-\d|mpnet|ernie|nllb|m2m|wav2vec|hubert",
+    re.IGNORECASE,
+)
+TASKS_WITH_DROPOUT = re.compile(r"AutoModelFor(?:SequenceClassification|TokenClassification|QuestionAnswering|MultipleChoice|MaskedLM|Seq2SeqLM)")
 
 # -- transformers' Trainer and those that derive from it ----------------------------------------------------------------
 
@@ -219,6 +227,9 @@ def collator(name: str) -> str:
     made = COLLATORS.get(found[1], "") if found is not None else ""
     return "pads by row" if found is not None and name.startswith("trl.") and found[1] == "DataCollatorForLanguageModeling" else made
 
+
+# What a tokenizer pads with, and what it ends a text with: the one is often given to the other.
+PAD_NAMES = {"pad_token": "eos_token", "pad_token_id": "eos_token_id"}
 
 # -- datasets ------------------------------------------------------------------------------------------------------------
 

@@ -34,11 +34,11 @@ class Stopwatch:
             version = "not known" if config.torch_version is None else ".".join(map(str, config.torch_version))
             found = config.path or "none: the defaults"
             looks += part.runner.looks
-            _say(f"settings {found}: torch {version}, {len(part.rules)} rules, {_files(len(part.files))}")
+            _say(f"settings {found}: torch {version}, {len(part.rules)} rule{'' if len(part.rules) == 1 else 's'}, {_files(len(part.files))}")
         files = sum(len(part.files) for part in parts)
         others = sum(part.runner.others for part in parts)
         around = f" and {_files(others)} that use {'it' if files == 1 else 'them'}" if others else ""
-        _say(f"{files + others - len(looks)} of {_files(files)}{around} known from the cache, {len(looks)} judged")
+        _say(f"of {_files(files)}{around}, {files + others - len(looks)} known from the cache, {len(looks)} judged")
         _say("times: " + ", ".join(f"{stage} {seconds:.2f} s" for stage, seconds in self._stages))
         slow = sorted(looks, key=lambda look: -look.seconds)[:_SLOWEST]
         for look in slow:

@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from torchlint.catalogue.protocols import PAD_NAMES
 from torchlint.catalogue.vocabulary import OF_EVERY_MODULE
 from torchlint.dryrun.containers import BATCHY, TORCH
 from torchlint.dryrun.store import Items
@@ -73,7 +74,7 @@ class Assignment:
 
     def unpack(self, target, value: Value, node: cst.CSTNode | None = None, quiet: bool = True) -> None:
         elements = [element for element in target.elements]
-        starred = any(isinstance(e, cst.StarredElement) for e in elements)
+        starred = any(type(e) is cst.StarredElement for e in elements)
         for alt in real(value):
             items = self.items_of(alt)
             if items is not None and len(items) == len(elements) and not starred and len(real(value)) == 1:
@@ -98,7 +99,7 @@ class Assignment:
                     self.note_part(piece, alt, n)
                 columns[n] = piece if columns[n] is None else join(columns[n], piece)
         for element, piece in zip(elements, columns):
-            if isinstance(element, cst.StarredElement):
+            if type(element) is cst.StarredElement:
                 self.assign(element.value, Opaque("", "item", None, value.flows, value.parts, value), quiet=True)
             else:
                 self.assign(element.value, piece if piece is not None else Opaque("", "item"), quiet=True)
@@ -112,8 +113,8 @@ class Assignment:
                 self.emit("leaf.set", alt, node)
             if isinstance(alt, Tensor) and name == "requires_grad":
                 wants = value.value if isinstance(value, Const) and isinstance(value.value, bool) else None
-                target = node.targets[0].target if isinstance(node, cst.Assign) else None
-                self.switch_grad(alt, wants, node, target.value if isinstance(target, cst.Attribute) else None)
+                target = node.targets[0].target if type(node) is cst.Assign else None
+                self.switch_grad(alt, wants, node, target.value if type(target) is cst.Attribute else None)
             elif isinstance(alt, Tensor) and name == "grad":
                 self.emit("grad.set", alt, node, value=value)
             elif isinstance(alt, Opaque) and name == "grad":
@@ -122,7 +123,7 @@ class Assignment:
                 self.emit("setting", alt, node, name=f"{alt.name}.{name}", value=value)
             kept = value
             if isinstance(alt, Instance):
-                self.emit("setattr", alt, node, name=name, value=value, old=self.store.peek(alt, name))
+                self.emit("setattr", alt, node, name=name, value=value, old=self.store.get(alt, name))
                 if alt.kind in ("module", "wrapper", "loss"):
                     self.keep_on(alt, name, value)
                     kept = self.kept_as_buffer(alt, name, value)
@@ -153,6 +154,8 @@ class Assignment:
         replaces = name in OF_EVERY_MODULE and isinstance(value, Const)
         if layers or replaces or any(isinstance(alt, Tensor) and alt.traits.get("graph") is True for alt in real(value)):
             self.emit("setattr", owner, node, name=name, value=value, old=self.store.get(owner, name))
+        if name in PAD_NAMES:
+            self.emit("pad.set", owner, node, name=name, value=value)
         for layer in layers:
             self.add_child(owner, layer, sure=False)
 
@@ -172,7 +175,7 @@ class Assignment:
             self.emit("item.set", owner, node, target=target, value=value)
         key = None
         for element in target.slice:
-            if isinstance(element.slice, cst.Index):
+            if type(element.slice) is cst.Index:
                 found = self.eval(element.slice.value)
                 key = found if len(target.slice) == 1 else None
         for alt in real(owner):
@@ -181,7 +184,7 @@ class Assignment:
             elif any(isinstance(layer, Instance) and layer.kind in ("module", "wrapper") for layer in real(value)):
                 self.emit("module.put", alt, node, value=value)
             if isinstance(alt, Dict) or isinstance(alt, Instance) and alt.type == "torch.nn.ModuleDict":
-                items = self.store.get(alt, "{}") or Items({}, True)
+                items = self.store.to_change(alt, "{}") or Items({}, True)
                 known = dict(items.known)
                 try:
                     known[key.value if isinstance(key, Const) else f"*{len(known)}"] = value
@@ -191,7 +194,7 @@ class Assignment:
                 if isinstance(alt, Instance):
                     self.register(value)
             elif isinstance(alt, Seq):
-                items = self.store.get(alt, "[]") or Items((), True)
+                items = self.store.to_change(alt, "[]") or Items((), True)
                 n = number(key)
                 if isinstance(n, int) and 0 <= n < len(items.known):
                     known_items = (*items.known[:n], value, *items.known[n + 1 :])
@@ -223,7 +226,7 @@ class Assignment:
             if isinstance(alt, Seq) and operator == "Add":
                 self.gather(alt, value)
                 extra = self.known_items(value) if isinstance(value, Seq) else ()
-                items = self.store.get(alt, "[]") or Items((), True)
+                items = self.store.to_change(alt, "[]") or Items((), True)
                 more = self.store.get(value, "[]") if isinstance(value, Seq) else None
                 self.store.set(alt, "[]", Items((*items.known, *extra), items.open or more is None or more.open))
                 return

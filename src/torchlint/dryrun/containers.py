@@ -41,7 +41,7 @@ class Containers:
         kind = {cst.List: "list", cst.Tuple: "tuple", cst.Set: "set"}[type(node)]
         items, is_open = [], False
         for element in node.elements:
-            if isinstance(element, cst.StarredElement):
+            if type(element) is cst.StarredElement:
                 inner = self.items_of(self.eval(element.value))
                 if inner is None:
                     is_open = True
@@ -64,7 +64,7 @@ class Containers:
     def eval_dict(self, node: cst.Dict) -> Value:
         known, is_open = {}, False
         for element in node.elements:
-            if isinstance(element, cst.StarredDictElement):
+            if type(element) is cst.StarredDictElement:
                 inner = self.eval(element.value)
                 items = self.store.get(inner, "{}") if isinstance(inner, Dict) else None
                 if items is None:
@@ -117,7 +117,8 @@ class Containers:
 
     def container_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
         if isinstance(owner, Seq):
-            items = self.store.get(owner, "[]") or Items((), True)
+            adds = name in ("append", "add", "appendleft", "insert", "extend", "update")  # and does not ask what is in it
+            items = (self.store.to_change if adds else self.store.get)(owner, "[]") or Items((), True)
             if name in ("append", "add", "appendleft", "insert") and args:
                 self.emit("append", owner, node, value=args[-1])
                 self.gather(owner, args[-1])
@@ -138,7 +139,7 @@ class Containers:
                 self.store.set(owner, "[]", Items(items.known, True))
                 return self.element(owner)
             return Opaque(name, "call")
-        items = self.store.get(owner, "{}") or Items({}, True)
+        items = (self.store.to_change if name == "update" else self.store.get)(owner, "{}") or Items({}, True)
         if name in ("items", "values", "keys"):
             return Iter(name, owner, self.site(node)) if name != "keys" else Opaque("keys", "call")
         if name in ("get", "pop", "setdefault") and args:
@@ -167,7 +168,7 @@ class Containers:
         owner = self.eval(node.value)
         keys = []
         for element in node.slice:
-            if isinstance(element.slice, cst.Index):
+            if type(element.slice) is cst.Index:
                 keys.append(self.eval(element.slice.value))
             else:
                 for part in (element.slice.lower, element.slice.upper, element.slice.step):

@@ -73,7 +73,7 @@ class Expressions(Names, Containers, Iteration, Operators, Attributes, Assignmen
 
     def eval_formatted(self, node: cst.FormattedString) -> Value:
         for part in node.parts:
-            if isinstance(part, cst.FormattedStringExpression):
+            if type(part) is cst.FormattedStringExpression:
                 self.eval(part.expression)
         return Opaque("", "op", tags=frozenset({"str"}))
 
@@ -92,9 +92,9 @@ class Expressions(Names, Containers, Iteration, Operators, Attributes, Assignmen
         return self.eval(node.expression)
 
     def eval_yield(self, node: cst.Yield) -> Value:
-        inner = node.value.item if isinstance(node.value, cst.From) else node.value
+        inner = node.value.item if type(node.value) is cst.From else node.value
         value = self.eval(inner) if inner is not None else NONE
-        if isinstance(node.value, cst.From):
+        if type(node.value) is cst.From:
             value = self.start_iteration(value, node.value)()
         if self.frame is not None:
             self.frame.yields.append(value)

@@ -62,7 +62,7 @@ class Functions(Summaries):
             self.frame, self.parsed = frame, parsed
             self.push_decorators(func, definition)
             self.bind(definition, args, kwargs, (outer_frame, outer_parsed), func)
-            if isinstance(definition, cst.Lambda):
+            if type(definition) is cst.Lambda:
                 value = self.eval(definition.body)
                 frame.returns.append((self.store.writes_since(frame.base), value, self.graph.tails))
             else:
@@ -172,7 +172,7 @@ class Functions(Summaries):
             else:
                 value = self.parameter(param)
             self.store.set(self.frame, name, value)
-        if isinstance(params.star_arg, cst.Param):
+        if type(params.star_arg) is cst.Param:
             self.store.set(self.frame, params.star_arg.name.value, self.sequence("tuple", rest, None, unsure))
         if params.star_kwarg is not None:
             self.store.set(self.frame, params.star_kwarg.name.value, self.mapping(given, None, unsure))
@@ -187,7 +187,7 @@ class Functions(Summaries):
             if declared in DECLARED:
                 tags.add(DECLARED[declared])
         value = Opaque(param.name.value, "param", self.site(param), tags=frozenset(tags))
-        if param.default is not None and isinstance(param.default, cst.Name) and param.default.value in ("True", "False"):
+        if param.default is not None and type(param.default) is cst.Name and param.default.value in ("True", "False"):
             value.tags |= {"bool"}
         return value
 
@@ -204,7 +204,7 @@ class Functions(Summaries):
         """Opens the contexts that a function's decorators put around its body."""
         for decorator in getattr(definition, "decorators", ()):
             expression = decorator.decorator
-            called = isinstance(expression, cst.Call)
+            called = type(expression) is cst.Call
             name = self.dotted(expression.func if called else expression)
             self.push_decorator(name, expression)
 

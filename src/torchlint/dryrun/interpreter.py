@@ -21,7 +21,7 @@ from torchlint.dryrun.statements import Statements
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.summaries import Summary
 from torchlint.dryrun.turns import Turns
-from torchlint.dryrun.values import Class, Event, Func, Loop, Value
+from torchlint.dryrun.values import Class, Event, Func, Instance, Loop, Value
 from torchlint.dryrun.world import World
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
 
@@ -92,6 +92,9 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         self.took: dict[int, int] = {}  # by id of a function's unit: its steps so far when a run that was in it was too much
         self.replaced = 0  # how often a module's part gave way to another
         self.chained = 0  # how many Sequentials are being gone through
+        self.trial = False  # whether a loop's body is run for what it leaves at the loop's head: once more comes
+        self.cut_short = 0  # how many loops in such a body were run once that would be run twice otherwise
+        self.forwards: list[tuple[Instance, str]] = []  # modules, and the keys under which it is known what their forward gives
         self.unsure = 0  # how many calls are open whose receiver may be one of several values
 
     # -- events ---------------------------------------------------------------------------------------------------
@@ -107,11 +110,12 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         if self.choice:
             data["choice"] = self.choice
         event = Event(kind, subject, Site(self.parsed, node) if node is not None else None, self.loops, self.call_sites, data)
-        if self.graph.dead:
+        graph = self.graph
+        if not graph.tails:  # nothing can come here
             return event
-        if len(self.graph.events) > MOST_EVENTS:
+        if len(graph.events) > MOST_EVENTS:
             raise TooMuch
-        return self.graph.add(event)
+        return graph.add(event)
 
     # -- the body of a file ---------------------------------------------------------------------------------------
 
@@ -153,11 +157,11 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
     @contextmanager
     def silent(self):
         """Runs something for the values it leaves; its events are no part of this run."""
-        names = ("entered", "graph", "store", "loops", "contexts", "guards", "choice", "call_sites", "jumps", "frame", "parsed")
+        names = ("entered", "graph", "store", "loops", "contexts", "guards", "choice", "call_sites", "jumps", "frame", "parsed", "trial")
         saved = {name: getattr(self, name) for name in names}
         self.graph, self.store, self.entered = type(self.graph)(self.world.events), self.base_store, set(self.entered)
         self.loops, self.contexts, self.guards, self.call_sites, self.jumps = (), [], (), (), []
-        self.choice = ()
+        self.choice, self.trial = (), False
         try:
             yield
         finally:

@@ -15,9 +15,9 @@ class Iteration:
         results: list[Value] = []
         self.run_for_in(node, node.for_in, results)
         results = results[-1:]
-        if isinstance(node, cst.ListComp) and isinstance(node.elt, cst.Name) and isinstance(results[0] if results else None, Instance):
+        if type(node) is cst.ListComp and type(node.elt) is cst.Name and isinstance(results[0] if results else None, Instance):
             self.emit("repeat", results[0], node)
-        if isinstance(node, cst.DictComp):
+        if type(node) is cst.DictComp:
             return self.mapping({f"*{n}": value for n, value in enumerate(results)}, node, True)
         kind = {cst.ListComp: "list", cst.SetComp: "set"}.get(type(node), "generator")
         made = self.sequence("list" if kind == "generator" else kind, results, node, True)
@@ -34,7 +34,7 @@ class Iteration:
                 self.eval(condition.test)
             if part.inner_for_in is not None:
                 self.run_for_in(node, part.inner_for_in, results)
-            elif isinstance(node, cst.DictComp):
+            elif type(node) is cst.DictComp:
                 self.eval(node.key)
                 results.append(self.eval(node.value))
             else:

@@ -48,10 +48,10 @@ class Names:
     def dotted(self, node) -> str:
         """A dotted name as text."""
         parts = []
-        while isinstance(node, cst.Attribute):
+        while type(node) is cst.Attribute:
             parts.append(node.attr.value)
             node = node.value
-        parts.append(node.value if isinstance(node, cst.Name) else "?")
+        parts.append(node.value if type(node) is cst.Name else "?")
         return ".".join(reversed(parts))
 
     def set_name(self, name: str, value: Value) -> None:

@@ -35,11 +35,11 @@ def _is_nan(node: cst.BaseExpression, value: Value) -> bool:
     """Whether an expression is not-a-number, written as such: torch.nan, float("nan")."""
     if isinstance(value, Ref):
         return value.name in _NANS
-    named = isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "float"
+    named = type(node) is cst.Call and type(node.func) is cst.Name and node.func.value == "float"
     if not named or len(node.args) != 1:
         return False
     given = node.args[0].value
-    return isinstance(given, cst.SimpleString) and given.value.strip("\"'").lower() == "nan"
+    return type(given) is cst.SimpleString and given.value.strip("\"'").lower() == "nan"
 
 
 class Operators:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from typing import Any
 
 import libcst as cst
 
@@ -62,6 +63,16 @@ class Paths:
         """What holds where a condition does, or does not: both sides of an `and`, neither of an `or`."""
         if type(test) is cst.BooleanOperation and (type(test.operator) is cst.And) == holds:
             return (*self.guards_of(test.left, holds), *self.guards_of(test.right, holds))
+        return (self._guard(test, holds),)
+
+    def both_sides(self, test: cst.BaseExpression) -> tuple[tuple[Guard, ...], tuple[Guard, ...]]:
+        """What holds where a condition does, and what where it does not."""
+        if type(test) is cst.BooleanOperation:
+            return self.guards_of(test, True), self.guards_of(test, False)
+        guard = self._guard(test, True)
+        return (guard,), (guard.contrary(),)
+
+    def _guard(self, test: cst.BaseExpression, holds: bool) -> Guard:
         asked = self.asked.get(id(test))
         if asked is None:
             asked = self.asked[id(test)] = Asked(self.site(test))
@@ -72,10 +83,10 @@ class Paths:
             varies = max(varies, varying(value, self.loops, self.made_in), key=len)
         where = () if asked.steady else (id(test),)
         condition = (asked.text, *where, *(bound_to(value) if value is not None else None for value in reads))
-        return (Guard(self.site(test), holds, condition, holds is asked.positive, known, varies),)
+        return Guard(self.site(test), holds, condition, holds is asked.positive, known, varies)
 
     def run_loop(self, kind: str, node, over: Value | None, step, endless: bool = False, orelse=None) -> None:
-        """Runs a loop body until what is known at its head no longer changes, twice at most."""
+        """Runs a loop body until what is known at its head and asked for in it no longer changes, twice at most."""
         once = _once(node)
         loop = Loop(kind, over, self.site(node), once)
         outer = self.loops
@@ -88,9 +99,12 @@ class Paths:
         mark = self.graph.mark()
         passes = 2 if len(self.loops) <= 3 and not once else 1
         for number in range(passes):
+            last, short, outer_trial, forwards = number == passes - 1, self.cut_short, self.trial, len(self.forwards)
+            self.trial = outer_trial or not last
             jumps = Jumps(base)
             self.jumps.append(jumps)
             self.store = Store(base)
+            read = self.store.through = None if last else set()
             try:
                 step()
                 ends = list(jumps.continues)
@@ -98,13 +112,22 @@ class Paths:
                     ends.append((self.store.writes_since(base), self.graph.tails))
             finally:
                 self.jumps.pop()
-                self.store = base
-            trial = Store(base)
-            trial.merge([{}, *(writes for writes, _ in ends)])
-            if number == passes - 1 or not _changed(base, trial.data):
+                self.store, self.trial = base, outer_trial
+            if last:
+                break
+            after = Store(base)
+            after.merge([{}, *(writes for writes, _ in ends)])
+            changed = _changed(base, after.data, read)
+            if outer_trial:  # an outer loop's first pass: what it leaves at that loop's head is enough
+                self.cut_short += changed
+                break
+            if not changed and self.cut_short == short:
                 break
             self.graph.undo(mark)
-            base.data.update(trial.data)
+            if changed:
+                base.data.update(after.data)
+            else:
+                self.forget_forwards(forwards)
         if not once:
             for _, tails in ends:
                 self.graph.link(head, tails)
@@ -141,9 +164,13 @@ def _once(node: cst.CSTNode) -> bool:
     )
 
 
-def _changed(base: Store, writes: dict) -> bool:
-    for (owner, name), value in writes.items():
-        old = base.peek(owner, name)
+def _changed(base: Store, writes: dict, read: set[tuple[Any, str]]) -> bool:
+    """Whether a loop's next round begins with something else than this one did, and asks for that: `read` is what this one asked
+    for."""
+    for key, value in writes.items():
+        if key not in read:
+            continue
+        old = base.peek(*key)
         if old is None or old is value:
             continue
         if isinstance(value, Value) and isinstance(old, Value):

@@ -17,6 +17,7 @@ PASSED_ON = frozenset(
 )
 # Marks of statements that a rule shows: a run of the file that they stand in comes to them, too.
 _OF_ITS_FILE = frozenset({"!state", "!best", "!loading", "!loose"})
+_LOOKED_AT = "="  # before a name whose words are among some: no word begins with it
 _MOST_HANDS = 4  # files that hand a name on
 
 
@@ -187,14 +188,17 @@ def _reach(facts: FileFacts, name: str) -> frozenset[str]:
 
         def words(one: str) -> frozenset[str]:
             unit = facts.functions.get(one)
-            return given.get(one, frozenset()) | (unit.words if unit is not None else frozenset())
+            return given.get(one, frozenset()) | (unit.own_words if unit is not None else frozenset())
 
         Reach(
-            lambda one: words(one) - _OF_ITS_FILE,
+            lambda one: (words(one) - _OF_ITS_FILE) | {_LOOKED_AT + one},
             lambda one: [word for word in words(one) if word in facts.functions or word in given],
             facts.reach,
         ).of(name)
-    return facts.reach[name]
+    found, functions, seen = facts.reach[name], facts.functions, facts.seen.units
+    seen["gives"].update(units_of(facts))
+    seen["words"].update(functions[word[1:]] for word in found if word.startswith(_LOOKED_AT) and word[1:] in functions)
+    return found
 
 
 def _given(facts: FileFacts) -> dict[str, frozenset[str]]:

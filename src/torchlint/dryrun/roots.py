@@ -170,8 +170,8 @@ class _Roots:
         self, root: _Root, before: Run, work: Callable[[Run], object], grow: bool = False, alone: bool = False
     ) -> Run | None:
         """A finished run of a root: where that is too much, one of the root alone, in which calls are not followed; else None."""
-        before.budget.to_come = len(self.waiting - {id(root.func.unit)})
         self.waiting.discard(id(root.func.unit))
+        before.budget.to_come = len(self.waiting)
         shared = {name: getattr(before, name) for name in GROWING} if grow else {}
         learnt = {name: type(value)(value) for name, value in shared.items() if isinstance(value, (set, dict))}
         run = _follow(before, Store(before.store), grow)

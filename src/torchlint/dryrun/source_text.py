@@ -67,6 +67,7 @@ class Parsed:
             self.module._codegen(places)
             self._positions = places.found
         (row, column), (end_row, end_column) = self._positions[id(node)]
+        self.facts.seen.rows = True
         return Location(self.facts.path, row + self.shift, column + 1, end_row + self.shift, end_column + 1)
 
     def around(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
@@ -98,7 +99,7 @@ def parse(facts: FileFacts, unit: Unit) -> cst.Module:
 
 def unit_text(facts: FileFacts, unit: Unit) -> str:
     """The text of a unit as it stands in its file."""
-    return "".join(facts.lines[unit.start - 1 : unit.end])
+    return "".join(facts.own_lines[unit.start - 1 : unit.end])
 
 
 def text_of(facts: FileFacts, unit: Unit) -> str:

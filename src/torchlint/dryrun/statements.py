@@ -18,14 +18,14 @@ class Statements:
 
     def run_block(self, statements) -> None:
         for statement in statements:
-            if self.graph.dead:
+            if not self.graph.tails:  # nothing can come here
                 return
             self.run_statement(statement)
 
     def run_statement(self, node: cst.CSTNode) -> None:
         if type(node) is cst.SimpleStatementLine:
             for small in node.body:
-                if self.graph.dead:
+                if not self.graph.tails:
                     return
                 method = _STATEMENTS.get(type(small))
                 if method is not None:
@@ -52,20 +52,27 @@ class Statements:
         if self.frame.func is None and is_main_test(node.test):
             known, holding, failing = True if node.orelse is None else None, (), ()  # the program itself: no guard
         else:
-            holding, failing = self.guards_of(node.test, True), self.guards_of(node.test, False)
+            holding, failing = self.both_sides(node.test)
+        outside = self.guards
 
         def then():
-            with self.guarded(holding):
+            self.guards = (*outside, *holding)
+            try:
                 self.narrow(node.test, True)
                 self.suite(node.body)
+            finally:
+                self.guards = outside
 
         def other():
-            with self.guarded(failing):
+            self.guards = (*outside, *failing)
+            try:
                 self.narrow(node.test, False)
                 if type(node.orelse) is cst.If:
                     self.run_if(node.orelse)
                 elif node.orelse is not None:
                     self.suite(node.orelse.body)
+            finally:
+                self.guards = outside
 
         if known is True:
             then()
@@ -87,8 +94,8 @@ class Statements:
         self.run_loop("for", node, over, step, orelse=node.orelse)
 
     def run_while(self, node: cst.While) -> None:
-        endless = isinstance(node.test, cst.Name) and node.test.value == "True" or (
-            isinstance(node.test, cst.Integer) and node.test.value != "0"
+        endless = type(node.test) is cst.Name and node.test.value == "True" or (
+            type(node.test) is cst.Integer and node.test.value != "0"
         )
 
         def step():
@@ -183,11 +190,11 @@ class Statements:
 
     def emit_bare(self, node: cst.BaseExpression, value: Value) -> None:
         """A statement that is only an expression."""
-        if isinstance(node, cst.Attribute):
+        if type(node) is cst.Attribute:
             self.emit("bare", value, node, name=node.attr.value, owner=self.peek(node.value))
-        elif isinstance(node, cst.Call) and self.last_call is not None:
+        elif type(node) is cst.Call and self.last_call is not None:
             owner, name, args = self.last_call
-            if isinstance(node.func, cst.Attribute) and node.func.attr.value == name or isinstance(node.func, cst.Name):
+            if type(node.func) is cst.Attribute and node.func.attr.value == name or type(node.func) is cst.Name:
                 if self.pending_grad is not None:
                     self.store.set(self.graph_key, "grad", self.pending_grad)
                     self.pending_grad = None
@@ -232,7 +239,7 @@ class Statements:
                 self.set_name(first, self.imported(first, self.frame.facts))
 
     def run_import_from(self, node: cst.ImportFrom) -> None:
-        if isinstance(node.names, cst.ImportStar):
+        if type(node.names) is cst.ImportStar:
             return
         base = "." * len(node.relative) + (self.dotted(node.module) if node.module is not None else "")
         if base.split(".")[0] == "torch":
@@ -258,11 +265,11 @@ class Statements:
 
     def run_del(self, node: cst.Del) -> None:
         target = node.target
-        for element in target.elements if isinstance(target, cst.Tuple) else (target,):
-            name = getattr(element, "value", element) if isinstance(element, cst.Element) else element
-            if isinstance(name, cst.Name):
+        for element in target.elements if type(target) is cst.Tuple else (target,):
+            name = getattr(element, "value", element) if type(element) is cst.Element else element
+            if type(name) is cst.Name:
                 self.set_name(name.value, Opaque(name.value, "deleted"))
-            elif isinstance(name, cst.Attribute):
+            elif type(name) is cst.Attribute:
                 for owner in real(self.eval(name.value)):
                     self.store.set(owner, name.attr.value, Opaque(name.attr.value, "deleted"))
 
@@ -275,9 +282,9 @@ def called(node: cst.BaseExpression) -> str:
 
 def _captured_names(pattern):
     for node in walk(pattern):
-        if isinstance(node, cst.MatchAs) and node.name is not None:
+        if type(node) is cst.MatchAs and node.name is not None:
             yield node.name
-        elif isinstance(node, cst.MatchStar) and isinstance(node.name, cst.Name):
+        elif type(node) is cst.MatchStar and type(node.name) is cst.Name:
             yield node.name
 
 

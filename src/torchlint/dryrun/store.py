@@ -18,10 +18,12 @@ class Store:
     Keys compare by the owner's identity: owners are kept alive by being in the key.
     """
 
-    __slots__ = ("asked", "data", "depth", "outermost", "parent")
+    __slots__ = ("asked", "data", "depth", "grown", "outermost", "parent", "through")
 
     def __init__(self, parent: Store | None = None):
         self.parent = parent
+        # The keys that were asked for in this layer, or one over it, and are known from one under it; None where nobody needs them.
+        self.through: set[tuple[Any, str]] | None = None
         self.data: dict[tuple[Any, str], Any] = {}
         self.depth: int = parent.depth + 1 if parent is not None else 0
         # By key, the depth of the outermost layer that ever held it; of all layers over one ground. Most questions are
@@ -29,12 +31,16 @@ class Store:
         self.outermost: dict[tuple[Any, str], int] = parent.outermost if parent is not None else {}
         # The keys that were asked for, but for the variables of functions; of all layers, too. Summaries go by it.
         self.asked: list[tuple[Any, str]] = parent.asked if parent is not None else []
+        # The keys of containers that something was added to; of all layers. What a layer holds of them is of those under it, too.
+        self.grown: set[tuple[Any, str]] = parent.grown if parent is not None else set()
 
     def get(self, owner: Any, name: str, default: Any = None) -> Any:
         """What is known under a key."""
         key = (owner, name)
         if owner.__class__ is not Frame:
             self.asked.append(key)
+            if key in self.grown:
+                self._note_asked(key)
         layer: Store | None = self
         if self.outermost.get(key, _NOWHERE) > self.depth:
             return default
@@ -42,8 +48,24 @@ class Store:
             data = layer.data
             if key in data:
                 return data[key]
+            if layer.through is not None:
+                layer.through.add(key)
             layer = layer.parent
         return default
+
+    def to_change(self, owner: Any, name: str) -> Any:
+        """The same, for what adds to a container and does not go by what is in it."""
+        key = (owner, name)
+        self.asked.append(key)
+        self.grown.add(key)
+        return self.peek(owner, name)
+
+    def _note_asked(self, key: tuple[Any, str]) -> None:
+        layer: Store | None = self
+        while layer is not None:
+            if layer.through is not None:
+                layer.through.add(key)
+            layer = layer.parent
 
     def peek(self, owner: Any, name: str, default: Any = None) -> Any:
         """The same, for something that the program does not ask."""

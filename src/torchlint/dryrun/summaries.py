@@ -29,12 +29,12 @@ MOST_EVENTS = 400
 class Call:
     """A call that is being run: how things stood when it began."""
 
-    __slots__ = ("asked", "before", "cuts", "events", "graph", "outer", "since", "steps", "units")
+    __slots__ = ("asked", "before", "cuts", "events", "graph", "outer", "short", "since", "steps", "units")
 
     def __init__(self, run):
         self.since = now()
         self.asked, self.cuts, self.outer, self.units = len(run.store.asked), len(run.cuts), len(run.outer), len(run.units)
-        self.graph, self.events, self.steps = run.graph, len(run.graph.events), run.steps
+        self.graph, self.events, self.steps, self.short = run.graph, len(run.graph.events), run.steps, run.cut_short
         self.before: list[tuple[Any, str, Any]] = []
 
 
@@ -63,7 +63,7 @@ class Summaries:
 
     def call_ran(self, call: Call | None, frame: Frame, args, kwargs) -> bool:
         """Whether a call that has just run was plain, as far as its events tell: then what it asked for is looked up."""
-        if call is None or self.graph is not call.graph or self.steps - call.steps < LEAST or frame.yields or not frame.returns:
+        if call is None or self.graph is not call.graph or self.cut_short != call.short or self.steps - call.steps < LEAST or frame.yields or not frame.returns:
             return False
         events = self.graph.events[call.events :]
         depth = len(self.stack)

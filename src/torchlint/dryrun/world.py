@@ -18,6 +18,8 @@ from torchlint.files.parse import parse_source
 from torchlint.files.project import MOST_BYTES, Neighbour, Project
 from torchlint.files.source import SourceError
 from torchlint.sieve.facts import FileFacts, Unit, units_of
+from torchlint.sieve.glimpse import Glimpse
+from torchlint.sieve.looks import glimpse_of
 from torchlint.sieve.reader import read_facts
 
 MOST_TEXT = 1_500_000  # characters whose libcst trees are kept, at about 50 bytes each
@@ -47,6 +49,7 @@ class World:
         self._read: dict[str, FileFacts] = {}  # files whose units may have Python's own tree yet
         self.hashes: dict[str, str | None] = {}  # of files, folders and questions: see files/modules.py
         self.asked: set[str] = set()
+        self.read_whole: set[str] = set()  # of these, files that somebody read all of
         self.events: list[Event] = []  # of all runs since the last `forget`
         self._project: Project | None = None  # the last one that was read
         self._before: dict[str, Neighbour] = {}  # the files of the one that was read before `look_again`
@@ -132,6 +135,7 @@ class World:
 
     def facts(self, path: str) -> FileFacts | None:
         """The facts of the judged file or of one on disk; None if it cannot be read or does not parse."""
+        first = path not in self.asked
         self.asked.add(path)
         if path not in self._on_disk and path != self._judged:
             try:
@@ -144,10 +148,23 @@ class World:
                 self._facts[path] = None
             self._on_disk.add(path)
         found = self._facts[path] = self._facts.pop(path)
+        if first and found is not None and path != self._judged:
+            found.seen.begin()
         return found
+
+    def begin(self) -> None:
+        """Begins with a file: nothing was asked for it yet."""
+        self.asked, self.read_whole = set(), set()
+
+    def glimpses(self) -> dict[str, Glimpse]:
+        """What was looked at, since `begin`, of files of which that was not all."""
+        read = (self._facts.get(path) for path in sorted(self.asked - self.read_whole - {self._judged}))
+        found = ((facts.path, glimpse_of(facts)) for facts in read if facts is not None)
+        return {path: glimpse for path, glimpse in found if glimpse is not None}
 
     def parse(self, facts: FileFacts, unit: Unit) -> Parsed | Light | None:
         """The tree of a unit; None where libcst cannot parse what the C parser could."""
+        facts.seen.units["tree"].add(unit)
         if self.scouting:
             found = self._light(facts, unit)
             if found is not None:
@@ -210,6 +227,7 @@ class World:
         for asked, digest in (read | project.folders | project.unread | project.questions).items():
             self.asked.add(asked)
             self.hashes.setdefault(asked, digest)
+        self.read_whole.update(read)
         return project if project.complete else None
 
 

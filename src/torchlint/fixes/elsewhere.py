@@ -10,7 +10,7 @@ from torchlint.files.disk import Unsaved
 from torchlint.files.garbage import no_gc
 from torchlint.files.modules import Modules
 from torchlint.findings import Finding
-from torchlint.run.cache import Digests
+from torchlint.run.digests import Digests
 from torchlint.run.fresh_verdicts import Fresh
 from torchlint.run.judge import Judge, Order, make_engine
 from torchlint.run.users import Users
@@ -56,6 +56,12 @@ class Elsewhere:
                     self._put(path, before)
                     return finding
         return None
+
+    def told(self, path: str, raw: bytes) -> list[Finding]:
+        """The findings that the users of a file have in it where it holds `raw`."""
+        self._put(path, raw)
+        found = (self._judged(user) for user in self._users.of([path], self._files(path)))
+        return [finding for known in found if known is not None for finding in known[0] if finding.location.filename == path]
 
     def keep(self, path: str, after: bytes) -> None:
         """From now on, the file holds this."""

@@ -74,18 +74,19 @@ class Fixer:
         by_file: dict[str, list[Finding]] = {}
         asked = self._runner.judged.difference(leave)
         for finding in findings:
-            if self.applicable(finding):
-                for name in {edit.location.filename for edit in finding.fix.edits} & asked:
-                    by_file.setdefault(name, []).append(finding)
+            for name in {edit.location.filename for edit in finding.fix.edits} & asked if finding.fix else ():
+                by_file.setdefault(name, []).append(finding)
         mended = []
         for path, some in sorted(by_file.items()):
+            if not any(map(self.applicable, some)):
+                continue
             try:
                 raw = read_bytes(path)
             except OSError as error:
                 self.problems.append(Problem(path, f"cannot be read: {describe(error)}"))
                 continue
             digest = hashlib.sha256(raw).hexdigest()
-            edits = (edit for item in some for edit in item.fix.edits if edit.location.filename == path)
+            edits = (edit for item in some if self.applicable(item) for edit in item.fix.edits if edit.location.filename == path)
             if any(edit.digest != digest for edit in edits):
                 self.problems.append(Problem(path, f"cannot be mended: {Changed()}"))
                 continue
@@ -100,13 +101,13 @@ class Fixer:
         Args:
             path: the file's name, absolute.
             raw: its content.
-            given: findings made for this content that come of judging other files; they count in the first round.
+            given: what is known of this content from other files that were judged: findings, and that fixes are not safe.
         """
         told = len(self.taken_back)
         done, harm = self._looked_around(path, raw, given, ())
         if done is not None and harm is not None:
             why, codes = _brings(harm, path), sorted(done.fixed)
-            todo = [item for item in self._findings(path, raw) or () if self._ours(item, path)]
+            todo = [item for item in self._together(self._findings(path, raw) or (), given) if self._ours(item, path)]
             for left in (*([code] for code in codes), codes):
                 del self.taken_back[told:]
                 done, harm = self._looked_around(path, raw, given, left)
@@ -130,8 +131,7 @@ class Fixer:
         findings = self._findings(path, now)
         if findings is None:
             return None
-        own = {(item.code, item.location) for item in findings}
-        todo = [*findings, *(item for item in given if (item.code, item.location) not in own)]
+        todo = self._together(findings, given)
         refused: dict[tuple[str, str], str] = {}
         for _ in range(MOST_ROUNDS):
             wanted = [item for item in todo if self._ours(item, path) and item.code not in left and _name(item, now, path) not in refused]
@@ -148,11 +148,18 @@ class Fixer:
                 continue
             now, findings = after
             todo = findings
+            if any(self._ours(item, path) for item in findings):
+                todo = self._together(findings, self._elsewhere.told(path, now))
             fixed.update(item.code for item in chosen)
         self.taken_back += [
             TakenBack(item, refused[name]) for item in todo if (name := _name(item, now, path)) in refused
         ]
         return Mended(path, raw, now, fixed) if now != raw else None
+
+    def _together(self, findings: Iterable[Finding], given: Iterable[Finding]) -> list[Finding]:
+        """What the project says of a file: the findings of its own verdict and those that other files have in it. A fix is safe
+        where it is for all of them."""
+        return self._runner.visible([*findings, *given])
 
     def _ours(self, finding: Finding, path: str) -> bool:
         return self.applicable(finding) and all(edit.location.filename == path for edit in finding.fix.edits)

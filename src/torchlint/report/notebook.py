@@ -15,6 +15,19 @@ _COLOURS = {"error": "#c62828", "warning": "#9a6200", "note": "#0a6a8f"}
 _MOST = 50
 
 
+class Shown:
+    """Findings as a notebook shows them: a table, or a line each where only text can be shown."""
+
+    def __init__(self, findings: Sequence[Finding], head: str, notes: Sequence[str] = ()):
+        self._findings, self._head, self._notes = findings, head, notes
+
+    def __repr__(self) -> str:
+        return "\n".join(filter(None, (self._head, as_lines(self._findings), *self._notes)))
+
+    def _repr_html_(self) -> str:
+        return as_table(self._findings, self._head, self._notes)
+
+
 def as_table(findings: Sequence[Finding], head: str = "", notes: Sequence[str] = ()) -> str:
     """A line of `head`, then code, place, message and how to mend it; at most 50 rows, and how many more there are.
 

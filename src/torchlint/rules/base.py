@@ -35,13 +35,15 @@ if TYPE_CHECKING:
 @dataclass(slots=True)
 class Report:
     """A finding before it is worded: which rule, where, the user's words for the roles of the message, other lines, and
-    what to type instead, where that is certain."""
+    what to type instead, where that is certain. `words` are a message and a help in the place of the page's, where these fit
+    another form of the mistake."""
 
     code: int
     site: Site
     roles: dict[str, str] = field(default_factory=dict)
     related: list[tuple[Site, str]] = field(default_factory=list)
     mend: Mend | None = None
+    words: tuple[str, str] | None = None
 
     def trees(self) -> Iterator[Parsed]:
         """The trees that it shows something of, or changes."""
@@ -265,7 +267,7 @@ class View:
         if modules and complete and not sources and _of_tensors_only(backward):
             return False
         known = [s for s in sources if isinstance(s, Instance) and s.kind in ("module", "wrapper")]
-        if known and not any(self._may_learn(source) for source in known):
+        if known and not any(self.may_learn(source) for source in known):
             return None  # only layers of a loss: which model gave it its input is not known
         if modules and complete and known and len(known) == len([s for s in sources if s is not None]):
             return False
@@ -273,7 +275,7 @@ class View:
             return True if not modules or not known else None
         return None
 
-    def _may_learn(self, module: Value, depth: int = 0) -> bool:
+    def may_learn(self, module: Value, depth: int = 0) -> bool:
         """Whether a module may have parameters."""
         if not isinstance(module, Instance) or depth > 6:
             return True
@@ -282,7 +284,7 @@ class View:
                 return True
         elif not isinstance(module.cls, Class) or set(module.cls.externals()) != {"torch.nn.Module"}:
             return True
-        if any(self._may_learn(child, depth + 1) for child in self.run.children.get(id(module), ())):
+        if any(self.may_learn(child, depth + 1) for child in self.run.children.get(id(module), ())):
             return True
         given = [alt for event in self.of("setattr") if event.subject is module for alt in real(event.value)]
         return any(isinstance(alt, Tensor) and alt.traits.get("param") for alt in given)

@@ -14,7 +14,7 @@ import os
 import re
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import TypeVar
@@ -22,15 +22,16 @@ from typing import TypeVar
 import msgspec
 
 from torchlint import __version__
-from torchlint.files.modules import Modules, is_question
 from torchlint.files.reading import read_bytes
 from torchlint.files.source import describe
 from torchlint.files.writing import TEMPORARY, replace
+from torchlint.run.digests import Digests
 from torchlint.run.judge import ENGINE_VARIABLE, Order, Verdict
 from torchlint.run.mentions import Mentions, State
 from torchlint.run.secret import NoSecret, secret
+from torchlint.run.shards import Shard
 
-_FORMAT = "6"
+_FORMAT = "7"
 SUM = 16  # bytes at the start of a file: the seal of the rest
 _SHARDS = 64
 _VERSION = re.compile(r"[0-9a-f]{20}")
@@ -40,22 +41,10 @@ _KEEP_SECONDS = 30 * 24 * 3600
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# A cache folder of torchlint, see https://bford.info/cachedir/\n"
 
 
-class _Entry(msgspec.Struct, array_like=True):
-    """A verdict as it is kept. The paths that files depend on repeat a lot: they are numbers into the shard's list."""
-
-    verdict: Verdict
-    depends: list[tuple[int, bytes | None]]
-
-
-class _Shard(msgspec.Struct, array_like=True):
-    paths: list[str]
-    entries: dict[str, _Entry]
-
-
 _Kept = TypeVar("_Kept")
 _Mentioned = dict[str, tuple[State, Mentions]]
 _MENTIONS = "mentions"
-_decode = msgspec.msgpack.Decoder(_Shard).decode
+_decode = msgspec.msgpack.Decoder(Shard).decode
 _decode_mentions = msgspec.msgpack.Decoder(_Mentioned).decode
 
 
@@ -82,32 +71,6 @@ def _own_source() -> str:
     return hashlib.sha256("\n".join(seen).encode("utf-8", "surrogateescape")).hexdigest()
 
 
-class Digests:
-    """The sha256 of files, read once a run; None for what is no file. A path with a separator at its end stands for what a
-    folder holds, a question of `modules.py` for its answer.
-
-    Args:
-        roots: folders that the project's absolute imports start from.
-        modules: what answers questions, with the disk that files are read from; its own where None.
-    """
-
-    def __init__(self, roots: Sequence[str] = (), modules: Modules | None = None) -> None:
-        self._known: dict[str, str | None] = {}
-        self._modules = modules or Modules(roots)
-
-    def of(self, path: str) -> str | None:
-        """The hex digest of the file at `path`; None where there is none or it cannot be read."""
-        try:
-            return self._known[path]
-        except KeyError:
-            try:
-                digest = self._modules.again(path) if is_question(path) else self._modules.disk.digest(path)
-            except ValueError:
-                digest = None
-            self._known[path] = digest
-            return digest
-
-
 class Cache:
     """The verdicts of earlier runs. Whatever is broken in it counts as not there; failing to write is not an error.
 
@@ -124,7 +87,7 @@ class Cache:
         self._inside = inside
         self._known = {f"TL{rule.code:03d}": (rule.name, rule.url) for rule in order.rules}
         self._digests = digests
-        self._shards: dict[str, _Shard] = {}
+        self._shards: dict[str, Shard] = {}
         self._new: dict[str, dict[str, Verdict]] = {}
         self._mentions: _Mentioned = {}
 
@@ -135,15 +98,20 @@ class Cache:
         if entry is None or entry.verdict.digest != self._digests.of(path):
             return None
         try:
-            for number, digest in entry.depends:
-                if self._digests.of(shard.paths[number]) != (digest and digest.hex()):
-                    return None
-            asked = ((shard.paths[number], digest) for number, digest in entry.depends)
-            digests = {at: digest and digest.hex() for at, digest in asked if not is_question(at)}
+            changed = False
+            for at, digest, glimpse in shard.hangs_on(entry):
+                if self._digests.of(at) != digest:
+                    if glimpse is None or not self._digests.show(at, glimpse):
+                        return None
+                    changed = True
+            if not self._sound(entry.verdict, path, shard.files(entry) | {path: entry.verdict.digest}):
+                return None
         except IndexError:
             return None
-        digests[path] = entry.verdict.digest
-        return entry.verdict if self._sound(entry.verdict, path, digests) else None
+        if changed:  # the next one to ask need not look into those files
+            verdict = shard.whole(entry)
+            self.put(path, msgspec.structs.replace(verdict, depends={at: self._digests.of(at) for at in verdict.depends}))
+        return entry.verdict
 
     def _sound(self, verdict: Verdict, path: str, digests: dict[str, str | None]) -> bool:
         """Whether we can have written a verdict: of active rules, and about the file and those that it depends on. A cache may
@@ -152,8 +120,7 @@ class Cache:
             if self._known.get(finding.code) != (finding.name, finding.url):
                 return False
             edits = finding.fix.edits if finding.fix is not None else ()
-            places = [finding.location, *(item.location for item in (*finding.related, *edits))]
-            if any(at.filename not in digests or at.row < 1 or at.column < 1 for at in places):
+            if any(at.filename not in digests or at.row < 1 or at.column < 1 for at in finding.places):
                 return False
             if any(item.digest != (digests[item.location.filename] or "") for item in (finding, *edits)):
                 return False
@@ -189,7 +156,7 @@ class Cache:
             self._prepare()
             for name, verdicts in self._new.items():
                 # Read again: another run may have written it in the meantime.
-                self._write(name, _merged(self._read(name), verdicts))
+                self._write(name, self._read(name).with_more(verdicts))
             if self._mentions:
                 known = {path: one for path, one in self.mentions().items() if os.path.exists(path)}
                 self._write(_MENTIONS, {**known, **self._mentions})
@@ -209,13 +176,13 @@ class Cache:
         real = os.path.realpath(self._folder)
         return None if Path(real).is_relative_to(os.path.realpath(self._inside)) else os.path.realpath(self._top)
 
-    def _shard(self, name: str) -> _Shard:
+    def _shard(self, name: str) -> Shard:
         if name not in self._shards:
             self._shards[name] = self._read(name)
         return self._shards[name]
 
-    def _read(self, name: str) -> _Shard:
-        return self._unsealed(name, _decode) or _Shard([], {})
+    def _read(self, name: str) -> Shard:
+        return self._unsealed(name, _decode) or Shard([], [], {})
 
     def _unsealed(self, name: str, decode: Callable[[memoryview], _Kept]) -> _Kept | None:
         """What a file of the cache holds; None where it is not there, or not ours."""
@@ -231,7 +198,7 @@ class Cache:
             if not os.path.lexists(self._top / name):
                 replace(self._top / name, text.encode())
 
-    def _write(self, name: str, kept: _Shard | _Mentioned) -> None:
+    def _write(self, name: str, kept: Shard | _Mentioned) -> None:
         replace(self._folder / f"{name}.msgpack", sealed(msgspec.msgpack.encode(kept), self._place(name)))
 
     def _place(self, name: str) -> str:
@@ -296,20 +263,3 @@ def sealed(data: bytes, place: str) -> bytes:
 def _shard_name(path: str) -> str:
     folder = os.path.dirname(path).encode("utf-8", "surrogateescape")
     return f"{hashlib.sha256(folder).digest()[0] % _SHARDS:02x}"
-
-
-def _merged(shard: _Shard, verdicts: dict[str, Verdict]) -> _Shard:
-    """The shard with new verdicts, without those on files that are gone; only paths still needed are kept."""
-    numbers: dict[str, int] = {}
-    entries: dict[str, _Entry] = {}
-
-    def number(path: str) -> int:
-        return numbers.setdefault(path, len(numbers))
-
-    for path, entry in shard.entries.items():
-        if path not in verdicts and os.path.exists(path) and all(at < len(shard.paths) for at, _ in entry.depends):
-            entries[path] = _Entry(entry.verdict, [(number(shard.paths[at]), digest) for at, digest in entry.depends])
-    for path, verdict in verdicts.items():
-        depends = [(number(at), digest and bytes.fromhex(digest)) for at, digest in verdict.depends.items()]
-        entries[path] = _Entry(msgspec.structs.replace(verdict, depends={}), depends)
-    return _Shard(list(numbers), entries)

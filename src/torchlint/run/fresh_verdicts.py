@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 
-from torchlint.run.cache import Digests
+from torchlint.run.digests import Digests
 from torchlint.run.judge import Verdict
 
 
@@ -32,4 +32,7 @@ class Fresh:
         verdict = self._verdicts.get(path)
         if verdict is None or verdict.digest != digests.of(path):
             return None
-        return verdict if all(digests.of(at) == digest for at, digest in verdict.depends.items()) else None
+        for at, digest in verdict.depends.items():
+            if digests.of(at) != digest and (at not in verdict.glimpses or not digests.show(at, verdict.glimpses[at])):
+                return None
+        return verdict

@@ -16,6 +16,7 @@ from torchlint.files.parse import parse_source
 from torchlint.files.source import Problem, Source, SourceError, describe
 from torchlint.findings import Finding
 from torchlint.settings.matchers import Matcher
+from torchlint.sieve.glimpse import Glimpse
 
 if TYPE_CHECKING:
     from torchlint.engine import Engine, Judged
@@ -28,13 +29,14 @@ ENGINE_VARIABLE = "TORCHLINT_ENGINE"
 class Verdict(msgspec.Struct, frozen=True, omit_defaults=True):
     """What is known of one file: the sha256 of its content, the findings (placed in the file as people see it), what
     could not be judged, and the files, folders and questions (`modules.py`) it depends on with the sha256 of their content or
-    answer, or None where nothing was there.
+    answer, or None where nothing was there. Of some of the files, `glimpses` say what alone was looked at.
     """
 
     digest: str
     findings: tuple[Finding, ...] = ()
     problems: tuple[Problem, ...] = ()
     depends: dict[str, str | None] = {}
+    glimpses: dict[str, Glimpse] = {}
 
     @property
     def lasting(self) -> bool:
@@ -122,7 +124,7 @@ class Judge:
         digests = {**judged.depends, source.filename: digest}
         findings = tuple(source.place_finding(finding).made_for(digests) for finding in judged.findings)
         failed = tuple(Problem(source.filename, words, internal=True) for words in judged.failed)
-        return Verdict(digest, findings, (*source.problems, *failed, *_in_part(source, judged)), judged.depends)
+        return Verdict(digest, findings, (*source.problems, *failed, *_in_part(source, judged)), judged.depends, judged.glimpses)
 
 
 def _syntax_problem(source: Source, error: SyntaxError) -> Problem:

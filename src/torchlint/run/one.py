@@ -11,7 +11,8 @@ from torchlint.files.modules import Modules
 from torchlint.files.source import Problem, Source
 from torchlint.findings import Finding
 from torchlint.run.around import Around
-from torchlint.run.cache import Cache, Digests
+from torchlint.run.cache import Cache
+from torchlint.run.digests import Digests
 from torchlint.run.fresh_verdicts import Fresh
 from torchlint.run.judge import Judge, Order, Verdict, make_engine
 from torchlint.run.projects import Projects

@@ -19,7 +19,8 @@ from torchlint.files.parse import parse_source
 from torchlint.files.source import Problem, Source, SourceError, map_locations
 from torchlint.findings import Finding, Location
 from torchlint.run.around import Around
-from torchlint.run.cache import Cache, Digests
+from torchlint.run.cache import Cache
+from torchlint.run.digests import Digests
 from torchlint.run.discovery import Discovery, File, is_text
 from torchlint.run.fresh_verdicts import Fresh
 from torchlint.run.judge import Order, Verdict

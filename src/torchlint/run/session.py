@@ -13,7 +13,7 @@ from torchlint.files.disk import Unsaved
 from torchlint.files.modules import Modules
 from torchlint.files.source import Problem
 from torchlint.findings import Finding
-from torchlint.run.cache import Digests
+from torchlint.run.digests import Digests
 from torchlint.run.discovery import Discovery
 from torchlint.run.fresh_verdicts import Fresh
 from torchlint.run.judge import Order

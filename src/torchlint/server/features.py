@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
 
 from torchlint.server import actions, hover, mending
 from torchlint.server.answers import Answer
@@ -36,7 +38,8 @@ def _life(server: Server) -> None:
     async def initialized(ls: Server, params: lsp.InitializedParams) -> None:
         wishes = wished(ls.client_capabilities)
         if wishes:
-            await ls.client_register_capability_async(lsp.RegistrationParams(wishes))
+            with suppress(JsonRpcException):  # a wish
+                await ls.client_register_capability_async(lsp.RegistrationParams(wishes))
         await _pull(ls)
 
     @server.feature(lsp.SHUTDOWN)
@@ -49,9 +52,12 @@ async def _pull(ls: Server) -> None:
     """Asks the client for its settings, folder by folder, where it can be asked."""
     if not can(ls.client_capabilities, "workspace.configuration"):
         return
-    folders = {folder: uri for folder, uri in zip(ls.folders(), [one.uri for one in ls.workspace.folders.values()])}
+    folders = ls.folders()
     items = [lsp.ConfigurationItem(section=SECTION), *(lsp.ConfigurationItem(uri, SECTION) for uri in folders.values())]
-    given = await ls.workspace_configuration_async(lsp.ConfigurationParams(items))
+    try:
+        given = await ls.workspace_configuration_async(lsp.ConfigurationParams(items))
+    except JsonRpcException:  # it cannot tell after all: what it said at the start holds
+        return
     for folder, settings in zip(["", *folders], given or ()):
         if settings is not None:
             ls.settle(settings, folder)

@@ -58,10 +58,10 @@ class Server(LanguageServer):
 
     # What is open.
 
-    def folders(self) -> list[str]:
-        """The folders that the client works in."""
+    def folders(self) -> dict[str, str]:
+        """The folders that the client works in, by their paths, with what it calls them."""
         uris = [folder.uri for folder in self.workspace.folders.values()] or [self.workspace.root_uri or ""]
-        return [os.path.abspath(path) for path in map(to_fs_path, filter(None, uris)) if path]
+        return {os.path.abspath(path): uri for uri in filter(None, uris) if (path := to_fs_path(uri))}
 
     def folder_of(self, path: str) -> str:
         """Where the settings of a file are looked for from."""
@@ -69,7 +69,7 @@ class Server(LanguageServer):
 
     def opened(self) -> dict[str, Open]:
         """All that is open and can be judged, by its name, as it is now."""
-        home = (self.folders() or [os.getcwd()])[0]
+        home = next(iter(self.folders()), os.getcwd())
         workspace = self.workspace
         found = [open_notebook(notebook, workspace, home) for notebook in workspace.notebook_documents.values()]
         cells = {cell.document for notebook in workspace.notebook_documents.values() for cell in notebook.cells}

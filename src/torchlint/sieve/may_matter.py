@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 # A file that has none of these words cannot make a torch event.
-_LIBRARIES = (b"torch", b"lightning", b"accelerate", b"transformers", b"timm", b"ignite", b"fastai", b"deepspeed")
+_LIBRARIES = (b"torch", b"lightning", b"accelerate", b"transformers", b"peft", b"timm", b"ignite", b"fastai", b"deepspeed")
 
 
 def may_matter(text: str, more: Iterable[bytes] = ()) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.sieve.definitions import read_class, read_function
-from torchlint.sieve.facts import ClassFacts, FileFacts, Unit, units_of
+from torchlint.sieve.facts import ClassFacts, FileFacts, Unit, all_units, units_of
 from torchlint.sieve.imports import note_imports
 from torchlint.sieve.nodes import BUILTINS
 from torchlint.sieve.words import read_unit
@@ -54,8 +54,10 @@ def read_facts(path: str, text: str) -> FileFacts:
     for node in tree.body:
         note_imports(node, facts)
         _conditional_classes(node, facts)
-    facts.words = frozenset(everything)
+    facts.own_words = frozenset(everything)
     _mark_models(facts)
+    for unit in all_units(facts):
+        unit.seen = facts.seen
     return facts
 
 

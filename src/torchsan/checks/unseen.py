@@ -7,6 +7,7 @@ from typing import Any
 from torchsan.check import Check
 from torchsan.own import torch
 from torchsan.probes.modules import is_compiled
+from torchsan.program.layers import parts_of
 from torchsan.report.deliver import say
 from torchsan.stream.events import Event
 from torchsan.stream.weak_ids import WeakIds
@@ -32,7 +33,7 @@ class Unseen(Check):
     def _look(self, model: torch.nn.Module) -> None:
         if self._told:
             return
-        for part in model.modules():
+        for part in parts_of(model):
             if is_compiled(part):
                 name = type(getattr(part, "_orig_mod", part)).__name__
                 self._say(f"{name} is compiled", 'torch.compiler.set_stance("force_eager") shows more')

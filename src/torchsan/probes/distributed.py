@@ -2,7 +2,8 @@
 
 `collective`: subject the function's name ("all_reduce"), or "forward" or "backward" for what DistributedDataParallel
 sends by itself: buffers before its forward, gradients during a backward that comes to its output. `group`: the name of
-the process group (str); `what`: elements and dtype, where these must be the same on all ranks; `place`: where a
+the process group (str); `what`: elements and dtype, or which forward since the last backward, where these must be the same
+on all ranks; `place`: where a
 forward was called whose backward this is; `args`, `kwargs`; afterwards `result`, and `error` where it raised.
 `transfer`: subject "isend" or "irecv", which only two ranks take part in; `result` afterwards.
 `module.move`: subject the module that `to`, `cuda`, `half` ... was called on. `save`: subject the path that torch.save
@@ -40,6 +41,7 @@ _TRANSFERS = ("isend", "irecv")
 _WAITS = ("wait", "is_completed", "synchronize", "result", "get_future", "block_current_stream", "exception")
 waited: dict[int, list[bool]] = {}  # by id of a living handle that somebody asked for: whether it was waited for
 synchronized = [0]  # how often the program waited for all of a device's work
+# By wrapper: the last backward that came to its outputs, and the forwards since then whose backward sends gradients.
 _tasks: weakref.WeakKeyDictionary[nn.Module, list[int]] = weakref.WeakKeyDictionary()
 _installed = [False]
 begun: list[Where | None] = [None]  # where the process group was started, if that was under a watch
@@ -197,7 +199,9 @@ def _forward(original: Callable) -> Callable:
         sends = torch.is_grad_enabled() and self.require_backward_grad_sync
         output = original(self, *args, **kwargs)
         if sends:
-            announce = _Announce(group, here(), _tasks.setdefault(self, [-1]))
+            task = _tasks.setdefault(self, [-1, 0])
+            task[1] += 1
+            announce = _Announce(group, here(), task)
             for node in {tensor.grad_fn for tensor in tensors(output) if tensor.grad_fn is not None}:
                 node.register_prehook(announce)
         return output
@@ -216,8 +220,8 @@ class _Announce:
     def __call__(self, grads: Any) -> None:
         task = torch._C._current_graph_task_id()
         if task != self.last[0] and listening():
-            self.last[0] = task
-            happened("collective", "backward", group=self.group, what="", place=self.place)
+            since, self.last[:] = self.last[1], [task, 0]
+            happened("collective", "backward", group=self.group, what=f"forward number {since}", place=self.place)
 
 
 def _apply(original: Callable) -> Callable:

@@ -9,6 +9,7 @@ from typing import Any
 from torch import nn
 
 from torchsan.own import torch
+from torchsan.program.layers import parts_of
 
 _frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
 
@@ -32,5 +33,5 @@ def is_compiled(root: nn.Module) -> bool:
     """Whether a module, or one in it, is compiled."""
     return any(
         getattr(module, "_compiled_call_impl", None) is not None or type(module).__name__ == "OptimizedModule"
-        for module in root.modules()
+        for module in parts_of(root)
     )

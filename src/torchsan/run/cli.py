@@ -75,13 +75,26 @@ def _unknown(word: str) -> str | None:
     from torchlint.catalogue.pages import GROUPS
     from torchsan.report.wording import rules
 
-    if re.fullmatch(r"(TS|TL)?\d{1,3}|TS|TL|ALL", word, re.IGNORECASE):
+    if re.fullmatch(r"TS|TL|ALL", word, re.IGNORECASE):
+        return None
+    code = re.fullmatch(r"(?:TS|TL)?(\d{1,3})", word, re.IGNORECASE)
+    if code and (any(f"{rule.code:03d}".startswith(code[1]) for rule in rules()) or _has_own_rules()):
         return None
     known = [*GROUPS, "ALL", *(rule.name for rule in rules())]
     if word in known:
         return None
     near = get_close_matches(word.lower(), known, 1)
     return f"{word!r} is no code, prefix, name or group" + (f" (did you mean {near[0]!r}?)" if near else "")
+
+
+def _has_own_rules() -> bool:
+    """Whether there are rules whose numbers are known to their pages alone."""
+    from torchsan.options import OptionError, gather
+
+    try:
+        return bool(gather({}).extend_rules)
+    except OptionError:
+        return True  # it is told when the watch begins
 
 
 def _not_seen(words: Sequence[str]) -> list[str]:

@@ -16,8 +16,8 @@ from typing import Any
 
 import msgspec
 
-from torchlint import magics
 from torchlint.findings import Finding
+from torchlint.report.notebook import Shown
 from torchsan.options import OptionError, gather
 from torchsan.report.deliver import say
 from torchsan.run.awaiting_torch import when_imported
@@ -51,14 +51,14 @@ class Extension:
         """Watch from the moment torch is there."""
         self._shell.events.register("post_run_cell", self._cell_ended)
         self._shell.register_magic_function(self._torchsan, "line", "torchsan")
-        magics.load_ipython_extension(self._shell)
+        self._shell.extension_manager.load_extension("torchlint")
         when_imported("torch", self._start)
 
     def end(self) -> None:
         """Stop watching, and take the magics away."""
         self._shell.events.unregister("post_run_cell", self._cell_ended)
         self._shell.magics_manager.magics["line"].pop("torchsan", None)
-        magics.unload_ipython_extension(self._shell)
+        self._shell.extension_manager.unload_extension("torchlint")
         self._stop()
 
     def _start(self) -> None:
@@ -95,7 +95,7 @@ class Extension:
         from torchsan.own import os
         from torchsan.report import printing
 
-        display(magics.Shown(printing.shortened(findings, os.getcwd()), head))
+        display(Shown(printing.shortened(findings, os.getcwd()), head))
 
     def _torchsan(self, line: str) -> Any:
         """%torchsan [report [FILE] | batch | stop | start]"""

@@ -10,7 +10,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parameter import is_lazy
 
 from torchsan.own import torch, weakref
-from torchsan.program.layers import tensors
+from torchsan.program.layers import parts_of, tensors
 from torchsan.program.storage import store
 from torchsan.program.where import Where
 
@@ -108,7 +108,7 @@ def _look(module: nn.Module) -> _Known:
 
     Running statistics of batch norms are left out: in training nothing reads them, in evaluation nothing writes them.
     """
-    norms = {id(b) for m in module.modules() if isinstance(m, _BatchNorm) for b in m.buffers(recurse=False)}
+    norms = {id(b) for m in parts_of(module) if isinstance(m, _BatchNorm) for b in m.buffers(recurse=False)}
     buffers = [b for b in module.buffers() if not is_lazy(b) and b.numel() <= _SMALL and id(b) not in norms]
     first = next(module.parameters(), None)
     ref = weakref.ref(module, lambda _, key=id(module): _tables.pop(key, None))

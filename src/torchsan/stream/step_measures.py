@@ -12,7 +12,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from torchsan.own import math, torch
-from torchsan.program.layers import WRAPPERS
+from torchsan.program.layers import WRAPPERS, named_parts
 from torchsan.program.where import Where
 
 _SAMPLE = 2048  # values of each weight that are compared before and after a step
@@ -80,23 +80,20 @@ class Measurement:
         if scale is not None:
             self._norms = self._norms / scale.to(self._norms.device)
         graded = set(self._graded)
-        self._sampled = [
-            index for at in chosen for index in layers[at].weights
-            if index in graded and measurable(params[index]) and sample(params[index]) is not None
-        ]
-        if self._sampled:
-            self._before = self._take(params)
-
-    def _take(self, params: Sequence[torch.Tensor]) -> torch.Tensor:
-        return torch.cat([sample(params[index]) for index in self._sampled])  # type: ignore[misc]
+        weights = [index for at in chosen for index in layers[at].weights if index in graded and measurable(params[index])]
+        samples = [(index, taken) for index in weights if (taken := sample(params[index])) is not None]
+        self._sampled = [index for index, _ in samples]
+        if samples:
+            self._before = torch.cat([taken for _, taken in samples])
 
     def finish(self, params: Sequence[torch.Tensor]) -> torch.Tensor | None:
         """All that was measured as one vector, after the step; None where there is nothing."""
         if self._norms is None or self._before is None:
             return self._norms
-        sizes = [sample(params[index]).numel() for index in self._sampled]  # type: ignore[union-attr]
+        samples: list[Any] = [sample(params[index]) for index in self._sampled]
+        sizes = [taken.numel() for taken in samples]
         self._sizes = dict(zip(self._sampled, sizes))
-        change = self._take(params) - self._before
+        change = torch.cat(samples) - self._before
         return torch.cat([self._norms, norms(self._before.split(sizes)), norms(change.split(sizes))])
 
     def by_layer(self, values: list[float]) -> tuple[list[float | None], list[float | None], list[float | None]]:
@@ -149,18 +146,21 @@ def layers_of(params: Sequence[torch.Tensor], roots: Iterable[nn.Module]) -> lis
     """The layers that own `params`, in the order of the models: named by their path in the largest root that has them,
     with the root's class in front where there are several roots."""
     bare = [_unwrapped(root) for root in roots]
-    trees = [(root, list(root.named_parameters())) for root in {id(root): root for root in bare}.values()]
+    trees = [
+        (root, [(path, p) for path, part in named_parts(root) for p in part._parameters.values() if p is not None])
+        for root in {id(root): root for root in bare}.values()
+    ]
     trees.sort(key=lambda tree: -len(tree[1]))
     ids = {id(p): index for index, p in enumerate(params)}
     owned: dict[tuple[int, str], list[int]] = {}
     used: dict[int, str] = {}
     left = set(ids)
     for at, (root, named) in enumerate(trees):
-        for name, p in named:
+        for path, p in named:
             if id(p) in left:
                 left.discard(id(p))
                 used[at] = type(root).__name__
-                owned.setdefault((at, name.rpartition(".")[0]), []).append(ids[id(p)])
+                owned.setdefault((at, path), []).append(ids[id(p)])
     found = []
     for (at, path), indices in owned.items():
         name = path or used[at] if len(used) == 1 else f"{used[at]}.{path}" if path else used[at]

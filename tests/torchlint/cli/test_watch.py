@@ -45,9 +45,11 @@ def test_verbose(project, capfd):
     assert main(["-v", "-f", "concise"]) == 1
     err = capfd.readouterr().err
     assert "torchlint: settings none: the defaults: torch not known, " in err and "sub/torchlint.toml: torch not known" in err
-    assert "torchlint: 0 of 2 files known from the cache, 2 judged\n" in err
+    assert "torchlint: of 2 files, 0 known from the cache, 2 judged\n" in err
     assert re.search(r"times: settings \d+\.\d\d s, finding files \d+\.\d\d s, judging \d+\.\d\d s, telling ", err)
     assert re.search(r"s sub/b.py: 16 bytes, follows calls into 1 file\n", err) or "sub/b.py: 17 bytes, follows" in err
     main(["-v", "-f", "concise"])
-    assert "2 of 2 files known from the cache, 0 judged" in capfd.readouterr().err
+    assert "of 2 files, 2 known from the cache, 0 judged" in capfd.readouterr().err
+    main(["-v", "-f", "concise", "--select", "TL101"])
+    assert ", 1 rule, 1 file\n" in capfd.readouterr().err
     assert main(["-v", "-q"]) == 2

@@ -68,8 +68,8 @@ def test_an_adapted_model_is_the_model_around_its_base():
 
 
 def test_a_model_grows():
-    event = one(MODEL + "model.resize_token_embeddings(100)\n", "grow")
-    assert event.name == "resize_token_embeddings" and isinstance(event.subject, Instance)
+    event = one(MODEL + "model.add_adapter(config)\n", "grow")
+    assert event.name == "add_adapter" and isinstance(event.subject, Instance)
 
 
 def test_prepare_gives_back_what_it_is_given():
@@ -161,3 +161,8 @@ def test_tables_of_rows():
     assert [event.batched for event in events(whole, "table.map")] == [True, False]
     (formatted,) = events(whole, "table.format")
     assert formatted.name == "set_format"
+
+
+def test_what_a_tokenizer_pads_with():
+    event = one("from transformers import AutoTokenizer\nt = AutoTokenizer.from_pretrained('x')\nt.pad_token = t.eos_token\n", "pad.set")
+    assert protocols.PAD_NAMES[event.name] == event.value.name and event.value.origin is event.subject

@@ -1,6 +1,9 @@
 """Loops: the second iteration is seen, and so is every way out."""
 
-from torchlint.dryrun import flow
+import libcst as cst
+import pytest
+
+from torchlint.dryrun import flow, interpreter
 
 from .support import events, holds, kinds, runs, table
 
@@ -305,3 +308,93 @@ def test_loops_in_loops_end():
     run = of_root(code)
     assert len(events(run, "forward")) == depth
     assert [len(event.loops) for event in events(run, "forward")] == list(range(1, depth + 1))
+
+
+ROUNDS = {
+    "nothing asked for has changed": ("found = []\nfor x in data:\n    y = here(x)\n    found.append(y)\n", 1),
+    "in an inner loop, too": ("y = None\nfor e in range(3):\n    for x in data:\n        y = here(x)\n        y.sum()\n", 1),
+    "what it changes is asked for": ("y = net(z)\nfor x in data:\n    y = here(y)\n", 2),
+    "what it adds is asked for": ("found = []\nfor x in data:\n    found.append(here(x))\n    total = found[0]\n", 2),
+    "what is in it is asked for": ("found = {}\nfor x in data:\n    found[x] = here(x)\n    print(*found.values())\n", 2),
+    # Eight times if each pass of a loop were two of the next.
+    "three loops": ("y = net(z)\nfor a in data:\n    for b in a:\n        for c in b:\n            y = here(y)\n", 4),
+    "an attribute in a call": (
+        "class Box:\n    def step(self, x):\n        self.x = here(self.x)\n\n\nbox = Box()\nbox.x = net(z)\nfor x in data:\n    box.step(x)\n", 2
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ROUNDS)
+def test_rounds(monkeypatch, name):
+    """A body is run again only where a round begins with something else that it asks for."""
+    code, rounds = ROUNDS[name]
+    counted = []
+    evaluate = interpreter.Run.eval
+
+    def spy(run, node):
+        if type(node) is cst.Name and node.value == "here":
+            counted.append(node)
+        return evaluate(run, node)
+
+    monkeypatch.setattr(interpreter.Run, "eval", spy)
+    runs(START + code)
+    assert len(counted) == rounds
+
+
+def test_what_an_inner_loop_leaves_is_seen_in_the_next_round():
+    holds(
+        START
+        + """
+total = 0
+for epoch in range(10):
+    for x in data:
+        loss = net(x).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        total += loss  # <- 106
+    print(total)
+"""
+    )
+
+
+def test_a_forward_is_seen_where_only_an_inner_loop_goes_round():
+    """The outer loop is run again for the inner one's sake: what its first pass has seen in a forward is seen once more."""
+    holds(
+        """
+class Smooth(nn.Module):
+    def forward(self, scores, target):
+        return F.cross_entropy(scores, target)  # <- 301
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return torch.softmax(self.fc(x), dim=-1)
+
+
+def validate(net, loader):
+    hits = 0
+    for x, y in loader:
+        hits += (net(x).argmax(1) == y).sum().item()
+    return hits
+
+
+def main(loader, other):
+    net, criterion = Net(), Smooth()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        for x, y in loader:
+            loss = criterion(net(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        net.eval()
+        with torch.no_grad():
+            print(validate(net, other))
+        net.train()
+"""
+    )

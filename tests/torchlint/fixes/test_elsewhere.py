@@ -83,3 +83,44 @@ def test_other_fixes_of_that_file_stay(lint, tmp_path):
     status, out, err = lint({"helper.py": both, "train.py": LOSS}, "--fix", "--unsafe-fixes", ".")
     text = (tmp_path / "helper.py").read_text()
     assert "y = y.softmax" not in text and "with torch.no_grad():" in text, err
+
+
+# Its own body gives `evaluate` a model that is known: there, to switch gradients off is safe. In `main.py` nothing is known of it.
+EVALUATES = """import torch
+
+
+def evaluate(model, loader):
+    model.eval()
+    total = 0
+    for x, y in loader:
+        total += (model(x).argmax(1) == y).sum().item()
+    return total
+
+
+if __name__ == "__main__":
+    net = torch.nn.Linear(3, 2)
+    net.eval
+    data = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(4, 3), torch.ones(4)))
+    print(evaluate(net, data))
+"""
+UNKNOWN = """import torch
+from somewhere import Model
+from train import evaluate
+
+loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.ones(4, 3), torch.ones(4)))
+print(evaluate(Model(), loader))
+"""
+
+
+@pytest.mark.parametrize("named", [".", "train.py"])
+def test_a_fix_that_is_unsafe_for_another_file_is_not_made_beside_one_that_is_safe(lint, tmp_path, named):
+    status, out, err = lint({"main.py": UNKNOWN, "train.py": EVALUATES}, "--fix", named)
+    text = (tmp_path / "train.py").read_text()
+    assert "net.eval()" in text and "no_grad" not in text, text
+    assert "mended 1 finding in 1 file (TL132 1); 1 more with --unsafe-fixes" in err
+
+
+def test_both_are_made_where_nobody_else_is(lint, tmp_path):
+    status, out, err = lint({"train.py": EVALUATES}, "--fix", ".")
+    text = (tmp_path / "train.py").read_text()
+    assert "net.eval()" in text and "with torch.no_grad():" in text, err

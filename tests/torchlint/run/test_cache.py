@@ -13,9 +13,11 @@ from tests.torchlint.fake_engine import finding
 from tests.torchlint.settings.test_config import KNOWN
 from tests.torchlint.support import ENGINE, ROOT, fake_engine, run_python, write  # noqa: F401
 from torchlint.files.modules import Modules
-from torchlint.run.cache import SUM, Cache, Digests, _merged, _own_source, _Shard, sealed, version_key
+from torchlint.run.cache import SUM, Cache, _own_source, sealed, version_key
+from torchlint.run.digests import Digests
 from torchlint.run.judge import Order, Verdict
 from torchlint.run.runner import Runner
+from torchlint.run.shards import Shard
 from torchlint.settings.config import CACHE_FOLDER, Config
 
 
@@ -168,8 +170,8 @@ def test_shard_whose_numbers_lead_nowhere(tmp_path, fake_engine):  # noqa: F811
     write(tmp_path, {"a.py": "reads('x')\nbad()\n", "b.py": "x = 1\n"})
     run(tmp_path)
     (shard,) = shards(tmp_path)
-    paths, entries = msgspec.msgpack.decode(shard.read_bytes()[SUM:])
-    shard.write_bytes(sealed(msgspec.msgpack.encode([[], entries]), f"{shard.parent.name}/{shard.stem}"))
+    paths, glimpses, entries = msgspec.msgpack.decode(shard.read_bytes()[SUM:])
+    shard.write_bytes(sealed(msgspec.msgpack.encode([[], glimpses, entries]), f"{shard.parent.name}/{shard.stem}"))
     fake_engine()
     assert run(tmp_path)[0] == [("a.py", 2)]
     assert fake_engine() == ["a.py"]
@@ -214,7 +216,7 @@ def test_verdicts_on_files_that_are_gone_are_dropped(tmp_path, fake_engine):  # 
     write(tmp_path, {"b.py": "x = 2\n"})
     run(tmp_path)
     (shard,) = shards(tmp_path)
-    _, entries = msgspec.msgpack.decode(shard.read_bytes()[SUM:])
+    _, _, entries = msgspec.msgpack.decode(shard.read_bytes()[SUM:])
     assert [os.path.basename(path) for path in entries] == ["b.py"]
 
 
@@ -251,10 +253,10 @@ def test_merging_keeps_what_the_other_run_wrote(tmp_path):
     write(tmp_path, {"a.py": "", "b.py": ""})
     a, b = str(tmp_path / "a.py"), str(tmp_path / "b.py")
     digest = hashlib.sha256(b"").hexdigest()
-    shard = _merged(_Shard([], {}), {a: Verdict("1", depends={"/x": digest, "/y": None})})
-    shard = _merged(shard, {b: Verdict("2", depends={"/y": None, "/z": None})})
+    shard = Shard([], [], {}).with_more({a: Verdict("1", depends={"/x": digest, "/y": None})})
+    shard = shard.with_more({b: Verdict("2", depends={"/y": None, "/z": None})})
     assert set(shard.entries) == {a, b}
-    assert [[shard.paths[at] for at, _ in shard.entries[path].depends] for path in (a, b)] == [
+    assert [[shard.paths[at] for at, _, _ in shard.entries[path].depends] for path in (a, b)] == [
         ["/x", "/y"],
         ["/y", "/z"],
     ]

@@ -42,9 +42,9 @@ def hiding(cache):
         "try:\n    from torchlint.run.cache import sealed\n"
         "except ImportError:\n    from torchlint.run.cache import summed\n    sealed = lambda data, place: summed(data)\n"
         "for shard in Path(sys.argv[1]).glob('*/*.msgpack'):\n"
-        "    paths, entries = msgspec.msgpack.decode(shard.read_bytes()[SUM:])\n"
+        "    *rest, entries = msgspec.msgpack.decode(shard.read_bytes()[SUM:])\n"
         "    for verdict, depends in entries.values():\n        verdict.pop('findings', None)\n"
-        "    shard.write_bytes(sealed(msgspec.msgpack.encode([paths, entries]), shard.parent.name + '/' + shard.stem))\n"
+        "    shard.write_bytes(sealed(msgspec.msgpack.encode([*rest, entries]), shard.parent.name + '/' + shard.stem))\n"
     )
     return [sys.executable, "-c", script, str(cache)]
 

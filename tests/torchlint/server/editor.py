@@ -27,9 +27,10 @@ class Editor:
         client: whose abilities it has: a file in clients/.
         options: its initializationOptions.
         settings: what it answers when it is asked for settings.
+        refuses: it answers nothing that it is asked.
     """
 
-    def __init__(self, *folders, client="vscode", options=None, settings=None):
+    def __init__(self, *folders, client="vscode", options=None, settings=None, refuses=False):
         self.folders = [Path(folder) for folder in folders]
         self.abilities = json.loads((CLIENTS / f"{client}.json").read_text(encoding="utf-8"))
         self.options, self.settings = options, settings
@@ -45,6 +46,8 @@ class Editor:
             lambda given, _: converter.structure(given, lsp.Command if isinstance(given.get("command"), str) else lsp.CodeAction),
         )
         self._listen()
+        if not refuses:
+            self._answer()
 
     def _listen(self):
         @self.client.feature(lsp.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS)
@@ -64,6 +67,7 @@ class Editor:
             self.logged.append(params.message)
             self._news.set()
 
+    def _answer(self):
         @self.client.feature(lsp.CLIENT_REGISTER_CAPABILITY)
         def registered(params):
             self.registered += [one.method for one in params.registrations]

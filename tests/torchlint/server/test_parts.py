@@ -1,6 +1,8 @@
 """The server's parts that need no editor: settings, turns, positions."""
 
 import asyncio
+import random
+import re
 import threading
 
 import pytest
@@ -108,6 +110,34 @@ def test_ranges_in_the_units_of_the_client(encoding, column):
     assert text.source == "a\U0001f600bx\r\nd\n"
     text.apply_change(lsp.TextDocumentContentChangeWholeDocument("new"))
     assert text.source == "new"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-32"])
+def test_typed_at_random(encoding):
+    """Against a count of its own: ends of rows by a pattern, columns by what Python encodes."""
+    draw, codec = random.Random(encoding), PositionCodec(encoding)
+    width = {"utf-8": 1, "utf-16": 2, "utf-32": 4}[encoding]
+
+    def position(text, offset):
+        starts = [0, *(one.end() for one in re.finditer(r"\r\n|\r|\n", text[:offset] + text[offset:]) if one.end() <= offset)]
+        row = text[starts[-1]:offset]
+        return lsp.Position(len(starts) - 1, len(row.encode(encoding if width == 1 else f"{encoding}-le")) // width)
+
+    def some():
+        return "".join(draw.choice(["a", "\n", "\r\n", "\u00e4", "\U0001f600", "\x0c", "\u2028", "\x1c"]) for _ in range(draw.randrange(6)))
+
+    text, document = "", Document("file:///a.py", "", position_codec=codec)
+    for _ in range(300):
+        places = [at for at in range(len(text) + 1) if text[at - 1:at + 1] != "\r\n"]
+        begin, end = sorted(draw.choices(places, k=2))
+        new = some()
+        at = lsp.Range(position(text, begin), position(text, end))
+        document.apply_change(lsp.TextDocumentContentChangePartial(at, new))
+        text = (text[:begin] + new + text[end:])
+        assert document.source == text
+        if len(text) > 60:
+            text = text[:20].rstrip("\r")
+            document.apply_change(lsp.TextDocumentContentChangeWholeDocument(text))
 
 
 def test_places_in_files_that_are_not_open(tmp_path):

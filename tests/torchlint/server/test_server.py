@@ -216,6 +216,17 @@ def test_settings_of_the_client(tmp_path):
     run(work)
 
 
+def test_a_client_that_refuses_what_it_said_it_could(tmp_path):
+    async def work():
+        path = write(tmp_path, {"setup.cfg": "", "a.py": SUM}) / "a.py"
+        async with Editor(tmp_path, options={"select": "TL301"}, refuses=True) as editor:
+            uri = await editor.open(path)
+            assert await editor.hover(uri, editor.diagnostics[uri][0].range.start)
+            assert editor.codes(uri) == [("TL301", 5)] and editor.messages == []
+
+    run(work)
+
+
 def test_settings_of_the_project(tmp_path):
     async def work():
         path = write(tmp_path, {"torchlint.toml": "ignore = ['TL3']\nexclude = ['made']\n", "a.py": SUM, "made/b.py": SUM}) / "a.py"

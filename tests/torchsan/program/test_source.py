@@ -202,3 +202,8 @@ def test_a_text_of_which_a_part_alone_is_running_may_read_anything(run):
     text = "def start():\n    return run(program, select='TS506,TS119')\n\ndef other(net):\n    return net.UNREAD"
     exec(text.replace("UNREAD", UNREAD), names)
     assert names["start"]().codes == ["TS119"]
+
+
+def test_a_file_is_parsed_once():
+    """Who finds a node in its tree finds the same one again: 110 compares them."""
+    assert source.tree_of(__file__) is source.tree_of(__file__)

@@ -402,6 +402,29 @@ class TestDesync:
         assert done.found() == [("TS806", "dist.barrier()  # 806", 0)], done.err
         assert "rank 0 waits in `barrier` for rank 1, which came to its end without it" in done.err
 
+    @pytest.mark.parametrize("layer", ["nn.Linear(4, 3)", "nn.Sequential(nn.BatchNorm1d(4), nn.Linear(4, 3))"])
+    def test_one_leaves_a_batch_out(self, launch, layer):
+        done = launch(f"""
+        def work(rank):
+            from datetime import timedelta
+            group = dist.new_group(timeout=timedelta(seconds=10))
+            model = DistributedDataParallel({layer}, process_group=group)
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            for step in range(4):
+                x, y = batch()
+                if rank == 1 and step == 1:
+                    x = x / 0
+                loss = F.cross_entropy(model(x), y)  # forward
+                if torch.isnan(loss):
+                    continue
+                optimizer.zero_grad()
+                loss.backward()  # backward
+                optimizer.step()
+        """, "spawn")
+        found = [(code, row) for code, row, *_ in done.found() if code not in ("TS121", "TS423")]
+        assert found in ([("TS822", "loss.backward()  # backward")], [("TS822", "loss = F.cross_entropy(model(x), y)  # forward")]), done.err
+        assert "rank 1 left out a backward that rank 0 makes" in done.err
+
     def test_the_odd_one(self):
         def step(number, call, row, what="1 of float32"):
             return Step("0", number, call, what, "/a.py", row)

@@ -49,3 +49,13 @@ def test_extend_select_adds(tmp_path, run):
     assert Options(extend_select=("TS952",)).wants(101, "missing-zero-grad", "correctness")
     (tmp_path / "x.py").write_text("x = 1\n")
     assert "'nope' is no code, prefix, name or group" in run("run", "--extend-select", "nope", str(tmp_path / "x.py"))[2]
+
+
+def test_a_number_that_no_rule_has(tmp_path, run, monkeypatch):
+    (tmp_path / "x.py").write_text("x = 1\n")
+    monkeypatch.chdir(tmp_path)
+    status, out, err = run("run", "--select", "TS999", "x.py")
+    assert status == 2 and "'TS999' is no code, prefix, name or group" in err
+    assert run("run", "--select", "TS1,9", "x.py")[0] == 0
+    (tmp_path / "pyproject.toml").write_text('[tool.torchsan]\nextend_rules = ["rules"]\n')  # it may be one of these
+    assert "is no code" not in run("run", "--select", "TS999", "x.py")[2]

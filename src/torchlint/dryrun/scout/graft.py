@@ -80,7 +80,7 @@ def _alike(mine: cst.CSTNode, name: str, value: object) -> bool:
     if name == "lpar":
         return not isinstance(mine, cst.BaseExpression) or bool(mine.lpar) == bool(value)
     if name == "star":
-        return not isinstance(mine, cst.Arg) or mine.star == value
+        return type(mine) is not cst.Arg or mine.star == value
     return len(mine.relative) == len(value)
 
 
@@ -102,10 +102,10 @@ def _expressions(string: cst.BaseString) -> Iterator[cst.FormattedStringExpressi
     todo: list[cst.CSTNode] = [string]
     while todo:
         item = todo.pop()
-        if isinstance(item, cst.ConcatenatedString):
+        if type(item) is cst.ConcatenatedString:
             todo += (item.right, item.left)
-        elif isinstance(item, cst.FormattedString):
+        elif type(item) is cst.FormattedString:
             todo += reversed(item.parts)
-        elif isinstance(item, cst.FormattedStringExpression):
+        elif type(item) is cst.FormattedStringExpression:
             yield item
             todo += reversed(item.format_spec or ())

@@ -65,7 +65,7 @@ class Light(Parsed):
 
     def __init__(self, facts: FileFacts, unit: Unit, nodes: list[ast.stmt], above: int = 0):
         self.facts, self.unit = facts, unit
-        made = Statements(Rows(facts.lines, above, unit.start, unit.end))
+        made = Statements(Rows(facts.own_lines, above, unit.start, unit.end))
         self.body = made.statements(nodes)
         # As libcst is given it: in a block, where the text is indented.
         around = [_if(_integer("1"), _block(self.body), None)] if unit.indent else self.body
@@ -78,7 +78,7 @@ class Light(Parsed):
 
     def move(self, facts: FileFacts, unit: Unit) -> None:
         if not self.is_whole:
-            self.module.rows.move(facts.lines, unit.start - self.unit.start)
+            self.module.rows.move(facts.own_lines, unit.start - self.unit.start)
         super().move(facts, unit)
 
     def complete(self) -> None:
@@ -106,6 +106,7 @@ class Light(Parsed):
         if self.is_whole:
             return super().location(node)
         module = self.module
+        self.facts.seen.rows = True
         (row, column), (end_row, end_column) = module.rows.place(module.made_from(node), bool(getattr(node, "lpar", ())))
         return Location(self.facts.path, row, column + 1, end_row, end_column + 1)
 
@@ -118,7 +119,7 @@ def light(facts: FileFacts, unit: Unit) -> Light:
         RecursionError: it is too deep.
     """
     nodes, unit.nodes = unit.nodes, None
-    text = "".join(facts.lines[unit.start - 1 : unit.end])
+    text = "".join(facts.own_lines[unit.start - 1 : unit.end])
     if not text.isascii() and _has_other_letters(text):
         raise Odd
     if nodes is not None and _alone(facts, nodes):
@@ -140,6 +141,6 @@ def _has_other_letters(text: str) -> bool:
 def _alone(facts: FileFacts, nodes: list[ast.stmt]) -> bool:
     """Whether statements share no row with others, which libcst would be given as well."""
     first, last = nodes[0], nodes[-1]
-    before = facts.lines[first.lineno - 1].encode("utf-8", "surrogatepass")[: first.col_offset]
-    behind = facts.lines[last.end_lineno - 1].encode("utf-8", "surrogatepass")[last.end_col_offset :]
+    before = facts.own_lines[first.lineno - 1].encode("utf-8", "surrogatepass")[: first.col_offset]
+    behind = facts.own_lines[last.end_lineno - 1].encode("utf-8", "surrogatepass")[last.end_col_offset :]
     return not before.strip() and behind.lstrip()[:1] != b";"

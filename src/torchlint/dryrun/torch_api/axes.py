@@ -33,8 +33,8 @@ def _steps_first(module: Instance) -> bool:
 
 def _only_times(node: cst.BaseExpression) -> bool:
     """Whether an expression is a product of names, items and calls."""
-    if isinstance(node, cst.BinaryOperation):
-        return isinstance(node.operator, cst.Multiply) and _only_times(node.left) and _only_times(node.right)
+    if type(node) is cst.BinaryOperation:
+        return type(node.operator) is cst.Multiply and _only_times(node.left) and _only_times(node.right)
     return not isinstance(node, (cst.Integer, cst.Float, cst.UnaryOperation))
 
 
@@ -67,7 +67,7 @@ class Axes:
         if value.name == "size" and whose is owner:
             return ({noted[0]}, None) if noted is not None and noted[0] >= 0 else None
         node = value.site.node if value.site is not None else None
-        if not isinstance(node, cst.BinaryOperation) or not _only_times(node):
+        if type(node) is not cst.BinaryOperation or not _only_times(node):
             return None
         factors = [part for part in value.parts if not (type(part) is Opaque and part.source == "op")]
         found = [self.dimensions(part, owner) for part in factors]

@@ -149,10 +149,15 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Methods):
 
     def attributes_of(self, owner: Value):
         seen = set()
+        passed = []
         layer = self.store
         while layer is not None:
-            for (who, name), value in layer.data.items():
-                if who is owner and name not in seen:
-                    seen.add(name)
-                    yield name, value
+            for key, value in layer.data.items():
+                if key[0] is owner and key[1] not in seen:
+                    seen.add(key[1])
+                    for through in passed:
+                        through.add(key)
+                    yield key[1], value
+            if layer.through is not None:
+                passed.append(layer.through)
             layer = layer.parent

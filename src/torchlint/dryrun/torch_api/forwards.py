@@ -146,10 +146,21 @@ class Forwards:
             return known
         self.keep.extend([*args, *kwargs.values()])  # the key may know them by id
         func = Func("forward", owner.facts, unit, owner)
-        result = self.inline(func, [module, *args], kwargs, node, module)
+        trial, self.trial = self.trial, False  # what is kept of it is for all that come later
+        try:
+            result = self.inline(func, [module, *args], kwargs, node, module)
+        finally:
+            self.trial = trial
         if unit not in self.stack and not self.graph.dead:
             self.base_store.set(module, key, result)
+            self.forwards.append((module, key))
         return result
+
+    def forget_forwards(self, since: int) -> None:
+        """The events of what was run since then are taken back: it has to be run once more."""
+        for module, key in self.forwards[since:]:
+            self.base_store.set(module, key, None)
+        del self.forwards[since:]
 
     def came_from(self, value: Value, flows) -> Value:
         """A module's output, with the forward events it came out of: the module's own, then those of its layers."""

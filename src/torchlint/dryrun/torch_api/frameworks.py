@@ -221,6 +221,8 @@ class Frameworks(Hosted):
         if name in LIGHTNING_METHODS:
             for value in [*args, *kwargs.values()]:
                 self.register(value)
+            if name in ("log", "log_dict") and boolean(kwargs.get("sync_dist")):
+                self.emit("logged", owner, node, name=name)
             return Opaque(name, "call", self.site(node))
         return None
 

@@ -38,10 +38,10 @@ class ItemShapes:
     def indexed_shape(self, shape: Shape, keys: Sequence[Value | None], node: cst.CSTNode) -> Shape:
         if not shape.dims and shape.open:
             return ANY
-        written = [element.slice for element in node.slice] if isinstance(node, cst.Subscript) else []
+        written = [element.slice for element in node.slice] if type(node) is cst.Subscript else []
         if len(written) != len(keys):
             return ANY
-        dots = [n for n, part in enumerate(written) if isinstance(part, cst.Index) and isinstance(part.value, cst.Ellipsis)]
+        dots = [n for n, part in enumerate(written) if type(part) is cst.Index and type(part.value) is cst.Ellipsis]
         if dots:
             taken = sum(key is not NONE for key in keys) - 1
             if len(dots) > 1 or shape.open and (dots[0] or len(shape.dims) < taken) or len(shape.dims) < taken:
@@ -64,7 +64,7 @@ class ItemShapes:
         for key, part in zip(keys, written):
             if key is NONE:
                 result.append(1)
-            elif isinstance(part, cst.Slice):
+            elif type(part) is cst.Slice:
                 result.append(self._sliced(left.pop(0), part))
             elif isinstance(self.whole(key), int):
                 left.pop(0)
@@ -80,8 +80,8 @@ class ItemShapes:
 
     def lies_as_before(self, owner: Tensor, node: cst.CSTNode) -> bool:
         """Whether x[:5] of what a transpose took out of order is still so: more than one row of it is left."""
-        part = node.slice[0].slice if isinstance(node, cst.Subscript) and len(node.slice) == 1 else None
-        if not isinstance(part, cst.Slice) or part.lower is not None or part.step is not None or not isinstance(owner.traits.get("layout"), tuple):
+        part = node.slice[0].slice if type(node) is cst.Subscript and len(node.slice) == 1 else None
+        if type(part) is not cst.Slice or part.lower is not None or part.step is not None or not isinstance(owner.traits.get("layout"), tuple):
             return False
         if not isinstance(part.upper, (cst.Name, cst.Integer)):
             return part.upper is None

@@ -31,7 +31,7 @@ class Roles:
         given = [*args, *(value for key, value in kwargs.items() if key[0] != "*")]
         params = next((value for value in given if self.is_parameters(value)), None)
         modules = () if params is not None else tuple(alt for value in given for alt in real(value) if _is_model(alt))
-        if params is None and not modules or not isinstance(node, cst.Call):
+        if params is None and not modules or type(node) is not cst.Call:
             return None
         if any(_is_optimizer(alt) for value in given for alt in real(value)):
             return None  # it is wrapped in something

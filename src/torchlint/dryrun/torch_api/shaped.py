@@ -186,7 +186,7 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, Batches, Axes):
 
     def counts_first(self, value: Value, node) -> bool:
         """Whether the first size given to x.view is x.size(0) or x.shape[0], as it is written."""
-        if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or not node.args:
+        if type(node) is not cst.Call or type(node.func) is not cst.Attribute or not node.args:
             return False
         text = self.parsed.text
         owner = text(node.func.value)

@@ -48,7 +48,7 @@ class Tensors:
             return owner.with_(site, act="log_softmax")
         if name == "requires_grad_":
             given = args[0] if args else kwargs.get("requires_grad", TRUE)
-            return self.switch_grad(owner, boolean(given), node, node.func.value if isinstance(node.func, cst.Attribute) else None)
+            return self.switch_grad(owner, boolean(given), node, node.func.value if type(node.func) is cst.Attribute else None)
         if name in effects.INPLACE:
             self.emit("inplace", owner, node, method=name, value=args[0] if args else None)
             if owner.traits.get("grad_of") is not None and name in ("zero_", "fill_"):

@@ -30,8 +30,8 @@ _ARGUMENT = "--local_rank"
 # What gives the local rank in another way, and launchers that are not torch's.
 _OTHERWISE = re.compile(
     r"LOCAL_RANK|--local-rank|deepspeed|accelerat|transformers|horovod|lightning|megatron|spawn\(|SLURM|OMPI|mpi4py"
-    r"|local_rank\s*=(?!=)"
-    r"|init_process_group\([^)]*\brank\s*="
+    r"|(?m:^\s*(?:\w+\.)*local_rank\s*=(?!=))"
+    r"|init_process_group\([^)]*\brank\s*=(?!\s*(?:int\(\s*)?os\.(?:environ|getenv))"
 )
 
 

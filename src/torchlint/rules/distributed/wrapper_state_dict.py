@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Dict, Instance, Opaque, Value, real
+from torchlint.dryrun.values import Dict, Event, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.checkpoints import in_files
 
@@ -19,7 +19,7 @@ def check(view: View) -> Iterator[Report]:
     """`torch.save(ddp.state_dict(), path)` in a program that never loads such a state."""
     for event in view.of("save"):
         state = _state(view, event.args[0]) if event.args else None
-        if state is None or state.site is None or in_files(view, event, r"module\.|\[7:\]|load_state_dict|\.module\b|removeprefix"):
+        if state is None or state.site is None or in_files(view, event, r"module\.|\[7:\]|\.module\b|removeprefix") or _loaded(view, event):
             continue
         wrap = next((wrap for wrap in view.of("wrap") if wrap.subject is state.origin), None)
         if wrap is not None and not _expected(view, event.site.parsed.facts.path):
@@ -27,6 +27,20 @@ def check(view: View) -> Iterator[Report]:
             roles = {"model": owner if len(owner) <= 40 else "model", "wrapper": state.origin.type.rsplit(".", 1)[-1]}
             saved = [(event.site, "and saved here")] if _row(event.site) != _row(state.site) else []
             yield Report(CODE, state.site, roles, [(wrap.site, "wrapped here"), *saved])
+
+
+def _loaded(view: View, event: Event) -> bool:
+    """Whether the files of the run load a state of a model into what may be a wrapper, or where that is not seen."""
+    loads = [alt for load in view.of("load") for alt in real(load.subject) if _may_be_model(alt)]
+    if any(isinstance(alt, Instance) and alt.kind == "wrapper" for alt in loads):
+        return True
+    return not loads and in_files(view, event, r"(?<!optimizer)(?<!optim)(?<!scheduler)(?<!scaler)\.load_state_dict")
+
+
+def _may_be_model(value: Value) -> bool:
+    if isinstance(value, Instance):
+        return value.kind in ("module", "wrapper")
+    return isinstance(value, Opaque) and not value.tags & {"optimizer", "scheduler", "scaler"}
 
 
 def _row(site: Site) -> int:
@@ -52,13 +66,14 @@ _UNWRAPS = re.compile(r"[\"']module\.[\"']|\[7:\]")
 
 
 def _state(view: View, value: Value) -> Opaque | None:
-    """The state of a wrapper in what is saved, alone or in a dict."""
-    alts = real(value)
-    if len(alts) != 1:
-        return None
-    if isinstance(alts[0], Dict):
-        return next((state for item in view.run.known_items(alts[0]) if (state := _state_of(item)) is not None), None)
-    return _state_of(alts[0])
+    """The state of a wrapper in what is saved, alone or in a dict, in one of the ways in which the model may be wrapped."""
+    for alt in real(value):
+        parts = [part for item in view.run.known_items(alt) for part in real(item)] if isinstance(alt, Dict) else [alt]
+        for part in parts:
+            state = _state_of(part)
+            if state is not None:
+                return state
+    return None
 
 
 def _state_of(value: Value) -> Opaque | None:

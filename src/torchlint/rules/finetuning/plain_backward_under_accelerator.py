@@ -75,6 +75,8 @@ def _steps(view: View, prepares: list[Event], prepared: list[Value]) -> Iterator
             continue
         if thing.kind == "scheduler" and not any(alt in prepared for alt in real(thing.arg(0, "optimizer"))):
             continue
+        if thing.site is None or "accum" in thing.site.text():
+            continue  # a schedule whose length is told in batches
         owner, name = _name(made), view.owner_text(event, thing.kind)
         roles = {"call": view.call_text(event.site), "owner": owner, "lost": _EACH, "instead": f"{name} = {owner}.prepare({name})"}
         yield Report(CODE, event.site, roles, [(made.site, f"`{name}` is not among what is prepared here")])

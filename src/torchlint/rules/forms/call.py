@@ -84,7 +84,7 @@ def _mend(view: View, event: Event, table: dict[str, Any]) -> Mend | None:
         return None  # what else is read may be no weights
     if not _is_named(call.func, site):
         return None  # `self.checkpoint = checkpoint if ... else lambda f, x: f(x)`: the other one takes no such argument
-    if "self." in given and not (event.get("of_module") and _self_stays(site)):
+    if "self." in given and not (event.get("of_module") and self_stays(site)):
         return None
     safe = not table.get("unsafe", False)
     name, _, value = given.partition("=")
@@ -104,7 +104,7 @@ def _is_named(function: cst.BaseExpression, site: Site) -> bool:
     return name in facts.imports and name not in facts.instead and name not in facts.functions
 
 
-def _self_stays(site: Site) -> bool:
+def self_stays(site: Site) -> bool:
     """Whether `self` is the object whose method a place stands in: no other function or name of that name lies between."""
     unit = site.parsed.unit
     if unit.params[:1] != ("self",) or unit.decorators and not set(unit.decorators) <= _OF_METHODS:

@@ -6,11 +6,16 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.catalogue.protocols import GROWS
 from torchlint.dryrun.flow import after
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 118
+_GROWN = (
+    "`{optimizer}` was built before `{call}`, by which the model {what}: the new parameters are never updated",
+    "build `{optimizer}` after this line",
+)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -18,6 +23,7 @@ def check(view: View) -> Iterator[Report]:
     created = [event for event in view.of("optimizer.create") if event.modules]
     if not created:
         return
+    yield from _grown(view, created)
     for change in view.of("setattr"):
         if isinstance(change.site.node, cst.Attribute):
             continue  # an attribute that is set somewhere else was read here
@@ -33,6 +39,22 @@ def check(view: View) -> Iterator[Report]:
                 optimizer = getattr(event.subject, "name", "") or "optimizer"
                 roles = {"name": name, "optimizer": _named(view, event) or optimizer, "change": _kind(change)}
                 yield Report(CODE, change.site, roles, [(event.site, "the optimizer took the parameters here")])
+
+
+def _grown(view: View, created: list[Event]) -> Iterator[Report]:
+    """`model.add_adapter(config)` behind the optimizer."""
+    for change in view.of("grow"):
+        for event in created:
+            if not any(_part_of(view, alt, module) for alt in real(change.subject) for module in event.modules):
+                continue
+            if not after(event, lambda other: other is change)[0] or after(change, lambda other: other is event)[0]:
+                continue
+            if _seen_again(view, event, change) or not _trains(view, event.subject, change):
+                continue
+            owner = view.owner_text(change, "model")
+            optimizer = _named(view, event) or getattr(event.subject, "name", "") or "optimizer"
+            roles = {"optimizer": optimizer, "call": f"{owner}.{change.name}", "what": GROWS[change.name]}
+            yield Report(CODE, change.site, roles, [(event.site, "the optimizer took the parameters here")], words=_GROWN)
 
 
 def _part_of(view: View, owner: Value, module: Value) -> bool:
@@ -95,7 +117,7 @@ def _may_take(view: View, created: Event, change: Event) -> bool:
     """Whether an optimizer may be given the new parameters: not where all that it is given is another model's."""
     modules, tensors, complete = view.held_by(created.subject)
     seen = complete and not tensors and all(isinstance(module, Instance) for module in modules)
-    return not seen or any(view.related_modules(module, owner) for module in modules for owner in (change.subject, *real(change.value)))
+    return not seen or any(view.related_modules(module, owner) for module in modules for owner in (change.subject, *real(change.get("value"))))
 
 
 def _beside(view: View, one: Value, other: Value) -> bool:

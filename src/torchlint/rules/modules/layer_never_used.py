@@ -10,7 +10,7 @@ from functools import lru_cache
 from torchlint.dryrun.values import Class, Event, Instance, Ref, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.modules.modules_in_plain_container import _trains
-from torchlint.sieve.facts import FileFacts, units_of
+from torchlint.sieve.facts import units_of
 
 CODE = 506
 _ANY = frozenset(
@@ -87,18 +87,17 @@ def _mentioned(event: Event, cls: Class, view: View) -> bool:
         if isinstance(item, Class) and item is not cls and any(name in unit.words for unit in item.cf.methods.values()):
             return True
     places = {other.site for other in view.of("setattr") if other.name == name and other.site.parsed.unit is init}
-    return _of_self(cls.facts, init.start, init.end)[name] != len(places) or name in _quoted(cls.facts)
+    return _of_self("".join(cls.facts.lines[init.start - 1 : init.end]))[name] != len(places) or name in _quoted("".join(cls.facts.lines))
 
 
 @lru_cache(maxsize=2)
-def _of_self(facts: FileFacts, start: int, end: int) -> Counter[str]:
+def _of_self(text: str) -> Counter[str]:
     """How often each attribute of `self` stands in some rows of a file."""
-    code = re.sub(r"#[^\n]*", "", "".join(facts.lines[start - 1 : end]))
-    return Counter(re.findall(r"self\.(\w+)", code))
+    return Counter(re.findall(r"self\.(\w+)", re.sub(r"#[^\n]*", "", text)))
 
 
 @lru_cache(maxsize=2)
-def _quoted(facts: FileFacts) -> frozenset[str]:
+def _quoted(text: str) -> frozenset[str]:
     """The words in a file's strings."""
-    texts = (text for line in facts.lines for text in re.findall(r"'[^'\n]*'|\"[^\"\n]*\"", line))
+    texts = re.findall(r"'[^'\n]*'|\"[^\"\n]*\"", text)
     return frozenset(word for text in texts for word in re.findall(r"\w+", text))

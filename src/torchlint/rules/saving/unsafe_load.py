@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Opaque, real
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Opaque, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 901
@@ -16,10 +17,22 @@ def check(view: View) -> Iterator[Report]:
     """`model = torch.load(path)` and then `model.eval()` or `model(x)`, where no release of torch is known."""
     if view.torch_version is not None and view.torch_version < (2, 6):
         return  # what is left out is told of by the page's own form
-    models = {alt.site for event in view.of(*_AS_MODEL) for alt in real(event.subject) if isinstance(alt, Opaque) and "loaded" in alt.tags}
+    models = {site for event in view.of(*_AS_MODEL) for alt in real(event.subject) for site in _read_from(alt)}
     for event in view.of("call"):
         if event.name in CALLS and event.site in models and not event.kwargs.keys() & {"weights_only", "pickle_module", "**"}:
             then = "; since torch 2.6 it raises, because a whole model is no weights"
             if not any(given in real(save.args[1]) for given in real(event.args[0] if event.args else None)
                        for save in view.of("save") if len(save.args) > 1):
                 yield Report(CODE, event.site, {"call": view.call_text(event.site), "then": then})
+
+
+def _read_from(value: Value) -> Iterator[Site]:
+    """Where an object was read from a file: by itself, or in a dict, `torch.load(path)["model"]`."""
+    for _ in range(3):
+        if not isinstance(value, Opaque):
+            return
+        if "loaded" in value.tags and value.site is not None:
+            yield value.site
+        if value.origin is None or value.source != "item" and value.name not in ("to", "cuda"):
+            return
+        value = value.origin

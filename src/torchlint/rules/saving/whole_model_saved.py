@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Class, Instance, Opaque, Value, real
+from torchlint.dryrun.values import Class, Dict, Event, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 902
@@ -16,11 +16,23 @@ def check(view: View) -> Iterator[Report]:
     """`torch.save(model, path)`."""
     for event in view.of("save"):
         given = real(event.args[0]) if len(event.args) > 1 else ()
+        text = event.site.parsed.text(event.site.node.args[0].value)
+        if len(given) == 1 and isinstance(given[0], Dict):
+            key, given = _in_dict(event)
+            text = f"{text}[{key!r}]" if re.fullmatch(r"\w+", text) else str(key)
         if not given or not all(_is_module(value) for value in given):
             continue
-        text = event.site.parsed.text(event.site.node.args[0].value)
         if not _NEEDED.search(event.site.text()) and not any(_NEEDED.search(word) for word in event.site.parsed.facts.words) and not _NEEDED.search(event.site.path):
             yield Report(CODE, event.site, {"model": text if len(text) <= 40 else "model", "cost": _cost(view, given)})
+
+
+def _in_dict(event: Event) -> tuple[object, tuple[Value, ...]]:
+    """The first model among what a dict has, and its key."""
+    items = event.get("items")
+    for key, value in items.known.items() if items is not None else ():
+        if real(value) and all(_is_module(alt) for alt in real(value)):
+            return key, real(value)
+    return None, ()
 
 
 _SOURCE = ", with the paths of its classes: the file opens only beside the same source"

@@ -59,12 +59,13 @@ def lives_with_model(value: Value) -> bool:
 
 
 def _comes_with_model(value: Value) -> bool:
+    # What is called with nothing may be a class as well as a model: `POOLERS[name]()`.
     if isinstance(value, Tensor):
         if value.traits.get("param"):
             return True
         return "device" not in value.traits and "made" not in value.traits and (bool(value.flows) or value.source == "param")
     named = isinstance(value, Opaque) and value.source == "param" and value.tags <= frozenset({"module?"}) and value.name in _INPUTS
-    return named or isinstance(value, Opaque) and bool(value.flows)
+    return named or isinstance(value, Opaque) and any(flow.get("args") or flow.get("kwargs") for flow in value.flows)
 
 
 def has_parameters(module: Instance) -> bool:

@@ -7,6 +7,7 @@ from functools import lru_cache
 
 import libcst as cst
 
+from torchlint.dryrun.source_text import dotted
 from torchlint.dryrun.values import Event
 from torchlint.rules.shared.surroundings import read
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
@@ -34,6 +35,7 @@ _SAMPLES = re.compile(
     rf"[^\n]{{0,200}}(?:append\(|\+=)[^\n]{{0,100}}{_MODEL}",
     re.IGNORECASE,
 )
+ATTENTION = "scaled_dot_product_attention"
 _AUGMENTS = re.compile(r"augment|corrupt|perturb|noise|noisy", re.IGNORECASE)
 
 
@@ -47,12 +49,11 @@ def in_every_mode(event: Event) -> bool:
 def _meant(event: Event) -> bool:
     """Whether a file speaks of several predictions for one input, or a method of changing its data."""
     parsed = event.site.parsed
-    return bool(_AUGMENTS.search(parsed.unit.name)) or _speaks_of_samples(parsed.facts)
+    return bool(_AUGMENTS.search(parsed.unit.name)) or _speaks_of_samples("".join(parsed.facts.lines))
 
 
 @lru_cache(maxsize=4)
-def _speaks_of_samples(facts: FileFacts) -> bool:
-    text = "".join(facts.lines)
+def _speaks_of_samples(text: str) -> bool:
     return bool(_MEANT.search(text) or _SAMPLES.search(text))
 
 
@@ -64,11 +65,20 @@ def _left_before(event: Event) -> bool:
     return bool(LEAVES.search("".join(lines[unit.start - 1 : event.site.location().row - 1])))
 
 
+def rate_of(node: cst.Call) -> list[cst.BaseExpression]:
+    """What a call of a dropout, or of an attention with one, is given as the rate; nothing where it is not given."""
+    attention = isinstance(node.func, (cst.Attribute, cst.Name)) and dotted(node.func).endswith(ATTENTION)
+    name, place = ("dropout_p", 4) if attention else ("p", 1)
+    return [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == name] or [
+        arg.value for arg in node.args[place : place + 1] if arg.keyword is None
+    ]
+
+
 def _rate_follows(event: Event) -> bool:
     """Whether how much is dropped may be nothing in evaluation: the caller says it, or it is worked out from the mode, or the
     attribute that holds it changes."""
     node = event.site.node
-    given = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "p"] or [arg.value for arg in node.args[1:2]]
+    given = rate_of(node)
     unit, facts = event.site.parsed.unit, event.site.parsed.facts
     if not given:
         return False

@@ -50,12 +50,22 @@ def frozen_by(view: View, module: Value, made: list[Switch]) -> Event | None:
     mine = [switch for switch in made if view.related_modules(switch.module, module)]
     if any(switch.wants is not False for switch in mine):
         return None
-    around = [switch for switch in mine if switch.whole and (switch.module is module or _in_it(view, module, switch.module))]
-    if not around or _may_be_let_go(view, module):
+    around = [
+        switch for switch in mine
+        if switch.whole and (switch.module is module or _in_it(view, module, switch.module)) and not _is_newer(view, module, switch)
+    ]
+    if not around or may_be_let_go(view, module):
         return None
     changed = [event for event in view.of("setattr", "module.put") if _brings_layers(event) and event.site is not None
                and view.related_modules(event.subject, module) and event.serial > around[0].event.serial]
     return None if changed else around[0].event
+
+
+def _is_newer(view: View, module: Value, switch: Switch) -> bool:
+    """Whether a module was made after that, and put into what was frozen: `model.classifier[1] = nn.Linear(...)`."""
+    put = [event for event in view.of("setattr", "module.put") if any(view.related_modules(alt, module) for alt in real(event.value))]
+    made = getattr(module, "born", None)
+    return made is not None and made > switch.event.serial or any(event.serial > switch.event.serial for event in put)
 
 
 def _in_it(view: View, part: Value, whole: Value) -> bool:
@@ -71,7 +81,7 @@ def _brings_layers(event: Event) -> bool:
     )
 
 
-def _may_be_let_go(view: View, module: Value) -> bool:
+def may_be_let_go(view: View, module: Value) -> bool:
     """Whether a call that cannot be seen may switch the module's parameters on again."""
     for event in view.of("unknown", "called"):
         given = (event.subject, *event.get("args", ()))

@@ -105,7 +105,7 @@ def _new_tensor(owner: Value, event: Event) -> bool:
         if name == "detach" and _freed(owner):
             return False
         return (name in effects.PURE_TENSOR_ONLY or name in effects.PURE_IF_TENSOR) and event.subject is not owner
-    if not isinstance(owner, Opaque) or "module" in owner.tags:
+    if not isinstance(owner, Opaque) or "module" in owner.tags or _object(owner):
         return False
     if name in ONLY_TENSORS:
         return True
@@ -114,6 +114,12 @@ def _new_tensor(owner: Value, event: Event) -> bool:
     if name in effects.PURE_IF_TENSOR:
         return _from_loader(owner)
     return name in effects.PURE_TENSOR_ONLY and bool(owner.flows) and name not in ("detach",)
+
+
+def _object(owner: Opaque) -> bool:
+    """Whether it is an object of a class that is not seen: `Data(x)` is no tensor, and may change itself."""
+    last = (owner.name or "").rpartition(".")[2]
+    return owner.source == "call" and last[:1].isupper() and not owner.flows and "Tensor" not in last
 
 
 def _may_be_there(view: View, owner: Value, event: Event) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 from torchsan.check import Check
 from torchsan.own import torch
 from torchsan.program.autograd_graph import nodes
+from torchsan.program.layers import parameters_of
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 
@@ -33,7 +34,7 @@ def _float16(module: torch.nn.Module) -> bool:
 
 def _through_float16(loss: Any, module: torch.nn.Module) -> bool:
     """Whether the graph of a loss goes through float16 where the model has no such parameters: autocast inside."""
-    if any(p.dtype is torch.float16 for p in module.parameters()):
+    if any(p.dtype is torch.float16 for p in parameters_of(module)):
         return False
     near = nodes([getattr(loss, "grad_fn", None)], _NODES)
     return any(one.dtype is torch.float16 for node in near for one in getattr(node, "_input_metadata", ()))

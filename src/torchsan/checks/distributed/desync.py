@@ -1,4 +1,5 @@
-"""806: the ranks of a group are not at the same collective.
+"""806, 822, 823: the ranks of a group are not at the same collective. 822 where one goes on without a backward that others
+make, 823 where it is what a logger averages.
 
 Each rank leaves on the board which collective it comes to, before it calls it (`ranks/message_board.py`), and sees whether its
 neighbours are at the same one: the later of two that are not says so before it calls its own, and hangs. All ranks are
@@ -8,6 +9,8 @@ own looks then, for the program may be inside of one, and stay there until the p
 
 from __future__ import annotations
 
+import linecache
+import re
 import sys
 from collections import Counter
 from typing import Any, NamedTuple
@@ -26,6 +29,11 @@ _LAST_LOOK = 1.0  # seconds to wait for what the others leave, after an error
 _MEND = (
     "call it in every process, in the same order, and keep under a condition on the rank only what one process is to do"
 )
+_NO_SKIP = (
+    "let all processes leave the batch out, or none: decide it by a number that all have (`all_reduce` of the flag), or go backward "
+    "with a loss of 0 (`loss * 0`)"
+)
+_LOGS = re.compile(r"\.log(?:_dict)?\(")
 _NAMES = {
     "forward": "the forward of `DistributedDataParallel`, which sends its buffers",
     "backward": "the backward of `DistributedDataParallel`, which sends the gradients",
@@ -43,7 +51,7 @@ class _Line(NamedTuple):
 class Desync(Check):
     """The processes are not at the same collective."""
 
-    numbers = (806,)
+    numbers = (806, 822, 823)
     always = True
 
     def __init__(self, watch: Any):
@@ -138,6 +146,10 @@ class Desync(Check):
             self._speak(board)
 
     def _say(self, apart: dict[int, Step], trails: dict[int, list[Step]]) -> None:
+        skipped = _skipped(apart)
+        if skipped is not None and self.watch.wants(822):
+            self._say_skipped(apart, skipped)
+            return
         first = _odd_one(apart, trails)
         parts = [f"rank {rank} is at {_named(step, apart)}" for rank, step in sorted(apart.items())]
         self._found(
@@ -145,6 +157,17 @@ class Desync(Check):
             f"the processes do not come to the same collective: {', '.join(parts)}",
             [(step, f"rank {rank} is here") for rank, step in sorted(apart.items()) if rank != first],
             apart,
+        )
+
+    def _say_skipped(self, apart: dict[int, Step], skipped: int) -> None:
+        others = [rank for rank in sorted(apart) if rank != skipped]
+        waits = next(rank for rank in others if apart[rank].call == "backward")
+        text = f"rank {skipped} left out a backward that rank {waits} makes, and is already at {_named(apart[skipped], apart)}"
+        if apart[skipped].call == "backward":
+            text = f"rank {skipped} left out a backward that rank {waits} makes: gradients of different batches are averaged"
+        self._found(
+            apart[skipped], text, [(apart[rank], f"rank {rank} is here, in the backward of its batch") for rank in others[:3]],
+            apart, 822, _NO_SKIP,
         )
 
     def _look_for_the_gone(self, board: Board, trails: dict[int, list[Step]]) -> None:
@@ -161,12 +184,16 @@ class Desync(Check):
                 self._found(mine, text, [], at)
                 return
 
-    def _found(self, at: Step, text: str, related: list, apart: dict[int, Step]) -> None:
+    def _found(
+        self, at: Step, text: str, related: list, apart: dict[int, Step], number: int = 806, mend: str = _MEND
+    ) -> None:
         self.said = True
+        if number == 806 and _LOGS.search(linecache.getline(at.filename, at.row)) and self.watch.wants(823):
+            number = 823
         details = {f"rank {rank}": f"{step.call} {step.what}".strip() for rank, step in sorted(apart.items())}
         place: Any = at
         self.found(
-            806, place, key=("desync", at.group, at.number), words=(text, _MEND),
+            number, place, key=("desync", at.group, at.number), words=(text, mend),
             related=tuple(related), details={"number": at.number, **details},
         )
 
@@ -187,6 +214,18 @@ def first_difference(trails: dict[int, list[Step]]) -> dict[int, Step] | None:
     for _, apart in sorted(by_number.items(), key=lambda item: item[0][1]):
         if len({(step.call, step.what) for step in apart.values()}) > 1:
             return apart
+    return None
+
+
+def _skipped(apart: dict[int, Step]) -> int | None:
+    """The rank that went on without a backward: it is elsewhere, or at the backward of a later forward."""
+    if not any(step.call == "backward" for step in apart.values()):
+        return None
+    behind = [rank for rank, step in apart.items() if step.call == "forward"]
+    if behind:
+        return behind[0]
+    if all(step.call == "backward" for step in apart.values()):
+        return max(sorted(apart), key=lambda rank: int(apart[rank].what.rpartition(" ")[2] or 0))
     return None
 
 

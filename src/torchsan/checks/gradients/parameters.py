@@ -1,7 +1,8 @@
-"""118, 119, 506: parameters that no optimizer knows, or that never get a gradient."""
+"""004, 118, 119, 506: parameters that no optimizer knows, or that never get a gradient."""
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from torch import nn
@@ -11,6 +12,7 @@ from torchsan.checks.gradients.cut_graph import cut_of
 from torchsan.checks.gradients.replaced_parameters import replaced
 from torchsan.own import torch
 from torchsan.program.assignments import loaded, running
+from torchsan.program.layers import parameters_of
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned, never_read, users_class
 from torchsan.program.where import Where
@@ -53,6 +55,8 @@ def _expression(model: str, path: str) -> str:
 def _listed(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
+_ADAPTER = re.compile(r"(?:^|\.)(?:lora_|ia3_l|hada_w|lokr_w|oft_|boft_|vera_|adaption_prompt|prompt_encoder)")  # PEFT's names
+
 
 class NotInOptimizer(Check):
     """Trainable parameters are in no optimizer.
@@ -62,7 +66,7 @@ class NotInOptimizer(Check):
     not trained any more.
     """
 
-    numbers = (118,)
+    numbers = (4, 118)
 
     def __init__(self, watch: Any):
         super().__init__(watch)
@@ -75,7 +79,7 @@ class NotInOptimizer(Check):
 
     def on_module_add(self, event: Event) -> None:
         if self.ledger.accounts:
-            for parameter in event.child.parameters():
+            for parameter in parameters_of(event.child):
                 self.added.put(parameter, event.where())
 
     def before_optimizer_step(self, event: Event) -> None:
@@ -97,7 +101,7 @@ class NotInOptimizer(Check):
         known = {i for account in self.ledger for i in account.ids}
         seen: dict[int, torch.Tensor] = {}
         for module in self.watch.modules():
-            for parameter in module.parameters():
+            for parameter in parameters_of(module):
                 if id(parameter) not in known and parameter.requires_grad and parameter.grad is not None:
                     seen[id(parameter)] = parameter
         return list(seen.values())
@@ -108,13 +112,13 @@ class NotInOptimizer(Check):
         if not missing:
             return
         modules = self.watch.modules()
-        ours = {id(p) for module in modules for p in module.parameters()}
+        ours = {id(p) for module in modules for p in parameters_of(module)}
         optimizer = event.subject if event.name == "optimizer.step" else None
         # Optimizers that step and step, and never had a gradient: those of a model that was built anew.
         idle = [a for a in self.ledger if a.steps >= _STEPS and not (a.backwards_in_all or any_grad(a.params))]
         twins = self._twins()
         for module in modules:
-            in_it = {id(p) for p in module.parameters()}
+            in_it = {id(p) for p in parameters_of(module)}
             holders = [account for account in self.ledger if account.steps and not account.ids.isdisjoint(in_it)]
             late = [p for p in missing if id(p) in in_it]
             # Parameters that the optimizer holds and no model has any more: those of the layer that was replaced.
@@ -130,6 +134,9 @@ class NotInOptimizer(Check):
                 names = [full_name([module], p) or "?" for p in late]
                 place = self.added.get(late[0])
                 model = name_of(module) or type(module).__name__
+                if all(map(_ADAPTER.search, names)):
+                    self._say_adapter(place or event, event, optimizer or holders[0].optimizer, names)
+                    return
                 self.found(
                     118,
                     event if whole else place or event,
@@ -142,6 +149,14 @@ class NotInOptimizer(Check):
                     details={"parameters": names},
                 )
                 return
+
+    def _say_adapter(self, place: Any, event: Event, optimizer: Any, names: list[str]) -> None:
+        self.found(
+            4, place, happens=f"`{name_of(optimizer)}` took the parameters before the adapter's were added",
+            mend="build the optimizer from the model that `get_peft_model` gives",
+            fact=f"{len(names)} parameters in no optimizer: {_listed(names)}",
+            related=((event, "the step that does not know them"),), details={"parameters": names},
+        )
 
     def _twins(self) -> tuple[Account, Account] | None:
         """Two optimizers over the very same parameters."""
@@ -184,7 +199,7 @@ class NeverGetsGrad(Check):
     def on_module_add(self, event: Event) -> None:
         place = event.where()
         if place is not None and place.code.co_name != "__init__" and not isinstance(event.subject, nn.Sequential):
-            for parameter in event.child.parameters():
+            for parameter in parameters_of(event.child):
                 self.put.put(parameter, place)
 
     def _missed(self, account: Account) -> None:
@@ -246,7 +261,7 @@ class NeverGetsGrad(Check):
         self.counts.pop(id(account), None)
 
     def on_module_end(self, event: Event) -> None:
-        ids = {id(p) for p in event.subject.parameters()}
+        ids = {id(p) for p in parameters_of(event.subject)}
         for key, (account, left) in list(self.without.items()):
             ended = [p for p in left if id(p) in ids]
             if ended:

@@ -9,6 +9,7 @@ from torch import nn
 
 from torchsan.check import Check
 from torchsan.own import torch, weakref
+from torchsan.program.layers import named_parts
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
@@ -39,7 +40,7 @@ class ReplacedParameters(Check):
     def _homes(self, account: Account) -> _Homes:
         found: _Homes = {}
         for root in self.watch.modules():
-            for path, module in root.named_modules():
+            for path, module in named_parts(root):
                 if isinstance(module, torch.jit.ScriptModule):
                     continue  # keeps its parameters elsewhere
                 for name, parameter in module._parameters.items():

@@ -15,7 +15,7 @@ from torch.nn.modules.dropout import _DropoutNd
 from torchsan.check import Check
 from torchsan.own import torch
 from torchsan.probes.modules import is_compiled
-from torchsan.program.layers import tensors
+from torchsan.program.layers import parts_of, tensors
 from torchsan.program.naming import name_of
 from torchsan.program.where import here
 from torchsan.stream.events import Event
@@ -139,7 +139,7 @@ def _may_err(layer: nn.Module) -> bool:
 
 def _compiled(module: nn.Module) -> bool:
     """Hooks on layers would make compiled code compile again."""
-    return any(hasattr(part, "_orig_mod") or is_compiled(part) for part in module.modules())
+    return any(hasattr(part, "_orig_mod") or is_compiled(part) for part in parts_of(module))
 
 
 CHECKS = (LayerInputs,)

@@ -19,6 +19,7 @@ from torch.compiler import is_compiling
 from torchsan.check import Check
 from torchsan.own import F, functools, torch
 from torchsan.program.compiled import is_compiled
+from torchsan.program.layers import named_parts
 from torchsan.program.where import _OURS, Where, here, kind_of
 from torchsan.stream.brief_patches import Brief
 from torchsan.stream.events import Event, is_transformed, rest
@@ -95,7 +96,7 @@ class SilentUnits(Check):
             self.next[root] = 1 << 62
         elif self.replaced.begin(self._replace):
             self.seen, self.root, self.thread = [], id(event.subject), get_ident()
-            self.names = {id(module): name for name, module in event.subject.named_modules()}
+            self.names = {id(module): name for name, module in named_parts(event.subject)}
 
     def on_forward(self, event: Event) -> None:
         # A forward of another thread may end meanwhile.
@@ -120,7 +121,7 @@ class SilentUnits(Check):
             if is_compiling() or is_transformed():
                 return original(*args, **kwargs)
             # torch's own functions call each other; and a forward of another thread is not the one that is looked at.
-            if self.inside or self.seen is None or get_ident() != self.thread:
+            if self.inside or self.seen is None or len(self.seen) >= _MOST or get_ident() != self.thread:
                 return original(*args, **kwargs)
             made = made_by(args[0] if args else kwargs.get("input"))  # asked before: the call may work in place
             self.inside = True

@@ -10,13 +10,13 @@ from torch import nn
 from torchsan.check import Check
 from torchsan.own import torch
 from torchsan.probes import modules
-from torchsan.program.layers import held, is_a
+from torchsan.program.layers import held, is_a, parameters_of, parts_of
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned, follows_device, methods_that_use, users_class
 from torchsan.stream.events import Event
 from torchsan.stream.weak_ids import WeakIds
 
-_MOVERS = frozenset(("to", "_apply", "cuda", "cpu", "train", "half", "float", "reset", "reset_parameters"))
+_MOVERS = frozenset(("to", "_apply", "cuda", "cpu", "train", "half", "float"))
 
 
 class Unregistered(Check):
@@ -44,8 +44,8 @@ class Unregistered(Check):
         for root in self.watch.modules():
             if root not in self.looked:
                 self.looked.add(root)
-                registered = {id(m) for m in root.modules()} | {id(p) for p in root.parameters()}
-                device = next((p.device for p in root.parameters()), None)
+                registered = {id(m) for m in parts_of(root)} | {id(p) for p in parameters_of(root)}
+                device = next((p.device for p in parameters_of(root)), None)
                 for path, module in list(root.named_modules()):
                     if users_class(module) is not None:
                         self._look(path, module, registered, device)
@@ -155,7 +155,7 @@ class BuiltInForward(Check):
             return
         root, built = event.subject, list(self.built.values())
         self.built = {}
-        kept = {id(module) for module in root.modules()}
+        kept = {id(module) for module in parts_of(root)}
         for module, place in built:
             if id(module) not in kept and any(p.requires_grad for p in module.parameters(recurse=False)):
                 if not self._lives(module):

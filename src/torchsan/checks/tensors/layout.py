@@ -11,10 +11,12 @@ from torch import nn
 
 from torchsan.check import Check
 from torchsan.own import torch
+from torchsan.program.layers import named_parts, parts_of
 from torchsan.program.where import Where, here
 from torchsan.stream.events import Event
 
 _FORWARDS = (2, 3)  # training forwards of a model that are looked into, counted from 1
+_MOST = 1000  # layers that are looked at, the first ones: hooks on more take longer than the forward
 _LARGE = 1 << 14  # elements below which a copy costs nothing to speak of
 _LAYERS = (nn.Linear, nn.Conv1d, nn.Conv2d, nn.Conv3d, nn.LayerNorm, nn.GroupNorm)
 
@@ -38,10 +40,10 @@ class NonContiguous(Check):
         count = self.count[id(module)] = self.count.get(id(module), 0) + 1
         if count in _FORWARDS and not _compiled(module):
             self.entered = {}
-            layers = [(name, layer) for name, layer in module.named_modules() if isinstance(layer, _LAYERS)]
+            layers = [(name, layer) for name, layer in named_parts(module) if isinstance(layer, _LAYERS)]
             names = {id(layer): name for name, layer in layers}
             hook = self.safely(self._hook(names))
-            self.handles.extend(layer.register_forward_pre_hook(hook) for _, layer in layers)
+            self.handles.extend(layer.register_forward_pre_hook(hook) for _, layer in layers[:_MOST])
 
     def _hook(self, names: dict[int, str]) -> Any:
         entered = self.entered
@@ -89,7 +91,7 @@ def _compiled(module: nn.Module) -> bool:
     """Hooks on layers would make compiled code compile again."""
     return any(
         "_orig_mod" in m._modules or "_orig_mod" in m.__dict__ or m.__dict__.get("_compiled_call_impl") is not None
-        for m in module.modules()
+        for m in parts_of(module)
     )
 
 

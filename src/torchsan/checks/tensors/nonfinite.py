@@ -27,6 +27,7 @@ from torchsan.nonfinite.sentinel import finite, finite_here
 from torchsan.nonfinite.step_function import local as running
 from torchsan.own import math, threading, torch, weakref
 from torchsan.program.compiled import compiled_frames, is_compiled
+from torchsan.program.layers import parameters_of, parts_of
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned
 from torchsan.program.where import Where
@@ -153,7 +154,7 @@ class NonFinite(Check):
         return True
 
     def _first_look(self, module: nn.Module) -> None:
-        parameters = [p for p in module.parameters() if not is_lazy(p)]
+        parameters = [p for p in parameters_of(module) if not is_lazy(p)]
         if not finite([p.detach() for p in parameters]):
             self.bad_from_the_start |= {id(p) for p in parameters if not finite([p.detach()])}
 
@@ -530,11 +531,11 @@ def _can_run(module: nn.Module) -> bool:
     """Whether a module can be run again by this process alone."""
     if not _distributed():
         return True
-    for part in module.modules():
+    for part in parts_of(module):
         name = type(part).__name__
         if isinstance(part, nn.SyncBatchNorm) or "FSDP" in name or "FullySharded" in name:
             return False
-    return not any(hasattr(p, "device_mesh") for p in module.parameters())
+    return not any(hasattr(p, "device_mesh") for p in parameters_of(module))
 
 
 CHECKS = (NonFinite,)

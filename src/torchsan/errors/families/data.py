@@ -55,6 +55,9 @@ def _lengths(seen: Seen) -> Said | None:
 
 FAMILIES = (
     Family("", r"each element in list of batch should be of equal size", number=615),
+    Family("worker-batch-sizes", r"Trying to resize storage that is not resizable", "a worker puts samples of different sizes "
+           "into one batch", "bring the samples to one shape in the dataset, or pad them in a `collate_fn`; `num_workers=0` "
+           "names the sizes", inside=r"(_utils/collate|_utils\.py|dataloader)"),
     Family("", r"sampler option is mutually exclusive with (shuffle|batch_size)", number=608),
     Family("", r"DataLoader with IterableDataset: expected unspecified \w+ option", number=608),
     Family("", r"batch_size=None option disables auto-batching and is mutually exclusive", number=608),

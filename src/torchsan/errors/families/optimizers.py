@@ -186,6 +186,9 @@ FAMILIES = (
     Family("", r"float\(\) argument must be a string or a real number, not 'NoneType'", number=139, inside=r"lr_scheduler\.py:"),
     Family("scaler-step-twice", r"step\(\) has already been called since the last update\(\)",
            "a scaler steps twice without an update", "`scaler.update()` once after the steps of all optimizers"),
+    Family("scaler-unscales-twice", r"unscale_\(\) (has already been called on this optimizer|is being called after step)",
+           "a scaler unscales the same gradients twice", "`scaler.unscale_(optimizer)` once, before `scaler.step(optimizer)`, "
+           "and `scaler.update()` after it"),
     Family("scaler-without-loss", r"Attempted (?P<what>step|update|unscale_) but _scale is None",
            "a GradScaler {what}s, and scaled no loss", "`scaler.scale(loss).backward()` before it"),
     Family("scaler-no-gradients", r"No inf checks were recorded for this optimizer", "a GradScaler steps an optimizer "

@@ -1,0 +1,106 @@
+"""141: a part of a model is frozen, and its batch norm goes on adapting its statistics."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Class, Event, Instance, Opaque, Value
+from torchlint.rules.base import Report, View
+from torchlint.rules.shared.frozen import Switch, may_be_let_go, switches
+
+CODE = 141
+_WITH_NORM = re.compile(r"^torchvision\.models\.(?:\w+\.)*(?:resnet|resnext|wide_resnet|densenet|mobilenet|mnasnet|shufflenet|efficientnet|regnet|googlenet|inception)\w*$")
+_HEADS = re.compile(r"^(?:fc|heads?|classifiers?|last_linear|linear|out|output|probe)\d*$")
+# Somebody has thought of it: functions and classes that keep batch norm as it is.
+_KNOWS = re.compile(r"freez\w*_?(?:bn|batch_?norm)|(?:bn|batch_?norm)s?_?(?:eval|freez|frozen)|fix_?bn|set_bn|frozenbatchnorm|track_running_stats", re.IGNORECASE)
+
+
+def check(view: View) -> Iterator[Report]:
+    """`requires_grad = False` for a whole module with batch norm, which then runs in training mode with what is trained."""
+    made = switches(view)
+    told: set[int] = set()
+    for switch in made:
+        module = switch.module
+        if switch.wants is not False or not switch.whole or id(module) in told or not _has_norm(view, module):
+            continue
+        if _let_go(view, switch, made) or _is_kept_as_it_is(view, module):
+            continue
+        forward = _trained(view, module)
+        if forward is None or forward.site is None or _thought_of(forward.site) or _thought_of(switch.event.site):
+            continue
+        told.add(id(module))
+        roles = {"model": view.owner_text(forward, "model"), "part": _named(view, switch)}
+        yield Report(CODE, forward.site, roles, [(switch.event.site, "its parameters are frozen here")])
+
+
+def _has_norm(view: View, module: Value, depth: int = 0) -> bool:
+    if not isinstance(module, Instance) or depth > 8:
+        return False
+    if not isinstance(module.cls, Class) and (module.type.startswith("torch.nn.BatchNorm") or _WITH_NORM.match(module.type)):
+        return True
+    return any(_has_norm(view, child, depth + 1) for child in view.run.children.get(id(module), ()))
+
+
+def _let_go(view: View, switch: Switch, made: list[Switch]) -> bool:
+    """Whether more than a head is trained again, or that cannot be told."""
+    if may_be_let_go(view, switch.module):
+        return True
+    for other in made:
+        if other.wants is not False and view.related_modules(other.module, switch.module):
+            if not (isinstance(other.module, (Opaque, Instance)) and _HEADS.match(other.module.name) and other.module is not switch.module):
+                return True
+    return False
+
+
+def _is_kept_as_it_is(view: View, module: Value) -> bool:
+    """Whether the part, or something in it, is put in evaluation mode by itself; or its class has a `train` of its own."""
+    for event in view.of("module.eval", "module.mode"):
+        subject = event.subject
+        if subject is None or not view.related_modules(subject, module):
+            if isinstance(subject, Opaque) and subject.source == "item":
+                return True  # one of `model.modules()`
+            continue
+        if subject is module and _whole_model(view, module) or id(module) in view.closure(subject) and subject is not module:
+            continue  # an evaluation of all of it, from which `train()` leads back
+        return True
+    return any(
+        isinstance(owner, Instance) and isinstance(owner.cls, Class) and owner.cls.method("train") is not None
+        for event in view.of("forward") for owner in (event.subject,) if owner is not None and view.related_modules(owner, module)
+    )
+
+
+def _whole_model(view: View, module: Value) -> bool:
+    return any(event.subject is module and not event.get("inside") for event in view.of("forward"))
+
+
+def _trained(view: View, module: Value) -> Event | None:
+    """The call of a model, with the module in it, that a backward is for: in training mode, as is the module."""
+    inner = [event for event in view.of("forward") if event.subject is module]
+    if not any(event.grad is True and event.mode is True for event in inner):
+        return None
+    for backward in view.of("backward"):
+        for event in backward.flows:
+            if event.kind != "forward" or event.get("inside") or event.subject is None or event.mode is not True:
+                continue
+            if event.subject is module and not _gets_a_head(view, module):
+                continue
+            if view.related_modules(event.subject, module):
+                return event
+    return None
+
+
+def _gets_a_head(view: View, module: Value) -> bool:
+    """Whether a model that is frozen as a whole gets a new layer, which is what learns."""
+    return any(event.subject is not None and view.related_modules(event.subject, module) and isinstance(event.value, Instance)
+               for event in view.of("setattr", "module.put") if event.site is not None and event.site.parsed.unit.name != "__init__")
+
+
+def _thought_of(site: Site | None) -> bool:
+    return site is not None and any(_KNOWS.search(word) for word in site.parsed.facts.words)
+
+
+def _named(view: View, switch: Switch) -> str:
+    name = getattr(switch.module, "name", "")
+    return name or "a part of it"
