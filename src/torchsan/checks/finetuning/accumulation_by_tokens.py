@@ -6,7 +6,6 @@ micro-batch, nobody weighed it by its tokens. All numbers are read when they are
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
 import torch
@@ -46,7 +45,7 @@ class AccumulationByTokens(Check):
         self.open: dict[int, _Step] = {}
         self.seen: dict[Where | None, int] = {}
         self.left = _LOOKS
-        self.mean: tuple[weakref.ref, torch.Tensor, int] | None = None  # the loss, its counted targets, all targets
+        self.mean: tuple[torch.Tensor, torch.Tensor, int] | None = None  # the loss, its counted targets, all targets
         self.losses = 0  # means since the last backward
         self.numbers_of: tuple[torch.Tensor, int] | None = None  # of the backward that runs: tokens, mean, root; and all targets
 
@@ -64,15 +63,15 @@ class AccumulationByTokens(Check):
             return
         self.losses += 1
         with torch.no_grad():
-            self.mean = weakref.ref(result), (target != ignored).sum(), target.numel()
+            self.mean = result.detach(), (target != ignored).sum(), target.numel()  # the loss itself may be gone by its backward
 
     def before_backward(self, event: Event) -> None:
         self.numbers_of = None
-        if self.left and self.mean is not None and self.losses == 1 and (mean := self.mean[0]()) is not None:
-            root = event.subject
+        if self.left and self.mean is not None and self.losses == 1:
+            root, mean = event.subject, self.mean[0]
             if type(root) is torch.Tensor and root.numel() == 1 and root.device == mean.device:
                 with torch.no_grad():
-                    self.numbers_of = torch.stack((self.mean[1].double(), mean.detach().double(), root.detach().double())), self.mean[2]
+                    self.numbers_of = torch.stack((self.mean[1].float(), mean.float(), root.detach().float())), self.mean[2]
                 self.left -= 1
         self.mean, self.losses = None, 0
 
