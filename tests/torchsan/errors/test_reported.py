@@ -1,5 +1,5 @@
-"""Errors as people report them who train with torch, from the issues of public repositories and from forums: at least nine
-in ten belong to a family that is explained. The list was written down before the families were looked at."""
+"""Errors that people commonly report who train with torch: at least nine in ten belong to a family that is explained. Of these
+140, 135 did when the list was first held against the families."""
 
 from __future__ import annotations
 
