@@ -6,11 +6,11 @@ it is `decode` of a list and the names of its special tokens.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FrameType, FunctionType, MethodType
 from typing import Any
 
+from torchsan.own import re
 from torchsan.program.variables import variables
 from torchsan.program.where import _OURS, _USER, kind_of
 

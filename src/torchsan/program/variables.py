@@ -6,10 +6,11 @@ loss with its graph, a batch. So it is emptied again; not where the program has 
 
 from __future__ import annotations
 
-import inspect
 import sys
 from types import FrameType
 from typing import Any
+
+from torchsan.own import inspect
 
 _OURS = 3  # references to the dictionary: the frame's, the one below, and that of the question
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from typing import TextIO
 
@@ -10,6 +9,7 @@ import msgspec
 
 from torchlint.report import clean
 from torchlint.report.style import coloured
+from torchsan.own import io
 from torchsan.report.page.numbers import short
 
 NONE = "no batch of a language model was seen"

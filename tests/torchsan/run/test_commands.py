@@ -41,7 +41,7 @@ def test_rules_are_those_that_a_run_can_show(run):
     listed = json.loads(run("rules", "-f", "json")[1])
     assert {rule["code"] for rule in listed} == {f"TS{rule.code:03d}" for rule in catalogue() if rule.live != "none"}
     lines = run("rules")[1].splitlines()
-    assert len(lines) == len(listed) and lines[0].startswith("TS101  missing-zero-grad")
+    assert len(lines) == len(listed) and lines[0].startswith("TS001  pad-is-eos-in-labels")
 
 
 def test_extend_select_adds(tmp_path, run):

@@ -53,7 +53,9 @@ def _expected(view: View, path: str) -> bool:
     project = view.run.world.project_of(path)
     others = [file for file in project.files.values() if file.path != path] if project is not None else []
     near = [file.code for file in others if _near(os.path.dirname(file.path), os.path.dirname(path))]
-    return any(_LOADS in code and (_WRAPS.search(code) or _UNWRAPS.search(code)) for code in near)
+    return any(
+        _LOADS in code and _WRAPS.search(code) or (_LOADS in code or "torch.load(" in code) and _UNWRAPS.search(code) for code in near
+    )
 
 
 def _near(one: str, other: str) -> bool:

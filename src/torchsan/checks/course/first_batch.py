@@ -7,14 +7,13 @@ not, or is as many classes as the model embeds. The ids and the target are copie
 from __future__ import annotations
 
 import sys
-import weakref
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
 from torchsan.checks.course.what_trains import parameters_of
+from torchsan.own import torch, weakref
 from torchsan.program import tokenizers
 from torchsan.program.layers import WRAPPERS
 from torchsan.report.first_batch import FirstBatch, Run

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-import torch
 from torch import nn
 
+from torchsan.own import re, torch
 from torchsan.report.first_batch import Group, Parameters
 from torchsan.stream.ledger import Account, innermost
 

@@ -9,15 +9,13 @@ own looks then, for the program may be inside of one, and stay there until the p
 
 from __future__ import annotations
 
-import linecache
-import re
 import sys
 from collections import Counter
 from typing import Any, NamedTuple
 
 from torchlint.findings import Location
 from torchsan.check import Check
-from torchsan.own import threading
+from torchsan.own import linecache, re, threading
 from torchsan.program.where import here
 from torchsan.ranks.message_board import Board, Step, board_of
 from torchsan.report.deliver import SanError

@@ -7,13 +7,11 @@ prepared steps once an accumulation.
 from __future__ import annotations
 
 import sys
-import weakref
 from types import FrameType
 from typing import Any
 
-import torch
-
 from torchsan.check import Check
+from torchsan.own import torch, weakref
 from torchsan.program.layers import tensors
 from torchsan.program.where import _USER, kind_of
 from torchsan.stream.events import Event

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from torchsan.check import Check
+from torchsan.own import torch
 from torchsan.program.naming import name_of
 from torchsan.program.where import Where
 from torchsan.stream.events import Event

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
+from torchsan.own import re, torch
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 

@@ -7,14 +7,13 @@ first two forwards of a model.
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
-import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from torchsan.check import Check
+from torchsan.own import torch, weakref
 from torchsan.probes.modules import is_compiled
 from torchsan.program.naming import name_of
 from torchsan.program.where import Where

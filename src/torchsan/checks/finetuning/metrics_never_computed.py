@@ -6,10 +6,10 @@ The trainer is looked for among the callers of the first steps; its state tells 
 from __future__ import annotations
 
 import sys
-import weakref
 from typing import Any
 
 from torchsan.check import Check
+from torchsan.own import weakref
 from torchsan.program.variables import variables
 from torchsan.program.where import Where
 from torchsan.stream.events import Event

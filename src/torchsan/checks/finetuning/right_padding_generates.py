@@ -7,12 +7,10 @@ mask's last column has a zero then, a row was padded on the right.
 from __future__ import annotations
 
 import sys
-import weakref
 from typing import Any
 
-import torch
-
 from torchsan.check import Check
+from torchsan.own import torch, weakref
 from torchsan.program.naming import name_of
 from torchsan.program.where import Where
 from torchsan.stream.events import Event

@@ -7,10 +7,10 @@ the program has imported accelerate, at each backward of an accumulation.
 from __future__ import annotations
 
 import sys
-import weakref
 from typing import Any
 
 from torchsan.check import Check
+from torchsan.own import weakref
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any, NamedTuple
 
-import torch
 from torch import nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from torchsan.check import Check
 from torchsan.checks.modes.train_and_eval import estimates
+from torchsan.own import torch, weakref
 from torchsan.program.layers import mode_layers
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event

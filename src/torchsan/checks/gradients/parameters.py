@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 from torch import nn
@@ -10,7 +9,7 @@ from torch import nn
 from torchsan.check import Check
 from torchsan.checks.gradients.cut_graph import cut_of
 from torchsan.checks.gradients.replaced_parameters import replaced
-from torchsan.own import torch
+from torchsan.own import re, torch
 from torchsan.program.assignments import loaded, running
 from torchsan.program.layers import parameters_of
 from torchsan.program.naming import name_of

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import weakref
 from typing import Any
 
-import torch
 from torch import nn
 
 from torchsan.check import Check
 from torchsan.checks.modes.train_and_eval import estimates
+from torchsan.own import torch, weakref
 from torchsan.program.autograd_graph import nodes
 from torchsan.program.layers import mode_layers, tensors
 from torchsan.program.naming import name_of
