@@ -224,6 +224,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     817: ((_any("init_process_group"),),),
     818: ((_any("save"), _any("load")),),
     815: ((_any("fully_shard FullyShardedDataParallel FSDP"), _any("parameters")),),
+    824: ((_any("fully_shard"), _any("grad clip_grad_norm_")),),
     819: ((_any("DistributedSampler WeightedRandomSampler SubsetRandomSampler RandomSampler"), _any("DataLoader")),),
     820: ((_any("isend irecv async_op"),), (_COLLECTIVES,)),
     823: ((_any("log log_dict"), _any("!class")), (_COLLECTIVES,)),
