@@ -33,7 +33,7 @@ _GENERATORS = {"numpy": ("NumPy", "numpy.random.seed"), "python": ("`random`", "
                "torch": ("torch", "torch.manual_seed")}
 
 
-class _Shared(Check):
+class Shared(Check):
     """Something that each rank leaves for the others a few times, and that must not be the same."""
 
     kind = ""
@@ -80,7 +80,7 @@ class _Shared(Check):
             self.compare(board)
 
 
-class SameBatch(_Shared):
+class SameBatch(Shared):
     """Ranks train on the same batches."""
 
     numbers = (802,)
@@ -130,7 +130,7 @@ class SameBatch(_Shared):
             )
 
 
-class SameRandomNumbers(_Shared):
+class SameRandomNumbers(Shared):
     """Ranks draw the same random numbers for their data."""
 
     numbers = (813,)
