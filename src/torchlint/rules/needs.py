@@ -198,6 +198,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     614: ((_OPTIMIZERS, _any("step")),),
     616: ((_any("train_test_split"), _any("fit_transform")),),
     617: ((_any("DataLoader"),), (_any("!misspelt"), _any("!class"))),
+    620: ((_any("save"), _any("step"), _any("state_dict"), _any("enumerate step steps iteration iter")),),
     618: ((_any("DataLoader"),),),
     701: ((_any("autocast"), _any("backward")), (_any("amp_autocast"), _any("backward"))),
     702: ((_any("autocast"), _any("backward")),),
