@@ -40,7 +40,7 @@ class Shared(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.mine: list[tuple[Any, Event]] = []  # what was left, and where
+        self.mine: list[tuple[Any, Event] | None] = []  # what was left, and where; None once it is judged
         self.judged = 0
         self.failed = False
 
@@ -66,7 +66,8 @@ class Shared(Check):
             others = board.read(self.kind, self.judged + 1)
             if not others or not board.present().keys() <= others.keys():
                 return
-            value, event = self.mine[self.judged]
+            value, event = self.mine[self.judged]  # type: ignore[misc]
+            self.mine[self.judged] = None
             self.judged += 1
             self.judge({board.me.rank: value, **others}, event)
 
