@@ -109,6 +109,23 @@ def test_sharding_replaces_the_parameters(group):
     assert before.grad is None and model.weight.grad is not None
 
 
+# 824
+
+
+def test_a_norm_of_a_sharded_gradient_is_partial_and_that_of_clipping_is_not(group):
+    from torch.distributed.device_mesh import init_device_mesh
+    from torch.distributed.fsdp import fully_shard
+
+    model = torch.nn.Linear(2, 1)
+    fully_shard(model, mesh=init_device_mesh("cpu", (1,)))
+    model(torch.ones(1, 2)).sum().backward()
+    grad = model.weight.grad
+    for made in (grad.norm(), grad.detach().norm(2), grad.abs().max(), grad.pow(2).sum(), torch.linalg.vector_norm(grad)):
+        assert made.placements[0].is_partial()
+    if tuple(map(int, torch.__version__.split(".")[:2])) >= (2, 13):
+        assert torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0).placements[0].is_replicate()
+
+
 # 811
 
 

@@ -21,7 +21,7 @@ import torch
 import torchsan
 from tests.torchsan.run.test_run import ENV, ROOT
 from torchlint.findings import Finding, Location
-from torchsan.checks.distributed import desync
+from torchsan.checks.distributed import desync, slow_rank
 from torchsan.ranks import joint_report
 from torchsan.ranks.joint_report import Left, Meeting, Who
 from torchsan.ranks.message_board import Step
@@ -120,7 +120,7 @@ def launch(tmp_path):
         temporary.mkdir(exist_ok=True)
         watch = ["-m", "torchsan", "run", "--report", "out.json"] if watched else []
         command = [*TORCHRUN, *watch, "train.py"] if how == "torchrun" else [sys.executable, *watch, "train.py", how]
-        env = {**ENV, "TMPDIR": str(temporary), "PYTHONPATH": str(ROOT), **env}
+        env = {**ENV, "TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT)]), **env}
         done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, encoding="utf-8", timeout=600)
         left = sorted(path.name for path in temporary.iterdir() if path.name.startswith("torchsan-"))
         assert not left, "something was left behind"
@@ -438,6 +438,56 @@ class TestDesync:
         assert desync._odd_one({0: usual[1], 1: other[1]}, {0: usual, 1: other}) == 1, "the line nobody else comes to"
         sends = [step(0, "all_reduce", 3), step(1, "backward", 4)]
         assert desync._odd_one({0: sends[1], 1: other[1]}, {0: sends, 1: other}) == 1
+
+
+@needs_gloo
+class TestSlowRank:
+    """A rank that the others wait for."""
+
+    def test_one_is_slow(self, launch):
+        done = launch("""
+        import time
+
+        class Rows(torch.utils.data.Dataset):
+            def __len__(self):
+                return 60 * 2
+
+            def __getitem__(self, at):
+                if dist.get_rank() == 1:
+                    time.sleep(0.03)
+                return torch.randn(4), at % 3
+
+        def work(rank):
+            model = DistributedDataParallel(nn.Linear(4, 3))
+            optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+            loader = DataLoader(Rows(), batch_size=2)
+            for x, y in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+        """, "spawn", TORCHSAN_OPTIONS="select=TS825")
+        assert done.found() == [("TS825", "for x, y in loader:", 1)], done.err
+        assert "rank 1 holds the others up in every step: it waits for its loader longer than they do" in done.err
+
+    @pytest.mark.parametrize("sides, told", [
+        ([{0: (1, 5), 1: (1, 30)}] * 3, "rest"),
+        ([{0: (1, 5), 1: (30, 5)}] * 3, "loader"),
+        ([{0: (1, 5), 1: (1, 30)}] * 2, None),
+        ([{0: (1, 5), 1: (1, 30)}] * 2 + [{0: (1, 5), 1: (1, 5)}, {0: (1, 5), 1: (1, 30)}], None),
+        ([{0: (1, 5), 1: (1, 30)}, {0: (1, 30), 1: (1, 5)}] * 3, None),
+        ([{0: (1, 30), 1: (1, 5)}] * 3, None),  # the other one says it
+        ([{0: (1, 5), 1: (1, 7)}] * 3, None),
+        ([{0: (0.1, 0.5), 1: (0.1, 1.5)}] * 3, None),  # 1 ms is not worth a word
+    ])
+    def test_three_times_the_same(self, sides, told):
+        with torchsan.watch(select=("TS825",), on_finding="collect") as san:
+            san.me = Who(1, 2, 1, 2)
+            check = slow_rank.SlowRank(san)
+            for side in sides:
+                times = {r: {"loader": a / 1000, "forward": 0.001, "rest": b / 1000, "whole": 0.05} for r, (a, b) in side.items()}
+                check.judge(times, None)
+            san.me = None
+        assert [slow_rank.PARTS[told] in f.message for f in san.findings] == ([True] if told else [])
 
 
 @needs_gloo

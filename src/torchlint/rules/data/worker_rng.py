@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Event, Func, Instance, Opaque, Value, real
+from torchlint.dryrun.values import Class, Event, Func, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.loaders import created, dataset_of, methods_within, option, workers
 
@@ -30,8 +30,10 @@ def check(view: View) -> Iterator[Report]:
         dataset = dataset_of(loader)
         if dataset is None:
             continue
+        holders = {id(dataset): ("__getitem__", "__iter__"), **_parts_of(view, dataset)}
         for change in view.of("setattr"):
-            if change.subject is dataset and _generator(change) and _drawn_from(dataset, change.name):
+            starts = holders.get(id(change.subject))
+            if starts is not None and _generator(change) and _drawn_from(change.subject, change.name, starts):
                 related = [
                     (event.site, "this loader copies the dataset, and the generator in it, to each of its workers")
                 ]
@@ -71,9 +73,25 @@ def _generator(change: Event) -> bool:
     return "foreign" in alts[0].tags and alts[0].name in _MAKERS or text == "torch.Generator"
 
 
-def _drawn_from(dataset: Instance, name: str) -> bool:
+def _parts_of(view: View, dataset: Instance) -> dict[int, tuple[str, ...]]:
+    """By id: objects of the user's that the dataset keeps as attributes and calls for its items, such as an augmentation; and
+    by which methods."""
+    found: dict[int, tuple[str, ...]] = {}
+    for change in view.of("setattr"):
+        alts = real(change.value) if change.subject is dataset else ()
+        part = alts[0] if len(alts) == 1 and isinstance(alts[0], Instance) and isinstance(alts[0].cls, Class) else None
+        if part is None or part is dataset:
+            continue
+        units = [unit for start in ("__getitem__", "__iter__") for unit in methods_within(dataset.cls, start)]
+        # Who is told the worker or the index may well seed it.
+        if any(change.name in unit.words for unit in units) and not any(unit.words & _RESEEDED for unit in units):
+            found[id(part)] = ("__call__",)
+    return found
+
+
+def _drawn_from(dataset: Instance, name: str, starts: tuple[str, ...]) -> bool:
     """Whether the items are drawn with the generator, and nothing gives each worker one of its own."""
-    for start in ("__getitem__", "__iter__"):
+    for start in starts:
         units = methods_within(dataset.cls, start)
         if any(name in unit.words for unit in units):
             everything = methods_within(dataset.cls, start)

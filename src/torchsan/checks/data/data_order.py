@@ -60,7 +60,7 @@ class SameOrder(Check):
         before = next((other for other in known.passes if other.number == one.number - 1), None)
         if before is None or before.trained < count - 1 or not (words := self._suspect(loader)):
             return
-        if _same(before.prints[:count], one.prints[:count]):
+        if same(before.prints[:count], one.prints[:count]):
             what = f"the first {count} batches" if count == PRINTS else f"all {count} batches"
             self.found(
                 603,
@@ -87,7 +87,7 @@ class SameOrder(Check):
         return _IN_ORDER if type(loader.sampler) is SequentialSampler else None
 
 
-def _same(one: Prints, other: Prints) -> bool:
+def same(one: Prints, other: Prints) -> bool:
     """Whether a tensor of the batches is equal in both passes, batch by batch, though batches differ from one another:
     pictures that are augmented differ, and their labels tell."""
     if len(one) != len(other) or not one or len({len(prints) for prints in (*one, *other)}) != 1:

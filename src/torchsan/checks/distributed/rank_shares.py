@@ -33,14 +33,14 @@ _GENERATORS = {"numpy": ("NumPy", "numpy.random.seed"), "python": ("`random`", "
                "torch": ("torch", "torch.manual_seed")}
 
 
-class _Shared(Check):
+class Shared(Check):
     """Something that each rank leaves for the others a few times, and that must not be the same."""
 
     kind = ""
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.mine: list[tuple[Any, Event]] = []  # what was left, and where
+        self.mine: list[tuple[Any, Event] | None] = []  # what was left, and where; None once it is judged
         self.judged = 0
         self.failed = False
 
@@ -66,7 +66,8 @@ class _Shared(Check):
             others = board.read(self.kind, self.judged + 1)
             if not others or not board.present().keys() <= others.keys():
                 return
-            value, event = self.mine[self.judged]
+            value, event = self.mine[self.judged]  # type: ignore[misc]
+            self.mine[self.judged] = None
             self.judged += 1
             self.judge({board.me.rank: value, **others}, event)
 
@@ -80,7 +81,7 @@ class _Shared(Check):
             self.compare(board)
 
 
-class SameBatch(_Shared):
+class SameBatch(Shared):
     """Ranks train on the same batches."""
 
     numbers = (802,)
@@ -130,7 +131,7 @@ class SameBatch(_Shared):
             )
 
 
-class SameRandomNumbers(_Shared):
+class SameRandomNumbers(Shared):
     """Ranks draw the same random numbers for their data."""
 
     numbers = (813,)
