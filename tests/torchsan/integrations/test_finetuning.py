@@ -171,7 +171,7 @@ from torch.utils.data import DataLoader
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 
-def main(name, texts, epochs=2):
+def main(name, texts, epochs=3):
     accelerator = Accelerator(gradient_accumulation_steps=2)
     tokenizer = AutoTokenizer.from_pretrained(name)
     model = AutoModelForCausalLM.from_pretrained(name)
@@ -207,14 +207,15 @@ GradientState._reset_state()
 main({name!r}, {texts!r})
 """
 ROWS = ["user what is two and two ? assistant four </s>", "user what is two ? assistant five six seven </s>"] * 4
+UNEVEN = [ROWS[0], "user is two ? assistant two </s>"] * 4
 
 
-def script(saved, *mends):
+def script(saved, *mends, rows=ROWS):
     text = SCRIPT
     for before, after in mends:
         assert before in text
         text = text.replace(before, after)
-    return text + RESET.format(name=str(saved), texts=ROWS)
+    return text + RESET.format(name=str(saved), texts=rows)
 
 
 @pytest.fixture
@@ -230,7 +231,8 @@ def test_the_mended_script_is_silent(run, saved, hosted, level):
 
 
 def test_the_script_is_told_of(run, saved, hosted):
-    ran = run(script(saved))
+    ran = run(script(saved, rows=UNEVEN))
     assert {one for one in ran.lines if one[0] == 5} == ran.marked, ran.san.report()
     assert set(numbers(ran)) & {4, 118}, ran.san.report()
+    assert {203, 315} <= set(numbers(ran)), ran.san.report()
     assert "are in no optimizer that was seen" in ran.san.report()
