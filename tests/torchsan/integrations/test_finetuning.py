@@ -93,6 +93,41 @@ def test_sound(run, saved, program, packages, level):
     assert any(run.role == "eos" and run.counts for run in batch.shown[0])
 
 
+MASKED = 'batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)'
+BY_ID = 'batch["input_ids"].masked_fill(batch["input_ids"] == tokenizer.pad_token_id, -100)'
+PAD_IS_END = "\ntokenizer.pad_token = tokenizer.eos_token\n"
+OWN_OPTIMIZER = "\noptimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)\n"
+GIVEN = TRAINER.replace("data_collator=collate)", "data_collator=collate, optimizers=(optimizer, None))")
+OWN_LOSS = """
+class OwnLoss(Trainer):
+    def compute_loss(self, model, inputs, **more):
+        labels = inputs.pop("labels")
+        scores = model(**inputs).logits
+        return nn.functional.cross_entropy(scores.flatten(0, 1), labels.flatten())
+""" + TRAINER.replace("Trainer(model", "OwnLoss(model")
+
+
+@pytest.mark.parametrize(
+    ("program", "labels", "found"),
+    [
+        (LLAMA + PAD_IS_END + TRAINER, BY_ID, 1),
+        (LLAMA + TRAINER, MASKED + ".roll(-1, 1)", 2),
+        (GPT + OWN_LOSS, MASKED, 3),
+        (LLAMA + OWN_OPTIMIZER + ADAPTED + GIVEN, MASKED, 4),
+        (LLAMA + TRAINER, 'batch["input_ids"]', 315),
+        (LLAMA + ADAPTED + TRAINER, 'batch["input_ids"]', 315),
+    ],
+    ids=["the end is masked", "moved twice", "not moved", "adapters in no optimizer", "padding counts", "padding counts with adapters"],
+)
+def test_broken(run, saved, program, labels, found):
+    if "peft" in program:
+        pytest.importorskip("peft", reason="peft is not installed")
+    assert MASKED in HEAD
+    ran = run(HEAD.replace(MASKED, labels).format(name=str(saved), texts=TEXTS) + program)
+    also = [138] if found == 4 else []  # all that the optimizer holds is frozen, too
+    assert numbers(ran) == [found, *also], ran.san.report()
+
+
 VISION = """
 import torch
 from torch import nn
