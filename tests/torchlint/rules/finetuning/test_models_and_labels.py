@@ -150,3 +150,30 @@ def test_the_line_that_pads_is_named():
     )
     (finding,) = [one for one in engine().check("snippet.py", text).findings if one.number == 1]
     assert "line 5 masks" in finding.message
+
+
+OWN = PEFT + """from transformers import Trainer, TrainingArguments
+
+
+class OwnTrainer(Trainer):
+{body}
+    def compute_loss(self, model, inputs, **more):
+        return model(**inputs).loss
+
+
+def finetune(data):
+    base = AutoModelForCausalLM.from_pretrained("Qwen/Qwen2.5-0.5B")
+    model = PeftModel.from_pretrained(base, "adapter"{how})
+    trainer = OwnTrainer(model, TrainingArguments("out"), train_dataset=data)
+    trainer.train()
+"""
+
+
+@table({
+    "an adapter for inference in a trainer of one's own": OWN.format(body="", how="").replace('"adapter")', '"adapter")  # <- 004'),
+    "an adapter that trains": OWN.format(body="", how=", is_trainable=True"),
+    "a trainer that is made in another way": OWN.format(body="    def __init__(self, model, args, **more):\n        super().__init__(thaw(model), args, **more)\n", how=""),
+    "a trainer that trains in another way": OWN.format(body="    def train(self):\n        thaw(self.model)\n", how=""),
+})
+def test_a_trainer_of_ones_own(code):
+    holds(code)
