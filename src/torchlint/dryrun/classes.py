@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint.catalogue import protocols
 from torchlint.dryrun.torch_api.names import base_kind
 from torchlint.dryrun.values import NONE, NOTHING, TRUE, Class, Func, Instance, Opaque, Union, Value
 from torchlint.sieve.facts import ClassFacts, FileFacts
@@ -42,6 +43,8 @@ class ProjectClasses:
             kind = base_kind(name)
             if kind:
                 return kind
+            if protocols.TRAINER.match(name) and cls.method("__init__") is None:
+                return "trainer"
         return "instance"
 
     def instantiate(self, cls: Class, args, kwargs, node: cst.CSTNode) -> Value:
@@ -62,6 +65,8 @@ class ProjectClasses:
                 self.store.set(instance, name, value)
         if instance.kind == "optimizer":
             self.created_optimizer(instance, node, seen=found is not None)
+        elif instance.kind == "trainer":
+            self.created_trainer(instance, node)
         elif instance.kind == "scheduler":
             self.emit("scheduler.create", instance, node, optimizer=instance.arg(0, "optimizer"))
         return instance

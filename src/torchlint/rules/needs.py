@@ -135,6 +135,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     316: ((_any("item"), _any("len"), _any("!inplace")),),
     317: ((_any("log exp"),),),
     321: ((_any("argmax argmin"), _any("DataLoader")),),
+    315: ((_any("backward"),),),
     318: ((_any("masked_fill masked_fill_"),),),
     401: ((_any("to cuda"), CREATES | {"DataLoader", "torch_geometric", "!kept"}),),
     402: ((CREATES, _any("!forward")),),

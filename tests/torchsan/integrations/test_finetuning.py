@@ -93,6 +93,41 @@ def test_sound(run, saved, program, packages, level):
     assert any(run.role == "eos" and run.counts for run in batch.shown[0])
 
 
+MASKED = 'batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)'
+BY_ID = 'batch["input_ids"].masked_fill(batch["input_ids"] == tokenizer.pad_token_id, -100)'
+PAD_IS_END = "\ntokenizer.pad_token = tokenizer.eos_token\n"
+OWN_OPTIMIZER = "\noptimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)\n"
+GIVEN = TRAINER.replace("data_collator=collate)", "data_collator=collate, optimizers=(optimizer, None))")
+OWN_LOSS = """
+class OwnLoss(Trainer):
+    def compute_loss(self, model, inputs, **more):
+        labels = inputs.pop("labels")
+        scores = model(**inputs).logits
+        return nn.functional.cross_entropy(scores.flatten(0, 1), labels.flatten())
+""" + TRAINER.replace("Trainer(model", "OwnLoss(model")
+
+
+@pytest.mark.parametrize(
+    ("program", "labels", "found"),
+    [
+        (LLAMA + PAD_IS_END + TRAINER, BY_ID, 1),
+        (LLAMA + TRAINER, MASKED + ".roll(-1, 1)", 2),
+        (GPT + OWN_LOSS, MASKED, 3),
+        (LLAMA + OWN_OPTIMIZER + ADAPTED + GIVEN, MASKED, 4),
+        (LLAMA + TRAINER, 'batch["input_ids"]', 315),
+        (LLAMA + ADAPTED + TRAINER, 'batch["input_ids"]', 315),
+    ],
+    ids=["the end is masked", "moved twice", "not moved", "adapters in no optimizer", "padding counts", "padding counts with adapters"],
+)
+def test_broken(run, saved, program, labels, found):
+    if "peft" in program:
+        pytest.importorskip("peft", reason="peft is not installed")
+    assert MASKED in HEAD
+    ran = run(HEAD.replace(MASKED, labels).format(name=str(saved), texts=TEXTS) + program)
+    also = [138] if found == 4 else []  # all that the optimizer holds is frozen, too
+    assert numbers(ran) == [found, *also], ran.san.report()
+
+
 VISION = """
 import torch
 from torch import nn
@@ -171,7 +206,7 @@ from torch.utils.data import DataLoader
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 
-def main(name, texts, epochs=2):
+def main(name, texts, epochs=3):
     accelerator = Accelerator(gradient_accumulation_steps=2)
     tokenizer = AutoTokenizer.from_pretrained(name)
     model = AutoModelForCausalLM.from_pretrained(name)
@@ -207,14 +242,15 @@ GradientState._reset_state()
 main({name!r}, {texts!r})
 """
 ROWS = ["user what is two and two ? assistant four </s>", "user what is two ? assistant five six seven </s>"] * 4
+UNEVEN = [ROWS[0], "user is two ? assistant two </s>"] * 4
 
 
-def script(saved, *mends):
+def script(saved, *mends, rows=ROWS):
     text = SCRIPT
     for before, after in mends:
         assert before in text
         text = text.replace(before, after)
-    return text + RESET.format(name=str(saved), texts=ROWS)
+    return text + RESET.format(name=str(saved), texts=rows)
 
 
 @pytest.fixture
@@ -230,7 +266,8 @@ def test_the_mended_script_is_silent(run, saved, hosted, level):
 
 
 def test_the_script_is_told_of(run, saved, hosted):
-    ran = run(script(saved))
+    ran = run(script(saved, rows=UNEVEN))
     assert {one for one in ran.lines if one[0] == 5} == ran.marked, ran.san.report()
     assert set(numbers(ran)) & {4, 118}, ran.san.report()
+    assert {203, 315} <= set(numbers(ran)), ran.san.report()
     assert "are in no optimizer that was seen" in ran.san.report()

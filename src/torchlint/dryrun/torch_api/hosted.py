@@ -99,8 +99,12 @@ class Hosted:
         thing = Instance(Ref(name), kind, self.site(node), args, kwargs)
         self.made_here(thing)
         if kind == "trainer":
-            self.emit("trainer.create", thing, node, given=_given(thing))
+            self.created_trainer(thing, node)
         return thing
+
+    def created_trainer(self, trainer: Instance, node) -> None:
+        """A trainer of a library, or of a class of the project that derives from it and is made as that is."""
+        self.emit("trainer.create", trainer, node, given=_given(trainer))
 
     def adapted(self, name: str, made: protocols.Made, args, kwargs, node) -> Value:
         """A model whose parameters are frozen and that has new ones beside them."""
@@ -216,7 +220,11 @@ def _said(name: str, kwargs) -> bool | None:
 def _given(trainer: Instance) -> dict[str, Value]:
     """What a trainer is given, by the name of the argument."""
     if isinstance(trainer.cls, Class):
-        return {}
-    last = canonical(trainer.type).rpartition(".")[2]
+        if trainer.cls.method("__init__") is not None:
+            return {}
+        name = next((base for base in trainer.cls.externals() if protocols.TRAINER.match(base)), "")
+    else:
+        name = canonical(trainer.type)
+    last = name.rpartition(".")[2]
     names = protocols.TRAINER_ARGUMENTS.get(last, protocols.TRAINER_ARGUMENTS[""])
     return {**dict(zip(names, trainer.args)), **trainer.kwargs}

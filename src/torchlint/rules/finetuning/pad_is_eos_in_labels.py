@@ -32,7 +32,7 @@ def check(view: View) -> Iterator[Report]:
         if len(given) != 1 or not isinstance(given[0], Opaque) or given[0].name != PAD_NAMES[event.name] or given[0].origin is not event.subject:
             continue
         lines = event.site.parsed.facts.lines
-        text = "".join(line.partition("#")[0] + "\n" for line in lines)
+        text = "".join(line.partition("#")[0].rstrip() + "\n" for line in lines)
         masks, ends = _MASKS.search(text), _ENDS.search(text)
         if masks is None or ends is None or _OTHER.search(text) or _BY_ROW.search(text):
             continue

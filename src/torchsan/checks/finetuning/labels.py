@@ -1,4 +1,4 @@
-"""001, 002: what the labels of a language model are, beside the tokens that it is given."""
+"""001, 002, 315: what the labels of a language model are, beside the tokens that it is given."""
 
 from __future__ import annotations
 
@@ -10,27 +10,30 @@ from torchsan.own import torch
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 
+_LIBRARIES = ("transformers", "peft")
 _BATCHES = 4  # that are looked at
 _TWICE = 2  # batches that must say the same
 _LEAST = 4  # places of a sequence, labels of a batch
+_SHARE = 0.1  # of the labels that count: less may be the mark that ends a text
 
 
 class Labels(Check):
-    """Labels of a language model are moved twice, or lack the mark that ends a text."""
+    """Labels of a language model are moved twice, lack the mark that ends a text, or have padding that counts."""
 
-    numbers = (1, 2)
+    numbers = (1, 2, 315)
 
     def __init__(self, watch: Any):
         super().__init__(watch)
         self.kinds: dict[type, bool] = {}  # whether models of a class move labels themselves
         self.looked = self.moved = 0
         self.masked = self.counted = 0  # marks that end a text, by whether they count for the loss
+        self.padded = [0, 0, 0]  # batches in which padding counts, the labels that are padding in all batches, and all that count
 
     def before_forward(self, event: Event) -> None:
         kind = type(event.subject)
         shifts = self.kinds.get(kind)
         if shifts is None:
-            shifts = self.kinds[kind] = bool(SHIFTS_LABELS.search(kind.__name__)) and kind.__module__.startswith("transformers")
+            shifts = self.kinds[kind] = bool(SHIFTS_LABELS.search(kind.__name__)) and kind.__module__.startswith(_LIBRARIES)
         if not shifts or self.looked >= _BATCHES or not event.grad or not event.kwargs:
             return
         ids, labels = event.kwargs.get("input_ids"), event.kwargs.get("labels")
@@ -53,6 +56,23 @@ class Labels(Check):
                 self.found(2, event, model=name, fact=f"label n is token n + 1 in all {int(counts.sum())} places of this batch")
         if bool(own.all()):
             self._marks(event, ids, labels, mask)
+            self._padding(event, ids, labels, mask)
+
+    def _padding(self, event: Event, ids: torch.Tensor, labels: torch.Tensor, mask: Any) -> None:
+        if not _alike(ids, mask):
+            return
+        counts = labels[:, 1:] >= 0
+        padded = int((counts & (mask[:, 1:] == 0)).sum())
+        self.padded = [self.padded[0] + bool(padded), self.padded[1] + padded, self.padded[2] + int(counts.sum())]
+        batches, padded, every = self.padded
+        if batches >= _TWICE and padded >= _SHARE * every:
+            model = name_of(event.subject) or type(event.subject).__name__
+            text = (
+                "the labels of `{model}` are the tokens with their padding, and every padding token counts for the loss",
+                "mask them by the attention mask: `labels = input_ids.masked_fill(attention_mask == 0, -100)`",
+            )
+            fact = f"{padded / every:.0%} of {every} labels stand where the attention mask is 0"
+            self.found(315, event, words=text, model=model, fact=fact, details={"share": round(padded / every, 3)})
 
     def _marks(self, event: Event, ids: torch.Tensor, labels: torch.Tensor, mask: Any) -> None:
         ends = _ends(event.subject)

@@ -19,7 +19,7 @@ _BATCHES = 2  # batches of a loader in a row without any backward: an evaluation
 _IN_A_ROW = 3  # the same without a loader
 _UNUSED = 2  # graphs that nobody used
 _NEVER = 5  # steps of a model that never was in training mode
-_FROM_THE_START = (
+FROM_THE_START = (
     "`{model}` trains in evaluation mode from its first step on: its dropout does nothing",
     "call `{model}.train()` before the loop, and after each evaluation; `from_pretrained` gives models in evaluation mode",
 )
@@ -282,7 +282,7 @@ class MissingTrain(Check):
             model=name_of(module),
             fact=f"{steps} steps, and {', '.join(layers)} never on",
             related=(*evaluated, (step, "the step that trains it")),
-            words=_FROM_THE_START,
+            words=FROM_THE_START,
         )
 
 

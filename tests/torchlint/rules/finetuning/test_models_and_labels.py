@@ -1,6 +1,6 @@
 """001 to 004, 118 and 203 of hosted models, in the forms that they have in programs, and what is right beside them."""
 
-from tests.torchlint.dryrun.support import holds, table
+from tests.torchlint.dryrun.support import IMPORTS, engine, holds, table
 
 STEP = """
     for batch in loader:
@@ -96,4 +96,84 @@ MODEL = "    model = Auto.from_pretrained('bert-base-uncased')\n"
     "without dropout": BERT + MODEL.replace("bert-base-uncased", "meta-llama/Llama-3.2-1B") + OPTIMIZER + LOOP,
 })
 def test_models_that_come_in_evaluation_mode(code):
+    holds(code)
+
+
+TOKENS = "from transformers import AutoModelForCausalLM, AutoTokenizer\ndef finetune(loader):\n    tokenizer = AutoTokenizer.from_pretrained('Qwen/Qwen2.5-0.5B')\n"
+
+
+def padded(first="", call="model(**batch, labels=batch['input_ids']).loss  # <- 315", pads="padding=True", before="", rest="", model=BASE):
+    """A loop over texts that are tokenized in it."""
+    lines = f"        batch = tokenizer(texts, {pads}, return_tensors='pt')\n{before}        loss = {call}\n"
+    end = "        optimizer.zero_grad()\n        loss.backward()\n        optimizer.step()\n"
+    return TOKENS + model + OPTIMIZER + first + "    for texts in loader:\n" + lines + (rest or end)
+
+
+PLAIN = "model(**batch, labels=batch['input_ids']).loss"
+
+
+@table({
+    "the tokens themselves": padded(),
+    "a copy of them": padded(call='model(**batch, labels=batch["input_ids"].clone()).loss  # <- 315', pads="padding='max_length'"),
+    "by names": padded(
+        call="model(input_ids=ids, attention_mask=batch['attention_mask'], labels=labels).loss  # <- 315",
+        before="        ids = batch['input_ids'].to('cuda')\n        labels = ids.clone()\n", pads="padding='longest'",
+    ),
+    "in a model with adapters": padded(model="    from peft import LoraConfig, get_peft_model\n" + BASE + "    model = get_peft_model(model, LoraConfig())\n"),
+    "no padding": padded(call=PLAIN, pads="truncation=True"),
+    "one text at a time": padded(call=PLAIN, first="    loader = torch.utils.data.DataLoader(loader, batch_size=1)\n"),
+    "masked": padded(
+        call="model(**batch, labels=labels).loss", before="        labels = batch['input_ids'].masked_fill(batch['attention_mask'] == 0, -100)\n"
+    ),
+    "masked in place": padded(
+        call="model(**batch, labels=labels).loss",
+        before="        labels = batch['input_ids'].clone()\n        labels[batch['attention_mask'] == 0] = -100\n",
+    ),
+    "by a collator": padded(call=PLAIN, first="    collate = transformers.DataCollatorForLanguageModeling(tokenizer, mlm=False)\n"),
+    "other tokens": padded(call="model(**batch, labels=tokenizer(texts, padding=True)['input_ids']).loss"),
+    "not trained": padded(call=PLAIN, rest="        print(loss.item())\n"),
+    "not known which model": padded(call=PLAIN, model="    model = load_model()\n"),
+})
+def test_padding_in_labels(code):
+    holds(code)
+
+
+def test_the_line_that_pads_is_named():
+    text = IMPORTS + "# a comment\n" + padded()
+    (finding,) = [one for one in engine().check("snippet.py", text).findings if one.number == 315]
+    row = 1 + next(at for at, line in enumerate(text.split("\n")) if "padding=" in line)
+    assert f"line {row} pads them" in finding.message
+    text = (
+        "from transformers import AutoTokenizer, DataCollatorForLanguageModeling\n\ntokenizer = AutoTokenizer.from_pretrained('gpt2')\n"
+        "tokenizer.pad_token = tokenizer.eos_token\ncollate = DataCollatorForLanguageModeling(tokenizer, mlm=False)\n\n\n"
+        "def encode(row):\n    return tokenizer(row['answer'] + tokenizer.eos_token, truncation=True)\n"
+    )
+    (finding,) = [one for one in engine().check("snippet.py", text).findings if one.number == 1]
+    assert "line 5 masks" in finding.message
+
+
+OWN = PEFT + """from transformers import Trainer, TrainingArguments
+
+
+class OwnTrainer(Trainer):
+{body}
+    def compute_loss(self, model, inputs, **more):
+        return model(**inputs).loss
+
+
+def finetune(data):
+    base = AutoModelForCausalLM.from_pretrained("Qwen/Qwen2.5-0.5B")
+    model = PeftModel.from_pretrained(base, "adapter"{how})
+    trainer = OwnTrainer(model, TrainingArguments("out"), train_dataset=data)
+    trainer.train()
+"""
+
+
+@table({
+    "an adapter for inference in a trainer of one's own": OWN.format(body="", how="").replace('"adapter")', '"adapter")  # <- 004'),
+    "an adapter that trains": OWN.format(body="", how=", is_trainable=True"),
+    "a trainer that is made in another way": OWN.format(body="    def __init__(self, model, args, **more):\n        super().__init__(thaw(model), args, **more)\n", how=""),
+    "a trainer that trains in another way": OWN.format(body="    def train(self):\n        thaw(self.model)\n", how=""),
+})
+def test_a_trainer_of_ones_own(code):
     holds(code)
