@@ -508,7 +508,7 @@ def test_interrupted_while_the_report_is_written(tmp_path, monkeypatch):
     path = tmp_path / "report.html"
     san.report(path)
     before = path.read_bytes()
-    monkeypatch.setattr(os, "replace", interrupted)
+    monkeypatch.setattr("torchsan.own.os.replace", interrupted)
     with pytest.raises(KeyboardInterrupt):
         san.report(path)
     assert path.read_bytes() == before

@@ -24,12 +24,6 @@ _MOVES = frozenset(("to", "cuda", "cpu", "type_as", "shape", "size", "dtype", "d
 _users: WeakKeyDictionary[type, int] = WeakKeyDictionary()
 
 
-def line_of(filename: str, row: int) -> str:
-    """A line of a source file; empty where there is none."""
-    lines = linecache.getlines(filename)
-    return lines[row - 1] if 0 < row <= len(lines) else ""
-
-
 @lru_cache(maxsize=64)
 def tree_of(filename: str) -> ast.Module | None:
     """The syntax tree of a file; None where there is none to be had."""

@@ -13,7 +13,7 @@ from torchlint.findings import Finding, Location
 from torchlint.report import Context, clean, place, write
 from torchsan.own import io, os, re
 from torchsan.program import cells
-from torchsan.program.source import line_of
+from torchsan.program.lines import line_of
 from torchsan.report import wording
 
 if TYPE_CHECKING:

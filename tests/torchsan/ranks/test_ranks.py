@@ -228,9 +228,9 @@ class TestUnderDDP:
     ])
     def test_a_group_that_is_never_destroyed(self, tmp_path, ending, found):
         text = f"""
-        import torch.distributed as dist
+        import torch.distributed as dist, torchsan.own
         dist.init_process_group("gloo", init_method="file://{tmp_path}/meet", rank=0, world_size=1)
-        dist.get_world_size = lambda *_: 2
+        torchsan.own.torch.distributed.get_world_size = lambda *_: 2
         {ending}
         """
         (tmp_path / "train.py").write_text(textwrap.dedent(text), encoding="utf-8")

@@ -15,7 +15,7 @@ from torch.nn.parameter import is_lazy
 
 from torchsan.check import Check
 from torchsan.own import re, time, torch
-from torchsan.program.source import line_of
+from torchsan.program.lines import line_of
 from torchsan.program.where import Where
 from torchsan.report.deliver import SanError
 from torchsan.stream.events import Event, rest

@@ -11,7 +11,7 @@ from torchsan.checks import known
 from torchsan.own import torch
 from torchsan.probes.losses import NAMES
 from torchsan.program.autograd_graph import trait_of
-from torchsan.program.source import line_of
+from torchsan.program.lines import line_of
 from torchsan.report import wording
 from torchsan.stream.events import Event
 

@@ -12,8 +12,9 @@ from torch.optim import lr_scheduler
 
 from torchsan.check import Check
 from torchsan.own import re, weakref
+from torchsan.program.lines import line_of
 from torchsan.program.naming import name_of
-from torchsan.program.source import line_of, tree_of
+from torchsan.program.source import tree_of
 from torchsan.program.where import _USER, Where, kind_of
 from torchsan.stream.events import Event
 

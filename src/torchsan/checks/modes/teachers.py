@@ -63,7 +63,8 @@ class Teachers(Check):
             if event.training and event.grad:
                 self.learners.append((weakref.ref(given), self.ledger.step))
                 for teacher in self.known.values():
-                    if teacher.step == self.ledger.step and teacher.given is not None and teacher.given() is given:
+                    quiet = teacher.forward is not None and not teacher.forward.grad  # with a graph it may be anything: a loss will say
+                    if quiet and teacher.step == self.ledger.step and teacher.given is not None and teacher.given() is given:
                         teacher.taught.add(self.ledger.step)
             return
         if not self.ledger.accounts:
@@ -76,7 +77,7 @@ class Teachers(Check):
             teacher.is_other = True  # the same input twice in a step is an estimate; gradients through it are a loss's
         event.where()
         teacher.forward, teacher.given, teacher.step = event, weakref.ref(given), self.ledger.step
-        if any(ref() is given and step == teacher.step for ref, step in self.learners):
+        if not event.grad and any(ref() is given and step == teacher.step for ref, step in self.learners):
             teacher.taught.add(teacher.step)
         for output in tensors(event.output):
             self.outputs[id(output)] = weakref.ref(output), teacher

@@ -183,7 +183,7 @@ torch.cuda.empty_cache()
 
 @pytest.mark.parametrize(("every", "cuda", "found"), [(1, True, [424]), (3, True, []), (1, False, [])])
 def test_the_cache_is_emptied_in_every_step(run, monkeypatch, every, cuda, found):
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: cuda)
+    monkeypatch.setattr("torchsan.own.torch.cuda.is_initialized", lambda: cuda)
     emptied = []
     monkeypatch.setattr(torch.cuda.memory, "empty_cache", empty := (lambda: emptied.append(1)))
     monkeypatch.setattr(torch.cuda, "empty_cache", empty)
