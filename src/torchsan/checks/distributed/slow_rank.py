@@ -31,7 +31,6 @@ class SlowRank(Shared):
 
     numbers = (825,)
     kind = "pace"
-    always = True
 
     def __init__(self, watch: Any, clock: Callable[[], float] = time.monotonic):
         super().__init__(watch)
@@ -44,6 +43,11 @@ class SlowRank(Shared):
         self.seen = 0
         self.slow: list[tuple[int, str]] = []  # by window: the rank, and its part
         self.places: dict[str, Event] = {}
+
+    @property
+    def always(self) -> bool:  # type: ignore[override]
+        """A process that is alone has nobody to wait for."""
+        return self.watch.me is not None
 
     def on_loader_batch(self, event: Event) -> None:
         if self.since is not None:
