@@ -10,6 +10,8 @@ from torchlint.fixes.fixer import Fixer
 from torchlint.run.runner import Runner
 from torchlint.settings.config import Config
 
+pytest.importorskip("torch", reason="the programs are run")
+
 LOSSES = """
 import torch
 from torch import nn

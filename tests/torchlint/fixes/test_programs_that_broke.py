@@ -13,6 +13,8 @@ from torchlint.fixes.fixer import Fixer
 from torchlint.run.runner import Runner
 from torchlint.settings.config import Config
 
+pytest.importorskip("torch", reason="the programs are run")
+
 # A package that is installed: nothing of it is seen.
 ELSEWHERE = """
 import torch
