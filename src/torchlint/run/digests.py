@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from torchlint.files.modules import Modules, is_question
@@ -25,6 +26,7 @@ class Digests:
     def __init__(self, roots: Sequence[str] = (), modules: Modules | None = None) -> None:
         self._known: dict[str, str | None] = {}
         self._facts: dict[str, FileFacts | None] = {}
+        self._texts: dict[str, str] = {}
         self._modules = modules or Modules(roots)
 
     def of(self, path: str) -> str | None:
@@ -39,9 +41,8 @@ class Digests:
             self._known[path] = digest
             return digest
 
-
-    def show(self, path: str, glimpse: Glimpse) -> bool:
-        """Whether the file at `path` still shows what was looked at in it."""
+    def show(self, path: str, glimpse: Glimpse, files: Iterable[str]) -> bool:
+        """Whether the file at `path` still shows what was looked at in it, by a verdict that hangs on `files`."""
         if path not in self._facts:
             from torchlint.files.parse import parse_source
             from torchlint.files.project import MOST_BYTES
@@ -56,4 +57,17 @@ class Digests:
             return False
         from torchlint.sieve.looks import holds
 
-        return holds(glimpse, facts)
+        return holds(glimpse, facts, lambda: self._without(path, files))
+
+    def _without(self, path: str, files: Iterable[str]) -> Iterator[str]:
+        """The texts of files, but for one of them."""
+        from torchlint.files.project import MOST_BYTES
+
+        for at in files:
+            if at != path and not at.endswith(os.sep) and not is_question(at):
+                if at not in self._texts:
+                    try:
+                        self._texts[at] = self._modules.disk.read(at, MOST_BYTES).decode("utf-8", "replace")
+                    except (OSError, ValueError):
+                        self._texts[at] = ""
+                yield self._texts[at]

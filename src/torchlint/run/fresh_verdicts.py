@@ -32,7 +32,8 @@ class Fresh:
         verdict = self._verdicts.get(path)
         if verdict is None or verdict.digest != digests.of(path):
             return None
+        files = verdict.depends.keys() | {path}
         for at, digest in verdict.depends.items():
-            if digests.of(at) != digest and (at not in verdict.glimpses or not digests.show(at, verdict.glimpses[at])):
+            if digests.of(at) != digest and (at not in verdict.glimpses or not digests.show(at, verdict.glimpses[at], files)):
                 return None
         return verdict

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable
 from hashlib import blake2b
 from typing import Any
 
+from torchlint.sieve.added import looked_at, may_ask_for, names_of, without_new
 from torchlint.sieve.facts import KINDS, ClassFacts, FileFacts, Unit, all_units
 from torchlint.sieve.glimpse import Glimpse
 
@@ -23,11 +24,32 @@ def glimpse_of(facts: FileFacts) -> Glimpse | None:
     units = all_units(facts)
     numbers = {unit: number for number, unit in enumerate(units)}
     masks = tuple(_mask(numbers[unit] for unit in seen.units[kind]) for kind in KINDS)
-    return Glimpse(seen.rows, seen.words, masks, _digest(facts, units, seen.rows, seen.words, masks))
+    digest = _digest(facts, units, seen.rows, seen.words, masks)
+    return Glimpse(seen.rows, seen.words, masks, digest, names_of(facts))
 
 
-def holds(glimpse: Glimpse, facts: FileFacts) -> bool:
-    """Whether what was looked at is the same in another version of the file."""
+def holds(glimpse: Glimpse, facts: FileFacts, others: Callable[[], Iterable[str]] | None = None) -> bool:
+    """Whether what was looked at is the same in another version of the file, or there is more in it that nobody can have asked for.
+
+    Args:
+        glimpse: what was looked at.
+        facts: the file as it is now.
+        others: gives the texts of the other files that counted; None where these are not known.
+    """
+    if _same(glimpse, facts):
+        return True
+    rest = without_new(facts, glimpse.names) if others is not None and not glimpse.rows else None
+    if rest is None:
+        return False
+    before, names = rest
+    if not _same(glimpse, before) or glimpse.words and before.own_words != facts.own_words:
+        return False
+    units = all_units(before)
+    seen = [unit for number, unit in enumerate(units) if any(_bits(mask) >> number & 1 for mask in glimpse.units)]
+    return not may_ask_for(names, [looked_at(before, seen), *others()])
+
+
+def _same(glimpse: Glimpse, facts: FileFacts) -> bool:
     units = all_units(facts)
     if len(glimpse.units) != len(KINDS) or any(len(mask) * 8 >= len(units) + 8 for mask in glimpse.units):
         return False
@@ -39,6 +61,10 @@ def _mask(numbers: Iterable[int]) -> bytes:
     return found.to_bytes((found.bit_length() + 7) // 8, "little")
 
 
+def _bits(mask: bytes) -> int:
+    return int.from_bytes(mask, "little")
+
+
 def _digest(facts: FileFacts, units: list[Unit], rows: bool, words: bool, masks: tuple[bytes, ...]) -> bytes:
     parts = [_known(facts, "outline", facts, _outline)]
     if rows:
@@ -46,7 +72,7 @@ def _digest(facts: FileFacts, units: list[Unit], rows: bool, words: bool, masks:
     if words:
         parts.append(_known(facts, "words", facts.own_words, _names))
     for kind, mask in zip(KINDS, masks):
-        bits = int.from_bytes(mask, "little")
+        bits = _bits(mask)
         parts.append(mask)
         for number in range(bits.bit_length()):
             if bits >> number & 1 and number < len(units):

@@ -51,7 +51,19 @@ EDITS = {
     "a function that is called": ("model.parameters(), rate", "model.parameters(), rate * 2", BOTH),
     "a method that is called": ("return self.layer(x)", "return self.layer(x.detach())", BOTH),
     "what a method is called with": ("def forward(self, x):", "def forward(self, x, y=None):", BOTH),
-    "a new function": ("\n\nclass Net", "\n\ndef more():\n    pass\n\n\nclass Net", BOTH),
+    "a new function": ("\n\nclass Net", "\n\ndef more(x=1):\n    pass\n\n\nclass Net", ALONE),
+    "a new function that is passed on where nobody looks": (
+        "return model.state_dict()\n", "return model.state_dict(), more\n\n\ndef more(model):\n    return model.state_dict()\n", ALONE
+    ),
+    "a new function that is called where nobody looks, and the words count": (
+        "return model.state_dict()\n", "return more(model)\n\n\ndef more(model):\n    return model.state_dict()\n", BOTH
+    ),
+    "a new function that somebody names": ("\n\nclass Net", "\n\ndef loss():\n    pass\n\n\nclass Net", BOTH),
+    "a new function that is registered": ("\n\nclass Net", "\n\n@torch.no_grad\ndef more():\n    pass\n\n\nclass Net", BOTH),
+    "a new function whose default is made": ("\n\nclass Net", "\n\ndef more(x=torch.rand(1)):\n    pass\n\n\nclass Net", BOTH),
+    "a new function that hides another": ("\n\nclass Net", "\n\ndef other(model):\n    pass\n\n\nclass Net", BOTH),
+    "a new function in the place of Python's": ("\n\nclass Net", "\n\ndef sum(x):\n    pass\n\n\nclass Net", BOTH),
+    "a new function that is called": ("model.parameters(), rate)", "model.parameters(), more())\n\n\ndef more():\n    return 1", BOTH),
     "another import": ("import torch\n", "import torch\nimport numpy\n", BOTH),
     "another base": ("torch.nn.Module)", "object)", BOTH),
 }
