@@ -15,7 +15,8 @@ from torchlint.sieve.reader import read_facts
 _SIZE = 4  # bytes of what is kept of a name
 _BUILTINS = frozenset(dir(builtins))
 # Who writes these may ask for names that nobody has written.
-_ASKS_FOR_ANY = re.compile(r"\b(?:__all__|__dict__|__getattr__|dir|getmembers|globals|locals|vars)\b")
+_ASKS_FOR_ANY = re.compile(r"\b(?:dir|globals|locals|vars)\(|\bgetmembers\b|^def __getattr__\b", re.MULTILINE)
+_OF_SOMETHING = re.compile(r"\b(\w+)[\w.]*\.__dict__\b")
 
 
 def names_of(facts: FileFacts) -> bytes:
@@ -49,7 +50,7 @@ def without_new(facts: FileFacts, names: bytes) -> tuple[FileFacts, frozenset[st
 def may_ask_for(names: Iterable[str], texts: Iterable[str]) -> bool:
     """Whether some texts name one of these, or ask for names in a way that does not show them."""
     asks = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b")
-    return any(asks.search(text) or _ASKS_FOR_ANY.search(text) for text in texts)
+    return any(asks.search(text) or _ASKS_FOR_ANY.search(text) or _asks_a_module(text) for text in texts)
 
 
 def looked_at(facts: FileFacts, seen: Iterable[Unit]) -> str:
@@ -57,6 +58,12 @@ def looked_at(facts: FileFacts, seen: Iterable[Unit]) -> str:
     left = set(_all_functions(facts)) - set(seen)
     rows = {row for unit in left for row in range(unit.start, unit.end + 1)}
     return "".join(line for row, line in enumerate(facts.own_lines, 1) if row not in rows)
+
+
+def _asks_a_module(text: str) -> bool:
+    """Whether something that is imported is asked for all that it holds."""
+    owners = {found[1] for found in _OF_SOMETHING.finditer(text)}
+    return any(re.search(rf"\bimport\b[^\n]*\b{owner}\b", text) for owner in owners)
 
 
 def _all_functions(facts: FileFacts) -> Iterator[Unit]:

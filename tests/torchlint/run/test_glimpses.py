@@ -6,6 +6,7 @@ import pytest
 
 from torchlint.run.runner import Runner
 from torchlint.settings.choice import Choice
+from torchlint.sieve.added import may_ask_for
 from torchlint.sieve.looks import glimpse_of, holds
 from torchlint.sieve.reader import read_facts
 
@@ -52,9 +53,6 @@ EDITS = {
     "a method that is called": ("return self.layer(x)", "return self.layer(x.detach())", BOTH),
     "what a method is called with": ("def forward(self, x):", "def forward(self, x, y=None):", BOTH),
     "a new function": ("\n\nclass Net", "\n\ndef more(x=1):\n    pass\n\n\nclass Net", ALONE),
-    "a new function that is passed on where nobody looks": (
-        "return model.state_dict()\n", "return model.state_dict(), more\n\n\ndef more(model):\n    return model.state_dict()\n", ALONE
-    ),
     "a new function that is called where nobody looks, and the words count": (
         "return model.state_dict()\n", "return more(model)\n\n\ndef more(model):\n    return model.state_dict()\n", BOTH
     ),
@@ -63,6 +61,12 @@ EDITS = {
     "a new function whose default is made": ("\n\nclass Net", "\n\ndef more(x=torch.rand(1)):\n    pass\n\n\nclass Net", BOTH),
     "a new function that hides another": ("\n\nclass Net", "\n\ndef other(model):\n    pass\n\n\nclass Net", BOTH),
     "a new function in the place of Python's": ("\n\nclass Net", "\n\ndef sum(x):\n    pass\n\n\nclass Net", BOTH),
+    "a new function where all names are asked for": (
+        "import torch\n", "import torch\n\nNAMES = sorted(globals())\n\n\ndef more():\n    pass\n", BOTH
+    ),
+    "a new function where a module is asked for all": (
+        "import torch\n", "import os\n\nimport torch\n\nNAMES = sorted(os.__dict__)\n\n\ndef more():\n    pass\n", BOTH
+    ),
     "a new function that is called": ("model.parameters(), rate)", "model.parameters(), more())\n\n\ndef more():\n    return 1", BOTH),
     "another import": ("import torch\n", "import torch\nimport numpy\n", BOTH),
     "another base": ("torch.nn.Module)", "object)", BOTH),
@@ -145,3 +149,12 @@ def test_every_definition_of_a_name_counts():
     glimpse = glimpse_of(facts)
     assert holds(glimpse, read_facts("a.py", before.replace("2", "3")))
     assert not holds(glimpse, read_facts("a.py", before.replace("1", "3")))
+
+
+@pytest.mark.parametrize(("text", "asks"), {
+    "print(more)": True, "x.more = 1": True, "def __getattr__(name):\n    pass": True, "names = vars(losses)": True,
+    "import losses\nnames = losses.__dict__": True, "from a import (b)\nself.__dict__.update(a=1)": False,
+    "moreover = 1": False, "dir = 'x'": False, "class A:\n    def __getattr__(self, name):\n        pass": False,
+}.items())
+def test_who_may_ask_for_a_new_name(text, asks):
+    assert may_ask_for(["more"], [text]) is asks
