@@ -1,11 +1,12 @@
-"""Functions that a file has got since it was looked at, and that nothing can have asked for: what was found without them still
-holds."""
+"""Functions, and imports of Python's own modules, that a file has got since it was looked at, and that nothing can have asked for:
+what was found without them still holds."""
 
 from __future__ import annotations
 
 import ast
 import builtins
 import re
+import sys
 from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 
@@ -17,40 +18,60 @@ _BUILTINS = frozenset(dir(builtins))
 # Who writes these may ask for names that nobody has written.
 _ASKS_FOR_ANY = re.compile(r"\b(?:dir|globals|locals|vars)\(|\bgetmembers\b|^def __getattr__\b", re.MULTILINE)
 _OF_SOMETHING = re.compile(r"\b(\w+)[\w.]*\.__dict__\b")
+_STARS = re.compile(r"\bimport\s+\*")
 
 
 def names_of(facts: FileFacts) -> bytes:
-    """What is kept of the names of a file's functions: enough to know a new one."""
-    return b"".join(sorted(map(_short, facts.functions)))
+    """What is kept of the names of a file's functions and imports: enough to know a new one."""
+    return b"".join(sorted(map(_short, facts.functions.keys() | facts.imports.keys())))
 
 
-def without_new(facts: FileFacts, names: bytes) -> tuple[FileFacts, frozenset[str]] | None:
-    """The file without the functions that are new in it, and their names.
+def without_new(facts: FileFacts, names: bytes) -> tuple[FileFacts, frozenset[str], frozenset[str]] | None:
+    """The file without the functions that are new in it and the imports, and the names of the ones and of the others.
 
     Args:
         facts: the file as it is now.
         names: what was kept of the names that it had.
 
     Returns:
-        None where there are none, or where defining them does more than that: a decorator or a default is run, an older
-        meaning of the name goes.
+        None where there are none, or where they do more than give a name to something: a decorator or a default is run, an older
+        meaning of the name goes, a module is imported that is not Python's.
     """
     known = {names[at : at + _SIZE] for at in range(0, len(names), _SIZE)}
     new = {name: unit for name, unit in facts.functions.items() if _short(name) not in known}
-    if not new or not all(_only_defines(facts, name, unit) for name, unit in new.items()):
+    if not all(_only_defines(facts, name, unit) for name, unit in new.items()):
         return None
     rows = {row for unit in new.values() for row in range(unit.start, unit.end + 1)}
+    imported = {name for name in facts.imports if _short(name) not in known and _is_free(facts, name)}
+    if imported:
+        rows.update(_rows_of_imports("".join(facts.own_lines), imported))
     text = "".join(line for row, line in enumerate(facts.own_lines, 1) if row not in rows)
     try:
-        return read_facts(facts.path, text), frozenset(new)
+        return (read_facts(facts.path, text), frozenset(new), frozenset(imported)) if rows else None
     except SyntaxError:
         return None
 
 
-def may_ask_for(names: Iterable[str], texts: Iterable[str]) -> bool:
-    """Whether some texts name one of these, or ask for names in a way that does not show them."""
-    asks = re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b")
-    return any(asks.search(text) or _ASKS_FOR_ANY.search(text) or _asks_a_module(text) for text in texts)
+def may_ask_for(functions: Iterable[str], imported: Iterable[str], own: str, others: Iterable[str]) -> bool:
+    """Whether somebody names one of the new functions or imports, or asks for names in a way that does not show them.
+
+    Args:
+        functions: the names of new functions.
+        imported: the names that are newly imported: other files use the same ones for what they import themselves.
+        own: the text of the file that they are in.
+        others: the texts of other files.
+    """
+    asks = _names([*functions, *imported])
+    if asks.search(own) or _asks_for_any(own):
+        return True
+    named = _names(functions) if functions else None
+    taken = [re.compile(rf"\.\s*{name}\b|\bfrom\b[^\n]*\bimport\b(?:[^\n(]|\([^)]*)*\b{name}\b") for name in map(re.escape, imported)]
+    for text in others:
+        if named and named.search(text) or _asks_for_any(text):
+            return True
+        if any(one.search(text) for one in taken) or imported and _STARS.search(text) and asks.search(text):
+            return True
+    return False
 
 
 def looked_at(facts: FileFacts, seen: Iterable[Unit]) -> str:
@@ -58,6 +79,14 @@ def looked_at(facts: FileFacts, seen: Iterable[Unit]) -> str:
     left = set(_all_functions(facts)) - set(seen)
     rows = {row for unit in left for row in range(unit.start, unit.end + 1)}
     return "".join(line for row, line in enumerate(facts.own_lines, 1) if row not in rows)
+
+
+def _names(names: Iterable[str]) -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, names))})\b")
+
+
+def _asks_for_any(text: str) -> bool:
+    return bool(_ASKS_FOR_ANY.search(text)) or _asks_a_module(text)
 
 
 def _asks_a_module(text: str) -> bool:
@@ -72,9 +101,28 @@ def _all_functions(facts: FileFacts) -> Iterator[Unit]:
         yield from cls.methods.values()
 
 
+def _is_free(facts: FileFacts, name: str) -> bool:
+    """Whether a name stands for one thing in a file, and for none in Python."""
+    meanings = (name in facts.imports) + (name in facts.functions) + (name in facts.classes)
+    return meanings == 1 and name not in _BUILTINS and name not in facts.again and name not in facts.instead
+
+
+def _rows_of_imports(text: str, names: set[str]) -> Iterator[int]:
+    """The rows of the statements that import these alone, from Python's own modules."""
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Import):
+            modules = [item.name for item in node.names]
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            modules = [node.module or ""]
+        else:
+            continue
+        bound = {item.asname or item.name.partition(".")[0] for item in node.names}
+        if bound <= names and all(module.partition(".")[0] in sys.stdlib_module_names for module in modules):
+            yield from range(node.lineno, (node.end_lineno or node.lineno) + 1)
+
+
 def _only_defines(facts: FileFacts, name: str, unit: Unit) -> bool:
-    taken = name in _BUILTINS or name in facts.imports or name in facts.classes or name in facts.again
-    return not taken and not unit.decorators and not _runs_something("".join(facts.own_lines[unit.start - 1 : unit.end]))
+    return _is_free(facts, name) and not unit.decorators and not _runs_something("".join(facts.own_lines[unit.start - 1 : unit.end]))
 
 
 def _runs_something(text: str) -> bool:

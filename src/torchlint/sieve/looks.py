@@ -41,12 +41,12 @@ def holds(glimpse: Glimpse, facts: FileFacts, others: Callable[[], Iterable[str]
     rest = without_new(facts, glimpse.names) if others is not None and not glimpse.rows else None
     if rest is None:
         return False
-    before, names = rest
+    before, functions, imported = rest
     if not _same(glimpse, before) or glimpse.words and before.own_words != facts.own_words:
         return False
     units = all_units(before)
     seen = [unit for number, unit in enumerate(units) if any(_bits(mask) >> number & 1 for mask in glimpse.units)]
-    return not may_ask_for(names, [looked_at(before, seen), *others()])
+    return not may_ask_for(functions, imported, looked_at(before, seen), others())
 
 
 def _same(glimpse: Glimpse, facts: FileFacts) -> bool:

@@ -69,6 +69,8 @@ EDITS = {
     ),
     "a new function that is called": ("model.parameters(), rate)", "model.parameters(), more())\n\n\ndef more():\n    return 1", BOTH),
     "another import": ("import torch\n", "import torch\nimport numpy\n", BOTH),
+    "an import in the place of what is used": ("import torch\n", "import torch\nfrom json import loads as prepare\n", BOTH),
+    "an import of what is used": ("import torch\n", "import torch\nfrom json import loads as model\n", BOTH),
     "another base": ("torch.nn.Module)", "object)", BOTH),
 }
 
@@ -109,13 +111,14 @@ def test_a_finding_in_the_file_that_has_changed_is_found_again(judged):
     assert [one.location.row for one in judged("helper.py")[0] if one.code == "TL132"] == [6]
 
 
-def look(before, after, *asked):
-    """Whether what was asked of one text holds in another; `asked` are what was asked, and of which function."""
+def look(before, after, *asked, others=()):
+    """Whether what was asked of one text holds in another; `asked` are what was asked, and of which function, `others` other texts
+    that counted."""
     facts = read_facts("a.py", before)
     for kind, name in asked:
         facts.seen.units[kind].add(facts.functions[name])
     glimpse = glimpse_of(facts)
-    return holds(glimpse, read_facts("a.py", after))
+    return holds(glimpse, read_facts("a.py", after), lambda: others)
 
 
 def test_what_was_asked_of_a_function_is_told_apart():
@@ -151,10 +154,37 @@ def test_every_definition_of_a_name_counts():
     assert not holds(glimpse, read_facts("a.py", before.replace("1", "3")))
 
 
+USED = "import torch\n\n\ndef f(x):\n    return x + 1\n"
+
+
+@pytest.mark.parametrize(("new", "held"), {
+    "import json\n": True, "from json import dumps, loads as read\n": True, "import os.path\n": True, "import numpy\n": False,
+    "from . import json\n": False, "import json, numpy\n": False, "from json import loads as x\n": False,
+    "import json\n\n\ndef more(path):\n    return json.load(path)\n\n\n": True, "if 1:\n    import json\n": False,
+}.items())
+def test_a_new_import(new, held):
+    assert look(USED, new + USED, ("tree", "f"), others=["import json\nimport os\n"]) is held
+    assert not look(USED, new + USED.replace("+ 1", "+ 2"), ("tree", "f"))
+
+
+def test_the_words_of_a_file_are_more_with_an_import():
+    facts = read_facts("a.py", USED)
+    assert facts.words
+    assert not holds(glimpse_of(facts), read_facts("a.py", "import json\n" + USED), lambda: ())
+
+
 @pytest.mark.parametrize(("text", "asks"), {
     "print(more)": True, "x.more = 1": True, "def __getattr__(name):\n    pass": True, "names = vars(losses)": True,
     "import losses\nnames = losses.__dict__": True, "from a import (b)\nself.__dict__.update(a=1)": False,
     "moreover = 1": False, "dir = 'x'": False, "class A:\n    def __getattr__(self, name):\n        pass": False,
 }.items())
-def test_who_may_ask_for_a_new_name(text, asks):
-    assert may_ask_for(["more"], [text]) is asks
+def test_who_may_ask_for_a_new_function(text, asks):
+    assert may_ask_for(["more"], [], "", [text]) is may_ask_for(["more"], [], text, []) is asks
+
+
+@pytest.mark.parametrize(("text", "asks"), {
+    "import os\nos.path": False, "from helper import os": True, "from helper import (\n    a,\n    os,\n)": True, "helper.os.path": True,
+    "from helper import *\nos.path": True, "from helper import *": False, "from helper import (a)\nimport os": False,
+}.items())
+def test_who_may_ask_for_a_new_import(text, asks):
+    assert may_ask_for([], ["os"], "", [text]) is asks
