@@ -1,5 +1,6 @@
 """What holds for all tests."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -43,3 +44,9 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if item.path.is_relative_to(here) and item.path.relative_to(here).as_posix() in SLOW:
             item.add_marker(pytest.mark.slow)
+
+
+def pytest_collection_finish(session):
+    # The tests themselves and what they import are a million objects: each look through all objects would go over them.
+    gc.collect()
+    gc.freeze()
