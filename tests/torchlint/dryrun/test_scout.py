@@ -12,6 +12,7 @@ from tests.torchlint.sieve.test_sieve import FILES, PAGES, SNIPPETS
 from tests.torchlint.support import ROOT
 from torchlint.catalogue.pages import catalogue
 from torchlint.cli import main
+from torchlint.dryrun.scout import rows
 from torchlint.dryrun.scout.graft import Unlike, graft
 from torchlint.dryrun.scout.makers import Odd
 from torchlint.dryrun.scout.unit import Light, light
@@ -206,3 +207,20 @@ def test_a_switch_to_compare(tmp_path, capsys):
         assert main([str(tmp_path), "--no-cache", "--isolated", *options]) == 1
         said.append(capsys.readouterr().out)
     assert said[0] == said[1] and "TL301" in said[0]
+
+
+def test_of_a_row_before_a_parenthesis_only_the_end_is_searched(monkeypatch):
+    """A name of 50,000 letters takes as many looks as it has letters, each to its end."""
+    asked = []
+
+    class Search:
+        def search(self, text):
+            asked.append(text)
+            return last_word.search(text)
+
+    last_word = rows._LAST_WORD
+    monkeypatch.setattr(rows, "_LAST_WORD", Search())
+    long = "a" * 50_000
+    kept = rows.Rows([f"{long} = (1)\n", f"{long}_lambda(1)\n", "x = not (1)\n"], 0, 1, 3)
+    assert asked and max(map(len, asked)) <= 10
+    assert set(kept.grouped.values()) == {(1, len(long) + 3), (3, 8)}

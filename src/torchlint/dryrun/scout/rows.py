@@ -13,6 +13,7 @@ _KEYWORDS = frozenset(
 )
 _CLOSING = frozenset(")]}\"'")
 _ENDS = frozenset(word[-2:] for word in _KEYWORDS)
+_ENOUGH = 10  # characters of a row's end: more than a keyword has
 _COMMENT = re.compile(r"#[^\n]*")
 Point = tuple[int, int]  # a row of the tree, and a column in bytes
 
@@ -53,7 +54,7 @@ class Rows:
         self.shift += by
 
     def _note(self, line: str, row: int, at: int) -> None:
-        before = line[:at].rstrip()
+        before = line[:at].rstrip()[-_ENOUGH:]
         word = _LAST_WORD.search(before)
         if word[0] not in _KEYWORDS if word else before[-1:] in _CLOSING:
             return
