@@ -120,7 +120,7 @@ class ScalerSteps(Check):
 
     def before_scaler_step(self, event: Event) -> None:
         self.inside.add(id(event.optimizer))
-        earlier = self.stepped.get((id(event.subject), id(event.optimizer)))
+        earlier = self._stepped(event)
         if earlier is not None:
             self._no_update(event, earlier)
         self.stepped[id(event.subject), id(event.optimizer)] = event
@@ -129,9 +129,14 @@ class ScalerSteps(Check):
         self.inside.discard(id(event.optimizer))
 
     def before_scaler_unscale(self, event: Event) -> None:
-        earlier = self.stepped.get((id(event.subject), id(event.optimizer)))
+        earlier = self._stepped(event)
         if earlier is not None and id(event.optimizer) not in self.inside:
             self._no_update(event, earlier)
+
+    def _stepped(self, event: Event) -> Event | None:
+        """The step of this scaler that nothing has moved on since; not that of one that is gone, whose id it has."""
+        earlier = self.stepped.get((id(event.subject), id(event.optimizer)))
+        return earlier if earlier is not None and earlier.subject is event.subject else None
 
     def _no_update(self, event: Event, earlier: Event) -> None:
         name = name_of(event.subject)
@@ -156,12 +161,13 @@ class ScalerSteps(Check):
             return  # unscaled on purpose: the gradients are right, only an overflow would go unseen
         if account.changed_since():
             return  # divided by hand, it may be
+        scaler = scale.subject  # None where it is gone by now
         self.found(
             705,
             event,
             optimizer=name_of(event.subject),
-            scaler=name_of(scale.subject),
-            fact=f"the gradients are {scale.subject.get_scale():g} times too large",
+            scaler=name_of(scaler),
+            fact="the gradients are scaled" if scaler is None else f"the gradients are {scaler.get_scale():g} times too large",
             related=((scale, "where the loss was scaled"),),
         )
 

@@ -99,3 +99,70 @@ def test_a_head_on_a_model_of_a_library(run):
 
 def test_a_head_in_the_place_of_the_old_one(run):
     assert run(HEAD.format(name="fc", mark="", model="Net()", width=6)).codes == []
+OFF = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 8))
+        self.head = nn.Linear(8, 3)
+
+{features}
+
+    def forward(self, x):
+        return self.head(self.features(x))
+
+
+model = Net()
+body = nn.Linear(6, 6)
+optimizer = torch.optim.Adam([*model.parameters(), *body.parameters()])
+for _ in range({steps}):
+    x, y = torch.randn(8, 6), torch.randint(0, 3, (8,))
+    {before}
+    loss = F.cross_entropy(model(x), y)
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+    with torch.no_grad():
+        model(x)
+hooks = [hook for layer in [*model.modules(), body] for hook in layer._forward_pre_hooks.values()]
+assert not any("CutGraph" in str(hook) for hook in hooks)
+"""
+FEATURES = {
+    "a with": "    def features(self, x):\n        with torch.no_grad():  # <- 119\n            return self.body(x)",
+    "with another": (
+        "    def features(self, x):\n        with torch.autocast('cpu', enabled=False), torch.no_grad():  # <- 119\n"
+        "            return torch.relu(\n                self.body(x)\n            )"
+    ),
+    "a decorator": "    @torch.no_grad()  # <- 119\n    def features(self, x):\n        return self.body(x)",
+    "a setting": "    def features(self, x):\n        with torch.set_grad_enabled(False):  # <- 119\n            return self.body(x)",
+}
+BODY = "x = x + body(x)"
+
+
+@pytest.mark.parametrize("features", FEATURES.values(), ids=FEATURES)
+@pytest.mark.parametrize("steps", [4, 30])
+def test_what_keeps_autograd_off_is_named(run, features, steps):
+    ran = run(OFF.format(features=features, steps=steps, before=BODY))
+    assert ran.lines == ran.marked, ran.san.report()
+    assert "keeps autograd off where `body.0.weight` is used" in ran.findings[0].message
+    assert ran.error is None
+
+
+def test_a_model_that_runs_without_a_graph(run):
+    features = "    def features(self, x):\n        return self.body(x)"
+    before = "with torch.no_grad():  # <- 119\n        x = x + body(x)"
+    ran = run(OFF.format(features=features, steps=4, before=before))
+    assert ran.lines == ran.marked, ran.san.report()
+
+
+def test_an_evaluation_is_no_cause(run):
+    """The parameters have no gradient for another reason."""
+    program = OFF.format(features="    def features(self, x):\n        return (self.body(x) > 0).float()", steps=4, before=BODY)
+    ran = run(program)
+    assert [finding.number for finding in ran.findings] == [119], ran.san.report()
+    assert "autograd off" not in ran.findings[0].message
