@@ -114,6 +114,16 @@ def test_a_chain_that_libcst_takes_the_cube_of_is_not_for_it(monkeypatch):
     assert any("view" in text for text in parsed)
 
 
+@pytest.mark.parametrize(("before", "row"), [("y = 1\n" + "\\\n" * 3, None), ("y = 1 + \\\n\\\n2\n", 6)])
+def test_rows_that_libcst_loses(before, row):
+    """It leaves out rows of nothing but a backslash in front of a statement: then it would tell of other rows."""
+    judge = Judge(Order(tuple(catalogue())))
+    text = deep.HEAD.replace("import torch\n", f"{before}import torch\nfrom torch.utils.data import DataLoader\nloader = DataLoader(x, batch_size=2)\n")
+    verdict = judge.content("/x/a.py", f"{text}for x in loader:\n    model(x).sum().backward()\n    optimizer.step()\n".encode())
+    assert {one.location.row for one in verdict.findings if one.code == "TL601"} == (set() if row is None else {row})
+    assert [problem.note for problem in verdict.problems] == ([True] if row is None else [])
+
+
 @pytest.mark.parametrize("kind", deep.MANY)
 def test_much_of_something(trial, kind):
     assert not whole(trial, deep.HEAD + deep.MANY[kind](6) + deep.TAIL)

@@ -21,6 +21,8 @@ MOST_LEVELS = 1_000
 _NESTING = re.compile(r"\b(?:and|or|not|if|elif|else|lambda|await|for)\b|[-+*/%@&|^~.(\[{]")
 _NESTING_SIGNS = b"-+*/%@&|^~.([{"
 _NESTING_WORDS = (b"and", b"or", b"not", b"if", b"else", b"lambda", b"await")  # "for" and "elif" hold others
+_ALONE = re.compile(r"^[ \t]*\\$", re.MULTILINE)  # a row that says no more than that it goes on
+
 
 class TooLong(Exception):
     """A unit that is not for libcst to parse."""
@@ -31,7 +33,7 @@ class Parsed:
 
     Raises:
         ParserSyntaxError: libcst cannot parse it.
-        TooLong: it is longer, or nested deeper, than that.
+        TooLong: it is longer, or nested deeper, than that, or libcst loses some of it.
     """
 
     __slots__ = ("_parents", "_positions", "_texts", "body", "facts", "module", "shift", "unit")
@@ -92,9 +94,14 @@ def parse(facts: FileFacts, unit: Unit) -> cst.Module:
 
     Raises:
         ParserSyntaxError: libcst cannot parse it.
-        TooLong: it is longer, or nested deeper, than that.
+        TooLong: it is longer, or nested deeper, than that, or libcst loses some of it.
     """
-    return cst.parse_module(text_of(facts, unit))
+    text = text_of(facts, unit)
+    module = cst.parse_module(text)
+    # libcst leaves out such rows in front of a statement, so that what is below stands in other rows for it.
+    if _ALONE.search(text) and module.code != text:
+        raise TooLong
+    return module
 
 
 def unit_text(facts: FileFacts, unit: Unit) -> str:
