@@ -27,6 +27,7 @@ FIXABLE = {
     901: "unsafe",
     904: "safe",
     906: "both",
+    909: "unsafe",
     941: "safe",
     942: "both",
     943: "unsafe",

@@ -81,7 +81,6 @@ class _Call(msgspec.Struct, forbid_unknown_fields=True):
     torch: _Limit | None = None
     inside: Literal["module"] | None = None
     round_trip: Literal["silent"] | None = None
-    holds: Literal["weights", "anything"] | None = None
     fix: str | None = None
     fix_beside: str | None = None
     unsafe: bool = False

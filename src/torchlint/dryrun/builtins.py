@@ -26,7 +26,7 @@ from torchlint.dryrun.values import (
 )
 
 _PLAIN = frozenset({"list", "tuple", "dict", "set", "frozenset", "int", "float", "complex", "str", "bytes", "bool"})
-_NO_TENSORS = ("PIL.", "numpy.", "collections.", "numbers.", "pandas.", "scipy.", "pathlib.")
+_NO_TENSORS = ("PIL.", "numpy.", "collections.", "numbers.", "pandas.", "scipy.", "pathlib.", "torch.Size", "torch.device", "torch.dtype")
 
 
 def class_names(classes: Iterable[Value]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from torchlint.files.disk import Disk
 
@@ -19,7 +19,7 @@ OUTSIDE = frozenset(
     tempfile traceback queue uuid platform getpass urllib http numbers decimal fractions statistics textwrap
     torch_geometric dgl ogb __future__""".split()
 )
-ROOT_MARKS = frozenset({".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg"})  # of the top of a project
+ROOT_MARKS = frozenset({".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg"})  # of the top of a project; see `is_top`
 MOST_LEVELS = 6  # that are gone up where no folder has a mark
 _MOST_TO_A_MARK = 16
 # In a question: folder, what is asked, name. No path holds it.
@@ -130,7 +130,7 @@ class Modules:
         """A folder and those above it, up to the top of the project, but not far."""
         if folder not in self._chains:
             found = [folder]
-            while not (marked := not ROOT_MARKS.isdisjoint(self._list(found[-1]))) and len(found) < _MOST_TO_A_MARK:
+            while not (marked := is_top(self._list(found[-1]))) and len(found) < _MOST_TO_A_MARK:
                 if os.path.dirname(found[-1]) == found[-1]:
                     break
                 found.append(os.path.dirname(found[-1]))
@@ -184,12 +184,18 @@ class Modules:
     def _project(self, folder: str, name: str) -> str:
         top, reaches = folder, True
         above = self._above(folder)
-        if ROOT_MARKS & self._list(above[-1]):
+        if is_top(self._list(above[-1])):
             return above[-1]
         for one in above:
             reaches = reaches and any(name.endswith((".py", ".ipynb")) for name in self._list(one))
             top = one if reaches else top
         return top
+
+
+def is_top(names: Collection[str]) -> bool:
+    """Whether a folder with these names in it is the top of a project. A setup.py in a package is a module of that name."""
+    marks = ROOT_MARKS.intersection(names)
+    return bool(marks) and (marks != {"setup.py"} or "__init__.py" not in names)
 
 
 def is_question(path: str) -> bool:

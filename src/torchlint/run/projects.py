@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
-from torchlint.files.modules import ROOT_MARKS, Modules
+from torchlint.files.modules import Modules, is_top
 from torchlint.run.discovery import Discovery, File, TooMuch
 from torchlint.settings.config import Config, ConfigError
 from torchlint.settings.lookup import Nearest
@@ -54,7 +54,7 @@ class Projects:
         """The project of a file, by its full path. Where no folder is marked as one, it is the highest that is not too large."""
         folder = os.path.dirname(path)
         root = self._modules.project(folder)
-        marked = not ROOT_MARKS.isdisjoint(self._modules.disk.names(root)) if root not in self._known else self._known[root].marked
+        marked = is_top(self._modules.disk.names(root)) if root not in self._known else self._known[root].marked
         while True:
             if root not in self._known:
                 self._known[root] = self._project(root, marked)

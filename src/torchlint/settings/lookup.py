@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from torchlint.catalogue.pages import tomllib
-from torchlint.files.modules import ROOT_MARKS
+from torchlint.files.modules import ROOT_MARKS, is_top
 from torchlint.files.reading import read_bytes
 from torchlint.settings.config import CACHE_FOLDER, MOST_BYTES, Config
 
@@ -64,8 +64,12 @@ def project_root(start: Path) -> Path:
     """The nearest folder at or above `start` that is the top of a project; where none is, the nearest that has requirements, or
     `start`."""
     above = (start, *start.parents)
-    marked = (folder for marks in (ROOT_MARKS, _REQUIREMENTS) for folder in above if _has_one(folder, marks))
-    return next(marked, start)
+    marked = next((folder for folder in above if _is_top(folder)), None)
+    return marked or next((folder for folder in above if _has_one(folder, _REQUIREMENTS)), start)
+
+
+def _is_top(folder: Path) -> bool:
+    return is_top([name for name in (*ROOT_MARKS, "__init__.py") if (folder / name).exists()])
 
 
 def _has_one(folder: Path, marks: Iterable[str]) -> bool:
@@ -78,7 +82,7 @@ def cache_folder(config: Config) -> Path:
     """
     if config.cache_dir is not None:
         return config.cache_dir
-    in_project = config.path or _has_one(config.root, (*ROOT_MARKS, *_REQUIREMENTS))
+    in_project = config.path or _is_top(config.root) or _has_one(config.root, _REQUIREMENTS)
     return (config.root if in_project else Path.cwd()) / CACHE_FOLDER
 
 
@@ -142,7 +146,7 @@ class Nearest:
 
     def _for_project(self, folder: str, above: Config) -> Config:
         """The default settings for a folder that may be the top of a project."""
-        if not _has_one(Path(folder), ROOT_MARKS) or self._overrides is not None and self._overrides.says_torch:
+        if not _is_top(Path(folder)) or self._overrides is not None and self._overrides.says_torch:
             return above
         from torchlint.settings.requirements import lowest_torch
 

@@ -8,7 +8,7 @@ from torchlint.run.runner import Runner
 from torchlint.settings.config import Config
 from torchlint.settings.selection import SelectorError, active, rules_of
 
-LOAD = "import torch\nnet.load_state_dict(torch.load('a.pt', weights_only=False))"
+LOAD = "import torch\nnet = torch.load('a.pt').eval()"
 
 
 @pytest.mark.parametrize(("comment", "count"), [("TOR102", 0), ("TOR1", 0), ("tor102", 0), ("TOR101", 1), ("TOR999", 1)])

@@ -10,13 +10,13 @@ from tests.torchlint.support import ROOT, write
 from torchlint.cli import main
 
 LOADS = '''import torch
-a = torch.load("x", weights_only=False)
+a = torch.load("x")
 b = torch.load(
     """x
 """,
-    weights_only=False,
+    "cpu",
 )
-net.load_state_dict(a)
+a.eval(), b.eval()
 '''
 
 
@@ -34,11 +34,11 @@ def lint(tmp_path, monkeypatch, capfd):
 
 def test_add_noqa(lint, tmp_path):
     """One comment a statement, where a comment can stand; nothing is found and nothing is written after that."""
-    write(tmp_path, {"a.py": LOADS + "c = torch.load('y', weights_only=False)  # noqa: E501  why\n"})
+    write(tmp_path, {"a.py": LOADS + "c = torch.load('y')  # noqa: E501  why\nc.eval()\n"})
     assert lint("--add-noqa")[0] == 0
     after = (tmp_path / "a.py").read_text()
-    assert after == LOADS.replace("False)\nb", "False)  # noqa: TL901\nb").replace("\n)\n", "\n)  # noqa: TL901\n") + (
-        "c = torch.load('y', weights_only=False)  # noqa: E501, TL901  why\n"
+    assert after == LOADS.replace('"x")\nb', '"x")  # noqa: TL901\nb').replace("\n)\n", "\n)  # noqa: TL901\n") + (
+        "c = torch.load('y')  # noqa: E501, TL901  why\nc.eval()\n"
     )
     assert lint()[:2] == (0, "No mistakes found in 1 file.\n") or lint()[1] == ""
     assert lint("--add-noqa")[0] == 0 and (tmp_path / "a.py").read_text() == after
@@ -54,11 +54,11 @@ def test_add_noqa_in_a_notebook(lint, tmp_path):
 
 def test_unused_noqa(lint, tmp_path):
     write(tmp_path, {"a.py": "import torch\nx = 1  # noqa: TL901\ny = 2  # noqa: E501, TL997\nz = 3  # noqa\n" + LOADS.replace(
-        "False)\n", "False)  # noqa: TL901, TL1\n", 1)})
+        '"x")\n', '"x")  # noqa: TL901, TL1\n', 1)})
     status, out, err = lint("--unused-noqa")
     assert (status, err) == (1, "")
     told = [line for line in out.splitlines() if "hides nothing" in line]
-    assert told == ["a.py:2:8: TL000 [*] `# noqa: TL901` hides nothing", "a.py:6:42: TL000 [*] `# noqa: TL1` hides nothing"]
+    assert told == ["a.py:2:8: TL000 [*] `# noqa: TL901` hides nothing", "a.py:6:22: TL000 [*] `# noqa: TL1` hides nothing"]
     assert "hides nothing" not in lint()[1]
 
 
@@ -68,11 +68,11 @@ def test_baseline(lint, tmp_path):
     status, out, err = lint("--baseline", "known.json", "--update-baseline")
     assert (status, out) == (0, "") and "2 findings written to known.json" in err
     assert lint("--baseline", "known.json")[:2] == (0, "")
-    text = "import os\n\n" + LOADS + "a = torch.load('new', weights_only=False)\n" + LOADS.splitlines()[1] + "\n"
+    text = "import os\n\n" + LOADS + "a = torch.load('new')\na.eval()\n" + LOADS.splitlines()[1] + "\na.eval()\n"
     write(tmp_path, {"src/a.py": text})
     status, out, _ = lint("--baseline", "known.json")
     assert status == 1
-    assert [line.split(" ")[0] for line in out.splitlines()] == ["src/a.py:11:5:", "src/a.py:12:5:"]
+    assert [line.split(" ")[0] for line in out.splitlines()] == ["src/a.py:11:5:", "src/a.py:13:5:"]
     write(tmp_path, {"known.json": "[]"})
     status, _, err = lint("--baseline", "known.json")
     assert status == 2 and "known.json: no baseline of torchlint" in err
@@ -124,7 +124,7 @@ def test_an_update_keeps_what_the_run_does_not_know(lint, tmp_path):
     assert update("--select", "TL101")[0] == 2 and known() == {"a.py": 2, "b.py": 2, "c.py": 2}
     (tmp_path / "c.py").unlink()
     assert update("a.py")[0] == 0 and known() == {"b.py": 2}
-    write(tmp_path, {"b.py": LOADS + LOADS.splitlines()[1] + "\n"})
+    write(tmp_path, {"b.py": LOADS + LOADS.splitlines()[1] + "\na.eval()\n"})
     assert update("a.py")[0] == 0 and lint("--baseline", "k.json")[0] == 1
     assert update()[0] == 0 and known() == {"b.py": 3} and lint("--baseline", "k.json")[0] == 0
 

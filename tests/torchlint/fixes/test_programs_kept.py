@@ -175,7 +175,7 @@ def programs():
     for name, rest in DERIVED.items():
         yield f"503 {name}", 503, False, BASE.format(rest=rest)
     for name, save in OBJECTS.items():
-        yield f"901 {name}", 901, True, CHECKPOINT.format(save=save)
+        yield f"909 {name}", 909, True, CHECKPOINT.format(save=save)
     for name, text in CALLS.items():
         yield f"504 {name}", 504, True, f"import torch\nfrom torch import nn\n\n\n{text}print(Net().forward(torch.ones(1)))\n"
 
@@ -257,4 +257,4 @@ def test_a_flag_that_is_a_mistake_is_mended(tmp_path):
 
 def test_weights_alone_are_loaded_as_such(tmp_path):
     text = CHECKPOINT.format(save='torch.save({"state": model.state_dict(), "args": vars(args)}, path)')
-    assert mended(tmp_path, 901, text, True) == text.replace("weights_only=False", "weights_only=True")
+    assert mended(tmp_path, 909, text, True) == text.replace("weights_only=False", "weights_only=True")

@@ -136,7 +136,7 @@ CALL = "torch.load(path, map_location=device, weights_only=False)"
     ids=["its own objects", "explained", "another file"],
 )
 def test_what_may_be_no_weights_is_loaded_as_it_was(tmp_path, rows):
-    assert mended(tmp_path, 901, LOADED.format(rows=textwrap.indent("\n".join(rows), "    "))) is None
+    assert mended(tmp_path, 909, LOADED.format(rows=textwrap.indent("\n".join(rows), "    "))) is None
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_what_may_be_no_weights_is_loaded_as_it_was(tmp_path, rows):
     ids=["at once", "renamed", "an item", "with a number"],
 )
 def test_states_are_loaded_as_such(tmp_path, rows):
-    text = mended(tmp_path, 901, LOADED.format(rows=textwrap.indent("\n".join(rows), "    ")))
+    text = mended(tmp_path, 909, LOADED.format(rows=textwrap.indent("\n".join(rows), "    ")))
     assert "weights_only=True" in text
 
 

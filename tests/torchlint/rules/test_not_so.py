@@ -157,9 +157,12 @@ def test_shape():
         nn.Linear(4, 2)(x)
     x.view(9)  # <- 405
 """,
-    "901: what is in the file is not only weights": """
+    "901: whoever writes False knows": """
 def load(path):
     return torch.load(path, weights_only=False)
+
+def resume(path, model):
+    model.load_state_dict(torch.load(path, weights_only=False))
 """,
     "901: a model, by whichever release": """
 def predict(path, x):

@@ -25,6 +25,7 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Methods):
 
     def tensor_method(self, owner: Tensor, name: str, args, kwargs, node) -> Value:
         """A method of a tensor, and what it makes of the sizes."""
+        kwargs = _in_own_words(kwargs)
         made = super().tensor_method(owner, name, args, kwargs, node)
         self.sizes_asked(name, owner, args, kwargs, made, node)
         return self.method_shape(name, owner, args, kwargs, made, node)
@@ -52,6 +53,7 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Methods):
             return hosted
         last = name.rsplit(".", 1)[-1]
         if name.startswith("torch."):
+            kwargs = _in_own_words(kwargs)
             return self.function_shape(name, last, args, kwargs, self.torch_function(name, last, args, kwargs, node), node)
         if name.startswith(("numpy.", "random.", "math.", "os.", "time.", "logging.", "json.", "sys.")):
             for value in args:
@@ -161,3 +163,11 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Methods):
             if layer.through is not None:
                 passed.append(layer.through)
             layer = layer.parent
+
+
+_OF_NUMPY = {"axis": "dim", "keepdims": "keepdim"}
+
+
+def _in_own_words(kwargs):
+    """Arguments by torch's names: its functions take NumPy's for them, too."""
+    return {_OF_NUMPY.get(key, key): value for key, value in kwargs.items()} if kwargs and _OF_NUMPY.keys() & kwargs.keys() else kwargs

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.alternatives import exclusive
 from torchlint.dryrun.flow import after
-from torchlint.dryrun.values import Instance, Ref, Value, real
+from torchlint.dryrun.values import Const, Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 815
@@ -34,7 +34,10 @@ def check(view: View) -> Iterator[Report]:
 def _sharded(event) -> Value | None:
     """The module that an event shards."""
     if event.kind == "wrap" and event.subject.type.endswith("FullyShardedDataParallel"):
-        return event.module
+        kept = event.subject.kwargs
+        # With use_orig_params=True the Parameter objects stay the same, and only what they hold is sharded.
+        stays = kept.get("use_orig_params")
+        return event.module if stays is None and "**" not in kept or isinstance(stays, Const) and not stays.value else None
     if event.kind == "call" and event.name in _SHARDS:
         return event.args[0] if event.args else event.kwargs.get("module")
     return None

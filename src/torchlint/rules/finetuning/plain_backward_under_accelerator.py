@@ -26,10 +26,19 @@ def check(view: View) -> Iterator[Report]:
     if not prepares:
         return
     prepared = [alt for event in prepares for value in event.args for alt in real(value)]
-    yield from _backwards(view, prepares, prepared)
+    if any(event.get("unseen") for event in prepares) or _has_optimizer(view, prepared):
+        yield from _backwards(view, prepares, prepared)
     yield from _clips(view, prepares, prepared)
     if not any(event.get("unseen") for event in prepares):
         yield from _steps(view, prepares, prepared)
+
+
+def _has_optimizer(view: View, prepared: list[Value]) -> bool:
+    """Whether an optimizer is among what was prepared: else the step is torch's own, and needs no other half."""
+    stepped = [alt for event in view.of("optimizer.step", "optimizer.zero_grad") for alt in real(event.subject)]
+    return any(
+        isinstance(one, Instance) and one.kind == "optimizer" or any(one is other for other in stepped) for one in prepared
+    )
 
 
 def _backwards(view: View, prepares: list[Event], prepared: list[Value]) -> Iterator[Report]:

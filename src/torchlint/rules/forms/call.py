@@ -48,8 +48,6 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
             continue
         if table.get("inside") == "module" and not in_every_mode(event):
             continue
-        if "holds" in table and (table["holds"] == "weights") is not _of_weights(view, event):
-            continue
         yield Report(code, event.site, {"call": view.call_text(event.site), "then": ""}, mend=_mend(view, event, table))
 
 
@@ -124,11 +122,6 @@ def _binds_self(node: cst.CSTNode) -> bool:
 
 
 _OF_METHODS = frozenset({"property", "override", "typing.override", "torch.no_grad", "autocast", "torch.jit.export"})
-
-
-def _of_weights(view: View, event: Event) -> bool:
-    """Whether a file that is read holds the state of a model and no objects of the program's own, as far as seen."""
-    return "load_state_dict" in event.site.parsed.unit.words and not wants_objects(view, event.site)
 
 
 def _written_here(view: View, event: Event) -> bool:

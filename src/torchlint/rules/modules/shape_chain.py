@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.dryrun.values import Dict, Event, Seq, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.reached import may_be_dead
+from torchlint.rules.shared.tests import is_test
 
 CODE = 508
 _SIGNS = frozenset(
@@ -38,8 +39,9 @@ def check(view: View) -> Iterator[Report]:
 
 def _used(view: View, whole: Value) -> bool:
     """Whether somebody may give a Sequential an input: it is called, part of something, handed on. One that only stands there
-    is looked at, or taken apart."""
-    if id(whole) in view.run.registered or id(whole) in view.run.escaped:
+    is looked at, or taken apart; so is one that a test hands to what it tests."""
+    handed = id(whole) in view.run.escaped and not (whole.site is not None and is_test(whole.site.parsed.facts))
+    if id(whole) in view.run.registered or handed:
         return True
     if any(id(whole) in view.closure(alt) for event in view.of("forward") for alt in real(event.subject)):
         return True

@@ -52,7 +52,7 @@ def check(view: View) -> Iterator[Report]:
 def _legacy_reductions(view: View) -> Iterator[Report]:
     """`nn.MSELoss(size_average=False)`: one finding a call."""
     for event in view.of("call"):
-        given = [word for word in _LEGACY if word in event.kwargs] if event.name in _LOSSES else []
+        given = [word for word in _LEGACY if _says(event.kwargs.get(word))] if event.name in _LOSSES else []
         if not given or "**" in event.kwargs or not isinstance(event.site.node, cst.Call):
             continue
         reduction = _reduction(*(event.kwargs.get(word, _UNSAID) for word in _LEGACY))
@@ -61,6 +61,11 @@ def _legacy_reductions(view: View) -> Iterator[Report]:
 
 
 _UNSAID = Const(None)
+
+
+def _says(value: Value | None) -> bool:
+    """Whether an argument is given, and is no None: that is what torch has for it where it is left out."""
+    return value is not None and not (isinstance(value, Const) and value.value is None)
 
 
 def _reduction(size_average: Value, reduce: Value) -> str | None:

@@ -32,7 +32,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         if isinstance(node.func.value, cst.Call) or _shown(event):
             continue  # torch.zeros(1).cuda(): nobody has a name for what should have changed
-        if any(arg.keyword is not None and arg.keyword.value == "out" for arg in node.args):
+        if any(arg.keyword is not None and arg.keyword.value in _CHANGES for arg in node.args):
             continue
         if event.name == "type" and not node.args:
             continue  # the name of its type
@@ -77,6 +77,7 @@ def _pure_function(event: Event) -> bool:
     return isinstance(args[0].value, (cst.Name, cst.Attribute)) and not args[0].star
 
 
+_CHANGES = frozenset({"out", "inplace", "in_place"})  # no tensor takes the last two: another object, which changes itself
 _IN_PLACE_TOO = frozenset({"relu"})  # F.relu(x, True) changes x
 _RESHAPE = frozenset({"squeeze", "unsqueeze", "transpose", "permute", "reshape", "flatten"})
 _FUNCTIONS = {

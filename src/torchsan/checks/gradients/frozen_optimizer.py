@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchsan.check import Check
+from torchsan.program.adapters import ADAPTER
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 
@@ -32,12 +33,24 @@ class OnlyFrozen(Check):
         if any(other.backwards_in_all for other in self.ledger):
             return
         left = self._trained_by_none()
+        if self._is_of_an_adapter(account, left):
+            return  # 004 says so, and why
         if left or self.idle[id(account)] >= _IDLE:
             name = name_of(event.subject) or "optimizer"
             fact = f"{len(account.params)} parameters, none with `requires_grad`"
             if left:
                 fact += f"; in no optimizer, and with a gradient: {', '.join(left[:3])}{' ...' if len(left) > 3 else ''}"
             self.found(138, event, optimizer=name, call=f"{name}.step()", fact=fact)
+
+    def _is_of_an_adapter(self, account: Any, left: list[str]) -> bool:
+        """Whether what should learn is an adapter's: all that has a gradient, or what the frozen model has besides."""
+        if left:
+            return all(map(ADAPTER.search, left))
+        return any(
+            ADAPTER.search(name)
+            for module in self.watch.modules() if any(id(p) in account.ids for p in module.parameters())
+            for name, _ in module.named_parameters()
+        )
 
     def _trained_by_none(self) -> list[str]:
         """The names of parameters that have a gradient, and that no optimizer holds."""

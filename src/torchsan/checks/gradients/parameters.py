@@ -9,9 +9,10 @@ from torch import nn
 from torchsan.check import Check
 from torchsan.checks.gradients.cut_graph import cut_of
 from torchsan.checks.gradients.replaced_parameters import replaced
-from torchsan.own import re, torch
+from torchsan.own import torch
 from torchsan.program.assignments import loaded, running
 from torchsan.program.layers import parameters_of
+from torchsan.program.adapters import ADAPTER
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned, never_read, users_class
 from torchsan.program.where import Where
@@ -58,7 +59,6 @@ def _expression(model: str, path: str) -> str:
 def _listed(names: list[str]) -> str:
     return ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
 
-_ADAPTER = re.compile(r"(?:^|\.)(?:lora_|ia3_l|hada_w|lokr_w|oft_|boft_|vera_|adaption_prompt|prompt_encoder)")  # PEFT's names
 
 
 class NotInOptimizer(Check):
@@ -137,7 +137,7 @@ class NotInOptimizer(Check):
                 names = [full_name([module], p) or "?" for p in late]
                 place = self.added.get(late[0])
                 model = name_of(module) or type(module).__name__
-                if all(map(_ADAPTER.search, names)):
+                if all(map(ADAPTER.search, names)):
                     self._say_adapter(place or event, event, optimizer or holders[0].optimizer, names)
                     return
                 self.found(

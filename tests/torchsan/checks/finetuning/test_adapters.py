@@ -50,3 +50,25 @@ def test_told_with_its_cause(run, parts, why):
 @pytest.mark.parametrize("parts", [{}, {"body": CHECKPOINTED.format(False)}])
 def test_an_adapter_that_is_trained(run, parts):
     assert not found(run, **parts)
+
+
+LATE = """
+import torch
+from peft import LoraConfig, get_peft_model
+from torch import nn
+
+model = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+model = get_peft_model(model, LoraConfig(target_modules=["0", "2"]))
+for inputs in torch.randn(12, 4, 8):
+    optimizer.zero_grad()
+    model(inputs).pow(2).mean().backward()
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("program", [LATE, PROGRAM.format(body=PLAIN, freeze="model.requires_grad_(False)")
+                                     .replace("model(inputs)", "model(inputs.requires_grad_())")], ids=["late", "frozen"])
+def test_one_mistake_is_told_once(run, program):
+    """An optimizer that holds frozen parameters alone is 138, but for those of an adapter."""
+    assert {f.number for f in run(program).findings} == {4}
