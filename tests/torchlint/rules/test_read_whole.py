@@ -57,6 +57,28 @@ def train(model, loader):
         F.cross_entropy(model(inputs), targets).backward()
         optimizer.step()
 """,
+    "905: the other optimizer is saved elsewhere, or never loaded": """
+class Agent:
+    def __init__(self, actor, critic):
+        self.actor, self.critic = actor, critic
+        self.a_optim = torch.optim.Adam(actor.parameters())
+        self.c_optim = torch.optim.Adam(critic.parameters())
+
+    def update(self, x):
+        for model, optim in ((self.actor, self.a_optim), (self.critic, self.c_optim)):
+            optim.zero_grad()
+            model(x).mean().backward()
+        self.a_optim.step()
+        self.c_optim.step()
+
+    def save(self, path):
+        torch.save({"actor": self.actor.state_dict(), "optim": self.a_optim.state_dict()}, path + "a")
+        torch.save({"critic": self.critic.state_dict(), "optim": self.c_optim.state_dict()}, path + "c")
+
+    def load(self, path):
+        self.a_optim.load_state_dict(torch.load(path + "a", weights_only=True)["optim"])
+        self.c_optim.load_state_dict(torch.load(path + "c", weights_only=True)["optim"])
+""",
     "942: schedulers that need what they are told": """
 def train(model, loader, step):
     optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
@@ -69,4 +91,34 @@ def train(model, loader, step):
 """,
 })
 def test_is_silent(code):
+    holds(code)
+
+
+@table({
+    "905: the models themselves are in the dict": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.fc(x)
+
+def train(loader, path, epochs, resume):
+    if resume:
+        state = torch.load(path, weights_only=False)
+        net, start = state["net"], state["epoch"] + 1
+    else:
+        net, start = Net(), 1
+    net.train()
+    optimizer = torch.optim.Adam(net.parameters())
+    for epoch in range(start, epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+        torch.save({"net": net, "epoch": epoch}, path)  # <- 902, 905
+""",
+})
+def test_is_told(code):
     holds(code)
