@@ -95,6 +95,29 @@ def test_is_silent(code):
 
 
 @table({
+    "202: the highest class is only asked whether it is the second": """
+def test(path, images, transform):
+    net = torch.load(path, weights_only=True)
+    net.eval()
+    found = 0
+    for image in images:
+        _, highest = torch.max(net(transform(image)), 1)  # <- 202
+        if image.known and highest[0]:
+            found += 1
+    return found
+""",
+    "202: the test set at once, behind each epoch": """
+def train(model: nn.Module, loader, inputs, labels):
+    optimizer = torch.optim.Adam(model.parameters())
+    for epoch in range(9):
+        model.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        model.eval()
+        print((model(inputs).argmax(dim=1) == labels).float().mean().item())  # <- 202
+""",
     "905: the models themselves are in the dict": """
 class Net(nn.Module):
     def __init__(self):

@@ -90,7 +90,7 @@ def read_out(view: View, event: Event) -> bool:
     if any(_among(event, other.flows) for other in view.of("backward", "autograd.grad")):
         return False
     trained = [other for other in view.of("backward", "optimizer.step") if event.loops[-1] in other.loops]
-    if trained and not _beside_training(event, trained) or _raises_with_graph(view, event):
+    if trained and not _beside_training(view, event, trained) or _raises_with_graph(view, event):
         return False
     adds_up = _adds_up(view, event)
     returned = any(_among(event, other.subject.flows) for other in view.of("return") if other.subject is not None)
@@ -101,9 +101,11 @@ def read_out(view: View, event: Event) -> bool:
     )
 
 
-def _beside_training(event: Event, trained: list[Event]) -> bool:
+def _beside_training(view: View, event: Event, trained: list[Event]) -> bool:
     """Whether a loop trains the model in training mode and asks it in evaluation mode, one after the other: where an epoch is
-    one batch, a graph, there is no loop of the evaluation's own."""
+    one batch, a graph, there is no loop of the evaluation's own. A loop that builds its optimizer is one over whole trainings."""
+    if any(event.loops[-1] in made.loops for made in view.of("optimizer.create")):
+        return False
     backwards = [other for other in trained if other.kind == "backward"]
     return event.mode is False and bool(backwards) and all(
         any(flow.kind == "forward" and flow.subject is event.subject and flow.mode is True for flow in other.flows) for other in backwards
