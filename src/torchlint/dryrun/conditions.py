@@ -23,6 +23,8 @@ class Conditions:
         value = self.eval(test)
         if isinstance(value, Tensor):
             self.emit("decided", value, test)
+        if value.flows:
+            self.emit("readout", value, test, name="truth")
         if isinstance(value, Const) and isinstance(value.value, (bool, str, type(None))):
             return bool(value.value)
         if _is_flag(value):

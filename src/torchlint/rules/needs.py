@@ -267,6 +267,7 @@ _CUSTOM |= {
         (words({name: entry for name, entry in table().deprecated.items() if name not in COMMON_INITS}) - {"range"},),
         (frozenset(name.rpartition(".")[2] for name in COMMON_INITS), _any("init")),
         (_any("!reduced"),),
+        (_SCHEDULERS, _any("step")),
     ),
 }
 

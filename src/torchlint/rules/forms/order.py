@@ -11,7 +11,7 @@ import libcst as cst
 from torchlint.dryrun.flow import after, before, common_loop, leading_to
 from torchlint.dryrun.torch_api.names import SCHEDULER_NAME
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Const, Event, Instance, Loop, Opaque, Ref, Value, number, real
+from torchlint.dryrun.values import Class, Const, Event, Instance, Loop, Opaque, Ref, Value, number, real
 from torchlint.rules.base import Report, View
 
 Order = dict[str, Any]
@@ -498,8 +498,22 @@ def _infinite(value: Value | None) -> bool:
 def _steps_by_itself(scheduler: Value) -> bool:
     """Whether a scheduler's step() moves the learning rate of torch's own protocol."""
     if isinstance(scheduler, Instance):
-        return not scheduler.type.endswith(("ReduceLROnPlateau", "CosineAnnealingWarmRestarts")) and isinstance(scheduler.cls, Ref)
+        if isinstance(scheduler.cls, Class):
+            return _asks_torch(scheduler.cls)
+        return not scheduler.type.endswith(_OWN_STEPS) and isinstance(scheduler.cls, Ref)
     return isinstance(scheduler, Opaque) and bool(SCHEDULER_NAME.search(scheduler.name))
+
+
+_OWN_STEPS = ("ReduceLROnPlateau", "CosineAnnealingWarmRestarts")
+_WARMS_UP = re.compile("warm", re.IGNORECASE)
+
+
+def _asks_torch(cls: Class) -> bool:
+    """Whether a class of the project has torch's own step(). One that warms up from 0 may mean to skip its first rate."""
+    bases = cls.externals()
+    own = any(isinstance(base, Class) and _WARMS_UP.search(base.name) for base in cls.mro())
+    known = bool(bases) and all(base.startswith("torch.optim.lr_scheduler.") and not base.endswith(_OWN_STEPS) for base in bases)
+    return known and not own and cls.method("step") is None
 
 
 def _foreign_optimizer(optimizer: Value) -> bool:

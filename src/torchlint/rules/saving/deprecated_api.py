@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.catalogue.apis import COMMON_INITS, arguments, keywords, table
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
-from torchlint.dryrun.values import Const, Value
+from torchlint.dryrun.values import Const, Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend, replace, without_argument
 from torchlint.rules.mends.imports import Use, imported_again, is_program, last_argument, use_at
@@ -47,6 +47,27 @@ def check(view: View) -> Iterator[Report]:
         then = f"; use `{entry.instead}`" if entry.instead else ""
         yield Report(CODE, event.site, {"name": name, "by": entry.by, "then": then}, mend=_mend(event.site, name))
     yield from _legacy_reductions(view)
+    yield from _told_epochs(view)
+
+
+# These take something in step() that they need.
+_TAKE = ("ReduceLROnPlateau", "CosineAnnealingWarmRestarts")
+
+
+def _told_epochs(view: View) -> Iterator[Report]:
+    """`scheduler.step(epoch)` of one of torch's own."""
+    if view.torch_version is not None and view.torch_version < (1, 4):
+        return
+    for event in view.of("scheduler.step"):
+        given = [value for value in event.args if not (isinstance(value, Const) and value.value is None)]
+        made = real(event.subject)
+        if given and made and all(isinstance(one, Instance) and isinstance(one.cls, Ref) and _is_torchs(one.type) for one in made):
+            then = f"; call `{view.owner_text(event, 'scheduler')}.step()` without it, after the optimizer's step"
+            yield Report(CODE, event.site, {"name": view.call_text(event.site), "by": "1.4", "then": then})
+
+
+def _is_torchs(name: str) -> bool:
+    return name.startswith("torch.optim.lr_scheduler.") and not name.endswith(_TAKE)
 
 
 def _legacy_reductions(view: View) -> Iterator[Report]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Event, Instance, Ref, number, real
+from torchlint.dryrun.values import Event, Instance, Opaque, Ref, Value, number, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run
 
@@ -13,6 +14,7 @@ CODE = 905
 
 def check(view: View) -> Iterator[Report]:
     """Model and epoch are saved and read back, and the optimizer, which remembers something, starts anew."""
+    yield from _one_of_several(view)
     for event, parts in checkpoints(view):
         if "model" not in parts or "epoch" not in parts or not _resumed(view, event):
             continue
@@ -36,14 +38,39 @@ def _resumed(view: View, event: Event) -> bool:
 
 def _with_memory(view: View) -> Event | None:
     """The step of one of torch's optimizers that keeps something from step to step."""
-    for step in view.steps():
-        for optimizer in real(step.subject):
-            if not isinstance(optimizer, Instance) or not isinstance(optimizer.cls, Ref) or not optimizer.type.startswith("torch.optim."):
+    return next((step for step in view.steps() if any(_remembers(optimizer) for optimizer in real(step.subject))), None)
+
+
+def _remembers(optimizer: Value | None) -> bool:
+    if not isinstance(optimizer, Instance) or not isinstance(optimizer.cls, Ref) or not optimizer.type.startswith("torch.optim."):
+        return False
+    return not optimizer.type.endswith(".SGD") or number(optimizer.arg(2, "momentum")) not in (None, 0)
+
+
+def _one_of_several(view: View) -> Iterator[Report]:
+    """Of several optimizers of one object, which all step, one is left out of the checkpoint that the others go on from."""
+    for event, parts in checkpoints(view):
+        if "optimizer" not in parts or "?" in parts:
+            continue
+        saved = [alt.origin for value in event.items.known.values() for alt in real(value) if isinstance(alt, Opaque) and "optimizer_state" in alt.tags]
+        if not all(isinstance(one, Instance) and one.name and _loads(view, event, one) for one in saved):
+            continue
+        for made in view.of("optimizer.create"):
+            left = made.subject
+            if left in saved or not left.name.startswith("self.") or not all(one.name.startswith("self.") for one in saved):
                 continue
-            momentum = optimizer.arg(2, "momentum")
-            if not optimizer.type.endswith(".SGD") or number(momentum) not in (None, 0):
-                return step
-    return None
+            if _remembers(left) and in_files(view, event, rf"{re.escape(left.name)}\.step\(") and not in_files(view, event, _state_of(left)):
+                related = [(made.site, "its running averages are lost with the process")]
+                yield Report(CODE, event.site, {"missing": left.name}, related)
+                break
+
+
+def _loads(view: View, event: Event, optimizer: Instance) -> bool:
+    return in_files(view, event, rf"{re.escape(optimizer.name)}\.load_state_dict\(")
+
+
+def _state_of(optimizer: Instance) -> str:
+    return rf"\b{re.escape(optimizer.name.removeprefix('self.'))}\b.*state_dict"
 
 
 def _scheduler(view: View) -> Event | None:

@@ -45,6 +45,8 @@ def _kind(value: Value) -> str:
         if isinstance(value.origin, Instance) and value.origin.kind in ("module", "wrapper"):
             return "model"
         return "model" if isinstance(value.origin, Opaque) and "module" in value.origin.tags else "?"
+    if isinstance(value, Instance) and value.kind in ("module", "wrapper") or isinstance(value, Opaque) and "module" in value.tags:
+        return "model"  # the module itself
     if isinstance(value, Opaque) and value.source in ("attr", "param", "op") and not value.flows:
         return "number"
     return "?"

@@ -89,7 +89,8 @@ def read_out(view: View, event: Event) -> bool:
     """Whether the output ends as numbers, in the same loop, and never in a backward."""
     if any(_among(event, other.flows) for other in view.of("backward", "autograd.grad")):
         return False
-    if any(event.loops[-1] in other.loops for other in view.of("backward", "optimizer.step")) or _raises_with_graph(view, event):
+    trained = [other for other in view.of("backward", "optimizer.step") if event.loops[-1] in other.loops]
+    if trained and not _beside_training(view, event, trained) or _raises_with_graph(view, event):
         return False
     adds_up = _adds_up(view, event)
     returned = any(_among(event, other.subject.flows) for other in view.of("return") if other.subject is not None)
@@ -97,6 +98,17 @@ def read_out(view: View, event: Event) -> bool:
         return False
     return adds_up or any(
         comes_from(event, alt) for other in view.of("readout") if event.loops[-1] in other.loops for alt in real(other.subject)
+    )
+
+
+def _beside_training(view: View, event: Event, trained: list[Event]) -> bool:
+    """Whether a loop trains the model in training mode and asks it in evaluation mode, one after the other: where an epoch is
+    one batch, a graph, there is no loop of the evaluation's own. A loop that builds its optimizer is one over whole trainings."""
+    if any(event.loops[-1] in made.loops for made in view.of("optimizer.create")):
+        return False
+    backwards = [other for other in trained if other.kind == "backward"]
+    return event.mode is False and bool(backwards) and all(
+        any(flow.kind == "forward" and flow.subject is event.subject and flow.mode is True for flow in other.flows) for other in backwards
     )
 
 
