@@ -44,6 +44,8 @@ NOT_YET = {
     "callbacks": {106: _TEXT, 705: "the step stands in a loop of its own"},
     "generator": dict.fromkeys((208, 309, 310, 316, 603, 802), _SIZE),
     "yields_from": dict.fromkeys((208, 310, 316), _SIZE),
+    "endless": {309: _SIZE, **dict.fromkeys((603, 611, 801, 802), "there is no loop over epochs any more")},
+    "in_dicts": {502: _TEXT},
     "wrapped_loader": dict.fromkeys((208, 316), _SIZE),
     "step_function": {430: _TEXT, 904: "only reads behind the outermost loop count"},
     "unseen_step": {**dict.fromkeys((401, 603, 614, 801), _CALLER), **dict.fromkeys((123, 127), "a method is no program"), 310: _TEXT},

@@ -141,7 +141,7 @@ class Containers:
             return Opaque(name, "call")
         items = (self.store.to_change if name == "update" else self.store.get)(owner, "{}") or Items({}, True)
         if name in ("items", "values", "keys"):
-            return Iter(name, owner, self.site(node)) if name != "keys" else Opaque("keys", "call")
+            return Iter(name, owner, self.site(node))
         if name in ("get", "pop", "setdefault") and args:
             value = items.known.get(args[0].value) if isinstance(args[0], Const) and args[0].value.__hash__ else None
             if value is not None:

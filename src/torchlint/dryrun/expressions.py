@@ -98,6 +98,7 @@ class Expressions(Names, Containers, Iteration, Operators, Attributes, Assignmen
             value = self.start_iteration(value, node.value)()
         if self.frame is not None:
             self.frame.yields.append(value)
+            self.frame.last = self.graph.tails
             self.frame.opens = len(self.graph.events), tuple(self.contexts[self.frame.depth :])
         return Opaque("", "op")
 

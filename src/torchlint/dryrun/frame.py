@@ -24,7 +24,8 @@ class Context:
 class Frame:
     """A function that is being run, or the body of a file."""
 
-    __slots__ = ("base", "born", "captured", "depth", "facts", "func", "globals", "home", "nonlocals", "opens", "outer", "returns", "self_value", "yields")
+    __slots__ = ("base", "born", "captured", "depth", "facts", "func", "globals", "home", "last", "nonlocals", "opens", "outer", "returns",
+                 "self_value", "yields")
 
     def __init__(self, facts: FileFacts, func: Func | None = None, outer: Frame | None = None):
         self.facts, self.func, self.outer, self.born = facts, func, outer, now()
@@ -33,6 +34,7 @@ class Frame:
         self.base: object = None  # the store it began with, as long as it runs
         self.returns: list = []
         self.yields: list[Value] = []
+        self.last: list = []  # the events that it yields behind
         self.depth = 0  # how many contexts were open when it was called
         self.opens: tuple = (0, ())  # how many events there were where it yields, and the contexts that it has opened
         self.globals: set[str] = set()

@@ -97,6 +97,8 @@ class Functions(Summaries):
     def returned(self, frame, func: Func, args, kwargs, node, tails) -> Value:
         """Goes on after a call: the paths that returned meet."""
         returns = frame.returns
+        if not returns and frame.yields:  # an endless generator: its caller goes on all the same
+            returns = [({}, NONE, list(dict.fromkeys([*tails, *frame.last])))]
         frame.returns, frame.base = [], None  # the stores hold the frame: a circle
         if not returns:
             if _left_to_others(func):

@@ -91,6 +91,7 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         self.units: list[Unit] = []  # of the functions that were run, one after the other
         self.took: dict[int, int] = {}  # by id of a function's unit: its steps so far when a run that was in it was too much
         self.replaced = 0  # how often a module's part gave way to another
+        self.unrolled = 0  # how many loops are open whose turns are run one after the other
         self.chained = 0  # how many Sequentials are being gone through
         self.trial = False  # whether a loop's body is run for what it leaves at the loop's head: once more comes
         self.cut_short = 0  # how many loops in such a body were run once that would be run twice otherwise

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.dryrun.containers import CONTAINERS
+from torchlint.dryrun.short_loops import MOST_NESTED
 from torchlint.dryrun.values import NOTHING, Class, Const, Func, Instance, Iter, Opaque, Seq, Tensor, Value, join, real
 
 
@@ -13,7 +14,11 @@ class Iteration:
 
     def eval_comprehension(self, node) -> Value:
         results: list[Value] = []
-        self.run_for_in(node, node.for_in, results)
+        over = self.eval(node.for_in.iter)
+        made = self.each_in_turn(node, over)
+        if made is not None:
+            return made
+        self.run_for_in(node, node.for_in, results, over)
         results = results[-1:]
         if type(node) is cst.ListComp and type(node.elt) is cst.Name and isinstance(results[0] if results else None, Instance):
             self.emit("repeat", results[0], node)
@@ -23,9 +28,31 @@ class Iteration:
         made = self.sequence("list" if kind == "generator" else kind, results, node, True)
         return Iter("generator", made, made.site, once=True) if kind == "generator" else made
 
-    def run_for_in(self, node, part: cst.CompFor, results: list[Value]) -> None:
+    def each_in_turn(self, node, over: Value) -> Value | None:
+        """What a comprehension over a few things gives that are all known: one item for each."""
+        part = node.for_in
+        if type(node) is cst.GeneratorExp or part.ifs or part.inner_for_in is not None or self.unrolled >= MOST_NESTED:
+            return None
+        each = self.few_things(over)
+        if not each:
+            return None
+        self.consume(over, part)
+        known, values = {}, []
+        self.unrolled += 1
+        try:
+            for item in each:
+                self.assign(part.target, item, quiet=True)
+                key = self.eval(node.key) if type(node) is cst.DictComp else None
+                values.append(self.eval(node.value if type(node) is cst.DictComp else node.elt))
+                known[key.value if isinstance(key, Const) else f"*{len(known)}"] = values[-1]
+        finally:
+            self.unrolled -= 1
+        if type(node) is cst.DictComp:
+            return self.mapping(known, node)
+        return self.sequence("list" if type(node) is cst.ListComp else "set", values, node)
+
+    def run_for_in(self, node, part: cst.CompFor, results: list[Value], over: Value) -> None:
         """A `for` of a comprehension, with those behind it: what it gives is added to the results."""
-        over = self.eval(part.iter)
         element_of = self.start_iteration(over, part)
 
         def step():
@@ -33,7 +60,7 @@ class Iteration:
             for condition in part.ifs:
                 self.eval(condition.test)
             if part.inner_for_in is not None:
-                self.run_for_in(node, part.inner_for_in, results)
+                self.run_for_in(node, part.inner_for_in, results, self.eval(part.inner_for_in.iter))
             elif type(node) is cst.DictComp:
                 self.eval(node.key)
                 results.append(self.eval(node.value))

@@ -1,4 +1,4 @@
-"""Loops over a short list that is written down: their turns are run one after the other, for each does something else."""
+"""Loops over a few things that are all known: their turns are run one after the other, for each does something else."""
 
 from __future__ import annotations
 
@@ -7,10 +7,13 @@ import re
 import libcst as cst
 
 from torchlint.dryrun.tree import children
-from torchlint.dryrun.values import Const, Func, Method, Seq, Value
+from torchlint.dryrun.values import Const, Dict, Func, Instance, Iter, Method, Opaque, Seq, Value
 
 MOST_CALLED = 4  # functions in a list that a loop calls
 MOST_PHASES = 3
+MOST_THINGS = 4  # models, optimizers, loaders ... that a loop goes over
+MOST_NESTED = 2  # such loops in one another
+_NUMBER, _TEXT = frozenset({"number"}), frozenset({"str"})
 _TRAINS = re.compile(r"train", re.IGNORECASE)
 
 
@@ -19,14 +22,19 @@ class ShortLoops:
 
     def run_one_by_one(self, node: cst.For, over: Value) -> bool:
         """Runs the turns of a loop one after the other, as if there were no loop; False where it is one to be run as such."""
-        each = self.few_callables(over) or self.phases(over)
-        if not each or _jumps(node.body):
+        each = self.few_callables(over) or self.phases(over) or self.few_things(over)
+        if not each or self.unrolled >= MOST_NESTED or _jumps(node.body):
             return False
-        for item in each:
-            if self.graph.dead:
-                return True
-            self.assign(node.target, item, quiet=True)
-            self.suite(node.body)
+        self.consume(over, node)
+        self.unrolled += 1
+        try:
+            for item in each:
+                if self.graph.dead:
+                    return True
+                self.assign(node.target, item, quiet=True)
+                self.suite(node.body)
+        finally:
+            self.unrolled -= 1
         if node.orelse is not None and not self.graph.dead:
             self.suite(node.orelse.body)
         return True
@@ -43,6 +51,50 @@ class ShortLoops:
             return ()
         names = {item.value for item in items if isinstance(item, Const) and isinstance(item.value, str)}
         return tuple(items) if len(names) == len(items) and any(map(_TRAINS.match, names)) else ()
+
+    def few_things(self, over: Value) -> tuple[Value, ...]:
+        """What a loop goes over, where that is known to the last and is models, optimizers, loaders ..., or pairs with such."""
+        each = self.known_elements(over)
+        return each if each and any(map(self._is_thing, each)) else ()
+
+    def _is_thing(self, value: Value) -> bool:
+        """Whether a value is an object, or a pair with one, that only this turn of a loop has."""
+        if isinstance(value, Seq) and value.kind == "tuple":
+            return any(isinstance(item, Instance) for item in self.known_items(value))
+        return isinstance(value, Instance)
+
+    def known_elements(self, over: Value) -> tuple[Value, ...] | None:
+        """The elements of an iterable in their order, where there are few and each is known."""
+        found = None
+        if isinstance(over, Seq):
+            found = self.items_of(over)
+        elif isinstance(over, Dict):
+            known = self.known_pairs(over)
+            found = tuple(key for key, _ in known) if known else None
+        elif isinstance(over, Iter) and over.kind in ("items", "values", "keys"):
+            known = self.known_pairs(over.base)
+            if known and over.kind == "items":
+                found = tuple(self.sequence("tuple", [key, value], None) for key, value in known)
+            elif known:
+                found = tuple(value if over.kind == "values" else key for key, value in known)
+        elif isinstance(over, Iter) and over.kind == "enumerate":
+            inner = self.known_elements(over.base)
+            if inner:
+                found = tuple(self.sequence("tuple", [Opaque("", "op", tags=_NUMBER), item], None) for item in inner)
+        elif isinstance(over, Iter) and over.kind == "same":
+            found = self.known_elements(over.base)
+        elif isinstance(over, Iter) and over.kind == "zip":
+            rows = [self.known_elements(item) for item in self.items_of(over.base) or ()]
+            if rows and all(rows):
+                found = tuple(self.sequence("tuple", list(row), None) for row in zip(*rows))
+        return found if found and len(found) <= MOST_THINGS else None
+
+    def known_pairs(self, owner: Value) -> list[tuple[Value, Value]] | None:
+        """The keys and values of a dict, where there is nothing else in it."""
+        items = self.store.get(owner, "{}") if isinstance(owner, (Dict, Instance)) else None
+        if items is None or items.open or len(items.known) > MOST_THINGS:
+            return None
+        return [(Opaque("", "item", tags=_TEXT) if isinstance(key, str) and key[:1] == "*" else Const(key), value) for key, value in items.known.items()]
 
 
 def _jumps(body: cst.BaseSuite) -> bool:

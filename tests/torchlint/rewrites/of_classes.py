@@ -5,7 +5,19 @@ from __future__ import annotations
 import ast
 import copy
 
-from .parts import Change, changed, is_module_class, made_model, movable, names_set, parse, split, with_head
+from .parts import (
+    KEEP,
+    Change,
+    changed,
+    is_module_class,
+    made_model,
+    movable,
+    names_set,
+    parse,
+    split,
+    value,
+    with_head,
+)
 
 
 def _module_classes(tree: ast.Module) -> list[ast.ClassDef]:
@@ -138,3 +150,23 @@ def ternary(tree: ast.Module) -> ast.Module | None:
 
     new = changed(Ternary(), tree)
     return with_head(new, "from settings import small") if new is not None else None
+
+
+def in_dicts(tree: ast.Module) -> ast.Module | None:
+    """The model in a dict that is made of another one."""
+    classes = {node.name for node in tree.body if is_module_class(node)}
+    body = copy.deepcopy(tree).body
+    place = next((n for n, node in enumerate(body) if made_model(node, classes) is not None), None)
+    if place is None or not movable(*split(tree)):
+        return None
+    name = body[place].targets[0].id
+    if name in names_set([*body[:place], *body[place + 1 :]]):
+        return None
+
+    class Kept(Change):
+        def visit_Name(self, node: ast.Name) -> ast.AST:
+            return value(f'models["{name}"]') if node.id == name else node
+
+    rest = [Kept().visit(node) if not isinstance(node, KEEP) else node for node in body[place + 1 :]]
+    made = parse(f'models = {{key: model for key, model in {{"{name}": {name}}}.items()}}')
+    return ast.Module([*body[: place + 1], *made, *rest], [])

@@ -60,6 +60,24 @@ def wrapped_loader(tree: ast.Module) -> ast.Module | None:
     return over_loops(tree, text, "Batches")
 
 
+def endless(tree: ast.Module) -> ast.Module | None:
+    """Batches out of a generator that begins again and again, a number of them."""
+
+    class Endless(Change):
+        def visit_For(self, node: ast.For) -> ast.AST:
+            self.generic_visit(node)
+            if isinstance(node.iter, ast.Name) and trains(node) and not isinstance(node.target, ast.Name):
+                self.hits += 1
+                node.body = [ast.Assign([node.target], value(f"next(batches_{self.hits})")), *node.body]
+                made = parse(f"batches_{self.hits} = again({node.iter.id})")[0]
+                node.target, node.iter = ast.Name("_", ast.Store()), value("range(1000)")
+                return [made, node]
+            return node
+
+    head = "def again(items):\n    while True:\n        for item in items:\n            yield item"
+    return changed(Endless(), tree, head)
+
+
 def timed(tree: ast.Module) -> ast.Module | None:
     """A context manager of the program's own around each training step."""
 
