@@ -11,13 +11,17 @@ from typing import Any
 
 from torchsan.nonfinite.step_function import local
 from torchsan.own import torch
-from torchsan.stream.events import begin, end
+from torchsan.stream.events import at_rest, begin, calm_after, end, rest
 from torchsan.stream.patches import Patches
 
 
 def install(patches: Patches) -> None:
     # torch has no hook that tells of a whole backward; Tensor.backward goes through this function too.
     patches.functions(torch.autograd, {"backward": _backward, "grad": _grad})
+
+
+_running_backward = torch._C._current_graph_task_id
+_PLAIN = {"inputs": None, "create_graph": False, "retain_graph": False}
 
 
 def inside_backward() -> bool:
@@ -38,8 +42,14 @@ def _backward(original: Callable) -> Callable:
         *args: Any,
         **kwargs: Any,
     ) -> None:
-        if torch.compiler.is_compiling() or inside_backward():
+        if torch.compiler.is_compiling() or _running_backward() != -1:
             return original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
+        if rest.asleep and not (create_graph or retain_graph or local.rehearsal is not None or kwargs.get("inputs") is not None):
+            plan = at_rest("backward", tensors)
+            if plan is not None:
+                original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
+                calm_after(plan, "backward", tensors, _PLAIN)
+                return None
         if not isinstance(tensors, torch.Tensor):
             tensors = tuple(tensors)
         roots = _tuple(tensors)

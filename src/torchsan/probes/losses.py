@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from torchsan.own import F, torch
-from torchsan.stream.events import begin, end
+from torchsan.stream.events import at_rest, begin, end, happened, rest
 from torchsan.stream.patches import Patches
 
 NAMES = (
@@ -39,6 +39,15 @@ def _wrapper(name: str) -> Callable[[Callable], Callable]:
         def loss(*args: Any, **kwargs: Any) -> Any:
             if torch.compiler.is_compiling():
                 return original(*args, **kwargs)
+            if rest.asleep and at_rest("loss", name) is not None:
+                try:
+                    return original(*args, **kwargs)
+                except Exception as error:
+                    rest.wake()
+                    given = args[0] if args else kwargs.get("input")
+                    target = args[1] if len(args) > 1 else kwargs.get("target")
+                    happened("loss", name, input=given, target=target, args=args, kwargs=kwargs, error=error)
+                    raise
             given = args[0] if args else kwargs.get("input")
             target = args[1] if len(args) > 1 else kwargs.get("target")
             event = begin("loss", name, input=given, target=target, args=args, kwargs=kwargs, error=None)

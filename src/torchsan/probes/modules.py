@@ -26,7 +26,7 @@ from torch.nn.parallel import DistributedDataParallel
 from torchsan.own import gc, threading, torch, weakref
 from torchsan.report.deliver import SanError
 from torchsan.stream import events
-from torchsan.stream.events import begin, end, happened
+from torchsan.stream.events import at_rest, begin, end, happened, rest
 from torchsan.stream.patches import Patches
 from torchsan.stream.weak_ids import WeakIds
 
@@ -39,6 +39,7 @@ class _State(threading.local):
 
 
 _state = _State()
+_grad_mode = torch.is_grad_enabled
 _seen = WeakIds()  # modules that were built, or called, while a watch runs
 _parents = WeakIds()  # of these, the ones that have a parent
 _hooked: dict[int, tuple[weakref.ref, list[Any]]] = {}
@@ -60,19 +61,36 @@ class _Hook:
     """A module hook. A copy of the module (a teacher, a saved best) carries it along, so a copy is remembered: its hook
     has to be found and taken away in the end."""
 
-    def __init__(self, action: Any):
-        self.action = action
-
-    def __call__(self, *args: Any) -> None:
-        if not is_compiling():
-            self.action(*args)
-
     def __deepcopy__(self, memo: dict) -> _Hook:
         _copied[0] = True
         return self
 
     def __reduce__(self) -> tuple:
         return _nothing, ()
+
+
+class _BeforeHook(_Hook):
+    def __call__(self, module: nn.Module, args: tuple, kwargs: dict) -> None:
+        if is_compiling():
+            return
+        frame, calls = sys._getframe(1), _state.open
+        if rest.asleep and not calls:
+            info = {"training": module.training, "grad": _grad_mode(), "args": args, "kwargs": kwargs, "depth": 0}
+            if at_rest("forward", module, info) is not None:
+                calls.append((module, None, frame))
+                return
+        _before(module, args, kwargs, frame)
+
+
+class _AfterHook(_Hook):
+    def __call__(self, module: nn.Module, args: tuple, kwargs: dict, output: Any = None) -> None:
+        if is_compiling():
+            return
+        calls = _state.open
+        if calls and calls[-1][0] is module and calls[-1][1] is None:
+            calls.pop()  # nobody wants to know
+        else:
+            _after(module, args, kwargs, output)
 
 
 class _Nothing:
@@ -317,7 +335,7 @@ def _on_module(module: nn.Module, name: str, child: Any) -> None:
                 add([module])
 
 
-def _before(module: nn.Module, args: tuple, kwargs: dict, frame: Any = None) -> None:
+def _before(module: nn.Module, args: tuple, kwargs: dict, frame: Any) -> None:
     if "_is_replica" in module.__dict__:
         return  # DataParallel makes these anew for each call of the model, and calls them in threads of their own
     calls = _state.open
@@ -334,7 +352,7 @@ def _before(module: nn.Module, args: tuple, kwargs: dict, frame: Any = None) -> 
         kwargs=kwargs,
         depth=len(calls),
     )
-    calls.append((module, event, frame or sys._getframe(2)))
+    calls.append((module, event, frame))
 
 
 def _is_running(frame: Any) -> bool:
@@ -360,7 +378,7 @@ def _after(module: nn.Module, args: tuple, kwargs: dict, output: Any = None) -> 
         end(event)
 
 
-_before_hook, _after_hook = _Hook(_before), _Hook(_after)
+_before_hook, _after_hook = _BeforeHook(), _AfterHook()
 
 
 def _take_down() -> None:

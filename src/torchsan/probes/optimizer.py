@@ -18,10 +18,11 @@ from torch.optim.optimizer import (
 
 from torchsan.nonfinite.step_function import local
 from torchsan.own import threading, torch
-from torchsan.stream.events import Event, begin, end, happened
+from torchsan.stream.events import Event, at_rest, begin, end, happened, rest
 from torchsan.stream.patches import Patches
 
 _open: dict[int, Event] = {}  # steps that have begun, by id of the optimizer
+_NO_CLOSURE = {"closure": False}
 
 
 def install(patches: Patches) -> None:
@@ -51,6 +52,8 @@ def _before_step(optimizer: Optimizer, args: tuple, kwargs: dict) -> None:
         return
     if local.rehearsal is not None:
         local.rehearsal.optimizer_step(args, kwargs)
+    elif rest.asleep and len(args) == 1 and not kwargs and at_rest("optimizer.step", optimizer, _NO_CLOSURE) is not None:
+        return
     closure = (args[1] if len(args) > 1 else kwargs.get("closure")) is not None
     event = begin("optimizer.step", optimizer, closure=closure)
     if event is not None:
@@ -58,7 +61,7 @@ def _before_step(optimizer: Optimizer, args: tuple, kwargs: dict) -> None:
 
 
 def _after_step(optimizer: Optimizer, args: tuple, kwargs: dict) -> None:
-    if not torch.compiler.is_compiling():
+    if not torch.compiler.is_compiling() and _open:
         end(_open.pop(id(optimizer), None))
 
 
@@ -76,6 +79,8 @@ def _zero_grad(original: Callable) -> Callable:
             return original(self, *args, **kwargs)
         if local.rehearsal is not None:
             return None
+        if rest.asleep and at_rest("optimizer.zero_grad", self) is not None:
+            return original(self, *args, **kwargs)
         event = begin("optimizer.zero_grad", self)
         original(self, *args, **kwargs)
         end(event)

@@ -31,7 +31,7 @@ from torchsan.program.where import Where, here
 from torchsan.report.deliver import SanError
 from torchsan.stream import training_thread
 from torchsan.stream.modes import aside
-from torchsan.stream.resting_checks import Rest
+from torchsan.stream.resting_checks import Plan, Rest
 
 
 class Event:
@@ -156,9 +156,13 @@ def refresh() -> None:
     _always = {
         name: kept
         for name, both in _heard.items()
-        if any(kept := tuple(tuple(one for one in some if getattr(one[0], "always", False)) for some in both))
+        if any(kept := tuple(tuple(one for one in some if _hears_at_rest(one[0], name)) for some in both))
     }
     rest.reset(running(), _listens_at_rest)
+
+
+def _hears_at_rest(check: Any, name: str) -> bool:
+    return getattr(check, "always", False) and name not in getattr(check, "asleep_to", ())
 
 
 def _listens_at_rest(name: str) -> tuple | None:
@@ -193,6 +197,35 @@ def _handlers(cls: type) -> tuple[tuple[str, str, str], ...]:
                 raise TypeError(f"{cls.__name__}.{method}: no event is called {event!r}")
             found.append((method, table, _NAMES[event]))
     return tuple(found)
+
+
+def at_rest(name: str, subject: Any, info: Any = None) -> Plan | None:
+    """The short way of a probe while `rest.asleep`. Where this is the event that is expected, and its one quick look is calm,
+    that was all that is to be done before it: its plan is given, whose look after it is to be taken (`calm_after`). None:
+    nothing was done, and `begin` is to be told. `info` has what the look asks for."""
+    plan = rest.plan[rest.at]
+    expected, who, matters, modes, steps, look, _ = plan
+    if name != expected or (who and who != id(subject)) or get_ident() != rest.thread or _local.quiet:
+        return None
+    if matters:
+        if look is None or (modes and (info["training"] is not modes[0] or info["grad"] is not modes[1])):
+            return None
+        try:
+            if not look(subject, info):
+                return None
+        except Exception:
+            return None
+    rest.at += 1
+    if steps:
+        rest.missed_step(subject)
+    return plan
+
+
+def calm_after(plan: Plan, name: str, subject: Any, info: Any) -> None:
+    """The quick look after an event that went the short way; where not all is calm those are told who hear it at rest."""
+    look = plan[6]
+    if look is not None and not _is_calm(look, subject, None):
+        end(Event(name, subject, {**info, "rested": True, "calm": None}))
 
 
 def begin(name: str, subject: Any, /, **info: Any) -> Event | None:
@@ -247,7 +280,7 @@ def end(event: Event | None) -> None:
         event.let_go()
 
 
-for _ours in (begin, end):
+for _ours in (at_rest, calm_after, begin, end):
     never_compiled(_ours.__code__, all_that_it_calls=True)
 
 

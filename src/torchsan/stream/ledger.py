@@ -37,6 +37,7 @@ class Account:
         steps: steps that were made or asked for (a GradScaler may skip one) since the watch started.
         last: the last event of each kind that concerned it: "backward" (one that changed its gradients), "zero_grad",
             "clip", "unscale", "step", "scheduler.step", "scale" (its last backward's loss was scaled by that event).
+        missed: those of them that were counted and no more (see `resting_checks.py`).
         reached: whether the last backward changed any of its gradients.
         backwards: how many backward passes reached it since its last step, and in all.
         grads, versions: the gradients and their versions before a backward while it runs; after it, and after a clip
@@ -56,7 +57,7 @@ class Account:
         self.ids: set[int] = set()
         self.made = 0
         self._groups: list[tuple[int, int]] = []
-        self.steps = 0
+        self.steps = self.missed = 0
         self.last: dict[str, Event] = {}
         self.reached = False
         self.backwards = 0
@@ -328,6 +329,7 @@ class Ledger:
         """A step that is counted and no more."""
         account = self.accounts.get(id(optimizer)) or self.account(optimizer)
         account.steps = steps = account.steps + 1
+        account.missed += 1
         if steps > self._most:
             self._most = steps
         for look in self.at_missed_step:

@@ -5,9 +5,10 @@ times that. So once so many steps in a row have made the same events, on the sam
 hear a few steps, miss some, hear a few again. Any event that is not the expected one is heard at once, and so is
 everything after it. Large models never rest: there the looks cost nothing to speak of.
 
-Checks with `always = True` hear every step. To be told of an event costs several µs, so such a check can have a quick look
-of its own: `calm_before_<event>(subject, info)` and `calm_on_<event>(event, None)`. Where it gives True nothing is told;
-else all goes on as if it had not been asked.
+Checks with `always = True` hear every step, but for the events in `asleep_to`. To be told of an event costs several µs, so
+such a check can have a quick look of its own: `calm_before_<event>(subject, info)` and `calm_on_<event>(subject or event,
+None)`. Where it gives True nothing is told; else all goes on as if it had not been asked, so it must have changed nothing. Where
+one look alone is to be taken, probes go a short way (`events.at_rest`), on which no event is made.
 """
 
 from __future__ import annotations
@@ -68,7 +69,7 @@ class Rest:
             return True
         key = _key(name, subject, info)
         if self.asleep:
-            self._surprised()
+            self.wake()
             self._now.append(key)
             return True
         who = key[1]
@@ -113,7 +114,7 @@ class Rest:
             if self._left == 0:
                 self.asleep, self._left = False, _AWAKE
 
-    def _surprised(self) -> None:
+    def wake(self) -> None:
         """Something new: awake until the loop is steady again."""
         if any(name == "backward" for name, *_ in self._cycle[:self.at]):
             for watch in self.watches:

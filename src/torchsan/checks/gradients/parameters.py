@@ -197,7 +197,6 @@ class NeverGetsGrad(Check):
         self.whole: set[int] = self.ledger.while_alive(set())  # accounts whose parameters all had a gradient
         self.counts: dict[int, int] = {}  # by id of an account: its parameters, which are gone once the optimizer is
         self.put = WeakTable()  # of parameters: where their layer was put into a model that was built before
-        self.ledger.at_missed_step.append(self._missed)
 
     def on_module_add(self, event: Event) -> None:
         place = event.where()
@@ -225,6 +224,8 @@ class NeverGetsGrad(Check):
             self._drop(account)
         else:
             self.without[id(account)] = (account, left)
+            if self._missed not in self.ledger.at_missed_step:
+                self.ledger.at_missed_step.append(self._missed)
             self.counts[id(account)] = len(account.params)
             if account.steps == _LONG:
                 self._say(account, left, event)
@@ -262,6 +263,8 @@ class NeverGetsGrad(Check):
     def _drop(self, account: Account) -> None:
         self.without.pop(id(account), None)
         self.counts.pop(id(account), None)
+        if not self.without and self._missed in self.ledger.at_missed_step:
+            self.ledger.at_missed_step.remove(self._missed)
 
     def on_module_end(self, event: Event) -> None:
         ids = {id(p) for p in parameters_of(event.subject)}

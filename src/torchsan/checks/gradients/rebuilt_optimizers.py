@@ -24,13 +24,13 @@ class _Life:
 
     def __init__(self, event: Event, account: Account):
         optimizer = event.subject
-        self.event = event
+        self.event, self.account = event, account
         self.ids = tuple(map(id, account.params))
         self.first = None if account.first is None else weakref.ref(account.first)
         self.how = type(optimizer), repr({k: v for k, v in optimizer.defaults.items() if type(v) in _PLAIN})
         self.count = 1
-        self.steps = 0
-        self.missed = 0  # steps since `left`
+        self._heard, self._missed = 0, account.missed  # steps so far; those that nobody heard when it began
+        self._missed_at_look = account.missed  # the same when it looked last
         self.memory = ""
         self.before: _Life | None = None  # the one that this one takes up from, while it matters
         self.loader: Any = None
@@ -40,6 +40,18 @@ class _Life:
         self.left: list[tuple[int, torch.Tensor]] = []
         self.bumps: list[int] = []  # by how much a step raises the versions
 
+    @property
+    def steps(self) -> int:
+        return self._heard + self.account.missed - self._missed
+
+    @property
+    def missed(self) -> int:
+        """Steps since `left`."""
+        return self.account.missed - self._missed_at_look
+
+    def step(self) -> None:
+        self._heard += 1
+
     def look(self, params: list[torch.Tensor]) -> None:
         """Remember the parameters as they are after a step."""
         before = [version for version, _ in self.left]
@@ -47,7 +59,7 @@ class _Life:
             self.left = [(p._version, p.detach().flatten()[:8].clone()) for p in params[:_LOOK]]
         if before and not self.missed:
             self.bumps = [now - then for (now, _), then in zip(self.left, before)]
-        self.missed = 0
+        self._missed_at_look = self.account.missed
 
     def left_alone(self, params: list[torch.Tensor]) -> bool:
         """Whether nothing but the optimizer's own steps has written to the parameters."""
@@ -82,7 +94,6 @@ class OptimizerRebuilt(Check):
         self.loader: tuple[int, Any] = 0, None
         self.begun: weakref.WeakKeyDictionary[Any, int] = weakref.WeakKeyDictionary()  # passes over each loader
         self.schedules: dict[Any, tuple[int, Any, Any, Event]] = {}  # by line: how many, the last one, its optimizer
-        self.ledger.at_missed_step.append(self._missed)
 
     def on_loader_iterate(self, event: Event) -> None:
         self.loader = event.number, weakref.ref(event.subject)
@@ -135,17 +146,11 @@ class OptimizerRebuilt(Check):
         account = self.ledger.account(event.subject)
         life = self.lives.get(id(account))
         if life is not None:
-            life.steps += 1
+            life.step()
             if life.steps == 1:
                 life.memory = _memory(event.subject)
             if life.count > 1:
                 life.look(account.params)
-
-    def _missed(self, account: Account) -> None:
-        life = self.lives.get(id(account))
-        if life is not None:
-            life.steps += 1
-            life.missed += 1
 
     def on_scheduler_create(self, event: Event) -> None:
         kind = type(event.subject).__name__

@@ -43,6 +43,9 @@ _FORWARDS = 8  # remembered since the last step
 _HINT = "; as `step = san.step(step)`, a function that makes one step can be run again whole"
 
 
+_Tensor, _is_finite = torch.Tensor, math.isfinite
+
+
 class _Symptom(NamedTuple):
     """Something that is not finite, what a replay made of it, and the backward where it came up."""
 
@@ -82,6 +85,7 @@ class NonFinite(Check):
 
     numbers = (121, 422, 413)
     always = True  # the first bad step is the one that tells
+    asleep_to = ("loss",)  # one that torch refuses is told all the same
 
     def __init__(self, watch: Any):
         super().__init__(watch)
@@ -124,18 +128,17 @@ class NonFinite(Check):
         return True
 
     def calm_before_backward(self, loss: Any, info: dict[str, Any]) -> bool:
-        if not self.state.is_plain or running.step is not None or type(loss) is not torch.Tensor or not loss.is_cpu:
+        if type(loss) is not _Tensor or not self.state.is_plain or running.step is not None or not loss.is_cpu:
             return False
-        return none_active() and loss.numel() == 1 and math.isfinite(loss.item())
+        return none_active() and loss.numel() == 1 and _is_finite(loss.item())
 
-    def calm_on_backward(self, event: Event, _: Any) -> bool:
+    def calm_on_backward(self, _: Any, __: Any) -> bool:
         state = self.state
         for account in self.ledger:
             grads = [grad for p in account.params if (grad := p.grad) is not None]
             if grads:
                 with without_subclasses():
                     if not finite_here(grads):
-                        state.backward, state.bad_loss = event, False
                         return False
                 state.marks[account.key] = id(grads[0]), grads[0]._version
             else:
@@ -148,9 +151,7 @@ class NonFinite(Check):
             return False
         if _mark(self.ledger.account(optimizer)) != state.marks.get(id(optimizer), -1):
             return False
-        for forward in state.forwards:
-            forward.let_go()
-        state.forwards.clear()
+        state.forwards.clear()  # nobody else has them
         return True
 
     def _first_look(self, module: nn.Module) -> None:
@@ -190,6 +191,8 @@ class NonFinite(Check):
     def on_backward(self, event: Event) -> None:
         state = self.state
         losses, state.losses = state.losses, []
+        if event.rested:  # only now it matters
+            state.backward, state.bad_loss = event, False
         if self._does_not_count():
             return
         accounts = self.ledger if event.reached is None else event.reached
