@@ -1,6 +1,7 @@
-"""No pitfall: the line that cuts the graph, for 119: `detach()` or `.data` of what parameters without a gradient have made.
+"""No pitfall: the line that cuts the graph, for 119: `detach()` or `.data` of what parameters without a gradient have made, or a
+`no_grad()` under which their layer is called.
 
-Where parameters had no gradient in two steps, these two are replaced from one forward of a model that has them until its
+Where parameters had no gradient in two steps, these are replaced from one forward of a model that has them until its
 backward. What is cut, and leads to one of them, is remembered.
 """
 
@@ -12,6 +13,7 @@ from threading import get_ident
 from typing import Any, NamedTuple
 
 from torch.compiler import is_compiling
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from torchsan.check import Check
 from torchsan.own import functools, torch
@@ -33,6 +35,7 @@ class Cut(NamedTuple):
 
     at: Where
     parameters: frozenset[int]
+    under: bool = False  # the line switches the graph off for what is computed under it
 
 
 class CutGraph(Check):
@@ -45,6 +48,7 @@ class CutGraph(Check):
         self.seen = 0
         self.thread = 0
         self.cuts: list[Cut] = []
+        self.off: list[tuple[int, Where | None]] = []  # contexts without a graph that the forward is in, by id: the user's line
         self.replaced = Brief("cuts")
 
     def before_optimizer_step(self, event: Event) -> None:
@@ -80,6 +84,26 @@ class CutGraph(Check):
             lambda tensor: data.__delete__(tensor),
         )
         patches.on_undo(lambda: delattr(torch.Tensor, "data"))
+        self.off.clear()
+        for context in (torch.no_grad, torch.set_grad_enabled):
+            patches.method(context, "__enter__", functools.partial(_entered, self.safely(self._enter)))
+            patches.method(context, "__exit__", functools.partial(_left, self.safely(self._leave)))
+        patches.handle(register_module_forward_pre_hook(self.safely(self._called)))
+
+    def _enter(self, context: Any, caller: Any) -> None:
+        if get_ident() == self.thread and len(self.off) < _MOST and not getattr(context, "mode", False):
+            self.off.append((id(context), _line(caller)))
+
+    def _leave(self, context: Any) -> None:
+        if get_ident() == self.thread and self.off and self.off[-1][0] == id(context):
+            self.off.pop()
+
+    def _called(self, module: torch.nn.Module, _: Any) -> None:
+        if not self.off or len(self.cuts) >= _MOST or get_ident() != self.thread or torch.is_grad_enabled():
+            return
+        place = self.off[-1][1]
+        if place is not None and (found := self.without & {id(p) for p in module.parameters(recurse=False)}):
+            self.cuts.append(Cut(place, frozenset(found), under=True))
 
     def _note(self, tensor: torch.Tensor, caller: Any) -> None:
         node = tensor.grad_fn
@@ -100,10 +124,41 @@ def _wrapped(note: Callable[[torch.Tensor, Any], None], original: Callable) -> C
     return detach
 
 
+def _entered(told: Callable[[Any, Any], None], original: Callable) -> Callable:
+    def __enter__(context: Any) -> Any:
+        told(context, sys._getframe(1))
+        return original(context)
+
+    return __enter__
+
+
+def _left(told: Callable[[Any], None], original: Callable) -> Callable:
+    def __exit__(context: Any, *args: Any) -> Any:
+        told(context)
+        return original(context, *args)
+
+    return __exit__
+
+
+def _line(caller: Any) -> Where | None:
+    """The user's line that a context is entered at; of a decorator the line where it stands."""
+    if kind_of(caller.f_code.co_filename) == _USER:
+        return _place(caller)
+    decorated = getattr(caller.f_locals.get("func"), "__code__", None) if caller.f_code.co_name == "decorate_context" else None
+    if decorated is None or kind_of(decorated.co_filename) != _USER:
+        return None
+    return Where(decorated, -1, decorated.co_firstlineno)
+
+
 def cut_of(watch: Any, parameters: list[torch.Tensor]) -> Cut | None:
     """The line that cuts most of these parameters off, the first of several."""
     wanted = {id(p) for p in parameters}
     cuts = [cut for check in watch.checks if isinstance(check, CutGraph) for cut in check.cuts]
+    under: dict[Where, frozenset[int]] = {}
+    for cut in cuts:
+        if cut.under:  # one layer at a time
+            under[cut.at] = under.get(cut.at, frozenset()) | cut.parameters
+    cuts = [cut for cut in cuts if not cut.under] + [Cut(at, cut_off, under=True) for at, cut_off in under.items()]
     cuts = [cut for cut in cuts if 2 * len(cut.parameters & wanted) > len(wanted)]
     return max(cuts, key=lambda cut: len(cut.parameters & wanted), default=None)
 

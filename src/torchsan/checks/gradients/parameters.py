@@ -24,6 +24,10 @@ _CUT = (
     "`{call}` cuts the graph: what comes before it, such as `{name}`, never gets a gradient",
     "go on with the tensor itself, without `.detach()` or `.data`; what is to stay as it is gets `requires_grad_(False)`",
 )
+_UNDER = (
+    "`{call}` keeps no graph: what is called under it, such as `{name}`, never gets a gradient",
+    "call it outside of `no_grad`; what is to stay as it is gets `requires_grad_(False)`",
+)
 _TWINS = (
     "`{model}` is trained by no optimizer: `{optimizer}` and `{other}` hold the same parameters",
     "give each optimizer the parameters of its own model: `{model}.parameters()`",
@@ -289,7 +293,7 @@ class NeverGetsGrad(Check):
                 optimizer=name_of(account.optimizer),
                 fact=f"{_listed(names)}",
                 details={"parameters": names},
-                words=None if cut is None else _CUT,
+                words=None if cut is None else _UNDER if cut.under else _CUT,
                 related=() if cut is None and put is None else ((event, "the step that has no gradient for it"),),
                 call="" if cut is None else code_at(cut.at),
             )
