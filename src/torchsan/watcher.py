@@ -342,6 +342,8 @@ class Watch:
             return
         given = self.models
         users = {training_thread.user(model) for model in given}
+        if not training_thread.parameters(subject).isdisjoint(id(p) for model in given for p in parameters_of(model)):
+            users.add(me)  # its optimizer, which is cleared before the model is called
         follows, other = (me, first) if me in users and first not in users else (first, me)
         ours, others = set(), training_thread.parameters(subject) if other == me else set()
         for thing in (*self.modules(), *(one for account in self.ledger if (one := account.optimizer) is not None)):

@@ -377,25 +377,36 @@ class TestThreads:
         assert san.steps == (4 if given == 1 else 6)
 
     def test_each_watch_follows_its_own(self, capsys):
-        both = threading.Barrier(2)
+        done = [0, 0]  # backwards of each
         models = [Net(), Net()]
         watches = [torchsan.watch(model, on_finding="collect") for model in models]
+
+        def wait(at, step):
+            """For the other one, and not in a lock, where a thread does not train."""
+            while done[1 - at] <= step:
+                pass
 
         def job(at):
             x, y = torch.randn(4, 4), torch.randint(0, 2, (4,))
             optimizer = torch.optim.SGD(models[at].parameters(), lr=0.1)
-            for _ in range(5):
-                both.wait(300)
+            for step in range(5):
                 if at:
+                    wait(at, step)
                     optimizer.zero_grad()
                 F.cross_entropy(models[at](x), y).backward()
-                end = time.monotonic() + 0.01
-                while time.monotonic() < end:
-                    pass
+                done[at] += 1
+                if not at:
+                    wait(at, step)  # in the midst of its step
                 optimizer.step()
 
+        def safely(at):
+            try:
+                job(at)
+            finally:
+                done[at] = 1 << 30  # the other one is not to wait for ever
+
         with watches[0], watches[1]:
-            in_threads(functools.partial(job, 0), functools.partial(job, 1))
+            in_threads(functools.partial(safely, 0), functools.partial(safely, 1))
         assert (codes(watches[0]), codes(watches[1])) == (["TS101"], [])
         assert not watches[0].off and not watches[1].off
 

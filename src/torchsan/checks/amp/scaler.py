@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchsan.check import Check
-from torchsan.own import torch
+from torchsan.own import torch, weakref
 from torchsan.program.autograd_graph import nodes
 from torchsan.program.layers import parameters_of
 from torchsan.program.naming import name_of
@@ -115,28 +115,29 @@ class ScalerSteps(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.stepped: dict[tuple[int, int], Event] = {}
+        self.stepped: dict[tuple[int, int], tuple[Event, Any]] = {}  # with a weak reference to the optimizer: an id may be another's later
         self.inside: set[int] = set()
 
     def before_scaler_step(self, event: Event) -> None:
         self.inside.add(id(event.optimizer))
-        earlier = self._stepped(event)
+        earlier = self._earlier(event)
         if earlier is not None:
             self._no_update(event, earlier)
-        self.stepped[id(event.subject), id(event.optimizer)] = event
+        self.stepped[id(event.subject), id(event.optimizer)] = event, weakref.ref(event.optimizer)
 
     def on_scaler_step(self, event: Event) -> None:
         self.inside.discard(id(event.optimizer))
 
     def before_scaler_unscale(self, event: Event) -> None:
-        earlier = self._stepped(event)
+        earlier = self._earlier(event)
         if earlier is not None and id(event.optimizer) not in self.inside:
             self._no_update(event, earlier)
 
-    def _stepped(self, event: Event) -> Event | None:
-        """The step of this scaler that nothing has moved on since; not that of one that is gone, whose id it has."""
-        earlier = self.stepped.get((id(event.subject), id(event.optimizer)))
-        return earlier if earlier is not None and earlier.subject is event.subject else None
+    def _earlier(self, event: Event) -> Event | None:
+        """The step of this scaler with this optimizer that no update came after."""
+        earlier, optimizer = self.stepped.get((id(event.subject), id(event.optimizer)), (None, None))
+        same = earlier is not None and earlier.subject is event.subject and optimizer() is event.optimizer
+        return earlier if same else None
 
     def _no_update(self, event: Event, earlier: Event) -> None:
         name = name_of(event.subject)
@@ -161,13 +162,13 @@ class ScalerSteps(Check):
             return  # unscaled on purpose: the gradients are right, only an overflow would go unseen
         if account.changed_since():
             return  # divided by hand, it may be
-        scaler = scale.subject  # None where it is gone by now
+        scaler = scale.subject  # None where nobody holds it any more: the gradients are scaled all the same
         self.found(
             705,
             event,
             optimizer=name_of(event.subject),
-            scaler=name_of(scaler),
-            fact="the gradients are scaled" if scaler is None else f"the gradients are {scaler.get_scale():g} times too large",
+            scaler=name_of(scaler) if scaler is not None else "",
+            fact="" if scaler is None else f"the gradients are {scaler.get_scale():g} times too large",
             related=((scale, "where the loss was scaled"),),
         )
 
