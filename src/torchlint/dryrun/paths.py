@@ -8,8 +8,9 @@ from typing import Any
 import libcst as cst
 
 from torchlint.dryrun.guards import Asked, Guard, bound_to, varying
-from torchlint.dryrun.store import Store
-from torchlint.dryrun.values import Const, Event, Loop, Opaque, Value, alternatives, same
+from torchlint.dryrun.plain import items_of
+from torchlint.dryrun.store import Items, Store
+from torchlint.dryrun.values import Const, Event, Loop, Opaque, Tensor, Value, alternatives, same
 
 
 class Jumps:
@@ -174,18 +175,33 @@ def _changed(base: Store, writes: dict, read: set[tuple[Any, str]]) -> bool:
         if old is None or old is value:
             continue
         if isinstance(value, Value) and isinstance(old, Value):
-            if same(old, value) or _plain(old) and _plain(value):
+            if same(old, value) or _may_be(old) == _may_be(value):
                 continue
             return True
         if not isinstance(value, Value):
             if type(value) is type(old) and getattr(value, "known", value) == getattr(old, "known", old):
                 continue
+            if isinstance(value, Items) and isinstance(old, Items) and old.known and _items_may_be(old) == _items_may_be(value):
+                continue
             return True
     return False
 
 
-def _plain(value: Value) -> bool:
-    return all(
-        isinstance(alt, Const) and not isinstance(alt.value, (bool, type(None))) or type(alt) is Opaque and not alt.flows and not alt.parts
-        for alt in alternatives(value)
-    )
+def _may_be(value: Value) -> set[object]:
+    """What a value may be, as far as the next round can do something else for it: numbers, texts and unknown things that nothing
+    of torch went into are all one."""
+    found: set[object] = set()
+    for alt in alternatives(value):
+        if type(alt) is Const:
+            found.add(alt.value if alt.value is None or isinstance(alt.value, bool) else "plain")
+        elif type(alt) is Opaque and not alt.flows and not any(type(part) is Tensor or part.flows for part in alt.parts):
+            found.add("plain")
+        else:
+            found.add(id(alt))
+    return found
+
+
+def _items_may_be(items: Items) -> set[object]:
+    known = items.known
+    which = tuple(known) if isinstance(known, dict) else "open" if items.open else len(known)
+    return {("items", items.open, which)}.union(*map(_may_be, items_of(items)))

@@ -316,6 +316,16 @@ ROUNDS = {
     "what it changes is asked for": ("y = net(z)\nfor x in data:\n    y = here(y)\n", 2),
     "what it adds is asked for": ("found = []\nfor x in data:\n    found.append(here(x))\n    total = found[0]\n", 2),
     "what is in it is asked for": ("found = {}\nfor x in data:\n    found[x] = here(x)\n    print(*found.values())\n", 2),
+    "a count of what is not known": ("n = z.start\nfor x in data:\n    here(n)\n    n = n + x\n", 1),
+    "a sum of losses": ("n = 0\nfor x in data:\n    here(n)\n    n = n + net(x).sum()\n", 2),
+    "a sum of tensors": ("n = z.start\nfor x in data:\n    here(n)\n    n = n + torch.ones(2)\n", 2),
+    "None or a number, before and after": ("n = None if z else 1\nfor x in data:\n    here(n)\n    n = None if x else x + 1\n", 1),
+    "None, then a number": ("n = None\nfor x in data:\n    here(n)\n    n = x + 1\n", 2),
+    "a switch that is turned": ("n = False\nfor x in data:\n    here(n)\n    n = True\n", 2),
+    "numbers under the same keys": ("n = {'loss': 0}\nfor x in data:\n    here(n['loss'])\n    n['loss'] = x\n", 1),
+    "a key that is new": ("n = {'loss': 0}\nfor x in data:\n    here(n['last'])\n    n['last'] = x\n", 2),
+    "a model under the same key": ("n = {'loss': 0}\nfor x in data:\n    here(n['loss'])\n    n['loss'] = net\n", 2),
+    "a list that was empty": ("n = []\nfor x in data:\n    here(n[0])\n    n.append(1)\n", 2),
     # Eight times if each pass of a loop were two of the next.
     "three loops": ("y = net(z)\nfor a in data:\n    for b in a:\n        for c in b:\n            y = here(y)\n", 4),
     "an attribute in a call": (
