@@ -41,6 +41,22 @@ def train(model, loader):
         F.cross_entropy(model(inputs), targets).backward()
         optimizer.step()
 """,
+    "109: a class of one's own that looks for a rate": """
+from torch.optim.lr_scheduler import _LRScheduler
+
+class RateFinder(_LRScheduler):
+    def get_lr(self):
+        return [rate * self.last_epoch / 100 for rate in self.base_lrs]
+
+def train(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-7)
+    scheduler = RateFinder(optimizer)
+    for inputs, targets in loader:
+        scheduler.step()
+        optimizer.zero_grad()
+        F.cross_entropy(model(inputs), targets).backward()
+        optimizer.step()
+""",
     "109: a class of one's own with its own step": """
 from torch.optim.lr_scheduler import _LRScheduler
 

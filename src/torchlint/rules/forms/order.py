@@ -505,13 +505,14 @@ def _steps_by_itself(scheduler: Value) -> bool:
 
 
 _OWN_STEPS = ("ReduceLROnPlateau", "CosineAnnealingWarmRestarts")
-_WARMS_UP = re.compile("warm", re.IGNORECASE)
+_SKIPS = re.compile("warm|find|range|test", re.IGNORECASE)
 
 
 def _asks_torch(cls: Class) -> bool:
-    """Whether a class of the project has torch's own step(). One that warms up from 0 may mean to skip its first rate."""
+    """Whether a class of the project has torch's own step(). One that warms up from 0, or looks for a rate, may mean to skip its
+    first one."""
     bases = cls.externals()
-    own = any(isinstance(base, Class) and _WARMS_UP.search(base.name) for base in cls.mro())
+    own = any(isinstance(base, Class) and _SKIPS.search(base.name) for base in cls.mro())
     known = bool(bases) and all(base.startswith("torch.optim.lr_scheduler.") and not base.endswith(_OWN_STEPS) for base in bases)
     return known and not own and cls.method("step") is None
 
