@@ -20,6 +20,7 @@ OUTSIDE = frozenset(
     torch_geometric dgl ogb __future__""".split()
 )
 ROOT_MARKS = frozenset({".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg"})  # of the top of a project; see `is_top`
+INSTALLED = frozenset({"site-packages", "dist-packages"})  # folders of packages that are no project together
 MOST_LEVELS = 6  # that are gone up where no folder has a mark
 _MOST_TO_A_MARK = 16
 # In a question: folder, what is asked, name. No path holds it.
@@ -113,25 +114,34 @@ class Modules:
         parts = name.split(".")
         if parts[0] in OUTSIDE:
             return None
-        for place in self._places(folder):
+        for place in self._places(folder, parts[0]):
             found = self._at(place, parts)
             if found:
                 return found
         return None
 
-    def _places(self, folder: str) -> list[str]:
-        """The folders that absolute imports of a file in `folder` are looked for in."""
+    def _places(self, folder: str, first: str) -> list[str]:
+        """The folders that absolute imports of a file in `folder` are looked for in, by their first name."""
         places = []
-        for above in self._above(folder):
+        for above in self._of_own(folder, first):
             places += [above, os.path.join(above, "src")]
         return [*places, *self.roots]
+
+    def _of_own(self, folder: str, first: str) -> list[str]:
+        """The folders from `folder` up in which a name can be one of its own project: of what is installed side by side, that is
+        the package that the folder is in."""
+        above = self._above(folder)
+        top = above[-1]
+        if os.path.basename(top) in INSTALLED and os.path.relpath(folder, top).split(os.sep)[0] != first:
+            return above[:-1]
+        return above
 
     def _above(self, folder: str) -> list[str]:
         """A folder and those above it, up to the top of the project, but not far."""
         if folder not in self._chains:
             found = [folder]
             while not (marked := is_top(self._list(found[-1]))) and len(found) < _MOST_TO_A_MARK:
-                if os.path.dirname(found[-1]) == found[-1]:
+                if os.path.basename(found[-1]) in INSTALLED or os.path.dirname(found[-1]) == found[-1]:
                     break
                 found.append(os.path.dirname(found[-1]))
             self._chains[folder] = found if marked else found[:MOST_LEVELS], frozenset(found)
@@ -164,13 +174,13 @@ class Modules:
     def _start(self, folder: str, name: str) -> str | None:
         """The nearest place that holds something of a name, whatever it is."""
         wanted = {name, name + ".py"}
-        return next((place for place in self._places(folder) if not wanted.isdisjoint(self._list(place))), None)
+        return next((place for place in self._places(folder, name) if not wanted.isdisjoint(self._list(place))), None)
 
     def _package(self, folder: str, name: str) -> str | None:
         parts = name.split(".")
         if not parts[0] or parts[0] in OUTSIDE:
             return None
-        for above in self._above(folder):
+        for above in self._of_own(folder, parts[0]):
             inner = above
             for part in parts:
                 if part not in self._list(inner):  # a tree that takes "Model" for "model" is asked exactly, as Python asks it
@@ -187,6 +197,8 @@ class Modules:
         if is_top(self._list(above[-1])):
             return above[-1]
         for one in above:
+            if os.path.basename(one) in INSTALLED:
+                break
             reaches = reaches and any(name.endswith((".py", ".ipynb")) for name in self._list(one))
             top = one if reaches else top
         return top

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from torchlint.catalogue.pages import Rule
+from torchlint.files.modules import INSTALLED
 from torchlint.files.reading import read_bytes
 from torchlint.files.source import Problem, map_locations
 from torchlint.findings import Finding
@@ -15,7 +16,6 @@ from torchlint.run.session import Session
 from torchlint.server.documents import Open
 from torchlint.server.options import Options
 
-_INSTALLED = frozenset({"site-packages", "dist-packages"})
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -62,7 +62,7 @@ class Judging:
             OSError: the file cannot be read.
         """
         session = self.session(opened, folder, options)
-        if _INSTALLED.intersection(one.path.split(os.sep)) or session.leaves_out(one.path):
+        if INSTALLED.intersection(one.path.split(os.sep)) or session.leaves_out(one.path):
             return Verdict()
         found = session.check(one.path, goes_on=goes_on)
         findings = [map_locations(finding, _with_full_name) for finding in found]
