@@ -25,6 +25,25 @@ def train(student: nn.Module, teacher: nn.Module, x):
         nn.functional.cross_entropy(student(x), guess).backward()
         optimizer.step()
 """,
+    "202: each parameter was frozen, so there is no graph": """
+def build(path, device):
+    model = nn.Sequential(nn.Linear(3, 3), nn.ReLU(), nn.Linear(3, 2))
+    model.load_state_dict(torch.load(path, weights_only=True))
+    model.eval()
+    for parameter in model.parameters():
+        parameter.requires_grad = False
+    if device:
+        model = model.to(device)
+    return model
+
+def main(path, device, images):
+    model = build(path, device)
+    found = 0
+    for image in images:
+        if torch.argmax(model(image)[0]).item() == 1:
+            found += 1
+    return found
+""",
     "109: a class of one's own that warms up": """
 from torch.optim.lr_scheduler import _LRScheduler
 

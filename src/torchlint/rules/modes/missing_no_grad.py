@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import TRUE, Event, Instance, Tensor, Value, real
+from torchlint.dryrun.values import TRUE, Const, Event, Instance, Iter, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
@@ -34,7 +34,7 @@ def check(view: View) -> Iterator[Report]:
         evaluates = event.mode is False and event.mode_site is not None and asked is not None
         if not evaluates and not is_evaluation(view, event):
             continue
-        if event.get("frozen") is TRUE or not read_out(view, event) or _gradient_wanted(view, event):
+        if event.get("frozen") is TRUE or _frozen_one_by_one(view, event) or not read_out(view, event) or _gradient_wanted(view, event):
             continue
         if _volatile(event) or _graph_may_be_used(view, event) or frozen_by(view, event.subject, switches(view)) is not None:
             continue
@@ -48,6 +48,23 @@ def check(view: View) -> Iterator[Report]:
             continue
         roles = {"call": view.call_text(event.site), "model": view.owner_text(event, "model")}
         yield Report(CODE, event.site, roles, related, _mend(view, event))
+
+
+def _frozen_one_by_one(view: View, event: Event) -> bool:
+    """Whether a loop over the model's parameters froze each, and nothing is trained: then no graph is built."""
+    if view.of("backward", "optimizer.create", "optimizer.step"):
+        return False
+    return any(
+        other.name == "requires_grad" and isinstance(other.value, Const) and other.value.value is False and other.loops
+        and any(_goes_over_parameters(view, over, event.subject) for over in real(other.loops[-1].over))
+        for other in view.of("flag.set")
+    )
+
+
+def _goes_over_parameters(view: View, over: Value, module: Value) -> bool:
+    if not isinstance(over, Iter) or over.kind not in ("parameters", "named_parameters"):
+        return False
+    return any(alt is module or is_module(alt) and view.related_modules(alt, module) for alt in real(over.base))
 
 
 def asked_from_outside(event: Event) -> Site | None:
