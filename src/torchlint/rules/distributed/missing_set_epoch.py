@@ -18,9 +18,8 @@ def check(view: View) -> Iterator[Report]:
         loader = event.subject
         if not isinstance(loader, Instance) or loader.kind != "loader" or not event.loops:
             continue
-        sampler = loader.arg(3, "sampler")
-        alts = real(sampler)
-        if not alts or not all(_shuffling(alt) for alt in alts) or event.grad_on is not True:
+        alts = [alt for alt in _samplers(loader) if _shuffling(alt)]  # beside it, that of a run in one process
+        if not alts or event.grad_on is not True:
             continue
         if "set_epoch" in event.site.parsed.facts.words or _handed_on(view, loader, alts) or _evaluates(view, event):
             continue
@@ -30,6 +29,15 @@ def check(view: View) -> Iterator[Report]:
         related = [(alts[0].site, "the sampler is built here")] if alts[0].site is not None else []
         names = {"loader": name if len(name) < 40 else "loader", "sampler": getattr(alts[0], "name", "") or "sampler"}
         yield Report(CODE, event.site, names, related)
+
+
+def _samplers(loader: Instance) -> tuple[Value, ...]:
+    """What a loader's order comes from: its sampler, or that of its batch sampler."""
+    found = [*real(loader.arg(3, "sampler"))]
+    for batches in real(loader.arg(4, "batch_sampler")):
+        if isinstance(batches, Instance) and isinstance(batches.cls, Ref) and batches.type.endswith(".BatchSampler"):
+            found.extend(real(batches.arg(0, "sampler")))
+    return tuple(found)
 
 
 def _shuffling(sampler: Value) -> bool:
