@@ -104,6 +104,14 @@ def test_a_model_that_a_test_hands_to_what_it_tests(tmp_path, path, told):
     assert [item.code for item in found] == told
 
 
+def test_a_file_that_the_program_has_just_written():
+    """By the very words of its place."""
+    rows = "import torch\n\n\ndef run(net, other, folder):\n    torch.save(net.state_dict(), folder + '/head.pt')\n    other.load_state_dict(torch.load({}))\n"
+    engine = Engine(RULES, torch_version=(2, 1))
+    for place, told in (("folder + '/head.pt'", []), ("folder + '/body.pt'", ["TL901"])):
+        assert [item.code for item in engine.check("a.py", rows.format(place)).findings] == told
+
+
 def test_a_setup_py_in_a_package_is_no_project(tmp_path, monkeypatch, capfd):
     """The release is that of the project around it."""
     call = "import torch\n\n\ndef run(model, x):\n    with torch.cuda.amp.autocast():\n        return model(x)\n"
