@@ -125,3 +125,22 @@ def test_a_setup_py_in_a_package_is_no_project(tmp_path, monkeypatch, capfd):
     write(tmp_path, {"requirements.txt": "torch==2.6.0\n"})
     assert main(["--no-cache"]) == 1
     assert "TL708" in capfd.readouterr().out
+
+
+def test_an_attribute_that_was_set_by_the_rank():
+    code = IMPORTS + """
+import torch.distributed as dist
+
+def main(args):
+    dist.init_process_group("nccl")
+    torch.cuda.set_device(args.local_rank)
+    args.saves = args.logs and {rank}
+    net = nn.parallel.DistributedDataParallel(nn.Linear(4, 2))
+    for epoch in range(3):
+        if args.saves:
+            torch.save(net.module.state_dict(), "last.pt")
+
+main(args)
+"""
+    for rank, told in (("is_master(args)", []), ("args.keep", ["TL805"])):
+        assert [item.code for item in Engine(RULES).check("a.py", code.replace("{rank}", rank)).findings if item.code == "TL805"] == told
