@@ -54,7 +54,7 @@ def _reports(view: View, root: Func) -> Iterator[Report]:
     if inits:
         if early is not None:
             yield Report(CODE, early.site, {"name": root.home.name}, mend=_mend(early.site))
-    elif early is not None or _is_called(root.home) and not view.of("unknown") and not view.run.graph.dead:
+    elif early is not None or _does_something(root.home) and not view.of("unknown") and not view.run.graph.dead:
         definition, parsed = view.run.definition(root)
         if definition is not None:
             related = [(early.site, "the first layer is assigned here")] if early is not None else []
@@ -62,9 +62,9 @@ def _reports(view: View, root: Func) -> Iterator[Report]:
             yield Report(CODE, site, {"name": root.home.name}, related, _mend(site))
 
 
-def _is_called(cls: Class) -> bool:
-    """Whether a class has a forward: one that has neither that nor layers stands for a module, and nobody calls it."""
-    return any("forward" in item.cf.methods for item in cls.mro() if isinstance(item, Class))
+def _does_something(cls: Class) -> bool:
+    """Whether a class has a method: one that has neither that nor layers only stands for a module."""
+    return any(item.cf.methods.keys() - {"__init__"} for item in cls.mro() if isinstance(item, Class))
 
 
 def _begins_object(event: Event, owner: Instance) -> bool:
