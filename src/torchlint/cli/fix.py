@@ -93,9 +93,19 @@ def mend_files(run: Callable[[], Outcome], runner: Runner, outcome: Outcome, uns
         if not written:
             break
         outcome = run()
+    outcome.findings = _as_left(outcome.findings, mending.taken_back)
     mending.left = _left(outcome, unsafe)
     outcome.problems += _shown(trouble.values())
     return outcome, mending
+
+
+def _as_left(findings: Sequence[Finding], taken_back: Iterable[TakenBack]) -> list[Finding]:
+    """What is left, without the fixes that did not stay: nobody must be told to try them again."""
+    refused = {(one.finding.code, one.finding.location) for one in taken_back}
+    return [
+        msgspec.structs.replace(finding, fix=None) if (finding.code, whole.location) in refused else finding
+        for finding, whole in zip(findings, absolute(findings))
+    ]
 
 
 def _left(outcome: Outcome, unsafe: bool) -> int:
@@ -180,7 +190,7 @@ def mend_text(
     from torchlint.report import Context
     from torchlint.report import write as tell
 
-    tell("concise", outcome.findings, sys.stderr, Context())
+    tell("concise", _as_left(outcome.findings, fixer.taken_back), sys.stderr, Context())
     tell_problems(outcome.problems)
     return FAILED if outcome.failed else FINDINGS if outcome.findings else 0
 

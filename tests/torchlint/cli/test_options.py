@@ -186,6 +186,7 @@ def test_why_a_fix_was_taken_back(lint, tmp_path, monkeypatch):
     assert err == (
         "torchlint: note: a.py:5: the fix of TL132 was taken back: the result does not parse, or cannot be judged\n"
     )
+    assert "TL132 `" in out and "[*]" not in out and "fixable" not in out, "nobody is told to try it again"
 
 
 def test_unused_comments_are_taken_out(lint, tmp_path):

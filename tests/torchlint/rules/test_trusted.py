@@ -39,11 +39,11 @@ class Config(nn.Module):
     def __init__(self):
         self.config = {"width": 3}
 
-class Loss(nn.Module):
+class Sampler(nn.Module):
     def __init__(self):  # <- 503
         self.width = 3
 
-    def forward(self, x):
+    def sample(self, x):
         return x.mean() * self.width
 """,
     "815: the parameters stay the same objects": """
@@ -104,6 +104,14 @@ def test_a_model_that_a_test_hands_to_what_it_tests(tmp_path, path, told):
     assert [item.code for item in found] == told
 
 
+def test_a_file_that_the_program_has_just_written():
+    """By the very words of its place."""
+    rows = "import torch\n\n\ndef run(net, other, folder):\n    torch.save(net.state_dict(), folder + '/head.pt')\n    other.load_state_dict(torch.load({}))\n"
+    engine = Engine(RULES, torch_version=(2, 1))
+    for place, told in (("folder + '/head.pt'", []), ("folder + '/body.pt'", ["TL901"])):
+        assert [item.code for item in engine.check("a.py", rows.format(place)).findings] == told
+
+
 def test_a_setup_py_in_a_package_is_no_project(tmp_path, monkeypatch, capfd):
     """The release is that of the project around it."""
     call = "import torch\n\n\ndef run(model, x):\n    with torch.cuda.amp.autocast():\n        return model(x)\n"
@@ -117,3 +125,22 @@ def test_a_setup_py_in_a_package_is_no_project(tmp_path, monkeypatch, capfd):
     write(tmp_path, {"requirements.txt": "torch==2.6.0\n"})
     assert main(["--no-cache"]) == 1
     assert "TL708" in capfd.readouterr().out
+
+
+def test_an_attribute_that_was_set_by_the_rank():
+    code = IMPORTS + """
+import torch.distributed as dist
+
+def main(args):
+    dist.init_process_group("nccl")
+    torch.cuda.set_device(args.local_rank)
+    args.saves = args.logs and {rank}
+    net = nn.parallel.DistributedDataParallel(nn.Linear(4, 2))
+    for epoch in range(3):
+        if args.saves:
+            torch.save(net.module.state_dict(), "last.pt")
+
+main(args)
+"""
+    for rank, told in (("is_master(args)", []), ("args.keep", ["TL805"])):
+        assert [item.code for item in Engine(RULES).check("a.py", code.replace("{rank}", rank)).findings if item.code == "TL805"] == told

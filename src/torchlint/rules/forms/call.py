@@ -131,4 +131,12 @@ def _written_here(view: View, event: Event) -> bool:
             return True
         if any(len(save.args) > 1 and given in real(save.args[1]) for save in view.of("save")):
             return True
-    return False
+    path = _argument(event, 0)
+    return path != "" and any(save.serial < event.serial and _argument(save, 1) == path for save in view.of("save"))
+
+
+def _argument(event: Event, place: int) -> str:
+    """An argument of a call as it is written, where it is more than a name: `folder + "/head.pt"`."""
+    node = event.site.node
+    given = node.args[place].value if isinstance(node, cst.Call) and len(node.args) > place else None
+    return "" if given is None or isinstance(given, cst.Name) else event.site.parsed.text(given)

@@ -63,7 +63,7 @@ def _reports(view: View, root: Func) -> Iterator[Report]:
 
 
 def _does_something(cls: Class) -> bool:
-    """Whether a class has a method besides `__init__`: one that has neither that nor layers stands for a module, and nobody calls it."""
+    """Whether a class has a method: one that has neither that nor layers only stands for a module."""
     return any(item.cf.methods.keys() - {"__init__"} for item in cls.mro() if isinstance(item, Class))
 
 

@@ -105,7 +105,7 @@ def _of_rank(site: Site) -> bool:
     lines = before_in_unit(site).splitlines()
     return any(
         re.search(rf"(?<![\w.]){re.escape(name)}\s*=(?!=)", line) and RANK.search(line.split("=", 1)[1])
-        for name in set(re.findall(r"[A-Za-z_]\w*", site.text()))
+        for name in set(re.findall(r"[A-Za-z_][\w.]*", site.text()))
         for line in lines
     )
 

@@ -10,9 +10,9 @@ from torchsan.check import Check
 from torchsan.checks.gradients.cut_graph import cut_of
 from torchsan.checks.gradients.replaced_parameters import replaced
 from torchsan.own import torch
+from torchsan.program.adapters import ADAPTER
 from torchsan.program.assignments import loaded, running
 from torchsan.program.layers import parameters_of
-from torchsan.program.adapters import ADAPTER
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned, never_read, users_class
 from torchsan.program.where import Where
