@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torch import compiler
+from torch.compiler import is_dynamo_compiling
+
 from torchsan.nonfinite.step_function import local
 from torchsan.own import torch
 from torchsan.stream.events import at_rest, begin, calm_after, end, rest
@@ -42,9 +45,9 @@ def _backward(original: Callable) -> Callable:
         *args: Any,
         **kwargs: Any,
     ) -> None:
-        if torch.compiler.is_compiling() or _running_backward() != -1:
+        if is_dynamo_compiling() or compiler._is_compiling_flag or _running_backward() != -1:
             return original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
-        if rest.asleep and not (create_graph or retain_graph or local.rehearsal is not None or kwargs.get("inputs") is not None):
+        if rest.asleep and not (create_graph or retain_graph or kwargs.get("inputs") is not None):
             plan = at_rest("backward", tensors)
             if plan is not None:
                 original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torchsan.own import F, torch
+from torch import compiler
+from torch.compiler import is_dynamo_compiling
+
+from torchsan.own import F
 from torchsan.stream.events import at_rest, begin, end, happened, rest
 from torchsan.stream.patches import Patches
 
@@ -37,7 +40,7 @@ def install(patches: Patches) -> None:
 def _wrapper(name: str) -> Callable[[Callable], Callable]:
     def make(original: Callable) -> Callable:
         def loss(*args: Any, **kwargs: Any) -> Any:
-            if torch.compiler.is_compiling():
+            if is_dynamo_compiling() or compiler._is_compiling_flag:
                 return original(*args, **kwargs)
             if rest.asleep and at_rest("loss", name) is not None:
                 try:

@@ -18,8 +18,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from torch import nn
-from torch.compiler import is_compiling
+from torch import compiler, nn
+from torch.compiler import is_compiling, is_dynamo_compiling
 from torch.nn.modules import module as registration
 from torch.nn.parallel import DistributedDataParallel
 
@@ -71,7 +71,7 @@ class _Hook:
 
 class _BeforeHook(_Hook):
     def __call__(self, module: nn.Module, args: tuple, kwargs: dict) -> None:
-        if is_compiling():
+        if is_dynamo_compiling() or compiler._is_compiling_flag:
             return
         frame, calls = sys._getframe(1), _state.open
         if rest.asleep and not calls:
@@ -84,7 +84,7 @@ class _BeforeHook(_Hook):
 
 class _AfterHook(_Hook):
     def __call__(self, module: nn.Module, args: tuple, kwargs: dict, output: Any = None) -> None:
-        if is_compiling():
+        if is_dynamo_compiling() or compiler._is_compiling_flag:
             return
         calls = _state.open
         if calls and calls[-1][0] is module and calls[-1][1] is None:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from torch import compiler
+from torch.compiler import is_dynamo_compiling
 from torch.optim import lr_scheduler
 from torch.optim.optimizer import (
     Optimizer,
@@ -48,12 +50,12 @@ def _subclasses(cls: type) -> list[type]:
 
 
 def _before_step(optimizer: Optimizer, args: tuple, kwargs: dict) -> None:
-    if torch.compiler.is_compiling():
+    if is_dynamo_compiling() or compiler._is_compiling_flag:
+        return
+    if rest.asleep and len(args) == 1 and not kwargs and at_rest("optimizer.step", optimizer, _NO_CLOSURE) is not None:
         return
     if local.rehearsal is not None:
         local.rehearsal.optimizer_step(args, kwargs)
-    elif rest.asleep and len(args) == 1 and not kwargs and at_rest("optimizer.step", optimizer, _NO_CLOSURE) is not None:
-        return
     closure = (args[1] if len(args) > 1 else kwargs.get("closure")) is not None
     event = begin("optimizer.step", optimizer, closure=closure)
     if event is not None:
@@ -61,7 +63,7 @@ def _before_step(optimizer: Optimizer, args: tuple, kwargs: dict) -> None:
 
 
 def _after_step(optimizer: Optimizer, args: tuple, kwargs: dict) -> None:
-    if not torch.compiler.is_compiling() and _open:
+    if not (is_dynamo_compiling() or compiler._is_compiling_flag) and _open:
         end(_open.pop(id(optimizer), None))
 
 
@@ -75,12 +77,10 @@ def _created(original: Callable) -> Callable:
 
 def _zero_grad(original: Callable) -> Callable:
     def zero_grad(self: Any, *args: Any, **kwargs: Any) -> None:
-        if torch.compiler.is_compiling():
+        if is_dynamo_compiling() or compiler._is_compiling_flag or (rest.asleep and at_rest("optimizer.zero_grad", self) is not None):
             return original(self, *args, **kwargs)
         if local.rehearsal is not None:
             return None
-        if rest.asleep and at_rest("optimizer.zero_grad", self) is not None:
-            return original(self, *args, **kwargs)
         event = begin("optimizer.zero_grad", self)
         original(self, *args, **kwargs)
         end(event)

@@ -45,7 +45,12 @@ def _gather_named(path: str, module: nn.Module, found: list[tuple[str, nn.Module
     seen.add(id(module))
     for name, child in module._modules.items():
         if child is not None and id(child) not in seen:
-            _gather_named(f"{path}.{name}" if path else name, child, found, seen)
+            here = f"{path}.{name}" if path else name
+            if child._modules:
+                _gather_named(here, child, found, seen)
+            else:
+                found.append((here, child))
+                seen.add(id(child))
 
 
 def parameters_of(root: nn.Module) -> list[torch.Tensor]:

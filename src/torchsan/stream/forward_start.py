@@ -28,7 +28,7 @@ class Remembered:
     cuda: torch.Tensor | None = None
     modes: Sequence[tuple[str, torch.dtype]] = ()
 
-    def __init__(self, module: nn.Module, args: tuple, kwargs: dict, place: Where | None):
+    def __init__(self, module: nn.Module, args: tuple, kwargs: dict, place: Where | None, draws: bool = True):
         known = _tables.get(id(module))
         if known is None or known[0]() is not module:
             known = _look(module)
@@ -36,7 +36,7 @@ class Remembered:
         parameter = None if first is None else first()
         self.place = place
         self.device = _CPU if parameter is None or parameter.is_cpu else parameter.device
-        self.cpu = _generator.get_state()
+        self.cpu = _generator.get_state() if draws else None  # the dearest of it all
         if self.device is not _CPU and self.device.type == "cuda":
             self.cuda = _cuda_state(self.device)
         self.buffers = {id(b): b.detach().clone() for b in buffers} if buffers else {}
@@ -44,6 +44,10 @@ class Remembered:
             self.modes = [(kind, torch.get_autocast_dtype(kind)) for kind in {"cpu", self.device.type} if _autocast(kind)]
         self._given: tuple[tuple, dict] | None = (args, kwargs)
         self._versions = [*map(_version, args)]
+
+    def drew(self) -> bool:
+        """Whether random numbers were drawn on the CPU since, as far as is known."""
+        return self.cpu is None or not torch.equal(self.cpu, _generator.get_state())
 
     def let_go(self) -> None:
         """Hold no input any longer."""
@@ -71,7 +75,8 @@ class Remembered:
 
     def restore_random(self) -> None:
         """Put the generators where they were. The caller puts them back."""
-        torch.set_rng_state(self.cpu)
+        if self.cpu is not None:
+            torch.set_rng_state(self.cpu)
         if self.cuda is not None:
             torch.cuda.set_rng_state(self.cuda, self.device)
 

@@ -19,8 +19,8 @@ from typing import Any
 
 TINY = 1 << 16  # values in all parameters that are trained
 _STEADY = 64  # equal steps before the first rest
-# 67 together, then 131, then 259: checks that look at one step in 2, 4, 16 or 64 still get to look at any of them.
-_AWAKE, _ASLEEP, _DEEP = 3, 64, 256
+# 67 together, then 259, then 515: checks that look at one step in 2, 4, 16 or 64 still get to look at any of them.
+_AWAKE, _ASLEEP, _DEEP = 3, 64, 512
 _LONGEST = 64  # events of a step; what has more is no tiny step
 # Events whose subject is a value, and another one every time.
 _VALUES = frozenset(("backward", "autograd.grad", "clip"))
@@ -102,7 +102,7 @@ class Rest:
             steps = name == "optimizer.step"
             self.plan.append((name, who, listeners is not None or steps, modes, steps, *(listeners or (None, None))))
         self.asleep, self.at, self._left = True, 0, self._long
-        self._long = max(_ASLEEP, min(2 * self._long, _DEEP))
+        self._long = max(_ASLEEP, min(4 * self._long, _DEEP))
 
     def missed_step(self, optimizer: Any) -> None:
         """While asleep, the expected step came."""

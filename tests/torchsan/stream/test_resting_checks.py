@@ -223,3 +223,50 @@ def test_sound_programs_stay_silent(run, monkeypatch, path):
         monkeypatch.setattr(resting_checks, name, value)
     ran = run(path)
     assert not ran.findings, ran.san.report()
+
+
+def test_a_step_of_a_resting_loop_makes_no_event(monkeypatch):
+    made = []
+    whole = events.Event.__init__
+    monkeypatch.setattr(events.Event, "__init__", lambda self, name, *rest: (made.append(name), whole(self, name, *rest))[1])
+    loop = Loop()
+    with torchsan.watch(loop.model, on_finding="collect") as san:
+        loop.run(100)
+        while not (events.rest.asleep and events.rest.at == 0):
+            loop.run(1)
+        made.clear()
+        loop.run(10)
+        assert events.rest.asleep and not made
+        assert san.steps > 100
+
+
+def test_a_loss_that_raises_wakes_a_resting_loop():
+    loop = Loop()
+    with torchsan.watch(loop.model, on_finding="collect"):
+        loop.run(100)
+        while not (events.rest.asleep and events.rest.at == 0):
+            loop.run(1)
+        output = loop.model(torch.randn(8, 4)) if loop.optimizer.zero_grad() is None else None
+        with pytest.raises(IndexError):
+            F.cross_entropy(output, torch.full((8,), 7))
+        assert not events.rest.asleep
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5])
+def test_where_random_numbers_are_drawn_their_state_is_kept_at_rest(monkeypatch, p):
+    from torchsan.checks.tensors import nonfinite
+
+    states = []
+    loop = Loop()
+    loop.model[1].p = p
+    inputs, targets = torch.randn(8, 4), torch.randint(0, 2, (8,))
+    with torchsan.watch(loop.model, on_finding="collect") as san:
+        check = next(one for one in san.checks if type(one) is nonfinite.NonFinite)
+        for _ in range(150):
+            loop.optimizer.zero_grad()
+            loss = F.cross_entropy(loop.model(inputs), targets)
+            if events.rest.asleep:
+                states.append(check.state.forwards[-1].cpu is not None)
+            loss.backward()
+            loop.optimizer.step()
+    assert states and all(states) is (p > 0) and any(states) is (p > 0)

@@ -13,6 +13,7 @@ from torch import nn
 from torchsan.check import Check
 from torchsan.checks.losses.targets import _classes
 from torchsan.own import torch
+from torchsan.program.layers import parts_of
 from torchsan.program.where import Where
 from torchsan.stream.events import Event
 
@@ -66,7 +67,7 @@ class PaddingCounts(Check):
         """The index of padding in a vocabulary of this size, where the models have one."""
         found = {
             layer.padding_idx
-            for model in self.watch.modules() for layer in model.modules()
+            for model in self.watch.modules() for layer in parts_of(model)
             if isinstance(layer, nn.Embedding) and layer.num_embeddings == classes
         }
         return found.pop() if len(found) == 1 else None

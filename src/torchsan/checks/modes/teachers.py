@@ -57,9 +57,10 @@ class Teachers(Check):
         if event.depth or self.ledger.step >= _OVER:
             return
         module, given = event.subject, next(tensors((event.args, event.kwargs)), None)
-        if given is None or next(module.parameters(), None) is None:
+        first = next(module.parameters(), None)
+        if given is None or first is None:
             return
-        if any(True for _ in self.ledger.of(module.parameters())):
+        if any(id(first) in account.ids for account in self.ledger) or self.ledger.of(module.parameters()):
             if event.training and event.grad:
                 self.learners.append((weakref.ref(given), self.ledger.step))
                 for teacher in self.known.values():

@@ -31,7 +31,7 @@ from torchsan.program.layers import parameters_of, parts_of
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned
 from torchsan.program.where import Where
-from torchsan.stream.events import Event
+from torchsan.stream.events import Event, rest
 from torchsan.stream.forward_start import Remembered
 from torchsan.stream.ledger import Account
 from torchsan.stream.modes import none_active, without_subclasses
@@ -77,6 +77,7 @@ class _State(threading.local):
         self.marks: dict[int, Any] = {}  # by optimizer: gradients that were finite
         self.tracer: Instrumented | None = None
         self.left_behind: list[Instrumented] = []  # under a mode of the program's
+        self.draws: bool | None = None  # whether random numbers were drawn between a forward and its backward, once looked
         self.is_plain = False  # nothing of all this is there, but forwards and marks: quick looks are enough
 
 
@@ -124,13 +125,14 @@ class NonFinite(Check):
             return False
         if forwards:
             forwards[-1].let_go()
-        forwards.append(Remembered(module, info["args"], info["kwargs"], None))
+        # A loop that drew no random numbers in all the steps that were heard has no state of theirs to be kept.
+        forwards.append(Remembered(module, info["args"], info["kwargs"], None, state.draws is not False))
         return True
 
     def calm_before_backward(self, loss: Any, info: dict[str, Any]) -> bool:
         if type(loss) is not _Tensor or not self.state.is_plain or running.step is not None or not loss.is_cpu:
             return False
-        return none_active() and loss.numel() == 1 and _is_finite(loss.item())
+        return loss.numel() == 1 and none_active() and _is_finite(loss.item())
 
     def calm_on_backward(self, _: Any, __: Any) -> bool:
         state = self.state
@@ -167,6 +169,8 @@ class NonFinite(Check):
     def before_backward(self, event: Event) -> None:
         state, loss = self.state, event.subject
         state.is_plain = False
+        if rest.possible and not event.rested and not state.draws and state.forwards:
+            state.draws = state.forwards[0].drew()
         if running.step is not None:
             running.step.backwards += 1
         state.backward, state.bad_loss = event, False
