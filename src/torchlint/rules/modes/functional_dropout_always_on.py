@@ -12,6 +12,10 @@ from torchlint.rules.mends.changes import Mend, code_of, replace
 from torchlint.rules.shared.every_mode import ATTENTION, in_every_mode, rate_of
 
 CODE = 204
+_WORDS = (
+    "`{call}` drops values in evaluation too: it knows no mode, and its `dropout_p` holds in both",
+    "pass `dropout_p=rate if self.training else 0.0`",
+)
 CALLS = frozenset({f"torch.nn.functional.{ATTENTION}"})
 
 
@@ -24,7 +28,7 @@ def check(view: View) -> Iterator[Report]:
         if rate is None or "**" in event.kwargs or any(isinstance(alt, Const) and not alt.value for alt in real(rate)):
             continue
         if in_every_mode(event):
-            yield Report(CODE, event.site, {"call": "scaled_dot_product_attention(...)", "then": ""}, mend=_mend(event))
+            yield Report(CODE, event.site, {"call": "scaled_dot_product_attention(...)"}, mend=_mend(event), words=_WORDS)
 
 
 def _mend(event: Event) -> Mend | None:

@@ -15,6 +15,7 @@ _PADS = re.compile(r"""padding\s*=\s*(?:True|["'](?:longest|max_length)["'])|pad
 
 # Models that were trained with a mask.
 _READERS = re.compile(r"transformers\.(?:AutoModel|Bert|Roberta|DistilBert|Electra|Deberta|XLMRoberta|GPT2)\w*(?:\.|$)")
+_TOKENIZER = "transformers.AutoTokenizer.from_pretrained"
 
 
 def check(view: View) -> Iterator[Report]:
@@ -60,7 +61,12 @@ def _padded(value: Value) -> Opaque | None:
         node = alt.site.node if alt.site is not None else None
         if isinstance(node, cst.Subscript) and "input_ids" in alt.site.text():
             seen_ids = True
-        if seen_ids and isinstance(node, cst.Call) and _PADS.search(alt.site.text()) and "okeniz" in alt.site.parsed.text(node.func):
+        if seen_ids and isinstance(node, cst.Call) and _PADS.search(alt.site.text()) and _tokenizes(alt, node):
             return alt
         alt = alt.origin
     return None
+
+
+def _tokenizes(alt: Opaque, node: cst.Call) -> bool:
+    """Whether a call is one of a tokenizer, by what it is called or by where it comes from."""
+    return "okeniz" in alt.site.parsed.text(node.func) or alt.name == _TOKENIZER
