@@ -138,6 +138,8 @@ def test_padding_counts_in_trl(run, saved):
     texts = [TEXTS[0], "user is ? assistant two </s>"] * 6
     ran = run(HEAD.replace(MASKED, 'batch["input_ids"]').format(name=str(saved), texts=texts) + LLAMA + program)
     assert numbers(ran) == [315], ran.san.report()
+    told = repr(ran.san.batch())
+    assert "8 of the input are padding, and 8 that count are padding" in told and "all of them in adapters" in told, told
 
 
 VISION = """
