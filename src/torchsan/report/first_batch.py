@@ -81,12 +81,15 @@ class FirstBatch(msgspec.Struct):
     shown: list[list[Run]]
     step: list[int]
     parameters: Parameters | None = None
+    padding_counts: int = 0  # of the counted tokens
 
 
 def facts(batch: FirstBatch) -> list[tuple[str, str]]:
     """What is said beside the tokens: a name and a sentence each."""
     told = [("target", RELATIONS[batch.relation] + (" (the model moves its `labels` itself)" if batch.moved_by_model else ""))]
     padding = "" if batch.padding is None else f"; {batch.padding:,} of the input are padding"
+    if batch.padding and batch.padding_counts:
+        padding += f", and {batch.padding_counts:,} that count are padding"
     told.append(("batch", f"{_many(batch.rows, 'row')} of {_many(batch.length, 'token')}, {batch.counted:,} of {batch.asked:,} count for the loss{padding}"))
     if not batch.counted:
         told.append(("loss", "no token counts: the loss has nothing to learn from in this batch"))
@@ -103,7 +106,8 @@ def _of_parameters(batch: FirstBatch) -> Iterator[tuple[str, str]]:
         return
     whole = parts.trained + parts.frozen
     share = f" ({short(100 * parts.trained / whole)} %)" if parts.frozen else ""
-    adapters = f", {parts.adapters:,} of them in adapters" if parts.adapters else ""
+    inside = "all" if parts.adapters == parts.trained else f"{parts.adapters:,}"
+    adapters = f", {inside} of them in adapters" if parts.adapters else ""
     unknown = f"; {parts.unknown:,} of them are in no optimizer that was seen" if parts.unknown else ""
     yield "trained", f"{parts.trained:,} of {whole:,} values{share}{adapters}, kept in {' and '.join(parts.dtypes) or 'nothing'}{unknown}"
     if parts.frozen:

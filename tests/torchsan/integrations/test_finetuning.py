@@ -128,6 +128,20 @@ def test_broken(run, saved, program, labels, found):
     assert numbers(ran) == [found, *also], ran.san.report()
 
 
+def test_padding_counts_in_trl(run, saved):
+    """TRL's own trainer, and a collator of the program's whose labels are the tokens with their padding."""
+    for package in ("trl", "peft", "datasets"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    own = "\ndef by_id(rows):\n    batch = collate([tokenizer.decode(row['input_ids']) for row in rows])\n    return dict(batch)\n"
+    program = SFT.replace("SFTTrainer(model", own + "\nSFTTrainer(model").replace("train_dataset=data,", "train_dataset=data, data_collator=by_id,")
+    program = program.replace("bf16=False", "bf16=False, per_device_train_batch_size=4")
+    texts = [TEXTS[0], "user is ? assistant two </s>"] * 6
+    ran = run(HEAD.replace(MASKED, 'batch["input_ids"]').format(name=str(saved), texts=texts) + LLAMA + program)
+    assert numbers(ran) == [315], ran.san.report()
+    told = repr(ran.san.batch())
+    assert "8 of the input are padding, and 8 that count are padding" in told and "all of them in adapters" in told, told
+
+
 VISION = """
 import torch
 from torch import nn
@@ -192,6 +206,59 @@ def test_accumulation_with_accelerate(run, saved, loss, found):
     pytest.importorskip("accelerate", reason="accelerate is not installed")
     ran = run(HEAD.format(name=str(saved), texts=TEXTS) + LLAMA + LOOP.replace("LOSS", loss))
     assert numbers(ran) == found, ran.san.report()
+
+
+AROUND = "accelerator.backward(loss)"
+STEP = LOOP[LOOP.index("        with accelerator.accumulate"):]
+INNER = "        for _ in range(2):\n" + "".join("    " + line for line in STEP.splitlines(True)).replace('labels = batch.pop("labels")', 'labels = batch["labels"]').replace(
+    "model(**batch)", 'model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"])'
+)
+
+
+def test_backward_around_the_accelerator(run, saved):
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    program = LOOP.replace("LOSS", EQUAL).replace(AROUND, "loss.backward()  # <- 005")
+    ran = run(HEAD.format(name=str(saved), texts=TEXTS) + LLAMA + program)
+    assert ran.lines == ran.marked, ran.san.report()
+
+
+def test_one_batch_in_an_inner_loop(run, saved):
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    assert "def " not in STEP
+    program = LOOP.replace(STEP, INNER).replace("LOSS", EQUAL.replace("\n", "\n    "))
+    ran = run(HEAD.format(name=str(saved), texts=TEXTS) + LLAMA + program)
+    assert numbers(ran) == [6], ran.san.report()
+
+
+# With a loss scale alone is the accelerator's clipping another one than torch's: that is 703, whoever made the scaler.
+CLIPPED = """
+import accelerate
+import torch
+from torch import nn
+
+accelerate.state.AcceleratorState._reset_state(True)
+torch.manual_seed(0)
+accelerator = accelerate.Accelerator(cpu=True)
+model = nn.Linear(8, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+if SCALED:
+    accelerator.native_amp, accelerator.scaler = True, torch.amp.GradScaler("cpu")
+    accelerator.state._mixed_precision = "fp16"
+model, optimizer = accelerator.prepare(model, optimizer)
+for inputs in torch.randn(4, 4, 8):
+    optimizer.zero_grad()
+    accelerator.backward(model(inputs).pow(2).mean())
+    CLIP
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+@pytest.mark.parametrize("clip", ["nn.utils.clip_grad_norm_(model.parameters(), 1.0)", "accelerator.clip_grad_norm_(model.parameters(), 1.0)"])
+def test_clipping_around_the_accelerator(run, clip, scaled):
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    ran = run(CLIPPED.replace("SCALED", str(scaled)).replace("CLIP", clip))
+    assert numbers(ran) == ([703] if scaled and clip.startswith("nn.") else []), ran.san.report()
 
 
 # Six mistakes: the optimizer is built before the adapter, the model stays in evaluation mode, padding counts, backward and clipping

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.values import Const, Event, Instance, Iter, Value, number, real
 from torchlint.rules.base import Report, View
 
@@ -21,7 +23,18 @@ def check(view: View) -> Iterator[Report]:
         scores = event.args[0] if event.kind == "call" and len(event.args) == 1 else event.subject if not event.args else None
         if scores is None or not any(flow.kind == "forward" for flow in scores.flows) or not _of_batches(event):
             continue
+        if _is_part(event):
+            continue
         yield Report(CODE, event.site, {"call": view.call_text(event.site), "name": name})
+
+
+def _is_part(event: Event) -> bool:
+    """Whether it is taken of an item, `scores[0].argmax()`: one row, it may be."""
+    site = event.site.node
+    if not isinstance(site, cst.Call):
+        return False
+    over = site.args[0].value if event.kind == "call" and site.args else getattr(site.func, "value", None)
+    return isinstance(over, cst.Subscript)
 
 
 def _of_batches(event: Event) -> bool:

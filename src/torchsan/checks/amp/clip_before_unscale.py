@@ -22,13 +22,14 @@ class ClipBeforeUnscale(Check):
                 continue
             # Changed by hand since the backward: divided by the scale, it may be.
             if not account.changed_since():
+                scaler = scale.subject  # None where nobody holds it any more
                 self.found(
                     703,
                     event,
                     call=event.call,
                     optimizer=name_of(account.optimizer),
-                    scaler=name_of(scale.subject),
-                    fact=f"the loss scale is {scale.subject.get_scale():g}",
+                    scaler=name_of(scaler) if scaler is not None else "",
+                    fact="" if scaler is None else f"the loss scale is {scaler.get_scale():g}",
                     related=((scale, "where the loss was scaled"),),
                 )
 

@@ -121,12 +121,15 @@ class FirstBatchOfText(Check):
             counted = sum(one != ignored for row in targets for one in row)
             pads = {one for one, role in reader.roles.items() if "pad" in role}
             padding = sum(one in pads for row in given for one in row) if pads else None
+            alone = {one for one in pads if reader.roles[one] == "pad"}  # one that ends a text, too, may count
+            asked_for = sum(one in alone for row in targets for one in row if one != ignored)
             pairs = list(zip(given, targets))[:_ROWS]
             shown = [line for one, two in pairs for line in _rows(one, two, relation, ignored, reader)]
             self.first = watch.first_batch = FirstBatch(
                 model=name, rows=rows, length=len(given[0]), counted=counted, asked=sum(map(len, targets)), padding=padding, relation=relation,
                 moved_by_model=moved and relation in ("next", "second"), tokenizer=reader.name,
                 computed_in=computed_in, shown=shown, step=self.counts, parameters=self.stepped,
+                padding_counts=asked_for if relation != "other" else 0,
             )
 
         self.watch.late.ask(self, both, answer)

@@ -30,7 +30,7 @@ class Labels(Check):
         self.padded = [0, 0, 0]  # batches in which padding counts, the labels that are padding in all batches, and all that count
 
     def before_forward(self, event: Event) -> None:
-        kind = type(event.subject)
+        kind = _kind(event.subject)
         shifts = self.kinds.get(kind)
         if shifts is None:
             shifts = self.kinds[kind] = bool(SHIFTS_LABELS.search(kind.__name__)) and kind.__module__.startswith(_LIBRARIES)
@@ -93,6 +93,14 @@ class Labels(Check):
             )
             name = name_of(event.subject) or type(event.subject).__name__
             self.found(1, event, words=text, model=name, fact=f"{self.masked} of {self.masked} in {_BATCHES} batches, token {ends[0]}")
+
+
+def _kind(model: Any) -> type:
+    """The class that makes the loss: of an adapter that was told of no task, the one it is around."""
+    kind = type(model)
+    if kind.__module__.startswith("peft") and not SHIFTS_LABELS.search(kind.__name__):
+        return type(getattr(getattr(model, "base_model", None), "model", model))
+    return kind
 
 
 def _alike(ids: Any, other: Any) -> bool:

@@ -1,4 +1,4 @@
-"""704, 705: a GradScaler or an optimizer that nobody holds any more, and what comes to have its id."""
+"""703, 704, 705: a GradScaler or an optimizer that nobody holds any more, and what comes to have its id."""
 
 from __future__ import annotations
 
@@ -45,6 +45,11 @@ def test_a_scaler_that_is_gone(run):
     ran = run(HEAD + GONE)
     assert ran.lines == ran.marked, ran.san.report()
     assert "times too large" not in ran.findings[0].message
+
+
+def test_a_scaler_that_is_gone_before_the_clipping(run):
+    ran = run(HEAD + GONE.replace("    gc.collect()", "    nn.utils.clip_grad_norm_(model.parameters(), 1.0)"))
+    assert 703 in {finding.number for finding in ran.findings}, ran.san.report()
 
 
 def test_an_optimizer_with_the_id_of_another(run):
