@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, Ref, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.which_scheduler import may_be_another
 
 CODE = 139
 _PLATEAU = "torch.optim.lr_scheduler.ReduceLROnPlateau"
@@ -23,15 +22,10 @@ def check(view: View) -> Iterator[Report]:
         event, made = events[0], real(events[0].subject)[0] if real(events[0].subject) else None
         if made is None or any(one.args or not _is_plateau(one) for one in events) or getattr(event.site.node, "args", ()):
             continue
-        if any(guard not in event.guards for guard in made.under) or any(_asks_which(site) for site, _ in event.guards):
+        if may_be_another(event, made):
             continue
         roles = {"scheduler": view.owner_text(event, "scheduler"), "call": view.call_text(event.site)}
         yield Report(CODE, event.site, roles, [(made.site, "it is a ReduceLROnPlateau")] if made.site is not None else [])
-
-
-def _asks_which(site: Site) -> bool:
-    """Whether a condition around the call asks what kind of scheduler it is."""
-    return bool(re.search(r"isinstance|plateau|type\(|__class__", site.text(), re.IGNORECASE))
 
 
 def _is_plateau(event: Event) -> bool:

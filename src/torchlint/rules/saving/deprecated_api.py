@@ -15,6 +15,7 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend, replace, without_argument
 from torchlint.rules.mends.imports import Use, imported_again, is_program, last_argument, use_at
 from torchlint.rules.shared.deprecations import AMP, applies, rename
+from torchlint.rules.shared.which_scheduler import may_be_another
 from torchlint.rules.shared.written_names import calls, second_choice
 
 CODE = 942
@@ -62,6 +63,8 @@ def _told_epochs(view: View) -> Iterator[Report]:
         given = [value for value in event.args if not (isinstance(value, Const) and value.value is None)]
         made = real(event.subject)
         if given and made and all(isinstance(one, Instance) and isinstance(one.cls, Ref) and _is_torchs(one.type) for one in made):
+            if any(may_be_another(event, one) for one in made):
+                continue
             then = f"; call `{view.owner_text(event, 'scheduler')}.step()` without it, after the optimizer's step"
             yield Report(CODE, event.site, {"name": view.call_text(event.site), "by": "1.4", "then": then})
 
