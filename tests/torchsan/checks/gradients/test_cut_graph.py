@@ -48,60 +48,6 @@ def test_the_cut_is_named(run, cut, steps):
     assert torch.Tensor.data is DATA and torch.Tensor.detach is DETACH
 
 
-UNDER = """
-import contextlib
-
-import torch
-import torch.nn.functional as F
-from torch import nn
-
-
-class Net(nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.body = nn.Sequential(nn.Linear(6, 8), nn.ReLU(), nn.Linear(8, 8))
-        self.head = nn.Linear(8, 3)
-
-    {decorator}
-    def features(self, x):
-        return torch.relu(self.body(x))
-
-    def forward(self, x):
-        with {context}
-            x = self.features(x)
-        return self.head(x)
-
-
-model = Net()
-optimizer = torch.optim.Adam(model.parameters())
-for _ in range(6):
-    loss = F.cross_entropy(model(torch.randn(8, 6)), torch.randint(0, 3, (8,)))
-    optimizer.zero_grad()
-    loss.backward()
-    optimizer.step()
-    with torch.no_grad():
-        model(torch.randn(8, 6))
-"""
-
-
-@pytest.mark.parametrize(
-    ("decorator", "context"),
-    [
-        ("", "torch.no_grad():  # <- 119"),
-        ("", "torch.set_grad_enabled(False):  # <- 119"),
-        ("@torch.no_grad()  # <- 119", "contextlib.nullcontext():"),
-    ],
-)
-def test_the_context_without_a_graph_is_named(run, decorator, context):
-    ran = run(UNDER.format(decorator=decorator, context=context))
-    assert ran.lines == ran.marked, ran.san.report()
-    assert "keeps autograd off where `body.0.weight` is used" in ran.findings[0].message
-
-
-def test_a_context_that_keeps_the_graph(run):
-    assert run(UNDER.format(decorator="", context="torch.set_grad_enabled(True):")).codes == []
-
-
 def test_another_reason(run):
     program = PROGRAM.format(cut="torch.relu(torch.zeros(8, 8))", steps=4, log="print(model.body(x).detach().mean())")
     ran = run(program)
@@ -220,3 +166,8 @@ def test_an_evaluation_is_no_cause(run):
     ran = run(program)
     assert [finding.number for finding in ran.findings] == [119], ran.san.report()
     assert "autograd off" not in ran.findings[0].message
+
+
+def test_a_context_that_keeps_the_graph(run):
+    features = "    def features(self, x):\n        with torch.set_grad_enabled(True):\n            return self.body(x)"
+    assert run(OFF.format(features=features, steps=4, before=BODY)).codes == []
