@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 
 import libcst as cst
 
@@ -132,6 +133,8 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls):
             self.emit_own_call(callee, args, kwargs, node)
         if isinstance(callee, Func):
             return self.inline(callee, args, kwargs, node)
+        if len(args) == 1 and not kwargs and isinstance(args[0], Opaque) and "loaded" in args[0].tags and _is_dict(callee):
+            return args[0]  # `Dict(torch.load(path))`: what was read, with its items as attributes
         if isinstance(callee, Class):
             return self.instantiate(callee, args, kwargs, node)
         if isinstance(callee, Ref):
@@ -186,3 +189,13 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls):
         flows = union_of(value.flows for value in ([owner, *given] if owner is not None else given))
         parts = union_of(with_parts(value) for value in given if not isinstance(value, Const))
         return Opaque(name, "call", self.site(node), flows, parts, owner)
+
+
+_DICTS = re.compile(r"(?:^|\.)\w*(?:[dD]ict|Munch|Box|Namespace)$")
+
+
+def _is_dict(callee: Value) -> bool:
+    """Whether what is called makes a dict of a dict, whatever its items are asked by."""
+    if isinstance(callee, Class):
+        return any(_DICTS.search(base) for base in callee.cf.bases)
+    return isinstance(callee, (Ref, Opaque)) and bool(_DICTS.search(callee.name))

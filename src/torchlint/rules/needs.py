@@ -195,7 +195,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     610: ((_any("DataLoader"),),),
     611: ((_any("DataLoader"), _any("step")),),
     612: ((_any("DataLoader"),),),
-    613: ((_any("transform transforms Compose"), _any("datasets CIFAR10 CIFAR100 ImageFolder MNIST FashionMNIST SVHN STL10 ImageNet")),),
+    613: ((_any("transform transforms Compose"), _any("datasets CIFAR10 CIFAR100 ImageFolder MNIST FashionMNIST SVHN STL10 ImageNet DataLoader")),),
     614: ((_OPTIMIZERS, _any("step")),),
     616: ((_any("train_test_split"), _any("fit_transform")),),
     617: ((_any("DataLoader"),), (_any("!misspelt"), _any("!class"))),

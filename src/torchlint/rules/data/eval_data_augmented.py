@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Const, Instance, Opaque, Seq, Value, real
+from torchlint.dryrun.values import Class, Const, Instance, Opaque, Seq, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.loaders import body_of, created, option
 
 CODE = 613
 _RANDOM = re.compile(
@@ -39,6 +40,69 @@ def check(view: View) -> Iterator[Report]:
         name = random.name.rsplit(".", 1)[-1]
         related = [(random.site, "this changes the image at random")] if random.site is not None else []
         yield Report(CODE, event.site, {"transform": name, "call": view.call_text(event.site)}, related)
+    yield from _by_loader(view)
+
+
+_LOADER = re.compile(r"(?:^|_)(?:val|valid|validation|test|testing|eval|evaluation)(?:_|\d|$|(?:data|loader|set|dl|iter))", re.IGNORECASE)
+_PARTS = frozenset({"torch.utils.data.Subset", "torch.utils.data.dataset.Subset"})
+# A condition that may keep a transform from the data that are evaluated on.
+_OF_THE_SET = re.compile(r"\bif\b[^\n]*(?:train|mode|split|phase|val|test|aug|random)", re.IGNORECASE)
+_SET_LATER = re.compile(r"\.\w*transforms?\s*=[^=]")
+
+
+def _by_loader(view: View) -> Iterator[Report]:
+    """`val_loader = DataLoader(...)` of a part of augmented data, or of a data set of the project that is given the transform."""
+    for event, loader in created(view):
+        name = loader.name.rsplit(".", 1)[-1]
+        if not _LOADER.search(name) or _TRAINS.search(name) or _trained_on(view, loader):
+            continue
+        lines = event.site.parsed.facts.lines
+        if any(_ON_PURPOSE.search(line) or _SET_LATER.search(line) and "self." not in line for line in lines):
+            continue
+        given = real(option(loader, "dataset"))
+        random = [_in_data(view, dataset) for dataset in given]
+        if not random or None in random:
+            continue
+        made = given[0].site if given[0].type not in _PARTS else None  # a part has its line in common with the training set
+        site = made or event.site
+        related = [(random[0].site, "this changes the image at random")] if random[0].site is not None else []
+        if site is not event.site:
+            related.append((event.site, f"`{name}` evaluates on it"))
+        yield Report(CODE, site, {"transform": random[0].name.rsplit(".", 1)[-1], "call": view.call_text(site)}, related)
+
+
+def _in_data(view: View, dataset: Value) -> Opaque | None:
+    """A random transform that all samples of a data set go through."""
+    part = isinstance(dataset, Instance) and dataset.type in _PARTS and bool(dataset.args) and len(real(dataset.args[0])) == 1
+    if part:
+        dataset = real(dataset.args[0])[0]
+    if not isinstance(dataset, Instance):
+        return None
+    if isinstance(dataset.cls, Class):
+        definition, parsed = body_of(view, dataset.cls, "__getitem__")
+        if definition is None or _OF_THE_SET.search(parsed.text(definition)) or not _APPLIES.search(parsed.text(definition)):
+            return None
+        return next((found for value in (*dataset.args, *dataset.kwargs.values()) if (found := _random_in(view, value)) is not None), None)
+    whole = dataset.type.startswith("torchvision.datasets.")
+    return _random_in(view, dataset.kwargs.get("transform")) if whole and part else None
+
+
+_APPLIES = re.compile(r"self\.\w*transform\w*\(")
+
+
+def _trained_on(view: View, loader: Instance) -> bool:
+    """Whether a backward runs in a loop over the loader."""
+    return any(_goes_over(loop.over, loader) for backward in view.of("backward") for loop in backward.loops)
+
+
+def _goes_over(value: Value | None, loader: Instance) -> bool:
+    for _ in range(6):
+        if loader in real(value):
+            return True
+        value = getattr(value, "base", None)
+        if value is None:
+            return False
+    return False
 
 
 def _evaluated(site: Site) -> bool:

@@ -46,8 +46,25 @@ def check(view: View) -> Iterator[Report]:
         if evaluates and asked is not event.site:
             yield Report(CODE, asked, {"call": view.call_text(asked), "model": asked.parsed.text(asked.node.func.value)}, related)
             continue
-        roles = {"call": view.call_text(event.site), "model": view.owner_text(event, "model")}
-        yield Report(CODE, event.site, roles, related, _mend(view, event))
+        site = _own_call(event)
+        roles = {"call": view.call_text(site), "model": view.owner_text(event, "model")}
+        if site is not event.site:
+            related = [*related, (event.site, "the model is called here, for several callers")]
+        yield Report(CODE, site, roles, related, _mend(view, event))
+
+
+def _own_call(event: Event) -> Site:
+    """The forward; where it stands in a function that others call too, the evaluation's own call of that function, as
+    each of its callers has to switch gradients off by itself."""
+    loop = event.loops[-1].site
+    if loop is None or loop.parsed is event.site.parsed:
+        return event.site
+    mine = next((site for site in event.calls if site is not None and site.parsed is loop.parsed), None)
+    if mine is None or mine.parsed.facts is not event.site.parsed.facts:
+        return event.site
+    called = re.compile(rf"(?<!def )\b{re.escape(event.site.parsed.unit.name)}\(")
+    callers = [line for line in event.site.parsed.facts.lines if called.search(line.split("#", 1)[0])]
+    return mine if len(callers) > 1 else event.site
 
 
 def _frozen_one_by_one(view: View, event: Event) -> bool:
@@ -107,13 +124,17 @@ def _graph_may_be_used(view: View, event: Event) -> bool:
     for other in view.of("unknown", "called"):
         if not unseen(other) or _is_criterion(other) or other.kind == "called" and event.subject in real(other.subject):
             continue
-        if any(carries(view, value, event) for value in other.args):
+        if other.name not in _OF_SCALERS and any(carries(view, value, event) for value in other.args):
             return True
         if _infers(view, event, other):
             continue
         if loop in other.loops and any(_has_model(view, event, value) for value in (other.subject, *other.args)):
             return True
     return False
+
+
+# What takes data back to the units that they came in; nothing goes backward from there.
+_OF_SCALERS = frozenset({"inverse_transform", "denormalize", "unnormalize"})
 
 
 def _infers(view: View, event: Event, other: Event) -> bool:
