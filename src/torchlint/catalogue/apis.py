@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
@@ -84,7 +85,7 @@ def holds(limit: str, version: tuple[int, int] | None) -> bool:
 _COMPARE = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge}
 
 
-def words(names: dict[str, Gone] | dict[str, Deprecated]) -> frozenset[str]:
+def words(names: Iterable[str]) -> frozenset[str]:
     """The last parts of names."""
     return frozenset(name.rpartition(".")[2] for name in names)
 

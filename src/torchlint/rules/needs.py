@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from torchlint.catalogue.apis import COMMON_INITS, table, words
 from torchlint.catalogue.effects import CREATES, KEEP_RESULT
+from torchlint.catalogue.hosted import hosted
 from torchlint.catalogue.pages import Rule
 
 Need = tuple[frozenset[str], ...]
@@ -44,6 +45,7 @@ _SCHEDULERS = _any(
     " CosineAnnealingWarmRestarts OneCycleLR ReduceLROnPlateau SequentialLR ChainedScheduler SWALR"
     " get_linear_schedule_with_warmup get_cosine_schedule_with_warmup get_constant_schedule_with_warmup"
 )
+_HOSTED = words(hosted().keywords)
 _WRAPS = _any("DistributedDataParallel DDP parallel")
 _COLLECTIVES = _any(
     "all_reduce all_gather all_gather_into_tensor all_gather_object reduce broadcast broadcast_object_list barrier reduce_scatter"
@@ -245,7 +247,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     934: ((_any("use_deterministic_algorithms"),), (_any("AvgPool3d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool2d histc grid_sample ctc_loss CTCLoss"
                                                    " FractionalMaxPool2d FractionalMaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d ReflectionPad1d"
                                                    " ReflectionPad2d ReflectionPad3d"),)),
-    943: ((_any("!keyword"),),),
+    943: ((_any("!keyword"),), (_HOSTED,)),
     944: ((_any("generate input_ids"), _any("tokenizer AutoTokenizer")),),
     904: ((_any("!state !best"), _any("step backward train fit load_state_dict save")),),
     906: ((_any("!loading"),), (_any("!loaded"), _any("!calls eval train"))),

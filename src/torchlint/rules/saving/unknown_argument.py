@@ -8,14 +8,17 @@ from difflib import SequenceMatcher, get_close_matches
 import libcst as cst
 
 from torchlint.catalogue.apis import arguments, keywords, release
+from torchlint.catalogue.hosted import hosted
 from torchlint.dryrun.source_text import Site, dotted
 from torchlint.dryrun.values import Event
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, replace
+from torchlint.rules.shared import hosted_arguments
 from torchlint.rules.shared.asking import asks_first
 from torchlint.rules.shared.written_names import expected
 
 CODE = 943
+WATCHED = frozenset(hosted().keywords)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -30,6 +33,8 @@ def check(view: View) -> Iterator[Report]:
             report = _report(view, event, arg, word)
             if report is not None:
                 yield report
+    for site, roles in hosted_arguments.found(view):
+        yield Report(CODE, site, roles)
 
 
 def _report(view: View, event: Event, arg: cst.Arg, word: str) -> Report | None:
