@@ -16,6 +16,8 @@ from torchsan.program.layers import WRAPPERS, named_parts
 from torchsan.program.where import Where
 
 _SAMPLE = 2048  # values of each weight that are compared before and after a step
+# On the CPU, from so many tensors on, those of up to so many values are measured together, some thousands at once.
+_CROWD, _SMALL, _AT_ONCE = 256, 1024, 4096
 _PLAIN = (torch.Tensor, nn.Parameter)
 
 
@@ -128,9 +130,31 @@ def measurable(value: Any) -> bool:
 
 def norms(values: Sequence[torch.Tensor]) -> torch.Tensor:
     """The L2 norms of tensors of one device, in float32, as one vector."""
-    if {value.dtype for value in values} == {torch.float32}:
+    if {value.dtype for value in values} != {torch.float32}:
+        return torch.stack([torch.linalg.vector_norm(value, dtype=torch.float32) for value in values])
+    if len(values) < _CROWD or values[0].device.type != "cpu":
         return torch.stack(torch._foreach_norm(list(values)))
-    return torch.stack([torch.linalg.vector_norm(value, dtype=torch.float32) for value in values])
+    return _norms_by_size(values)
+
+
+def _norms_by_size(values: Sequence[torch.Tensor]) -> torch.Tensor:
+    """The same on the CPU, where `_foreach_norm` makes a call for each tensor: small ones of a size lie side by side."""
+    places: dict[int, list[int]] = {}
+    for at, value in enumerate(values):
+        size = value.numel()
+        places.setdefault(size if size <= _SMALL else 0, []).append(at)
+    found = values[0].new_empty(len(values))
+    for size, group in places.items():
+        for start in range(0, len(group), _AT_ONCE):
+            some = group[start:start + _AT_ONCE]
+            same = [values[at] for at in some]
+            if size:
+                rows = torch._utils._flatten_dense_tensors(same).view(len(same), size)
+                norms_of_some = torch.linalg.vector_norm(rows, dim=1)
+            else:
+                norms_of_some = torch.stack(torch._foreach_norm(same))
+            found[torch.tensor(some, device="cpu")] = norms_of_some
+    return found
 
 
 def sample(value: torch.Tensor) -> torch.Tensor | None:

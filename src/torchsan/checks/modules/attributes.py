@@ -53,12 +53,16 @@ class HiddenMethods(Check):
         modules = built()
         self.known, self.scans = len(modules), self.scans + 1
         given = (part for model in self.watch.modules() for part in _parts(model))
+        of_users: dict[type, bool] = {}  # a model of very many layers has them of few classes
         for module in [*modules, *given]:
-            if module not in self.looked:
+            kind = type(module)
+            is_users = of_users.get(kind)
+            if is_users is None:
+                is_users = of_users[kind] = users_class(module) is not None
+            if is_users and module not in self.looked:
                 self.looked.add(module)
-                if users_class(module) is not None:
-                    self._methods(type(module))
-                    self._attributes(module)
+                self._methods(kind)
+                self._attributes(module)
 
     def _attributes(self, module: nn.Module) -> None:
         space = module.__dict__

@@ -10,7 +10,7 @@ from torch import nn
 from torchsan.check import Check
 from torchsan.own import torch
 from torchsan.probes import modules
-from torchsan.program.layers import held, is_a, parameters_of, parts_of
+from torchsan.program.layers import held, is_a, named_parts, parameters_of, parts_of
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned, follows_device, methods_that_use, users_class
 from torchsan.stream.events import Event
@@ -44,10 +44,15 @@ class Unregistered(Check):
         for root in self.watch.modules():
             if root not in self.looked:
                 self.looked.add(root)
-                registered = {id(m) for m in parts_of(root)} | {id(p) for p in parameters_of(root)}
-                device = next((p.device for p in parameters_of(root)), None)
-                for path, module in list(root.named_modules()):
-                    if users_class(module) is not None:
+                named, of_users = named_parts(root), dict[type, bool]()
+                parameters = parameters_of(root)
+                registered = {id(m) for _, m in named} | {id(p) for p in parameters}
+                device = next((p.device for p in parameters), None)
+                for path, module in named:
+                    is_users = of_users.get(type(module))
+                    if is_users is None:
+                        is_users = of_users[type(module)] = users_class(module) is not None
+                    if is_users:
                         self._look(path, module, registered, device)
 
     def _look(self, path: str, module: nn.Module, registered: set[int], device: torch.device | None) -> None:
