@@ -71,6 +71,7 @@ class Functions(Summaries):
                     frame.returns.append((self.store.writes_since(frame.base), NONE, self.graph.tails))
         except self.TooMuch:
             self.took[id(key)] = max(self.took.get(id(key), 0), self.steps - began)
+            frame.returns, frame.base = [], None  # a run that is given up, too, leaves no circle to the collector
             raise
         finally:
             self.frame, self.parsed, self.store, self.jumps, self.call_sites, self.guards = saved
