@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torch import compiler
 from torch.compiler import is_dynamo_compiling
 
 from torchsan.nonfinite.step_function import local
 from torchsan.own import torch
+from torchsan.program.compiled import compiler
 from torchsan.stream.events import at_rest, begin, calm_after, end, rest
 from torchsan.stream.patches import Patches
 

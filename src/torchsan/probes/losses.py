@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torch import compiler
 from torch.compiler import is_dynamo_compiling
 
 from torchsan.own import F
+from torchsan.program.compiled import compiler
 from torchsan.stream.events import at_rest, begin, end, happened, rest
 from torchsan.stream.patches import Patches
 

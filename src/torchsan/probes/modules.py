@@ -18,12 +18,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from torch import compiler, nn
+from torch import nn
 from torch.compiler import is_compiling, is_dynamo_compiling
 from torch.nn.modules import module as registration
 from torch.nn.parallel import DistributedDataParallel
 
 from torchsan.own import gc, threading, torch, weakref
+from torchsan.program.compiled import compiler
 from torchsan.report.deliver import SanError
 from torchsan.stream import events
 from torchsan.stream.events import at_rest, begin, end, happened, rest

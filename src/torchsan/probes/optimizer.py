@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from torch import compiler
 from torch.compiler import is_dynamo_compiling
 from torch.optim import lr_scheduler
 from torch.optim.optimizer import (
@@ -20,6 +19,7 @@ from torch.optim.optimizer import (
 
 from torchsan.nonfinite.step_function import local
 from torchsan.own import threading, torch
+from torchsan.program.compiled import compiler
 from torchsan.stream.events import Event, at_rest, begin, end, happened, rest
 from torchsan.stream.patches import Patches
 

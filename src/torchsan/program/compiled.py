@@ -6,11 +6,23 @@ import sys
 from types import CodeType
 from typing import Any
 
+from torch import compiler as _torchs
 from torch import nn
 
 from torchsan.own import torch
 from torchsan.program.layers import parts_of
 
+
+class _Asked:
+    """For a torch without the flag."""
+
+    @property
+    def _is_compiling_flag(self) -> bool:
+        return _torchs.is_compiling()
+
+
+# `torch.compiler.is_compiling()` is two calls of Python, and hooks ask at each step: they read the flag that it reads.
+compiler: Any = _torchs if hasattr(_torchs, "_is_compiling_flag") else _Asked()
 _frames: Any = getattr(getattr(torch._C, "_dynamo", None), "eval_frame", None)
 
 
