@@ -47,6 +47,16 @@ def pytest_collection_modifyitems(items):
 
 
 def pytest_collection_finish(session):
-    # The tests themselves and what they import are a million objects: each look through all objects would go over them.
+    _leave_aside_what_is_there()
+
+
+def pytest_runtest_teardown(item, nextitem):
+    if nextitem is not None and nextitem.path != item.path:
+        _leave_aside_what_is_there()
+
+
+def _leave_aside_what_is_there():
+    """The tests themselves, what they import and what their packages keep are millions of objects: each collection, and each look
+    through all objects, would go over them."""
     gc.collect()
     gc.freeze()
