@@ -4,6 +4,7 @@ import gc
 import os
 from pathlib import Path
 
+import hypothesis
 import pytest
 
 from torchlint.cli.agents import VARIABLES
@@ -11,6 +12,10 @@ from torchlint.cli.agents import VARIABLES
 # Tests say themselves who runs the command.
 for name in (*VARIABLES, "TORCHLINT_OUTPUT_FORMAT", "TORCHLINT_OUTPUT_FILE", "TORCHLINT_NO_CACHE", "TORCHLINT_CACHE_DIR", "TORCHLINT_JOBS"):
     os.environ.pop(name, None)
+
+# No test asserts on time, those with drawn inputs neither: a machine may have much else to do.
+hypothesis.settings.register_profile("any machine", deadline=None, suppress_health_check=[hypothesis.HealthCheck.too_slow])
+hypothesis.settings.load_profile("any machine")
 
 
 def _in(folder, names):
