@@ -40,6 +40,8 @@ _ALSO = re.compile(
 _SIGNATURE = re.compile(r"\b(\w+)\(([^()]*(?:\([^()]*\)[^()]*)*)\)\s*->")
 _NATIVE = re.compile(r"^- func: (\w+)(?:\.\w+)?\((.*)\) ->", re.MULTILINE)
 _PARSED = re.compile(r'"(\w+)\((\w[^()]*?(?:"\s*"[^()]*?)*)\)(?:\|\w+)?"')  # what a PythonArgParser is made of
+# What is asked of torch itself, by calling it, as it has no signature: VariableMeta answers for the legacy constructor.
+_BY_HAND = {"torch.autograd.Variable": {"data", "requires_grad", "volatile"}}
 _WORD = re.compile(r"\w+")
 # What the texts of a file are about, where it is not torch itself.
 _WHERE = {
@@ -306,6 +308,7 @@ def main(arguments: list[str]) -> None:
             found[name] = own
         else:
             found[name].names |= own.names
+    found.update({name: Signature(set(names)) for name, names in _BY_HAND.items()})
     takes: dict[str, str] = {}
     gone: dict[str, dict[str, tuple[str, str]]] = {}
     for name, now in sorted(found.items()):

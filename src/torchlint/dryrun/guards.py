@@ -17,6 +17,8 @@ from torchlint.dryrun.values import Const, Instance, Loop, Opaque, Union, Value
 
 # What a condition may call and still be the same when it is asked again.
 _STEADY = re.compile(r"^(?:is_\w+|has\w*|isinstance|issubclass|len|bool|int|str|getattr|callable|get_rank|get_world_size|startswith|endswith)$")
+# What asks for something inside of an object: of calls, only these do not.
+_INSIDE = re.compile(r"(?<!\bisinstance)(?<!\bissubclass)(?<!\bcallable)(?<!\bis_available)(?<!\bget_rank)(?<!\bget_world_size)(?<=\w)\(|\[")
 _CONTRARY = {
     cst.NotEqual: cst.Equal, cst.IsNot: cst.Is, cst.NotIn: cst.In, cst.GreaterThanEqual: cst.LessThan, cst.LessThanEqual: cst.GreaterThan,
 }
@@ -44,6 +46,12 @@ class Guard:
 
     def __hash__(self) -> int:
         return hash(self.condition)
+
+    @property
+    def lasting(self) -> bool:
+        """Whether the same names bound to the same objects give the same answer: not what is counted, got or found in an object,
+        which may have changed inside."""
+        return not _INSIDE.search(self.condition[0])
 
     def contrary(self) -> Guard:
         return Guard(self.site, not self.holds, self.condition, not self.when, self.reads, self.varies)

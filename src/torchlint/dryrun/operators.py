@@ -189,6 +189,8 @@ class Operators:
 
     def eval_choice(self, node: cst.IfExp) -> Value:
         known = self.truth(node.test)
+        if known is None and self.guards:
+            known = self.settled(*self.both_sides(node.test))
         if known is not None:
             return self.eval(node.body if known else node.orelse)
         found: list[Value] = []

@@ -62,16 +62,26 @@ class Paths:
 
     def guards_of(self, test: cst.BaseExpression, holds: bool) -> tuple[Guard, ...]:
         """What holds where a condition does, or does not: both sides of an `and`, neither of an `or`."""
+        if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not and type(test.expression) is cst.BooleanOperation:
+            return self.guards_of(test.expression, not holds)
         if type(test) is cst.BooleanOperation and (type(test.operator) is cst.And) == holds:
             return (*self.guards_of(test.left, holds), *self.guards_of(test.right, holds))
         return (self._guard(test, holds),)
 
     def both_sides(self, test: cst.BaseExpression) -> tuple[tuple[Guard, ...], tuple[Guard, ...]]:
         """What holds where a condition does, and what where it does not."""
-        if type(test) is cst.BooleanOperation:
+        if type(test) is cst.BooleanOperation or type(test) is cst.UnaryOperation:
             return self.guards_of(test, True), self.guards_of(test, False)
         guard = self._guard(test, True)
         return (guard,), (guard.contrary(),)
+
+    def settled(self, holding: tuple[Guard, ...], failing: tuple[Guard, ...]) -> bool | None:
+        """Whether a condition holds, or not, by the conditions that this stretch of the program stands under already."""
+        for guards, answer in ((holding, False), (failing, True)):
+            for guard in guards:
+                if guard.lasting and guard.contrary() in self.guards:
+                    return answer
+        return None
 
     def _guard(self, test: cst.BaseExpression, holds: bool) -> Guard:
         asked = self.asked.get(id(test))

@@ -53,6 +53,8 @@ class Statements:
             known, holding, failing = True if node.orelse is None else None, (), ()  # the program itself: no guard
         else:
             holding, failing = self.both_sides(node.test)
+            if known is None and self.guards:
+                known = self.settled(holding, failing)
         outside = self.guards
 
         def then():

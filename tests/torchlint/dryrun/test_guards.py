@@ -150,3 +150,47 @@ def test_the_main_test_is_no_condition():
 
 def test_the_sieve_loses_nothing_of_it():
     assert found(IMPORTS + ACCUMULATES) == found(IMPORTS + ACCUMULATES, judge=engine(sieve=False))
+
+
+def inside(test, between, again):
+    """The guards of what stands under a second condition inside of a first one: none where that is never run."""
+    text = f"def f(a, b, xs, model):\n    if {test}:\n{between}        if {again}:\n            model.eval()\n        else:\n            model.train()\n"
+    run = runs(text)[-1]
+    return [event.kind for event in (*events(run, "module.eval"), *events(run, "module.train"))]
+
+
+@pytest.mark.parametrize("test, again, kind", [
+    ("a", "not a", "module.train"), ("a", "a", "module.eval"), ("a > 1", "a <= 1", "module.train"), ("a and b", "b", "module.eval"),
+    ("not (a or b)", "a", "module.train"), ("a", "a or b", "module.eval"), ("isinstance(a, int)", "isinstance(a, int)", "module.eval"),
+])
+def test_what_is_settled_already_is_not_run_both_ways(test, again, kind):
+    assert inside(test, "", again) == [kind]
+
+
+@pytest.mark.parametrize("test, between, again", [
+    ("a", "        a = b\n", "not a"), ("a.on", "        a.on = b\n", "not a.on"), ("len(xs) > 2", "        xs.clear()\n", "len(xs) > 2"),
+    ("a[0]", "", "a[0]"), ("hasattr(a, 'x')", "", "hasattr(a, 'x')"), ("a", "", "b"),
+])
+def test_what_may_have_changed_is_not_settled(test, between, again):
+    assert inside(test, between, again) == ["module.eval", "module.train"]
+
+
+def test_a_wrapper_that_only_several_processes_reach():
+    """The one process of the other branch never wraps its model."""
+    assert not found(IMPORTS + """
+from torch import multiprocessing as mp
+from torch.nn.parallel import DistributedDataParallel
+
+def train(rank, h):
+    device = torch.device(f"cuda:{rank}")
+    model = nn.Linear(4, 4).to(device)
+    if h.num_gpus > 1:
+        model = DistributedDataParallel(model, device_ids=[rank]).to(device)
+    return model
+
+def main(h):
+    if h.num_gpus > 1:
+        mp.spawn(train, nprocs=h.num_gpus, args=(h,))
+    else:
+        train(0, h)
+""")

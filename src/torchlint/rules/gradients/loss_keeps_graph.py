@@ -53,7 +53,8 @@ def _sent_backward(view: View, event: Event, value: Value, name: str) -> bool:
     """Whether the sum itself is sent backward, behind the loop or by its name: it has to keep its graph."""
     alts = set(real(value))
     for other in view.of("backward", "autograd.grad"):
-        if other.kind == "backward" and view.owner_text(other, "") == name:
+        same_name = other.site.parsed is event.site.parsed and other.calls == event.calls and view.owner_text(other, "") == name
+        if other.kind == "backward" and same_name:
             return True
         if event.loops[-1] in other.loops:
             continue

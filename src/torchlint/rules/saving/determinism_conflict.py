@@ -13,15 +13,20 @@ _BENCHMARK, _DETERMINISTIC = "torch.backends.cudnn.benchmark", "torch.backends.c
 
 
 def check(view: View) -> Iterator[Report]:
-    """`cudnn.benchmark = True` beside `cudnn.deterministic = True`."""
+    """`cudnn.benchmark = True` wherever there is `cudnn.deterministic = True`, which an option may have asked for."""
     for asked in _set(view, _DETERMINISTIC):
         for event in _set(view, _BENCHMARK):
-            if asked.guards == event.guards and _stays(asked, _DETERMINISTIC) and _stays(event, _BENCHMARK) and _meet(asked, event):
+            if _always(event, asked) and _stays(asked, _DETERMINISTIC) and _stays(event, _BENCHMARK) and _meet(asked, event):
                 yield Report(CODE, event.site, {}, [(asked.site, "determinism is asked for here")])
 
 
 def _set(view: View, name: str) -> list[Event]:
     return [event for event in view.of("setting") if event.name == name and boolean(event.value) is True]
+
+
+def _always(event: Event, asked: Event) -> bool:
+    """Whether no option of its own leads to it: what leads to its whole function is another matter."""
+    return all(guard in asked.guards for guard in event.guards if guard.site.parsed is event.site.parsed)
 
 
 def _meet(one: Event, other: Event) -> bool:

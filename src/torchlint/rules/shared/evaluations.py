@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import View
@@ -17,6 +19,10 @@ EVALUATION = re.compile(
     re.IGNORECASE,
 )
 _NAMED_SO = re.compile(r"(?:^|_)(?:test|eval|evaluate|evaluation|valid|validate|validation|val|predict|prediction|infer|inference)(?:$|_)", re.I)
+_EVALUATION_DATA = re.compile(
+    r"(?<![A-Za-z_])(?:test|val|valid|validation|eval|dev)_?(?:loader|data_?loader|dl|iter|iterator|gen|generator|batches|set|dataset|data)(?![A-Za-z_(])",
+    re.IGNORECASE,
+)
 LOSS = re.compile(r"loss|crit", re.I)
 LOSS_FUNCTION = re.compile(r"(?:^|[_.])(?:loss|criterion)(?:_?fn|_?func(?:tion)?)?$")
 _MOST = 40  # values that are gone back over
@@ -24,15 +30,26 @@ _MOST = 40  # values that are gone back over
 
 def is_evaluation(view: View, event: Event) -> bool:
     """Whether a forward without eval() evaluates all the same, in a function that says so: of a model that is trained here, or
-    one of which only the highest output is asked for, which no gradient goes through."""
+    one of which only the highest output is asked for, which no gradient goes through. Or in a loop that says so, behind the
+    training of the same program."""
     model, unit = event.subject, event.site.parsed.unit
-    if event.mode is False or not EVALUATION.search(unit.name):
+    if event.mode is False or any(site.parsed.unit.name == "forward" for site in event.calls if site is not None):
         return False
-    if any(site.parsed.unit.name == "forward" for site in event.calls if site is not None):
+    if isinstance(model, Instance) and _goes_over_evaluation_data(event) and _trained(view, model):
+        return True
+    if not EVALUATION.search(unit.name):
         return False
     if isinstance(model, Instance) and _NAMED_SO.search(unit.name) and _trained(view, model):
         return True
     return _is_called_as_it_stands(event.site) and _is_model(model) and _picked(view, event)
+
+
+def _goes_over_evaluation_data(event: Event) -> bool:
+    """Whether the loop is one over what is called so: `for x, y in test_loader`, `enumerate(tqdm(self.val_dl))`."""
+    site = event.loops[-1].site
+    if site is None or not isinstance(site.node, cst.For) or site.parsed is not event.site.parsed:
+        return False
+    return bool(_EVALUATION_DATA.search(site.parsed.text(site.node.iter)))
 
 
 def _trained(view: View, model: Value) -> bool:

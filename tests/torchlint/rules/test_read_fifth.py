@@ -1,0 +1,81 @@
+"""What the reader of the fifth table saw and torchlint did not, or said wrongly: one case for each cause that was mended."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+
+@table({
+    "106: a list of the same name as the loss of another function": """
+class Trainer:
+    def __init__(self, loader):
+        self.model, self.loader = nn.Linear(3, 4), loader
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+
+    def train(self):
+        for x, y in self.loader:
+            self.optimizer.zero_grad()
+            loss = F.cross_entropy(self.model(x), y)
+            loss.backward()
+            self.optimizer.step()
+        return loss
+
+def main(loader):
+    trainer, loss = Trainer(loader), []
+    for epoch in range(9):
+        loss.append(trainer.train())  # <- 106
+    print(loss)
+""",
+    "202: a loop over the test loader, behind the training, in a script without functions": """
+net = nn.Linear(5, 10)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.001)
+for epoch in range(2):
+    for x, y in trainloader:
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+correct = 0
+for x, y in enumerate(testloader):
+    correct += (net(x).argmax(dim=1) == y).sum().item()  # <- 202
+""",
+    "202: a loop over test data that also trains": """
+net = nn.Linear(5, 10)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.001)
+for x, y in test_loader:
+    optimizer.zero_grad()
+    scores = net(x)
+    F.cross_entropy(scores, y).backward()
+    optimizer.step()
+    print((scores.argmax(dim=1) == y).sum().item())
+""",
+    "932: an option asks for determinism in one function, another one asks for the race": """
+from torch.backends import cudnn
+
+def main(args):
+    if args.seed is not None:
+        torch.manual_seed(args.seed)
+        cudnn.deterministic = True
+    if args.spawn:
+        torch.multiprocessing.spawn(work, nprocs=2, args=(args,))
+    else:
+        work(0, args)
+
+def work(rank, args):
+    cudnn.benchmark = True  # <- 932
+""",
+    "932: each has an option": """
+from torch.backends import cudnn
+
+def main(args):
+    if args.seed is not None:
+        cudnn.deterministic = True
+    if args.fast:
+        cudnn.benchmark = True
+""",
+    "943: the legacy constructor of tensors with a graph": """
+from torch.autograd import Variable
+
+def f():
+    return Variable(torch.ones(2), requires_grad=True) + Variable(torch.ones(2), requires_grads=True)  # <- 943
+""",
+})
+def test_what_was_read(code):
+    holds(code)
