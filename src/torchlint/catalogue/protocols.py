@@ -57,6 +57,8 @@ IMPLIED = {
     "manual_backward": frozenset({"backward"}),
     "train_dataloader": frozenset({"step"}),
 }
+# What Lightning calls with a batch that it has put on the model's device.
+LIGHTNING_STEPS = frozenset({"training_step", "validation_step", "test_step", "predict_step"})
 # Called by Lightning on the object itself; neither calls of the model nor of its layers.
 LIGHTNING_METHODS = frozenset(
     """log log_dict print save_hyperparameters all_gather toggle_optimizer untoggle_optimizer toggled_optimizer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from torchlint.catalogue.effects import KEEP_RESULT
-from torchlint.catalogue.protocols import IMPLIED
+from torchlint.catalogue.protocols import IMPLIED, LIGHTNING_STEPS
 from torchlint.dryrun.reach import Reach
 from torchlint.dryrun.world import World
 from torchlint.rules.needs import Met
@@ -160,6 +160,8 @@ class Relevance:
             words = start | {"!class"} if name == "__init__" else self.words(unit) | marks
             if name == "forward":
                 words |= {word for word in start if word[0] != "!"} | {"!forward"}
+            if name in LIGHTNING_STEPS:
+                words.add("!step")
             words |= IMPLIED.get(name, frozenset())
             if self.met(words):
                 found.append(unit)

@@ -2,7 +2,7 @@
 
 Each rule has alternatives; an alternative is a tuple of word sets, of each of which at least one word must be there. Words
 that begin with "!" are marks that the sieve sets for a shape of statement, or for where it stands: "!class" in a method,
-"!forward" in what forward runs. No libcst here: most files are read no further.
+"!forward" in what forward runs, "!step" in a step that Lightning calls. No libcst here: most files are read no further.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     315: ((_any("backward"),),),
     318: ((_any("masked_fill masked_fill_"),),),
     401: ((_any("to cuda"), CREATES | {"DataLoader", "torch_geometric", "!kept"}),),
-    402: ((CREATES, _any("!forward")),),
+    402: ((CREATES, _any("!forward !step")),),
     403: ((_any("cuda to device") | CREATES,),),
     404: ((_any("to cuda cpu"), _any("!forward")),),
     405: ((_any("!discarded"),),),

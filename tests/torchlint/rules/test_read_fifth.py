@@ -46,6 +46,26 @@ for x, y in test_loader:
     optimizer.step()
     print((scores.argmax(dim=1) == y).sum().item())
 """,
+    "208: one function makes the loaders for all purposes": """
+def provide(args, flag):
+    if flag == "test":
+        shuffle, drop_last = False, True
+    else:
+        shuffle, drop_last = True, True
+    return torch.utils.data.DataLoader(args.data, args.batch_size, shuffle=shuffle, drop_last=drop_last)  # <- 208
+
+def main(args, model: nn.Module):
+    train_loader, test_loader = provide(args, "train"), provide(args, "test")
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        for x, y in test_loader:
+            print(F.mse_loss(model(x), y).item())
+""",
     "932: an option asks for determinism in one function, another one asks for the race": """
 from torch.backends import cudnn
 

@@ -17,7 +17,7 @@ from torchlint.rules.shared.loaders import body_of, option
 
 CODE = 208
 _EVALUATION = re.compile(
-    r"(?:^|_)(?:val|valid|validation|test|testing|eval|evaluation|dev)(?:_|\d|$|(?:data|loader|set|dl|iter|gen))",
+    r"(?:^|_)(?:val|vali|valid|validation|test|testing|eval|evaluation|dev)(?:_|\d|$|(?:data|loader|set|dl|iter|gen))",
     re.IGNORECASE,
 )
 _TRAINING = re.compile(r"train|fit|unlabel|target_|source_|support|contrast|pretext", re.IGNORECASE)
@@ -29,18 +29,31 @@ def check(view: View) -> Iterator[Report]:
         made = event.subject
         if not isinstance(made, Instance) or boolean(made.arg(8, "drop_last")) is not True or _of_one(event, made):
             continue
-        name = made.name.rsplit(".", 1)[-1]
+        name, loop = _called(view, made)
         given = event.site.parsed.text(event.site.node.args[0].value) if event.site.node.args else ""
-        if not _EVALUATION.search(name) or _TRAINING.search(name) or _TRAINING.search(given) or _trained_on(view, made):
+        if not name or _TRAINING.search(name) or _TRAINING.search(given) or _trained_on(view, made):
             continue
         if _left_alone(view, event) or _only_looked_at(view, event):
             continue
         if _wants_full_batches(view, event) or _draws(view, made) or _of_fixed_shapes(event.site):
             continue
         shuffled = boolean(made.arg(2, "shuffle")) is True
-        yield Report(
-            CODE, event.site, {"name": name, "which": "other samples each time" if shuffled else "the last samples"}
-        )
+        roles = {"name": name, "which": "other samples each time" if shuffled else "the last samples"}
+        yield Report(CODE, event.site, roles, [(loop, f"`{name}` is that loader here")] if loop is not None else [])
+
+
+def _called(view: View, loader: Instance) -> tuple[str, Site | None]:
+    """The name by which a loader is one for evaluation: its own; or, where a function makes the loaders for all purposes, its
+    name in a loop over it, and where that loop stands."""
+    own = (loader.name or "").rsplit(".", 1)[-1]
+    if _EVALUATION.search(own):
+        return own, None
+    for site in _loops_over(view, loader):
+        if site is not None and isinstance(site.node, cst.For):
+            for node in walk(site.node.iter):
+                if isinstance(node, cst.Name) and _EVALUATION.search(node.value):
+                    return node.value, Site(site.parsed, site.node.iter)
+    return "", None
 
 
 def _of_one(event: Event, loader: Instance) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.catalogue.protocols import LIGHTNING_STEPS
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Event, Func, Instance, Tensor, real
 from torchlint.files.project import without_comments
@@ -22,10 +23,10 @@ CODE = 402
 
 
 def check(view: View) -> Iterator[Report]:
-    """A tensor made in forward without device=, not moved, that meets an input or a layer."""
+    """A tensor made in forward, or in a step of Lightning's, without device=, not moved, that meets an input or a layer."""
     for event, made in made_on_default(view):
         root = view.run.root
-        if root is None or root.name != "forward" or made.site.parsed.unit.name == "__init__":
+        if root is None or root.name not in {"forward", *LIGHTNING_STEPS} or made.site.parsed.unit.name == "__init__":
             continue
         if not _of_module(root) or not _made_in_method(made) or _made_once(root, made):
             continue
