@@ -190,7 +190,7 @@ class Assignment:
                     known[key.value if isinstance(key, Const) else f"*{len(known)}"] = value
                 except TypeError:
                     pass
-                self.store.set(alt, "{}", Items(known, items.open or not isinstance(key, Const)))
+                self.store.set(alt, "{}", Items(known, items.open or not isinstance(key, Const), items.of_known_kinds))
                 if isinstance(alt, Instance):
                     self.register(value)
             elif isinstance(alt, Seq):
@@ -198,7 +198,7 @@ class Assignment:
                 n = number(key)
                 if isinstance(n, int) and 0 <= n < len(items.known):
                     known_items = (*items.known[:n], value, *items.known[n + 1 :])
-                    self.store.set(alt, "[]", Items(known_items, items.open))
+                    self.store.set(alt, "[]", Items(known_items, items.open, items.alike))
                 else:
                     self.store.set(alt, "[]", Items((*items.known, value)[-8:], True))
             elif isinstance(alt, Opaque):
@@ -228,7 +228,8 @@ class Assignment:
                 extra = self.known_items(value) if isinstance(value, Seq) else ()
                 items = self.store.to_change(alt, "[]") or Items((), True)
                 more = self.store.get(value, "[]") if isinstance(value, Seq) else None
-                self.store.set(alt, "[]", Items((*items.known, *extra), items.open or more is None or more.open))
+                alike = items.of_known_kinds and more is not None and more.of_known_kinds
+                self.store.set(alt, "[]", Items((*items.known, *extra), items.open or more is None or more.open, alike))
                 return
         result = self.arithmetic(node, operator, old, value)
         if type(result) in (Opaque, Tensor):

@@ -108,7 +108,7 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls):
             if arg.star == "*":
                 items = self.items_of(value)
                 if items is None:
-                    kwargs["*"] = value
+                    kwargs["*"] = value if "*" not in kwargs else Opaque("*", "call")
                 else:
                     args.extend(items)
             elif arg.star == "**":

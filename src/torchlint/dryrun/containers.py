@@ -51,12 +51,12 @@ class Containers:
                 items.append(self.eval(element.value))
         return self.sequence(kind, items, node, is_open)
 
-    def sequence(self, kind: str, items: list[Value], node: cst.CSTNode | None, is_open: bool = False) -> Seq:
+    def sequence(self, kind: str, items: list[Value], node: cst.CSTNode | None, is_open: bool = False, alike: bool = False) -> Seq:
         seq = Seq(kind, self.site(node) if node is not None else None)
         seq.flows = union_of(item.flows for item in items)
         seq.parts = union_of(item.parts for item in items)
         # A tuple is what it is on all paths; what becomes of a list depends on the path.
-        (self.base_store if kind == "tuple" else self.store).set(seq, "[]", Items(tuple(items), is_open))
+        (self.base_store if kind == "tuple" else self.store).set(seq, "[]", Items(tuple(items), is_open, alike))
         self.made_in[id(seq)] = self.loops
         self.keep.append(seq)
         return seq
@@ -80,10 +80,10 @@ class Containers:
                 is_open = True
         return self.mapping(known, node, is_open)
 
-    def mapping(self, known: dict, node: cst.CSTNode | None, is_open: bool = False) -> Dict:
+    def mapping(self, known: dict, node: cst.CSTNode | None, is_open: bool = False, alike: bool = False) -> Dict:
         made = Dict(self.site(node) if node is not None else None)
         made.flows = union_of(item.flows for item in known.values())
-        self.store.set(made, "{}", Items(known, is_open))
+        self.store.set(made, "{}", Items(known, is_open, alike))
         return made
 
     def items_of(self, value: Value) -> tuple[Value, ...] | None:
@@ -110,6 +110,13 @@ class Containers:
                 return tuple(items.known.values())
         return ()
 
+    def is_of_known_kinds(self, value: Value) -> bool:
+        """Whether each item of a list or dict is known, or is made where a known one is."""
+        if isinstance(value, Iter) and value.kind == "generator":
+            value = value.base
+        items = self.store.get(value, "[]") or self.store.get(value, "{}") if isinstance(value, (Seq, Dict, Instance)) else None
+        return items is not None and items.of_known_kinds
+
     def gather(self, owner: Seq | Dict, value: Value) -> None:
         """Notes that what a value was computed from is in a list or dict by now."""
         owner.flows = union_of((owner.flows, value.flows))
@@ -123,20 +130,21 @@ class Containers:
                 self.emit("append", owner, node, value=args[-1])
                 self.gather(owner, args[-1])
                 known = items.known if args[-1] in items.known else (*items.known, args[-1])
-                self.store.set(owner, "[]", Items(known[-12:], items.open or bool(self.loops) or name != "append"))
+                self.store.set(owner, "[]", Items(known[-12:], items.open or bool(self.loops) or name != "append", items.of_known_kinds and len(known) <= 12))
                 return NONE
             if name in ("extend", "update") and args:
-                more = self.known_items(args[0])
+                more = (*items.known, *self.known_items(args[0]))
                 self.gather(owner, args[0])
-                self.store.set(owner, "[]", Items((*items.known, *more)[-12:], items.open or self.items_of(args[0]) is None))
+                alike = items.of_known_kinds and self.is_of_known_kinds(args[0]) and len(more) <= 12
+                self.store.set(owner, "[]", Items(more[-12:], items.open or self.items_of(args[0]) is None, alike))
                 return NONE
             if name in ("clear",):
                 self.store.set(owner, "[]", Items(()))
                 return NONE
             if name in ("copy",):
-                return self.sequence(owner.kind, list(items.known), node, items.open)
+                return self.sequence(owner.kind, list(items.known), node, items.open, items.alike)
             if name == "pop":
-                self.store.set(owner, "[]", Items(items.known, True))
+                self.store.set(owner, "[]", Items(items.known, True, items.of_known_kinds))
                 return self.element(owner)
             return Opaque(name, "call")
         items = (self.store.to_change if name == "update" else self.store.get)(owner, "{}") or Items({}, True)
@@ -153,7 +161,7 @@ class Containers:
             if args and isinstance(args[0], Dict):
                 other = self.store.get(args[0], "{}") or Items({}, True)
                 known.update(other.known)
-                self.store.set(owner, "{}", Items(known, items.open or other.open))
+                self.store.set(owner, "{}", Items(known, items.open or other.open, items.of_known_kinds and other.of_known_kinds))
             else:
                 known.update(kwargs)
                 self.store.set(owner, "{}", Items(known, items.open or bool(args)))

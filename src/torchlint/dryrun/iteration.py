@@ -23,9 +23,9 @@ class Iteration:
         if type(node) is cst.ListComp and type(node.elt) is cst.Name and isinstance(results[0] if results else None, Instance):
             self.emit("repeat", results[0], node)
         if type(node) is cst.DictComp:
-            return self.mapping({f"*{n}": value for n, value in enumerate(results)}, node, True)
+            return self.mapping({f"*{n}": value for n, value in enumerate(results)}, node, True, alike=bool(results))
         kind = {cst.ListComp: "list", cst.SetComp: "set"}.get(type(node), "generator")
-        made = self.sequence("list" if kind == "generator" else kind, results, node, True)
+        made = self.sequence("list" if kind == "generator" else kind, results, node, True, alike=bool(results))
         return Iter("generator", made, made.site, once=True) if kind == "generator" else made
 
     def each_in_turn(self, node, over: Value) -> Value | None:

@@ -146,31 +146,39 @@ def _join(a: Any, b: Any) -> Any:
         return a.join(b)
     if isinstance(a, Items) or isinstance(b, Items):
         items = a if isinstance(a, Items) else b
-        return Items(items.known, True)
+        return Items(items.known, True, items.of_known_kinds)  # on the other path it was not made
     return a if a == b else None
 
 
 class Items:
-    """The items of a list or dict. `open`: there may be others, or some may be missing. Of a list that doubles with every
-    line the first ones are enough."""
+    """The items of a list or dict. `open`: there may be others, or some may be missing. `alike`: these others are made where the
+    known ones are, as in `[Block(width) for _ in range(depth)]`. Of a list that doubles with every line the first ones are
+    enough."""
 
-    __slots__ = ("known", "open")
+    __slots__ = ("alike", "known", "open")
 
-    def __init__(self, known: Any, open: bool = False):
+    def __init__(self, known: Any, open: bool = False, alike: bool = False):
         too_many = type(known) is tuple and len(known) > MOST_ITEMS
         self.known, self.open = (known[:MOST_ITEMS], True) if too_many else (known, open)
+        self.alike = self.open and alike and not too_many
+
+    @property
+    def of_known_kinds(self) -> bool:
+        """Whether each item is one of the known ones, or is made where one of them is."""
+        return not self.open or self.alike
 
     def join(self, other: Items) -> Items:
+        alike = self.of_known_kinds and other.of_known_kinds
         if isinstance(self.known, dict) and isinstance(other.known, dict):
             merged = dict(self.known)
             for key, value in other.known.items():
                 merged[key] = join(merged[key], value) if key in merged else value
-            return Items(merged, self.open or other.open or self.known.keys() != other.known.keys())
+            return Items(merged, self.open or other.open or self.known.keys() != other.known.keys(), alike)
         if isinstance(self.known, tuple) and isinstance(other.known, tuple):
             if len(self.known) == len(other.known):
-                return Items(tuple(map(join, self.known, other.known)), self.open or other.open)
+                return Items(tuple(map(join, self.known, other.known)), self.open or other.open, alike)
             longer, shorter = sorted((self.known, other.known), key=len, reverse=True)
             if longer[: len(shorter)] == shorter:
-                return Items(longer, True)
-            return Items(longer + tuple(v for v in shorter if v not in longer), True)
+                return Items(longer, True, alike)
+            return Items(longer + tuple(v for v in shorter if v not in longer), True, alike)
         return Items(self.known, True)

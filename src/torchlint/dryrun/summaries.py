@@ -236,10 +236,11 @@ def _grown(mine: Any, old: Any, new: Items, copy: Callable[[Any], Any]) -> Items
     if isinstance(new.known, dict):
         had = old.known if isinstance(old, Items) else {}
         more = {key: copy(item) for key, item in new.known.items() if had.get(key) is not item}
-        return Items({**mine.known, **more}, mine.open or new.open)
+        return Items({**mine.known, **more}, mine.open or new.open, mine.of_known_kinds and new.of_known_kinds)
     had = old.known if isinstance(old, Items) else ()
     added = tuple(copy(item) for item in new.known if not any(item is one for one in had))
-    return Items((*mine.known, *added)[-12:], True)
+    known = (*mine.known, *added)
+    return Items(known[-12:], True, mine.of_known_kinds and new.of_known_kinds and len(known) <= 12)
 
 
 class _Copy:
@@ -293,4 +294,4 @@ class _Copy:
 
     def _items(self, items: Items) -> Items:
         known = items.known
-        return Items({key: self(item) for key, item in known.items()} if isinstance(known, dict) else tuple(map(self, known)), items.open)
+        return Items({key: self(item) for key, item in known.items()} if isinstance(known, dict) else tuple(map(self, known)), items.open, items.alike)

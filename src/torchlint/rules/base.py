@@ -202,7 +202,7 @@ class View:
                 return None if given is not None or "**" in module.kwargs else False
             if module.type in ("torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict"):
                 items = self.run.store.get(module, "[]") or self.run.store.get(module, "{}")
-                known = False if items is not None and not items.open else None
+                known = False if items is not None and items.of_known_kinds else None
             elif known is not False or module.type.startswith("torch.nn."):
                 if not self.run.children.get(id(module)):
                     return known

@@ -24,6 +24,78 @@ def main(loader):
         loss.append(trainer.train())  # <- 106
     print(loss)
 """,
+    "201: as many blocks as the config says, and none has dropout": """
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.parts = nn.ModuleDict(dict(inner=nn.Linear(width, width), act=nn.GELU()))
+
+    def forward(self, x):
+        return self.parts.act(self.parts.inner(x))
+
+class Model(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.blocks = nn.Sequential(*[Block(config.width) for _ in range(config.depth)])
+
+    def forward(self, x):
+        return self.blocks(x)
+
+@torch.no_grad()
+def evaluate(model, loader):
+    model.eval()
+    for x, y in loader:
+        print(F.mse_loss(model(x), y).item())
+    model.train()
+
+def main(loader, test_loader, config):
+    model = Model(config)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for x, y in loader:
+        model.train()
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+    with torch.no_grad():
+        for x, y in test_loader:
+            print(model(x).sum().item())
+""",
+    "201: as many blocks as the config says, each with dropout": """
+class Block(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.parts = nn.ModuleDict(dict(inner=nn.Linear(width, width), act=nn.GELU(), drop=nn.Dropout(0.1)))
+
+    def forward(self, x):
+        return self.parts.act(self.parts.inner(x))
+
+class Model(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.blocks = nn.Sequential(*[Block(config.width) for _ in range(config.depth)])
+
+    def forward(self, x):
+        return self.blocks(x)
+
+@torch.no_grad()
+def evaluate(model, loader):
+    model.eval()
+    for x, y in loader:
+        print(F.mse_loss(model(x), y).item())
+    model.train()
+
+def main(loader, test_loader, config):
+    model = Model(config)
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    for x, y in loader:
+        model.train()
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+    with torch.no_grad():
+        for x, y in test_loader:
+            print(model(x).sum().item())  # <- 201
+""",
     "202: a loop over the test loader, behind the training, in a script without functions": """
 net = nn.Linear(5, 10)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.001)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchlint.dryrun.store import Items
 from torchlint.dryrun.torch_api.contexts import Contexts
 from torchlint.dryrun.torch_api.devices import Devices
 from torchlint.dryrun.torch_api.modules import REGISTERS, Modules
@@ -115,9 +114,10 @@ class Methods(Tensors, Devices, Modules, Optimizers, Contexts, Unknown):
             if name == "__init__":
                 self.emit("super.init", instance, node, home=owner.home)
                 if any(base == "torch.nn.Sequential" for base in instance.cls.externals()):
-                    self.store.set(instance, "[]", Items(tuple(args), "*" in kwargs))
-                    for arg in args:
-                        self.adopt(instance, arg)
+                    given = self.given_items(args, kwargs)
+                    self.store.set(instance, "[]", given)
+                    for item in given.known:
+                        self.adopt(instance, item)
                 return NONE
             if instance.kind == "module" and (name in ("train", "eval") or name in REGISTERS):
                 return self.module_method(instance, name, args, kwargs, node)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import reduce
 
 from torchlint.dryrun.store import Items
-from torchlint.dryrun.values import Const, Dict, Instance, Opaque, Tensor, Value, alternatives, join, real
+from torchlint.dryrun.values import Const, Dict, Instance, Iter, Opaque, Tensor, Value, alternatives, join, real
 
 
 class ModuleParts:
@@ -103,7 +103,7 @@ class ModuleParts:
                 if items is None:
                     items = Items(tuple(args), not isinstance(args[0], Instance))
             else:
-                items = Items(tuple(args), "*" in made.kwargs)
+                items = self.given_items(args, made.kwargs)
             self.store.set(made, "[]", items)
         elif name in ("torch.nn.ModuleList", "torch.nn.ParameterList"):
             inner_value = args[0] if args else None
@@ -111,7 +111,8 @@ class ModuleParts:
             known = inner if inner is not None else [item for alt in real(inner_value) for item in self.known_items(alt)]
             if name.endswith("ParameterList"):
                 known = [self.placed_by_module(item) for item in known]
-            self.store.set(made, "[]", Items(tuple(known), inner is None))
+            alike = inner_value is not None and all(map(self.is_of_known_kinds, real(inner_value)))
+            self.store.set(made, "[]", Items(tuple(known), inner is None, alike))
         elif name in ("torch.nn.ModuleDict", "torch.nn.ParameterDict"):
             inner_items = self.store.get(args[0], "{}") if args and isinstance(args[0], Dict) else None
             if inner_items is not None and name.endswith("ParameterDict"):
@@ -128,6 +129,14 @@ class ModuleParts:
             for alt in real(arg):
                 self.escaped.add(id(alt))  # a list given to a container of torch is registered there
                 self.keep.append(alt)
+
+    def given_items(self, args, kwargs) -> Items:
+        """What a Sequential is given: one by one, and as `*layers` of which not all may be known."""
+        more = kwargs.get("*")
+        if more is None:
+            return Items(tuple(args))
+        inner = more.base if isinstance(more, Iter) and more.kind == "generator" and more.base is not None else more
+        return Items((*args, *self.known_items(inner)), True, self.is_of_known_kinds(inner))
 
     def ordered_items(self, value: Value) -> tuple[Value, ...] | None:
         """The modules of an OrderedDict([...]) or dict, in order."""

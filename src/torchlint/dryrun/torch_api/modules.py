@@ -74,7 +74,8 @@ class Modules(ModuleParts):
             if name == "extend" and args:
                 values = list(self.known_items(args[0]))
                 self.escaped.update(id(alt) for alt in real(args[0]))
-            self.store.set(owner, "[]", Items((*items.known, *values), is_open))
+            alike = items.of_known_kinds and name in ("append", "insert", "extend") and (name != "extend" or bool(args) and self.is_of_known_kinds(args[0]))
+            self.store.set(owner, "[]", Items((*items.known, *values), is_open, alike))
             for value in values:
                 self.adopt(owner, value)
             return NONE
