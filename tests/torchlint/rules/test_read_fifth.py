@@ -138,6 +138,24 @@ def main(args, model: nn.Module):
         for x, y in test_loader:
             print(F.mse_loss(model(x), y).item())
 """,
+    "905: momentum is an option, and one of two models is trained": """
+def main(args, loader):
+    model = nn.Linear(4, 2) if args.small else nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), args.lr, momentum=args.momentum)
+    start_epoch, best = 0, 0
+    if args.resume:
+        checkpoint = torch.load(args.resume, map_location="cpu")
+        start_epoch, best = checkpoint["num_epochs"], checkpoint["best_score"]
+        model.load_state_dict(checkpoint["state_dict"])  # <- 905
+        # optimizer.load_state_dict(checkpoint["optimizer"])
+    for epoch in range(start_epoch, args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        best = max(best, args.score())
+        torch.save({"num_epochs": epoch + 1, "best_score": best, "state_dict": model.state_dict(), "optimizer": optimizer.state_dict()}, "c.pt")
+""",
     "932: an option asks for determinism in one function, another one asks for the race": """
 from torch.backends import cudnn
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, Opaque, Ref, Value, number, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run
@@ -21,19 +22,35 @@ def check(view: View) -> Iterator[Report]:
         if "optimizer" not in parts and not parts & {"?"}:
             step = _with_memory(view)
             if step is not None and not in_files_that_run(view, event, r"optim\w*\.(?:load_)?state_dict"):
-                roles = {"missing": getattr(step.subject, "name", "") or "optimizer"}
+                roles = {"missing": getattr(step.subject, "name", "") or "optimizer", "problem": "is not in it"}
                 yield Report(CODE, event.site, roles, [(step.site, "its running averages are lost with the process")])
+        elif "optimizer" in parts and (loaded := _model_alone_is_loaded(view, event)) is not None:
+            step = _with_memory(view)
+            if step is not None:
+                roles = {"missing": getattr(step.subject, "name", "") or "optimizer", "problem": "that it holds is never loaded"}
+                related = [(event.site, "it is saved here"), (step.site, "it begins with no running averages")]
+                yield Report(CODE, loaded, roles, related)
         elif "optimizer" in parts and not parts & {"scheduler", "?"}:
             step = _scheduler(view)
             if step is not None and not in_files(view, event, r"(?:sched|lr_)\w*\.(?:load_)?state_dict|last_epoch|param_groups|\.step\(\w+"):
-                roles = {"missing": getattr(step.subject, "name", "") or "scheduler"}
+                roles = {"missing": getattr(step.subject, "name", "") or "scheduler", "problem": "is not in it"}
                 yield Report(CODE, event.site, roles, [(step.site, "where it stands is lost with the process")])
+
+
+def _model_alone_is_loaded(view: View, event: Event) -> Site | None:
+    """Where the weights of a checkpoint are loaded, in a program that never loads an optimizer's state."""
+    if in_files(view, event, r"optim\w*(?:\[[^]]*\]|\(\))?\.load_state_dict|load_checkpoint|load_state\(|accelerat|deepspeed"):
+        return None
+    loads = [load for load in view.of("load") if load.site.parsed.facts is event.site.parsed.facts and load.state is not None]
+    if not loads or any(isinstance(alt, Instance) and alt.kind == "optimizer" for load in loads for alt in real(load.subject)):
+        return None
+    return loads[0].site
 
 
 def _resumed(view: View, event: Event) -> bool:
     """Whether the program reads the epoch back to go on from there."""
     counts_on = r"range\(\s*[\w.]*(?:start|epoch)\w*\s*(?:\+\s*1\s*)?,"
-    return all(in_files(view, event, text) for text in (r"""\[["'](?:start_)?epochs?["']\]""", r"torch\.load\(", counts_on))
+    return all(in_files(view, event, text) for text in (r"""\[["'](?:\w+_)?epochs?["']\]""", r"torch\.load\(", counts_on))
 
 
 def _with_memory(view: View) -> Event | None:
@@ -44,7 +61,8 @@ def _with_memory(view: View) -> Event | None:
 def _remembers(optimizer: Value | None) -> bool:
     if not isinstance(optimizer, Instance) or not isinstance(optimizer.cls, Ref) or not optimizer.type.startswith("torch.optim."):
         return False
-    return not optimizer.type.endswith(".SGD") or number(optimizer.arg(2, "momentum")) not in (None, 0)
+    momentum = optimizer.arg(2, "momentum")  # where an option says how much, there is some
+    return not optimizer.type.endswith(".SGD") or momentum is not None and number(momentum) != 0
 
 
 def _one_of_several(view: View) -> Iterator[Report]:
@@ -61,7 +79,7 @@ def _one_of_several(view: View) -> Iterator[Report]:
                 continue
             if _remembers(left) and in_files(view, event, rf"{re.escape(left.name)}\.step\(") and not in_files(view, event, _state_of(left)):
                 related = [(made.site, "its running averages are lost with the process")]
-                yield Report(CODE, event.site, {"missing": left.name}, related)
+                yield Report(CODE, event.site, {"missing": left.name, "problem": "is not in it"}, related)
                 break
 
 

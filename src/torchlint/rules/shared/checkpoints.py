@@ -32,7 +32,19 @@ def _part(key, value: Value) -> str:
         if word in named:
             return part
     kinds = {_kind(alt) for alt in real(value)}
+    if "?" in kinds and _FIGURE.search(named):
+        return "number"
+    if "?" in kinds and re.search(r"model|net|state_dict|weights", named) and all(_is_state(alt) for alt in real(value)):
+        return "model"  # of one of several, or of something that is not known
     return kinds.pop() if len(kinds) == 1 else "?"
+
+
+# What is told of a training under such a key is no state of anything.
+_FIGURE = re.compile(r"^(?:best|acc|top\d|loss|losses|score|metric|iter|iteration|step|global_step|num|args|opts?|config|cfg|arch|lr|history|result)(?:_|\d|s?$)")
+
+
+def _is_state(value: Value) -> bool:
+    return isinstance(value, Opaque) and "state_dict" in value.tags
 
 
 def _kind(value: Value) -> str:
