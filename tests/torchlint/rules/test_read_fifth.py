@@ -24,6 +24,29 @@ def main(loader):
         loss.append(trainer.train())  # <- 106
     print(loss)
 """,
+    "108: one function trains and evaluates, and asks the loss whether it has a graph": """
+class Trainer:
+    def __init__(self, model):
+        self.model, self.optimizer = model, torch.optim.SGD(model.parameters(), 0.1)
+
+    def backward(self, loss):
+        loss.backward()
+
+def log(trainer, model: nn.Module, loader):
+    for x, y in loader:
+        loss = F.cross_entropy(model(x), y)
+        if loss.requires_grad:
+            trainer.backward(loss)
+
+def main(model: nn.Module, loader, test_loader):
+    trainer = Trainer(model)
+    log(trainer, model, loader)
+    trainer.optimizer.step()
+    with torch.no_grad():
+        model.eval()
+        log(trainer, model, test_loader)
+        model.train()
+""",
     "201: as many blocks as the config says, and none has dropout": """
 class Block(nn.Module):
     def __init__(self, width):

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.values import Event, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 108
+# What asks whether there is a graph, in a condition.
+_ASKS = re.compile(r"\.requires_grad\b|\.grad_fn\b|is_grad_enabled")
 
 
 def check(view: View) -> Iterator[Report]:
     """Forward and backward under no_grad, or only the forward and nothing else for the loss to be computed from."""
     for backward in view.of("backward"):
         forwards = [event for event in backward.flows if event.kind == "forward"]
+        if any(_ASKS.search(guard.site.text()) for guard in backward.guards):
+            continue
         if not forwards or getattr(backward.site.node, "args", ()) or backward.get("framework") is not None:
             continue
         if any(event.get("grad") is not False or not _within(event) for event in forwards) or any(
