@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 NOTHING: frozenset = frozenset()
 _serial = itertools.count()  # what was made later has a higher one
 MOST_BASES = 60  # steps from class to base that are followed: diamonds on diamonds are many
+# What torch.nn.Module has itself: a base that comes later in a class's order is not asked for it.
+OF_EVERY_MODULE = frozenset(
+    """__init__ __call__ add_module apply buffers children cpu cuda double eval float forward half load_state_dict modules named_buffers
+    named_children named_modules named_parameters parameters register_buffer register_module register_parameter requires_grad_
+    state_dict to train type zero_grad""".split()
+)
 MOST = 24  # provenance sets are cut at this size: past it nothing certain can be said anyway
 MOST_IN_CHAIN = 200  # those of values that were computed from one value after the other
 
@@ -203,14 +209,15 @@ class Class(Value):
         """This class and its bases, each behind all that derive from it: Python's order wherever Python allows one."""
         if self._order is not None:
             return self._order
-        order: dict[int, Value] = {}
+        order: dict[int | str, Value] = {}
         todo: list[tuple[Value, tuple[int, ...]]] = [(self, ())]
         for _ in range(MOST_BASES):
             if not todo:
                 break
             item, below = todo.pop(0)
-            order.pop(id(item), None)  # what comes again comes later
-            order[id(item)] = item
+            key = item.name if isinstance(item, Ref) else id(item)
+            order.pop(key, None)  # what comes again comes later
+            order[key] = item
             if isinstance(item, Class):
                 below = (*below, id(item))
                 todo[:0] = [(base, below) for base in item.bases if id(base) not in below]
@@ -227,6 +234,8 @@ class Class(Value):
                 if passed and name in cls.cf.methods:
                     return cls, cls.cf.methods[name]
                 passed = passed or cls is after
+            elif passed and name in OF_EVERY_MODULE and isinstance(cls, Ref) and cls.name.startswith("torch.nn."):
+                return None  # torch has it, and asks none of the bases that come later
         return None
 
     def externals(self) -> list[str]:

@@ -47,6 +47,99 @@ def main(model: nn.Module, loader, test_loader):
         log(trainer, model, test_loader)
         model.train()
 """,
+    "108: a codebook that learns within forward, in training alone": """
+class Codebook(nn.Module):
+    def __init__(self, own=None):
+        super().__init__()
+        self.codes = nn.Linear(3, 3)
+        self.own = own
+
+    def forward(self, x):
+        found = self.codes(x)
+        learns = self.own is not None
+        if learns and self.training:
+            loss = F.mse_loss(found, x.detach())
+            loss.backward()
+            self.own.step()
+            self.own.zero_grad()
+        return found
+
+class Policy(nn.Module):
+    def __init__(self, own):
+        super().__init__()
+        self.encoder = nn.Linear(3, 3)
+        self.book = Codebook(own)
+    def code(self, state):
+        with torch.no_grad():
+            rep = self.encoder(state)
+            return self.book(rep)
+""",
+    "402: a pass of zeros while the model is built": """
+def shape_of(module: nn.Module, size):
+    zeros = torch.zeros(size=size)
+    with torch.inference_mode():
+        return module(zeros).shape
+
+class Model(nn.Module):
+    def __init__(self, size):
+        super().__init__()
+        self.layer = nn.Linear(3, 4)
+        self.shape = shape_of(self.layer, size)
+
+    def forward(self, x):
+        return self.layer(x)
+
+def main(x):
+    return Model((1, 3)).cuda()(x)
+""",
+    "503: torch's own __init__ comes before that of a base behind it": """
+class Mixin:
+    def __init__(self):
+        pass
+
+    def reset(self):
+        pass
+
+class Net(nn.Module, Mixin):
+    def __init__(self):
+        super(Net, self).__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.layer(x)
+""",
+    "503: a base in front of torch's that never calls it": """
+class Mixin:
+    def __init__(self):
+        pass
+
+class Net(Mixin, nn.Module):
+    def __init__(self):  # <- 503
+        super(Net, self).__init__()
+        self.layer = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.layer(x)
+""",
+    "503: two modules in a diamond, of which each begins the other": """
+class One(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Linear(3, 3)
+
+class Two(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.two = nn.Linear(3, 3)
+
+class Both(One, Two):
+    def __init__(self):
+        super().__init__()
+        self.both = nn.Linear(3, 3)
+
+    def forward(self, x):
+        return self.both(self.two(self.one(x)))
+""",
     "201: as many blocks as the config says, and none has dropout": """
 class Block(nn.Module):
     def __init__(self, width):

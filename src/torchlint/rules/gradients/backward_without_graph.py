@@ -9,8 +9,8 @@ from torchlint.dryrun.values import Event, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 108
-# What asks whether there is a graph, in a condition.
-_ASKS = re.compile(r"\.requires_grad\b|\.grad_fn\b|is_grad_enabled")
+# What asks whether there is a graph, or whether this is training, in a condition.
+_ASKS = re.compile(r"\.requires_grad\b|\.grad_fn\b|is_grad_enabled|\.training\b")
 
 
 def check(view: View) -> Iterator[Report]:

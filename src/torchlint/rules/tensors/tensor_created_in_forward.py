@@ -26,7 +26,7 @@ def check(view: View) -> Iterator[Report]:
     """A tensor made in forward, or in a step of Lightning's, without device=, not moved, that meets an input or a layer."""
     for event, made in made_on_default(view):
         root = view.run.root
-        if root is None or root.name not in {"forward", *LIGHTNING_STEPS} or made.site.parsed.unit.name == "__init__":
+        if root is None or root.name not in {"forward", *LIGHTNING_STEPS} or made.site.parsed.unit.name == "__init__" or _while_built(event):
             continue
         if not _of_module(root) or not _made_in_method(made) or _made_once(root, made):
             continue
@@ -118,6 +118,11 @@ def _moves(code: str) -> bool:
     if _TO_CPU.search(code) and not _ELSEWHERE.search(asked):
         return False
     return bool(_MOVES.search(asked))
+
+
+def _while_built(event: Event) -> bool:
+    """Whether an `__init__` led there: what it does once, every run of a method has behind it."""
+    return any(site is not None and site.parsed.unit.name == "__init__" for site in event.calls)
 
 
 def _made_once(root: Func, made: Tensor) -> bool:
