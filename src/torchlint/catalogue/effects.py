@@ -36,9 +36,14 @@ KEEPS = frozenset(
     nan_to_num data detach detach_ variable""".split()
 )
 # A Python number, list, ndarray or storage: no tensor any more, and nothing of its graph.
-LEAVES_TORCH = frozenset({"item", "tolist", "numpy", "size", "dim", "numel", "ndimension", "get_device", "element_size",
-                          "is_contiguous", "stride", "nelement", "data_ptr", "backward", "register_hook", "retain_grad",
-                          "storage", "typed_storage", "untyped_storage"})
+# What each is, as far as anybody asks: "number", no tensor; "numbers" too where it is many of them, an array or a list.
+LEAVES_TORCH = {
+    **dict.fromkeys(
+        """item dim numel ndimension get_device element_size is_contiguous nelement data_ptr backward register_hook retain_grad
+        storage typed_storage untyped_storage""".split(), frozenset({"number"})
+    ),
+    **dict.fromkeys(("numpy", "tolist", "size", "stride"), frozenset({"number", "numbers"})),
+}
 # Results that carry no autograd graph whatever they were computed from.
 CUTS_GRAPH = frozenset({"detach", "detach_", "argmax", "argmin", "argsort", "data", "eq", "ne", "gt", "lt", "ge", "le", "bool",
                         "long", "int", "short", "byte", "isnan", "isinf", "isfinite", "sign", "round_", "nonzero", "bincount",

@@ -186,7 +186,10 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls):
                     self.escaped.add(id(alt))
                     self.keep.append(alt)
         self.emit("unknown", owner, node, name=name, args=given)
-        flows = union_of(value.flows for value in ([owner, *given] if owner is not None else given))
+        of = [owner] if owner is not None else []
+        if isinstance(owner, Instance) and owner.kind == "instance":  # a distribution, say, computes with what it was made of
+            of += [*owner.args, *owner.kwargs.values()]
+        flows = union_of(value.flows for value in (*of, *given))
         parts = union_of(with_parts(value) for value in given if not isinstance(value, Const))
         return Opaque(name, "call", self.site(node), flows, parts, owner)
 

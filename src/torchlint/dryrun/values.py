@@ -430,7 +430,8 @@ def join(a: Value, b: Value) -> Value:
     if len(alts) == 1:
         return alts[0]
     if len(alts) > 4:
-        return Opaque("", "join", flows=union_of(alt.flows for alt in alts), parts=union_of(alt.parts for alt in alts))
+        lost = Union(tuple(alt for alt in alts if isinstance(alt, Instance))[:8])  # whoever is given it is given one of these
+        return Opaque("", "join", flows=union_of(alt.flows for alt in alts), parts=union_of(alt.parts for alt in alts), origin=lost)
     return Union(tuple(alts))
 
 

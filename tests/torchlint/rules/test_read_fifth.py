@@ -212,6 +212,154 @@ def main(loader, test_loader, config):
         for x, y in test_loader:
             print(model(x).sum().item())  # <- 201
 """,
+    "136: a distribution of the project's own around the output of a policy": """
+from torch.distributions import MultivariateNormal
+import torch.nn.functional as F
+class Tanh(MultivariateNormal):
+    def __init__(self, bias, **kwargs):
+        super().__init__(**kwargs)
+        self.bias = bias
+    def rsample_and_log_prob(self):
+        z = self.rsample()
+        return torch.tanh(z) + self.bias, self.log_prob(z)
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.mean = nn.Linear(3, 3)
+    def forward(self, x):
+        loc = self.mean(x)
+        return Tanh(0.5, loc=loc, scale_tril=torch.eye(3))
+def main(loader):
+    policy, q1 = Policy(), nn.Linear(3, 1)
+    policy_optim = torch.optim.Adam(policy.parameters())
+    q1_optim = torch.optim.Adam(q1.parameters())
+    for s in loader:
+        dist = policy(s)
+        a, lp = dist.rsample_and_log_prob()
+        policy_loss = (lp - q1(a)).mean()
+        q1_loss = F.mse_loss(q1(s), torch.zeros(3, 1))
+        policy_optim.zero_grad()
+        policy_loss.backward()
+        policy_optim.step()
+        q1_optim.zero_grad()
+        q1_loss.backward()
+        q1_optim.step()
+""",
+    "201: the models stand in a dict, and a loop over its keys puts them in a mode": """
+from collections import OrderedDict
+from torch import nn
+class Engine:
+    def __init__(self, loader):
+        self.loader = loader
+        self._models = OrderedDict()
+        self._optims = OrderedDict()
+    def register_model(self, name='model', model=None, optim=None):
+        self._models[name] = model
+        self._optims[name] = optim
+    def get_model_names(self, names=None):
+        names_real = list(self._models.keys())
+        if names is not None:
+            return names
+        return names_real
+    def set_model_mode(self, mode='train', names=None):
+        names = self.get_model_names(names)
+        for name in names:
+            if mode == 'train':
+                self._models[name].train()
+            else:
+                self._models[name].eval()
+    def run(self, epochs):
+        for epoch in range(epochs):
+            self.set_model_mode('train')
+            for x, y in self.loader:
+                self.forward_backward(x, y)
+            self.test()
+    def test(self):
+        self.set_model_mode('eval')
+        with torch.no_grad():
+            for x, y in self.loader:
+                print(self.model(x))
+class Softmax(Engine):
+    def __init__(self, loader, model, optimizer):
+        super().__init__(loader)
+        self.model = model
+        self.optimizer = optimizer
+        self.register_model('model', model, optimizer)
+    def forward_backward(self, x, y):
+        loss = nn.functional.cross_entropy(self.model(x), y)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+def main(loader):
+    model = nn.Sequential(nn.Linear(3, 3), nn.Dropout())
+    engine = Softmax(loader, model, torch.optim.SGD(model.parameters(), 0.1))
+    engine.run(3)
+""",
+    "103: a factory of eight optimizers": """
+class Plateau(torch.optim.Optimizer):
+    def __init__(self, optimizer):
+        self.scheduler = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+        self.optimizer = optimizer
+    def step(self, *args, **kwargs):
+        self.optimizer.step(*args, **kwargs)
+    def __getattr__(self, name):
+        return getattr(self.optimizer, name)
+
+class NoamOpt(torch.optim.Optimizer):
+    def __init__(self, factor, optimizer):
+        self.optimizer = optimizer
+        self._step = 0
+    def step(self, *args, **kwargs):
+        self._step += 1
+        for p in self.optimizer.param_groups:
+            p['lr'] = 0.1
+        self.optimizer.step(*args, **kwargs)
+    def __getattr__(self, name):
+        return getattr(self.optimizer, name)
+
+def build_optimizer(params, opt):
+    if opt.optim == 'rmsprop':
+        return torch.optim.RMSprop(params, opt.learning_rate)
+    elif opt.optim == 'adagrad':
+        return torch.optim.Adagrad(params, opt.learning_rate)
+    elif opt.optim == 'sgd':
+        return torch.optim.SGD(params, opt.learning_rate)
+    elif opt.optim == 'sgdm':
+        return torch.optim.SGD(params, opt.learning_rate, 0.9)
+    elif opt.optim == 'sgdmom':
+        return torch.optim.SGD(params, opt.learning_rate, 0.9, nesterov=True)
+    elif opt.optim == 'adam':
+        return torch.optim.Adam(params, opt.learning_rate)
+    elif opt.optim == 'adamw':
+        return torch.optim.AdamW(params, opt.learning_rate)
+    else:
+        raise Exception("bad option opt.optim: {}".format(opt.optim))
+
+def get_std_opt(model):
+    return NoamOpt(2, torch.optim.Adam(model.parameters(), lr=0))
+
+def train(opt, loader):
+    model = nn.Linear(3, 4)
+    if opt.noamopt:
+        optimizer = get_std_opt(model)
+    elif opt.plateau:
+        optimizer = build_optimizer(model.parameters(), opt)
+        optimizer = Plateau(optimizer)
+    else:
+        optimizer = build_optimizer(model.parameters(), opt)
+    if opt.noamopt:
+        optimizer._step = 3
+    while True:
+        x, y = loader.get_batch('train')
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+""",
+    "508: an array that a tensor was made from": """
+def f(x):
+    return torch.from_numpy(x.numpy()).reshape(-1, 1, 14, 14)
+""",
     "202: a loop over the test loader, behind the training, in a script without functions": """
 net = nn.Linear(5, 10)
 optimizer = torch.optim.SGD(net.parameters(), lr=0.001)

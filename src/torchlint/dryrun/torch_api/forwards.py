@@ -189,4 +189,7 @@ class Forwards:
             made = Opaque(value.name, "call", value.site, of, value.parts, value, value.tags)
             self.note_shape(made, self.noted_shape(value))
             return made
+        if isinstance(value, Instance) and value.kind == "instance":  # a distribution of the project's own, around the output
+            value.args = [self.came_from(given, flows) for given in value.args]
+            value.kwargs = {name: self.came_from(given, flows) for name, given in value.kwargs.items()}
         return value

@@ -53,7 +53,8 @@ class MadeShapes:
         if isinstance(value, Const):
             return Shape((), False) if isinstance(value.value, (bool, int, float, complex)) else ANY
         if isinstance(value, Opaque):
-            return Shape((), False) if type(value) is Opaque and "number" in value.tags else self.noted_shape(value)
+            is_number = type(value) is Opaque and "number" in value.tags and "numbers" not in value.tags
+            return Shape((), False) if is_number else self.noted_shape(value)
         items = self.store.get(value, "[]") if isinstance(value, Seq) else None
         if items is None or not items.known or depth > _MOST_NESTED:
             return ANY

@@ -121,7 +121,8 @@ class Methods(Tensors, Devices, Modules, Optimizers, Contexts, Unknown):
                 return NONE
             if instance.kind == "module" and (name in ("train", "eval") or name in REGISTERS):
                 return self.module_method(instance, name, args, kwargs, node)
-        flows = union_of(arg.flows for arg in args)
+        own = [*instance.args, *instance.kwargs.values()] if isinstance(instance, Instance) else []
+        flows = union_of(arg.flows for arg in (*args, *own))
         return Opaque(name, "call", self.site(node), flows, NOTHING, instance)
 
     # -- objects of which little is to know -----------------------------------------------------------------------

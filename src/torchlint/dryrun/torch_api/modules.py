@@ -12,11 +12,13 @@ from torchlint.dryrun.values import (
     TRUE,
     Class,
     Const,
+    Dict,
     Func,
     Instance,
     Iter,
     Opaque,
     Ref,
+    Seq,
     Tensor,
     Value,
     boolean,
@@ -124,7 +126,16 @@ class Modules(ModuleParts):
         value = NONE if known is None else Const(known)
         self.emit("module.train" if known else "module.eval" if known is False else "module.mode", owner, node)
         self.put_in_mode(owner, value, self.site(node))
+        for module in self.one_of(owner):  # which of them is not known
+            if self.mode_of(module) is not known:
+                self.put_in_mode(module, NONE, self.site(node))
         return owner
+
+    def one_of(self, owner: Value) -> list[Value]:
+        """The modules of a container of which one, not known which, was taken out: `self.models[name]`."""
+        if not isinstance(owner, Opaque) or owner.source != "item" or not isinstance(owner.origin, (Seq, Dict)):
+            return []
+        return [alt for item in self.known_items(owner.origin) for alt in real(item) if isinstance(alt, Instance) and alt.kind in ("module", "wrapper")]
 
     def put_in_mode(self, owner: Value, value: Value, site) -> None:
         """A module and all that is in it is in a mode from here on."""

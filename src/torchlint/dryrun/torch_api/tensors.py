@@ -40,7 +40,7 @@ class Tensors:
             self.emit("index", owner, node, name=name, index=args[1] if len(args) > 1 else kwargs.get("index"))
         if name in effects.LEAVES_TORCH:
             self.emit("readout", owner, node, name=name)
-            return Opaque(name, "call", None, NOTHING, NOTHING, owner, frozenset({"number"}))
+            return Opaque(name, "call", None, NOTHING, NOTHING, owner, effects.LEAVES_TORCH[name])
         if name in effects.ACTIVATIONS:
             return self.activated(effects.ACTIVATIONS[name], owner, node, flows, parts)
         if name == "log" and owner.traits.get("act") == "softmax":

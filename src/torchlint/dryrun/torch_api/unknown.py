@@ -103,11 +103,13 @@ class Unknown:
         if name == "forward":
             return self.call_opaque(owner, args, kwargs, node, direct=True) if isinstance(owner, Opaque) else self.unknown_call(name, args, kwargs, node, owner)
         given = [*args, *kwargs.values()]
+        if isinstance(owner, Instance) and owner.kind == "instance":  # a distribution, say, computes with what it was made of
+            given += [*owner.args, *owner.kwargs.values()]
         flows = union_of([owner.flows, *(value.flows for value in given)])
         parts = union_of([frozenset({owner}), owner.parts, *(frozenset({v}) for v in given if not isinstance(v, Const))])
         if name in effects.LEAVES_TORCH:
             self.emit("readout", owner, node, name=name)
-            return Opaque(name, "call", None, NOTHING, NOTHING, owner, frozenset({"number"}))
+            return Opaque(name, "call", None, NOTHING, NOTHING, owner, effects.LEAVES_TORCH[name])
         if name in ("softmax", "log_softmax", "sigmoid"):
             return self.activated(effects.ACTIVATIONS[name], owner, node, flows, parts)
         if name in ("detach", "detach_"):
