@@ -68,6 +68,7 @@ class TorchFunctions:
                 traits["device"] = "cpu"  # or else it raises
             return Tensor("", "op", self.site(node), flows, parts, None, traits, sites)
         if last in effects.ACTIVATIONS and (name.startswith(FUNCTIONAL) or name.count(".") == 1):
+            self.rewritten(last, first)
             return self.activated(effects.ACTIVATIONS[last], first, node, flows, parts)
         if last in effects.KEEPS and first is not None:
             return self.reshaped(first, last, args[1:], kwargs, node, flows, parts)
