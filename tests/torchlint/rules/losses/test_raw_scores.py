@@ -69,6 +69,14 @@ def fit(x, y, flag):
     bce(head(x).softmax(1), y)
     bce(torch.tanh(head(x)) / 2 + 0.5, y)
 """,
+    "the logarithm of either of two": """
+def fit(x, y, flag):
+    one, two = nn.Linear(4, 3), nn.Linear(4, 3)
+    scores = one(x) if flag else two(x)
+    F.nll_loss(torch.log(scores.softmax(1)), y)  # <- 305
+    either = one(x).softmax(1) if flag else two(x).exp()
+    F.nll_loss(torch.log(either), y)
+""",
     "scores that are written to": """
 def fit(x, y, mask):
     head, bce = nn.Linear(4, 1), nn.BCELoss()
