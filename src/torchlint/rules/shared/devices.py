@@ -31,9 +31,9 @@ def made_on_default(view: View) -> Iterator[tuple[Event, Tensor]]:
     for event in view.of("mix"):
         values = [real(value) for value in event.values]
         made = [alts for alts in values if alts and all(_on_default(alt) for alt in alts)]
-        if not made or event.chosen and any(len(alts) != 1 for alts in values):
+        if not made or any(len(alts) != 1 for alts in values if alts not in made or event.chosen):
             continue
-        others = [alts[0] for alts in values if len(alts) == 1 and alts not in made]
+        others = [alts[0] for alts in values if alts not in made]
         module = event.subject
         if any(lives_with_model(alt) for alt in others) or isinstance(module, Instance) and has_parameters(module):
             for alts in made:

@@ -105,12 +105,15 @@ def asked_elsewhere(dataset: Instance, value: Value) -> bool:
     return asked is not None and any(asked.search(line) for line in dataset.site.parsed.facts.lines[: dataset.site.location().row])
 
 
-def read_by_workers(loader: Instance) -> bool:
-    """Whether a loader's batches come from worker processes or go through pinned memory: both are of the CPU."""
+def read_by_workers(view: View, value: Value) -> bool:
+    """Whether a value is a part of a batch that worker processes read, or that goes through pinned memory, and that torch puts
+    together: it is of the CPU."""
+    whole = _whole(value)
+    loader = whole.origin if isinstance(whole, Opaque) else None
+    if not isinstance(loader, Instance) or _move(value) is not None or not from_cpu(view, whole):
+        return False
     workers, pinned = (real(loader.kwargs.get(name)) for name in ("num_workers", "pin_memory"))
-    return any(
-        bool(alts) and all(isinstance(alt, Const) and alt.value for alt in alts) for alts in (workers, pinned)
-    )
+    return any(bool(alts) and all(isinstance(alt, Const) and alt.value for alt in alts) for alts in (workers, pinned))
 
 
 def _left(value: Value | None) -> list[Value]:

@@ -31,7 +31,11 @@ def _meetings(view: View) -> Iterator[Report]:
         if not _has_weights(view, event.subject) or _scatters(event.subject):
             continue
         for index, value in enumerate(event.args):
-            if (_on_cpu(view, value) or input_left_behind(view, event, value)) and not places_itself(event.subject, index):
+            # What comes later may be what a model chooses by, which may stay on the CPU.
+            left = _on_cpu(view, value) or index == 0 and _never_moves(event.subject) and (
+                bool(real(value)) and all(read_by_workers(view, alt) for alt in real(value)) or input_left_behind(view, event, value)
+            )
+            if left and not places_itself(event.subject, index):
                 yield _report(view, event, value, event.get("device_site"), "the model is moved here")
                 break
         else:
@@ -75,6 +79,14 @@ def _scatters(module: Value | None) -> bool:
     return isinstance(module, Instance) and module.kind == "wrapper"
 
 
+def _never_moves(module: Value | None) -> bool:
+    """Whether no method of a model may bring what it is given to a device."""
+    if not isinstance(module, Instance) or not isinstance(module.cls, Class):
+        return isinstance(module, Instance)
+    methods = [unit for cls in module.cls.mro() if isinstance(cls, Class) for unit in cls.cf.methods.values()]
+    return not any(unit.words & {"cuda", "to", "device"} for unit in methods)
+
+
 def _has_weights(view: View, module: Value, depth: int = 0) -> bool:
     """Whether a module has anything that a move brings to another device."""
     if not isinstance(module, Instance) or depth > 6:
@@ -108,8 +120,6 @@ def _alternative_on_cpu(view: View, alt: Value) -> bool:
         source = source.origin
     if not isinstance(source, Instance) or source.kind != "loader" or source is alt or alt.origin is source:
         return False
-    if read_by_workers(source) and "**" not in source.kwargs and view.run.store.get(source, " prepared") is None:
-        return True
     if source.arg(6, "collate_fn") is not None or "**" in source.kwargs or view.run.store.get(source, " prepared") is not None:
         return False
     dataset = real(whole_dataset(source.arg(0, "dataset")))
