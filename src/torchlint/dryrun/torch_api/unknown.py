@@ -85,8 +85,6 @@ class Unknown:
             return self.view_of(name, owner, node)
         if name in MOVES:
             of_tensor = isinstance(owner, Opaque) and owner.source == "call" and owner.name in effects.ONLY_TENSORS_GIVE
-            # A model's output is no model: it stays where it is, and what is asked for is another value.
-            of_tensor = of_tensor or isinstance(owner, Opaque) and bool(owner.flows) and "module" not in owner.tags
             if isinstance(owner, Opaque) and (of_tensor or owner.tags & {"batch", "batch?"} or owner.source in ("op", "item")):
                 return Opaque(owner.name, "op", self.site(node), owner.flows, union_of((frozenset({owner}), owner.parts)), owner, owner.tags)
             if isinstance(owner, Opaque) and owner.source == "call":

@@ -28,6 +28,8 @@ def target_left_behind(view: View, event: Event) -> Site | None:
     if not wholes or event.loss in _TARGET_ANYWHERE or not all(_stays(alt) for alt in real(event.input)):
         return None
     for forward in _forwards(event.input):
+        if _brought_back(forward, event):
+            continue
         for given in (*(forward.get("args") or ()), *(forward.get("kwargs") or {}).values()):
             for alt in real(given):
                 site = moved(alt)
@@ -147,6 +149,15 @@ def _move(value: Value) -> Site | None:
     if name in ("cuda", "cpu", "type_as", "type", "copy_") or name == "to" and not all(_DTYPE.search(text) for text in given[:1]):
         return value.site
     return None
+
+
+def _brought_back(forward: Event, loss: Event) -> bool:
+    """Whether a line from the model's call to the loss speaks of the CPU: what little is known of an output may not tell."""
+    if forward.site is None or forward.site.parsed is not loss.site.parsed:
+        return False
+    rows = sorted((forward.site.location().row, loss.site.location().end_row or loss.site.location().row))
+    lines = loss.site.parsed.facts.lines[rows[0] - 1 : rows[1]]
+    return any(re.search(r"\bcpu\b|\.numpy\(", line) for line in lines)
 
 
 def _stays(value: Value) -> bool:
