@@ -347,7 +347,7 @@ class View:
                     return True
                 if isinstance(alt, Seq) and optimizer in self.run.known_items(alt):
                     return True
-                if isinstance(alt, Instance) and alt.kind == "instance" and alt.cls is not optimizer:
+                if isinstance(alt, Instance) and alt.kind == "instance" and alt.cls is not optimizer and not _was_before(event, optimizer):
                     return True
         if event.kind != "unknown" or not any(word in name for word in _STEPPING):
             return False
@@ -398,6 +398,11 @@ def _of_tensors_only(backward: Event) -> bool:
         return isinstance(part, (Const, Union_))
 
     return not backward.flows and len(backward.parts) < MOST and all(plain(part) for part in backward.parts)
+
+
+def _was_before(event: Event, value: Value) -> bool:
+    """Whether something happened once, when a value had not been made yet."""
+    return isinstance(value, Instance) and not event.loops and event.serial < value.born
 
 
 def _short(text: str, default: str) -> str:

@@ -51,9 +51,12 @@ class TorchFunctions:
             return result
         if name.startswith(("torch.cuda.", "torch.backends.", "torch.random.", "torch.multiprocessing", "torch.version")):
             return Opaque(last, "call", self.site(node), tags=frozenset({"foreign"}))
-        if last in ("log", "log_") and isinstance(first, Tensor) and first.traits.get("act") == "softmax":
-            self.emit("log", first, node)
-            return first.with_(self.site(node), act="log_softmax")
+        softened = [alt for alt in real(first) if isinstance(alt, Tensor) and alt.traits.get("act") == "softmax"]
+        if last in ("log", "log_") and softened and len(softened) == len(real(first)):
+            self.emit("log", softened[0], node)
+            made = softened[0].with_(self.site(node), act="log_softmax")
+            made.flows = union_of(alt.flows for alt in softened)
+            return made
         if last in ("cat", "stack", "hstack", "vstack", "concat") and first is not None:
             items = [alt for item in self.known_items(first) for alt in real(item)]
             acts = {item.traits.get("act") if isinstance(item, Tensor) else None for item in items}
@@ -68,6 +71,7 @@ class TorchFunctions:
                 traits["device"] = "cpu"  # or else it raises
             return Tensor("", "op", self.site(node), flows, parts, None, traits, sites)
         if last in effects.ACTIVATIONS and (name.startswith(FUNCTIONAL) or name.count(".") == 1):
+            self.rewritten(last, first)
             return self.activated(effects.ACTIVATIONS[last], first, node, flows, parts)
         if last in effects.KEEPS and first is not None:
             return self.reshaped(first, last, args[1:], kwargs, node, flows, parts)

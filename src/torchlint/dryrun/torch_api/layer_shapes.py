@@ -15,7 +15,7 @@ _KEEPS = re.compile(
     r"|Tanh(?:shrink)?|Hard\w+|(?:Log)?Sigmoid|Soft\w+|Threshold|InstanceNorm[123]d|SyncBatchNorm|LocalResponseNorm)$"
 )
 # Inception and GoogLeNet give more than scores while they train.
-_CLASSIFIER = re.compile(
+CLASSIFIER = re.compile(
     r"torchvision\.models\.(?:resnet|resnext|wide_resnet|vgg|alexnet|densenet|mobilenet|efficientnet|convnext|shufflenet|mnasnet|regnet"
     r"|vit|swin|maxvit)\w*$"
 )
@@ -28,7 +28,7 @@ class LayerShapes:
 
     def layer_shape(self, module: Instance, given: Value | None, result: Value, node) -> Value:
         """The output of a layer of torch."""
-        if isinstance(module.cls, Ref) and _CLASSIFIER.match(module.type):
+        if isinstance(module.cls, Ref) and CLASSIFIER.match(module.type):
             return self.scored(module, result)
         if not isinstance(module.cls, Ref) or not module.type.startswith("torch.nn.") or isinstance(given, Union) and len(real(given)) > 1:
             return result

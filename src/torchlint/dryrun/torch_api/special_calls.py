@@ -134,6 +134,22 @@ def _checkpoint(run, name, args, kwargs, node):
     return run.each(real(args[0]), lambda alt: run.call_value(alt, args[1:], {}, node))
 
 
+def _data_parallel(run, name, args, kwargs, node):
+    """The function of that name: the module is called, with what is given as a tuple or alone, and its inputs are moved."""
+    module, inputs = [*args, None, None][:2]
+    module, inputs = kwargs.get("module", module), kwargs.get("inputs", inputs)
+    if module is None or inputs is None:
+        return run.unknown_call(name, args, kwargs, node)
+    given = list(run.items_of(inputs) or (inputs,))
+
+    def call(alt):
+        if isinstance(alt, Instance) and alt.kind in ("module", "wrapper"):
+            return run.call_module(alt, given, {}, node, wrapped=True)
+        return run.call_value(alt, given, {}, node)
+
+    return run.each(real(module), call)
+
+
 def _chain(run, name, args, kwargs, node):
     return Iter("generator", run.sequence("list", [run.element(arg) for arg in args], node, True), run.site(node), once=True) if not any(
         isinstance(alt, Iter) and alt.kind in ("parameters", "named_parameters") for arg in args for alt in real(arg)
@@ -195,6 +211,7 @@ SPECIAL = {
     "torch.compile": _compile,
     "torch.jit.script": _compile,
     "torch.utils.checkpoint.checkpoint": _checkpoint,
+    "torch.nn.parallel.data_parallel": _data_parallel,
     "torch.multiprocessing.spawn": _spawn,
     "torch.multiprocessing.spawn.spawn": _spawn,
     "torch.jit.trace": _export,

@@ -42,6 +42,7 @@ class Tensors:
             self.emit("readout", owner, node, name=name)
             return Opaque(name, "call", None, NOTHING, NOTHING, owner, effects.LEAVES_TORCH[name])
         if name in effects.ACTIVATIONS:
+            self.rewritten(name, owner)
             return self.activated(effects.ACTIVATIONS[name], owner, node, flows, parts)
         if name == "log" and owner.traits.get("act") == "softmax":
             self.emit("log", owner, node)
@@ -157,6 +158,11 @@ class Tensors:
             traits["device"] = devices.pop()
             self.still_made(tensors, traits, sites)
         return Tensor("", "op", self.site(node), flows, parts, None, traits, sites)
+
+    def rewritten(self, name: str, owner: Value | None) -> None:
+        """sigmoid_(), relu_(): what holds the tensor under another name has other numbers from now on."""
+        if name.endswith("_") and isinstance(owner, Tensor):
+            owner.traits["rewritten"] = True
 
     def activated(self, act: str, first, node, flows, parts) -> Tensor:
         site = self.site(node)

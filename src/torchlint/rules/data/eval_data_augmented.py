@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Class, Const, Instance, Opaque, Seq, Value, real
+from torchlint.dryrun.values import Class, Const, Dict, Instance, Opaque, Seq, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.loaders import body_of, created, option
 
@@ -18,6 +20,8 @@ _RANDOM = re.compile(
 _EVALUATION = re.compile(r"^(?:test|val|valid|validation|eval|dev)$", re.IGNORECASE)
 _ON_PURPOSE = re.compile(r"(?:\b|_)tta(?:\b|_)|test.?time", re.IGNORECASE)
 _TRAINS = re.compile("train", re.IGNORECASE)  # whatever the split is called
+_STRING = re.compile(r"[\"']([^\"']*)[\"']")
+_TRAIN_SECOND = (".CIFAR10", ".CIFAR100", ".MNIST", ".FashionMNIST", ".KMNIST")
 _NAMED = re.compile("test|val|dev|hold|eval", re.IGNORECASE)
 _PATH = re.compile(r"(?:^|[/\\_-])(?:val|valid|validation|test|eval)(?:[/\\_-]|$)", re.IGNORECASE)
 
@@ -29,13 +33,14 @@ def check(view: View) -> Iterator[Report]:
         if (
             not isinstance(made, Instance)
             or not made.type.startswith("torchvision.datasets.")
-            or not _for_evaluation(made.kwargs, made.args)
+            or any(_ON_PURPOSE.search(line) for line in event.site.parsed.facts.lines)
         ):
             continue
-        random = _random_in(view, made.kwargs.get("transform"))
-        if random is None or any(_ON_PURPOSE.search(line) for line in event.site.parsed.facts.lines):
-            continue
-        if not _evaluated(event.site):
+        if _for_evaluation(event.site, made):
+            random = _random_in(view, _transform_of(made)) if _evaluated(event.site) else None
+        else:
+            random = _of_phase(view, _transform_of(made))
+        if random is None:
             continue
         name = random.name.rsplit(".", 1)[-1]
         related = [(random.site, "this changes the image at random")] if random.site is not None else []
@@ -119,20 +124,48 @@ def _evaluated(site: Site) -> bool:
     return bool(_NAMED.search(text)) and not _TRAINS.search(text)
 
 
-def _for_evaluation(kwargs: dict[str, Value], args: list[Value]) -> bool:
-    train, split = kwargs.get("train"), kwargs.get("split", kwargs.get("image_set"))
+def _for_evaluation(site: Site, made: Instance) -> bool:
+    train, split = made.kwargs.get("train"), made.kwargs.get("split", made.kwargs.get("image_set"))
+    if train is None and made.type.endswith(_TRAIN_SECOND):
+        train = made.arg(1, "train")
     if isinstance(train, Const):
         return train.value is False
     if isinstance(split, Const) and isinstance(split.value, str):
         return bool(_EVALUATION.match(split.value))
-    root = kwargs.get("root", args[0] if args else None)
-    return (
-        train is None
-        and split is None
-        and isinstance(root, Const)
-        and isinstance(root.value, str)
-        and bool(_PATH.search(root.value))
-    )
+    root = made.arg(0, "root")
+    if train is not None or split is not None or root is None:
+        return False
+    if isinstance(root, Const):
+        return isinstance(root.value, str) and bool(_PATH.search(root.value))
+    text = _root_text(site)
+    return not _TRAINS.search(text) and any(_PATH.search(part) for part in _STRING.findall(text))
+
+
+def _root_text(site: Site) -> str:
+    """The path of a data set, as it is written: `os.path.join(folder, "val")`."""
+    node = site.node
+    given = node.args if isinstance(node, cst.Call) else ()
+    named = [arg for arg in given if arg.keyword is not None and arg.keyword.value == "root"]
+    first = named or [arg for arg in given[:1] if arg.keyword is None and not arg.star]
+    return site.parsed.text(first[0].value) if first else ""
+
+
+def _transform_of(made: Instance) -> Value | None:
+    place = 1 if made.type.endswith("ImageFolder") else 2 if made.type.endswith(_TRAIN_SECOND) else 99
+    return made.arg(place, "transform")
+
+
+def _of_phase(view: View, transform: Value | None) -> Opaque | None:
+    """A random transform that a dict has for evaluation: `{x: ImageFolder(join(root, x), transforms[x]) for x in ["train", "val"]}`."""
+    for alt in real(transform):
+        table = alt.origin if type(alt) is Opaque and alt.source == "item" else None
+        items = view.run.store.get(table, "{}") if isinstance(table, Dict) else None
+        if items is None or items.open or not any(_TRAINS.search(str(key)) for key in items.known):
+            continue
+        for key, value in items.known.items():
+            if _EVALUATION.match(str(key)) and (found := _random_in(view, value)) is not None:
+                return found
+    return None
 
 
 def _random_in(view: View, transform: Value | None, depth: int = 0) -> Opaque | None:

@@ -8,15 +8,22 @@ from typing import Any
 import libcst as cst
 
 from torchlint.catalogue.effects import LOSS_OF_CLASS
-from torchlint.dryrun.values import Instance, Ref, Tensor, Value, real
+from torchlint.dryrun.values import Tensor, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.raw_scores import certainly_raw, untouched_since
 
 ACT_OF_TRAIT = {
     "probabilities": "softmax",
     "log-probabilities": "log_softmax",
     "sigmoid": "sigmoid",
 }
-WORDS = {"softmax": "softmax is applied here", "sigmoid": "sigmoid is applied here", "relu": "relu is applied here"}
+# What no activation of that name can be taken for, whatever it was given. A softmax before NLLLoss has a table of its own.
+NEVER = {
+    "log-probabilities": frozenset({"sigmoid", "relu", "tanh"}),
+    "sigmoid": frozenset({"log_softmax", "logsigmoid", "relu", "tanh"}),
+}
+WORDS = {"softmax": "softmax is applied here", "sigmoid": "sigmoid is applied here", "relu": "relu is applied here", "tanh": "tanh is applied here",
+         "log_softmax": "log_softmax is applied here", "logsigmoid": "logsigmoid is applied here"}
 
 
 def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
@@ -27,24 +34,14 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
         if event.loss not in wanted:
             continue
         alts = real(event.get(table.get("argument", "input")))
-        if not alts or not all(isinstance(alt, Tensor) for alt in alts):
-            continue
+        acts = {alt.traits.get("act") if isinstance(alt, Tensor) else None for alt in alts}
         if table["must"] == "not have":
-            if not all(alt.traits.get("act") == act for alt in alts):
-                continue
-        elif not all(certainly_raw(alt) for alt in alts):
-            continue
-        yield report(view, code, event, alts, act if table["must"] == "not have" else None)
-
-
-def certainly_raw(value: Value) -> bool:
-    """Whether a tensor is certainly the direct output of a layer that ends in no activation."""
-    if not isinstance(value, Tensor) or "act" in value.traits:
-        return False
-    while isinstance(value, Tensor) and value.source == "output" and isinstance(value.origin, Tensor):
-        value = value.origin
-    maker = value.origin
-    return isinstance(maker, Instance) and isinstance(maker.cls, Ref) and maker.type in ("torch.nn.Linear", "torch.nn.Conv2d")
+            if acts == {act}:
+                yield report(view, code, event, alts, act)
+        elif acts and acts <= NEVER.get(table["trait"], frozenset()) and all(untouched_since(view, alt) for alt in alts):
+            yield report(view, code, event, alts, acts.pop())
+        elif alts and all(certainly_raw(view, alt) for alt in alts):
+            yield report(view, code, event, alts, None)
 
 
 def report(view: View, code: int, event, alts, act: str | None) -> Report:

@@ -26,26 +26,24 @@ def on_gpu(device: Any) -> bool:
 
 
 def made_on_default(view: View) -> Iterator[tuple[Event, Tensor]]:
-    """Tensors on the default device, with the event in which they meet what lives on the model's device."""
+    """Tensors on the default device, with the event in which they meet what lives on the model's device. What two branches
+    made, each on the default device, is there whichever ran."""
     for event in view.of("mix"):
-        values = [alt for value in event.values for alt in real(value)]
-        made = [
-            alt for alt in values
-            if isinstance(alt, Tensor) and alt.traits.get("device") == "default" and "made" in alt.traits
-            and not alt.traits.get("dim0") and not alt.traits.get("maybe0")
-        ]
-        if not made or len(real_alternatives(event)) != len(event.values):
+        values = [real(value) for value in event.values]
+        made = [alts for alts in values if alts and all(_on_default(alt) for alt in alts)]
+        if not made or any(len(alts) != 1 for alts in values if alts not in made or event.chosen):
             continue
-        others = [alt for alt in values if alt not in made]
+        others = [alts[0] for alts in values if alts not in made]
         module = event.subject
         if any(lives_with_model(alt) for alt in others) or isinstance(module, Instance) and has_parameters(module):
-            for tensor in made:
-                yield event, tensor
+            for alts in made:
+                yield event, alts[0]
 
 
-def real_alternatives(event: Event) -> list[Value]:
-    """The values of a mix that are one thing for certain."""
-    return [value for value in event.values if len(real(value)) == 1]
+def _on_default(value: Value) -> bool:
+    if not isinstance(value, Tensor) or value.traits.get("device") != "default" or "made" not in value.traits:
+        return False
+    return not value.traits.get("dim0") and not value.traits.get("maybe0")
 
 
 def lives_with_model(value: Value) -> bool:

@@ -11,6 +11,7 @@ from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.devices import has_parameters, on_gpu
+from torchlint.rules.shared.left_behind import asked_elsewhere, input_left_behind, read_by_workers, target_left_behind
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
 
 CODE = 401
@@ -27,15 +28,23 @@ def _meetings(view: View) -> Iterator[Report]:
     for event in view.of("forward"):
         if not on_gpu(event.get("device")) or view.of("module.move") and _moved_back(view, event):
             continue
-        if not _has_weights(view, event.subject):
+        if not _has_weights(view, event.subject) or _scatters(event.subject):
             continue
         for index, value in enumerate(event.args):
-            if _on_cpu(view, value) and not places_itself(event.subject, index):
+            # What comes later may be what a model chooses by, which may stay on the CPU.
+            left = _on_cpu(view, value) or index == 0 and _never_moves(event.subject) and (
+                bool(real(value)) and all(read_by_workers(view, alt) for alt in real(value)) or input_left_behind(view, event, value)
+            )
+            if left and not places_itself(event.subject, index):
                 yield _report(view, event, value, event.get("device_site"), "the model is moved here")
                 break
         else:
             yield from _graph_on_cpu(view, event)
     for event in view.of("loss"):
+        site = target_left_behind(view, event)
+        if site is not None:
+            yield _report(view, event, event.target, site, "another part of the batch is moved here")
+            continue
         source = event.source
         if source is None or not on_gpu(source.get("device")) or _moved_back(view, source) or not _has_weights(view, source.subject):
             continue
@@ -63,6 +72,19 @@ def _graph_on_cpu(view: View, event: Event) -> Iterator[Report]:
         if name:
             yield _report(view, event, value, event.get("device_site"), "the model is moved here", name)
             return
+
+
+def _scatters(module: Value | None) -> bool:
+    """Whether it is a wrapper, which brings what it is given to its devices."""
+    return isinstance(module, Instance) and module.kind == "wrapper"
+
+
+def _never_moves(module: Value | None) -> bool:
+    """Whether no method of a model may bring what it is given to a device."""
+    if not isinstance(module, Instance) or not isinstance(module.cls, Class):
+        return isinstance(module, Instance)
+    methods = [unit for cls in module.cls.mro() if isinstance(cls, Class) for unit in cls.cf.methods.values()]
+    return not any(unit.words & {"cuda", "to", "device"} for unit in methods)
 
 
 def _has_weights(view: View, module: Value, depth: int = 0) -> bool:
@@ -98,7 +120,7 @@ def _alternative_on_cpu(view: View, alt: Value) -> bool:
         source = source.origin
     if not isinstance(source, Instance) or source.kind != "loader" or source is alt or alt.origin is source:
         return False
-    if source.arg(7, "collate_fn") is not None or "**" in source.kwargs or view.run.store.get(source, " prepared") is not None:
+    if source.arg(6, "collate_fn") is not None or "**" in source.kwargs or view.run.store.get(source, " prepared") is not None:
         return False
     dataset = real(whole_dataset(source.arg(0, "dataset")))
     return len(dataset) == 1 and _cpu_dataset(view, dataset[0])
@@ -110,30 +132,10 @@ def _cpu_dataset(view: View, dataset: Value) -> bool:
     if isinstance(dataset.cls, Class):
         words = set().union(*(unit.words for unit in dataset.cls.cf.methods.values())) if dataset.cls.cf.methods else set()
         moves = words & {"cuda", "to", "device", "set_default_tensor_type", "set_default_device"}
-        return dataset.kind == "dataset" and not moves and not any(_moved(dataset, value) for value in (*dataset.args, *dataset.kwargs.values()))
+        return dataset.kind == "dataset" and not moves and not any(asked_elsewhere(dataset, value) for value in (*dataset.args, *dataset.kwargs.values()))
     if dataset.type == "torch.utils.data.TensorDataset":
         return bool(dataset.args) and all(_on_cpu(view, value) for value in dataset.args)
     return isinstance(dataset.cls, Ref) and dataset.type.startswith("torchvision.datasets.")
-
-
-def _moved(dataset: Instance, value: Value) -> bool:
-    """Whether what a data set is given may have been put on a device before: where that is asked for by its name, or by that of
-    what it was taken from."""
-    if dataset.site is None:
-        return True
-    names: set[str] = set()
-    todo, seen = list(real(value)), set()
-    while todo:
-        part = todo.pop()
-        if isinstance(part, Tensor) and part.traits.get("device") not in (None, "default", "cpu"):
-            return True
-        if isinstance(part, Opaque) and id(part) not in seen:
-            seen.add(id(part))
-            names.add(part.name)
-            todo += [*part.parts, *real(part.origin)]
-    places = "|".join(re.escape(name) for name in sorted(names) if name.isidentifier())
-    asked = re.compile(rf"\b(?:{places})\.(?:to|cuda)\(") if places else None
-    return asked is not None and any(asked.search(line) for line in dataset.site.parsed.facts.lines[: dataset.site.location().row])
 
 
 def _defaults_changed(view: View) -> bool:

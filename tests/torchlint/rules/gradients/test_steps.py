@@ -353,3 +353,52 @@ def test_what_many_events_lead_to_is_asked_once(monkeypatch):
     text += "    loss.backward()\n    optimizer.step()\n"
     assert not found(IMPORTS + text)
     assert len(asked) < 10
+
+
+@table({
+    "what was called before the optimizer was there": """
+from torch.utils.data import Dataset
+from elsewhere import Loader
+
+class Rows:
+    def __init__(self, n):
+        self.n = n
+
+rows = Rows(4)
+loader = Loader(rows, batch_size=2)
+model = nn.Linear(4, 2)
+optimizer = torch.optim.Adam(model.parameters())
+
+def train():
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()  # <- 103
+
+for epoch in range(5):
+    train()
+""",
+    "what is called when it is there": """
+from elsewhere import Runner, follow
+
+class Rows:
+    def __init__(self, n):
+        self.n = n
+
+model = nn.Linear(4, 2)
+rows = Rows(4)
+optimizer = torch.optim.Adam(model.parameters())
+follow(rows)
+
+def train(loader):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+
+for epoch in range(5):
+    train(Runner())
+""",
+})
+def test_who_can_know_an_optimizer(code):
+    holds(code)

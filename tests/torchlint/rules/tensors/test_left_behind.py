@@ -1,0 +1,136 @@
+"""401: one part of a batch is moved to the device of the model, and another part is not."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+HEAD = """
+from torch.utils.data import DataLoader
+from torchvision import models
+from elsewhere import Data, collate, to_gpu
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+"""
+
+
+@table({
+    "the target of an unknown loader and model": HEAD + """
+def fit(model, loader, optimizer):
+    criterion = nn.CrossEntropyLoss()
+    for images, labels in loader:
+        images = images.to(device)
+        loss = criterion(model(images), labels)  # <- 401
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    for images, labels in loader:
+        loss = criterion(model(images.cuda()), labels.long().view(-1))  # <- 401
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+""",
+    "the target behind a wrapper": HEAD + """
+def fit(loader, net, optimizer):
+    model = nn.DataParallel(net).cuda()
+    for images, labels in loader:
+        loss = F.cross_entropy(model(images.cuda()), labels)  # <- 401
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+""",
+    "the input": HEAD + """
+def fit(optimizer, loader):
+    model = models.resnet18().to(device)
+    for images, labels in loader:
+        loss = F.cross_entropy(model(images), labels.to(device))  # <- 401
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+""",
+    "the input of another loop": HEAD + """
+def fit(optimizer, loader, others):
+    model = models.resnet18().to(device)
+    for images, labels in loader:
+        images, labels = images.to(device), labels.to(device)
+        loss = F.cross_entropy(model(images), labels)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    model.eval()
+    with torch.no_grad():
+        for images, labels in others:
+            print(model(images).argmax(1).cpu() == labels)  # <- 401
+""",
+    "what workers read": HEAD + """
+def show(path):
+    model = models.resnet18().to(device)
+    model.eval()
+    with torch.no_grad():
+        for images, labels in DataLoader(Data(path), num_workers=4):
+            print(model(images))  # <- 401
+        for images, labels in DataLoader(Data(path), pin_memory=True):
+            print(model(images))  # <- 401
+        for images, labels in DataLoader(Data(path), pin_memory=True, collate_fn=collate):
+            print(model(images))
+        for images, labels in DataLoader(Data(path)):
+            print(model(images))
+""",
+    "models that know where things are": HEAD + """
+class Moves(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, bags):
+        return [self.head(bag.cuda()) for bag in bags]
+
+class Chooses(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(4, 2)
+
+    def forward(self, x, rows):
+        return self.head(x)[rows]
+
+def show(path):
+    moves, chooses = Moves().cuda(), Chooses().cuda()
+    for bags, rows in DataLoader(Data(path), num_workers=4):
+        print(moves(bags), chooses(bags.cuda(), rows))
+""",
+    "what is right": HEAD + """
+class Moves(nn.Module):
+    def forward(self, scores, labels):
+        return F.cross_entropy(scores, labels.to(scores.device))
+
+def fit(model, loader, net, use_cuda, optimizer, accelerator):
+    for images, labels in loader:
+        images = images.to(device)
+        F.cross_entropy(model(images).cpu(), labels)
+        F.cross_entropy(model(images).to("cpu"), labels)
+        Moves()(model(images), labels)
+        out = model(images)
+        out = out.cpu()
+        F.cross_entropy(out.view(-1, 10), labels)
+    for images, labels in loader:
+        if use_cuda:
+            images, labels = images.cuda(), labels.cuda()
+        F.cross_entropy(model(images), labels)
+    for images, labels in loader:
+        F.cross_entropy(model(images.to(torch.float32)), labels)
+        F.cross_entropy(model(images.to("cpu")), labels)
+    for images, labels, lengths, sizes in loader:
+        F.ctc_loss(model(images.cuda()), labels, lengths, sizes)
+    spread = nn.DataParallel(net).cuda()
+    for images, labels in loader:
+        F.cross_entropy(spread(images), labels.cuda())
+    for images, labels in DataLoader(Data(), collate_fn=to_gpu):
+        F.cross_entropy(model(images.to(device)), labels)
+""",
+    "a program for the CPU": """
+device = torch.device("cpu")
+
+def fit(model, loader):
+    for images, labels in loader:
+        F.cross_entropy(model(images.to(device)), labels)
+""",
+})
+def test_left_behind(code):
+    holds(code)
