@@ -26,6 +26,14 @@ class Agreement:
         self._number = next(_numbers)
         self.failed = False  # a vote came to No, or the store is gone: nobody is asked again
 
+    def arrives(self) -> None:
+        """This rank watches: without this word from all nobody waits for a vote."""
+        try:
+            store, rank, _ = _store()
+            store.set(f"torchsan/{self._number}/here/{rank}", "")
+        except Exception:  # no store: the vote will say so
+            return
+
     def vote(self, step: int, content: str, reason: str = "") -> str:
         """Whether all ranks do it: "" for Yes, or why not. `content` must be the same on all; `reason`: this rank does not."""
         try:
@@ -47,8 +55,10 @@ class Agreement:
             no = next((why for why, _ in given if why), "")
             if not no and len({what for _, what in given}) > 1:
                 no = "the ranks are not at the same place"
+            if not no and (absent := [other for other in late if not store.check([f"torchsan/{self._number}/here/{other}"])]):
+                no = f"rank {absent[0]} is not watched"
             if not no and late and time.monotonic() > end:
-                no = f"rank {late[0]} did not come to it within {PATIENCE:g} seconds"
+                no = f"rank {late[0]} did not come to it within {PATIENCE:g} seconds (what it has of the gradients may be finite)"
             if no or not late:
                 store.compare_set(decision, "", no or _GO)  # the first one's word counts
             else:

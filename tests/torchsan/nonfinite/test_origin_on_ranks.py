@@ -55,11 +55,15 @@ def votes(monkeypatch, answers, patience=0.2):
     monkeypatch.setattr(agreement, "_store", lambda: (store, here.rank, len(answers)))
     monkeypatch.setattr(agreement, "PATIENCE", patience)
     monkeypatch.setattr(agreement, "_numbers", iter([7] * len(answers)))
-    heard = {}
+    heard, all_here = {}, threading.Barrier(sum(wait is not None for wait, *_ in answers))
 
     def come(rank, wait, content, reason):
         here.rank = rank
         mine = agreement.Agreement()
+        if wait is None:
+            return
+        mine.arrives()
+        all_here.wait(30)
         threading.Event().wait(wait)
         heard[rank] = mine.vote(3, content, reason), mine.failed
 
@@ -69,7 +73,7 @@ def votes(monkeypatch, answers, patience=0.2):
     for thread in threads:
         thread.join(30)
         assert not thread.is_alive()
-    return [heard[rank] for rank in range(len(answers))]
+    return [heard[rank] for rank in sorted(heard)]
 
 
 def test_all_go(monkeypatch):
@@ -86,7 +90,12 @@ def test_one_does_not(monkeypatch, last, said):
 
 def test_one_that_comes_late_does_not_go_alone(monkeypatch):
     heard = votes(monkeypatch, [(0, "a", ""), (0.6, "a", "")])
-    assert heard == [("rank 1 did not come to it within 0.2 seconds", True)] * 2
+    said = "rank 1 did not come to it within 0.2 seconds (what it has of the gradients may be finite)"
+    assert heard == [(said, True)] * 2
+
+
+def test_one_that_is_not_watched_is_not_waited_for(monkeypatch):
+    assert votes(monkeypatch, [(0, "a", ""), (None, "", "")], 1e9) == [("rank 1 is not watched", True)]
 
 
 def test_without_a_store(monkeypatch):

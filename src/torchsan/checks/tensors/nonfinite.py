@@ -41,6 +41,7 @@ from torchsan.stream.weak_ids import WeakIds
 _SKIPS = 3  # a scaler copes with an overflow now and then; steps skipped in a row before we look
 _REPLAYS = 8  # in a run: who trains on with NaN does not want one at every step
 _FORWARDS = 8  # remembered since the last step
+_SPREAD = "the model is spread over processes"
 _HINT = "; as `step = san.step(step)`, a function that makes one step can be run again whole"
 
 
@@ -170,6 +171,8 @@ class NonFinite(Check):
         return True
 
     def _first_look(self, module: nn.Module) -> None:
+        if _distributed():
+            self.ranks.arrives()
         parameters = [p for p in parameters_of(module) if not is_lazy(p)]
         if not finite([p.detach() for p in parameters]):
             self.bad_from_the_start |= {id(p) for p in parameters if not finite([p.detach()])}
@@ -392,7 +395,7 @@ class NonFinite(Check):
         if not all(map(_can_run, modules)):
             why = self._why_alone(modules, backward)
             if why:
-                return replay.Outcome(None, f"the model is spread over processes, and {why}")
+                return replay.Outcome(None, f"{_SPREAD}, and {why}")
             whole = sharded.gather(modules)
         step = running.step
         outcome = replay.Outcome(None, "no forward of a model was seen")
@@ -455,7 +458,7 @@ class NonFinite(Check):
         why = f"{again}; {self._look_from_now_on()}"
         if symptom.in_graph:
             why = f"{symptom.in_graph}; {why}"
-        if running.step is None and ran != "what leads to the loss":
+        if running.step is None and ran != "what leads to the loss" and not found.startswith(_SPREAD):
             why += _HINT
         if symptom.of_loss:
             self._say(event, 121, symptom.backward.where(), (), {}, loss=loss, fact=f"{symptom.fact}; {why}")
