@@ -8,11 +8,12 @@ gather and spread them; what these cast is still cast.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 from torch import nn
 
-from torchsan.own import os, torch
+from torchsan.own import math, re, torch
 from torchsan.stream.events import quiet
 
 _TIMES = 3  # the parameters, their gradients, and what a forward keeps
@@ -111,8 +112,9 @@ def _is_of(hook: Any, state: Any) -> bool:
 def _free(device: torch.device) -> float:
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
-    try:
-        whole = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return 0.0
-    return whole / torch.distributed.get_world_size()
+    try:  # what is only cached is free, too
+        found = re.search(r"MemAvailable:\s+(\d+) kB", Path("/proc/meminfo").read_text(encoding="ascii"))
+        whole = int(found[1]) * 1024 if found else 0
+    except OSError:
+        whole = 0
+    return whole / torch.distributed.get_world_size() if whole else math.inf
