@@ -35,7 +35,7 @@ SLOW = frozenset([
     *_in("torchsan/checks/tensors", "memory"),
     *_in("torchsan/errors", "explain"),
     *_in("torchsan/integrations", "finetuning frameworks pytest_plugin"),
-    *_in("torchsan/nonfinite", "nonfinite nonfinite_ranks"),
+    *_in("torchsan/nonfinite", "nonfinite nonfinite_ranks origin_on_ranks"),
     *_in("torchsan/ranks", "on_ranks ranks"),
     *_in("torchsan/report", "no_steps notebook page"),
     *_in("torchsan/report", "page_moves"),

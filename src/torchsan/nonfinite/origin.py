@@ -17,6 +17,7 @@ from torch import nn
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torchsan.own import re, torch
+from torchsan.program.shards import local
 from torchsan.program.storage import store
 from torchsan.program.where import _USER, Where, _place, kind_of
 
@@ -325,6 +326,7 @@ def _tensors(value: Any) -> Iterator[torch.Tensor]:
 
 def finite(value: torch.Tensor) -> bool:
     """Whether all values of a tensor are finite; True for what holds no floating-point values."""
+    value = local(value)
     if not (value.is_floating_point() or value.is_complex()) or value.numel() == 0:
         return True
     try:

@@ -23,6 +23,7 @@ from torch import nn
 from torch.nn.modules import module as registration
 from torch.nn.parallel import DistributedDataParallel
 
+from torchsan.nonfinite import sharded
 from torchsan.nonfinite.origin import External, Impossible, Record, Tracer
 from torchsan.own import functools, io, random, torch
 from torchsan.program.autograd_graph import nodes
@@ -43,11 +44,13 @@ class Origin(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """`origin` is None where nothing bad came up or the replay could not be done: `why` tells, and `ran` what was run."""
+    """`origin` is None where nothing bad came up or the replay could not be done: `why` tells, and `ran` what was run.
+    `elsewhere`: which other rank made it."""
 
     origin: Origin | None
     why: str
     ran: str = ""
+    elsewhere: str = ""
 
 
 def run(
@@ -57,6 +60,7 @@ def run(
     inputs: Mapping[str, Any] = MappingProxyType({}),
     surrogate: bool = False,
     in_step: bool = False,
+    whole: Mapping[int, torch.Tensor] = MappingProxyType({}),
 ) -> Outcome:
     """Run `compute` (it gives a loss, or a model's output) and its backward under the tracer. Never raises.
 
@@ -66,9 +70,10 @@ def run(
         inputs: values whose tensors are to be called inputs in the report, by name.
         surrogate: `compute` gives an output, not a loss: backward starts from gradients of one.
         in_step: `compute` runs the step from its start, and enters autocast itself.
+        whole: of a sharded model, its parameters as they were gathered, by their ids.
     """
     try:
-        return _run(compute, list(modules), forwards, inputs, surrogate, in_step)
+        return _run(compute, list(modules), forwards, inputs, surrogate, in_step, whole)
     except Impossible as reason:
         return Outcome(None, str(reason))
     except Exception as error:  # out of memory, an error of the user's own code: the run must not notice
@@ -83,9 +88,10 @@ def _run(
     inputs: Mapping,
     surrogate: bool,
     in_step: bool,
+    whole: Mapping[int, torch.Tensor],
 ) -> Outcome:
     users_anomaly = torch.is_anomaly_enabled()
-    with _sandbox(modules, forwards, in_step) as box:
+    with _sandbox(modules, forwards, in_step, whole) as box:
         names = dict(box.names)
         for name, value in inputs.items():
             for tensor in tensors(value):
@@ -188,21 +194,27 @@ class Box:
 
 
 @contextmanager
-def apart(modules: list[nn.Module], forwards: Sequence[Remembered] = ()) -> Iterator[Box]:
+def apart(
+    modules: list[nn.Module],
+    forwards: Sequence[Remembered] = (),
+    whole: Mapping[int, torch.Tensor] = MappingProxyType({}),
+) -> Iterator[Box]:
     """What is run inside leaves no trace: `modules` work on stand-ins, and random states and settings are put back.
 
     Args:
         forwards: that have begun; buffers are as they were before the first of them.
     """
     box = Box()
-    with _random_states(), _settings(), _stand_ins(modules, forwards, box):
+    with _random_states(), _settings(), _stand_ins(modules, forwards, box, whole):
         yield box
 
 
 @contextmanager
-def _sandbox(modules: list[nn.Module], forwards: Sequence[Remembered], in_step: bool) -> Iterator[Box]:
+def _sandbox(
+    modules: list[nn.Module], forwards: Sequence[Remembered], in_step: bool, whole: Mapping[int, torch.Tensor],
+) -> Iterator[Box]:
     with ExitStack() as stack:
-        box = stack.enter_context(apart(modules, forwards))
+        box = stack.enter_context(apart(modules, forwards, whole))
         if forwards and not in_step:
             forwards[0].restore_random()
             for context in forwards[0].autocasts():
@@ -251,7 +263,9 @@ def _settings() -> Iterator[None]:
 
 
 @contextmanager
-def _stand_ins(roots: list[nn.Module], forwards: Sequence[Remembered], box: Box) -> Iterator[None]:
+def _stand_ins(
+    roots: list[nn.Module], forwards: Sequence[Remembered], box: Box, whole: Mapping[int, torch.Tensor],
+) -> Iterator[None]:
     parts: dict[int, nn.Module] = {}
     for root in roots:
         for path, module in root.named_modules():
@@ -264,8 +278,8 @@ def _stand_ins(roots: list[nn.Module], forwards: Sequence[Remembered], box: Box)
         with torch.no_grad():
             for root in roots:
                 for path, parameter in root.named_parameters():
-                    box.names.setdefault(store(parameter), (path, "parameter"))
-                    leaf = swapped[id(parameter)] = _fresh(parameter)
+                    leaf = swapped[id(parameter)] = _fresh(parameter, whole.get(id(parameter)))
+                    box.names.setdefault(store(leaf), (path, "parameter"))
                     box.leaves.add(id(leaf))
                 for path, buffer in root.named_buffers():
                     before = old.get(id(buffer))
@@ -285,6 +299,8 @@ def _stand_ins(roots: list[nn.Module], forwards: Sequence[Remembered], box: Box)
                         box.names.setdefault(store(copy), (key, "value"))
                         box.own.add(store(copy))
                     module.__dict__[key] = swapped.get(id(value), value)
+            if whole:
+                sharded.detach_hooks(module)
             if isinstance(module, DistributedDataParallel):
                 module.__dict__["forward"] = module.module  # without a word to the other processes
         yield
@@ -305,9 +321,9 @@ def _is_state(value: torch.Tensor) -> bool:
     return type(value) is torch.Tensor and not value.requires_grad and value.numel() <= _LONG and not value.is_meta
 
 
-def _fresh(parameter: torch.Tensor) -> torch.Tensor:
-    """A leaf of its own that shares the parameter's memory."""
-    leaf = parameter.detach()
+def _fresh(parameter: torch.Tensor, whole: torch.Tensor | None = None) -> torch.Tensor:
+    """A leaf of its own that shares the parameter's memory, or that of what was gathered of it."""
+    leaf = parameter.detach() if whole is None else whole
     if isinstance(parameter, nn.Parameter) and not isinstance(leaf, nn.Parameter):
         made = nn.Parameter(leaf, parameter.requires_grad)
     else:

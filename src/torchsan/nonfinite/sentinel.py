@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from torchsan.own import torch
+from torchsan.program.shards import local
 
 _check = torch._amp_foreach_non_finite_check_and_unscale_
 _grad_mode, _set_grad_mode = torch.is_grad_enabled, torch._C._set_grad_enabled
 _CPU = torch.device("cpu")
+_PLAIN = frozenset((torch.Tensor,))
 _flags: dict[torch.device, tuple[torch.Tensor, torch.Tensor]] = {}
 
 
@@ -17,10 +19,14 @@ def finite(values: Sequence[torch.Tensor]) -> bool:
 
     The call that GradScaler makes, with a scale of one: it writes back what it reads, bit for bit, and no version
     changes. It reads the answer, so it waits for the device; a device that records a graph is not asked.
+    Of a tensor that is spread over processes it is this rank's part: the call on the whole of it is a reduction over all
+    ranks, and one that does not look would be waited for.
     Source: torch/amp/grad_scaler.py, aten/src/ATen/native/cuda/AmpKernels.cu.
     """
     if not values:
         return True
+    if not _PLAIN.issuperset(map(type, values)):
+        values = list(map(local, values))
     grad = _grad_mode()
     _set_grad_mode(False)
     try:
@@ -33,6 +39,8 @@ def finite(values: Sequence[torch.Tensor]) -> bool:
 
 def finite_here(values: list[torch.Tensor]) -> bool:
     """The same in the least time, of some values that are most likely dense, on the CPU and finite. False: ask `finite`."""
+    if not _PLAIN.issuperset(map(type, values)):
+        return False
     found, one = _flags.get(_CPU) or _flags_of(_CPU)
     grad = _grad_mode()
     _set_grad_mode(False)

@@ -26,7 +26,7 @@ from torch import nn
 import torchsan
 from tests.torchsan.conftest import load
 
-LEVELS = {"broken": ("default",), "sound": ("default", "thorough")}  # by the folder of a program
+LEVELS = {"broken": ("default",), "nonfinite": ("default",), "sound": ("default", "thorough")}  # by the folder of a program
 
 
 def digest(value):

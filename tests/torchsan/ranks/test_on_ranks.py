@@ -29,7 +29,7 @@ def launch(folder, world, paths):
     """Run programs on several ranks; what is told of each, by its name and level. Nothing may hang."""
     out = folder / "out.json"
     command = [sys.executable, "-m", "tests.torchsan.ranks.on_ranks", str(world), str(out), *map(str, paths)]
-    env = {**ENV, "TMPDIR": str(folder), "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT)}
+    env = {**ENV, "TMPDIR": str(folder), "OMP_NUM_THREADS": "1", "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"}
     process = subprocess.Popen(
         command, cwd=ROOT, env=env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
         start_new_session=True,

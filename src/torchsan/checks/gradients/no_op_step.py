@@ -7,6 +7,7 @@ from typing import Any
 from torchsan.check import Check
 from torchsan.own import torch
 from torchsan.program.naming import name_of
+from torchsan.program.shards import local
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 
@@ -70,8 +71,8 @@ class NoOpStep(Check):
                 grad = parameter.grad
                 if grad is None or grad.layout != torch.strided or not type(grad).__module__.startswith("torch"):
                     continue
-                if bool(grad.flatten()[:64].any()):
-                    pairs.append((parameter, parameter.detach().flatten()[:64].clone()))
+                if bool(local(grad).flatten()[:64].any()):
+                    pairs.append((parameter, local(parameter).detach().flatten()[:64].clone()))
                 if len(pairs) == 4:
                     break
             if pairs:
@@ -99,7 +100,7 @@ class NoOpStep(Check):
         if not pairs:
             return
         with torch.no_grad():
-            changed = any(not torch.equal(before, parameter.detach().flatten()[:64]) for parameter, before in pairs)
+            changed = any(not torch.equal(before, local(parameter).detach().flatten()[:64]) for parameter, before in pairs)
         self.idle[id(account)] = 0 if changed else self.idle.get(id(account), 0) + 1
         if self.idle[id(account)] >= self._IN_A_ROW and not waits:
             self._say(event, [parameter for parameter, _ in pairs])

@@ -8,6 +8,7 @@ from torchsan.check import Check
 from torchsan.checks.gradients.gradients_elsewhere import misled
 from torchsan.own import torch
 from torchsan.program.naming import name_of
+from torchsan.program.shards import local
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 
@@ -192,7 +193,7 @@ class OrderOfStep(Check):
 
 def _sample(account: Account) -> list[torch.Tensor]:
     with torch.no_grad():
-        return [p.detach().flatten()[:8].clone() for p in account.params[:8] if p.layout == torch.strided]
+        return [local(p).detach().flatten()[:8].clone() for p in account.params[:8] if p.layout == torch.strided]
 
 
 def _call(zeroed: Event, account: Account) -> str:

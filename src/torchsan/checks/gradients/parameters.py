@@ -14,6 +14,7 @@ from torchsan.program.adapters import ADAPTER
 from torchsan.program.assignments import loaded, running
 from torchsan.program.layers import parameters_of
 from torchsan.program.naming import name_of
+from torchsan.program.shards import local
 from torchsan.program.source import assigned, never_read, users_class
 from torchsan.program.where import Where
 from torchsan.report.printing import code_at
@@ -89,7 +90,7 @@ class NotInOptimizer(Check):
         account = self.ledger.account(event.subject)
         if account.steps < _STEPS:
             for parameter in self._missing():
-                self.samples.setdefault(id(parameter), parameter.detach().flatten()[:16].clone())
+                self.samples.setdefault(id(parameter), local(parameter).detach().flatten()[:16].clone())
 
     def on_optimizer_step(self, event: Event) -> None:
         if self.ledger.account(event.subject).steps == _STEPS:
@@ -183,7 +184,7 @@ class NotInOptimizer(Check):
 
     def _updated_by_hand(self, parameter: torch.Tensor) -> bool:
         before = self.samples.get(id(parameter))
-        return before is None or not torch.equal(before, parameter.detach().flatten()[:16])
+        return before is None or not torch.equal(before, local(parameter).detach().flatten()[:16])
 
 
 class NeverGetsGrad(Check):

@@ -7,6 +7,7 @@ from typing import Any
 from torchsan.check import Check
 from torchsan.own import torch, weakref
 from torchsan.program.naming import name_of
+from torchsan.program.shards import local
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 
@@ -56,7 +57,7 @@ class _Life:
         """Remember the parameters as they are after a step."""
         before = [version for version, _ in self.left]
         with torch.no_grad():
-            self.left = [(p._version, p.detach().flatten()[:8].clone()) for p in params[:_LOOK]]
+            self.left = [(p._version, local(p).detach().flatten()[:8].clone()) for p in params[:_LOOK]]
         if before and not self.missed:
             self.bumps = [now - then for (now, _), then in zip(self.left, before)]
         self._missed_at_look = self.account.missed
@@ -69,7 +70,7 @@ class _Life:
             steps = zip(params, self.left, self.bumps)
             return all(p._version == version + bump * self.missed for p, (version, _), bump in steps)
         return all(
-            p._version == version and torch.equal(p.detach().flatten()[:8], values)
+            p._version == version and torch.equal(local(p).detach().flatten()[:8], values)
             for p, (version, values) in zip(params, self.left)
         )
 

@@ -11,6 +11,7 @@ from typing import Any
 from torchsan.check import Check
 from torchsan.own import torch
 from torchsan.program.naming import name_of
+from torchsan.program.shards import local
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 
@@ -173,7 +174,7 @@ class StaleGradients(Check):
             return True
         with torch.no_grad():
             for grad, *_ in state.grads.values():
-                values = grad.coalesce().values() if grad.is_sparse else grad
+                values = grad.coalesce().values() if grad.is_sparse else local(grad)
                 if values.any():
                     return False
         state.wrong += 1

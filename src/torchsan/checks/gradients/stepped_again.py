@@ -8,6 +8,7 @@ from torchsan.check import Check
 from torchsan.checks.gradients.gradients_elsewhere import misled
 from torchsan.own import torch, weakref
 from torchsan.program.naming import name_of
+from torchsan.program.shards import local
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 
@@ -86,7 +87,7 @@ class SteppedAgain(Check):
 def _sample(account: Account) -> list[torch.Tensor]:
     with torch.no_grad():
         graded = [p.grad for p in account.params if p.grad is not None and p.grad.layout is torch.strided]
-        return [gradient.detach().flatten()[:16].clone() for gradient in graded[:8]]
+        return [local(gradient).detach().flatten()[:16].clone() for gradient in graded[:8]]
 
 
 def _equal(before: list[torch.Tensor], now: list[torch.Tensor]) -> bool:

@@ -12,6 +12,7 @@ from torchsan.own import torch, weakref
 from torchsan.program.autograd_graph import nodes
 from torchsan.program.layers import mode_layers, tensors
 from torchsan.program.naming import name_of
+from torchsan.program.shards import local
 from torchsan.stream.events import Event
 
 _STEPS = 3  # steps in which it was the same: by then a moving average has moved
@@ -138,7 +139,7 @@ def _nobody() -> None:
 def _sample(module: nn.Module) -> list[torch.Tensor]:
     """A few numbers of a model's first and last parameters."""
     found = [p for p in module.parameters() if p.is_floating_point()]
-    return [p.detach().flatten()[:16].clone() for p in [*found[:_LOOKED_AT], *found[_LOOKED_AT:][-_LOOKED_AT:]]]
+    return [local(p).detach().flatten()[:16].clone() for p in [*found[:_LOOKED_AT], *found[_LOOKED_AT:][-_LOOKED_AT:]]]
 
 
 CHECKS = (Teachers,)

@@ -19,7 +19,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from torchsan.check import Check
-from torchsan.nonfinite import replay, rerun, verdict
+from torchsan.nonfinite import replay, rerun, sharded, verdict
 from torchsan.nonfinite.instrumented import Instrumented
 from torchsan.nonfinite.loss_graph import bad_operation
 from torchsan.nonfinite.origin import External, Record
@@ -31,6 +31,7 @@ from torchsan.program.layers import parameters_of, parts_of
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned
 from torchsan.program.where import Where
+from torchsan.ranks.agreement import Agreement
 from torchsan.stream.events import Event, rest
 from torchsan.stream.forward_start import Remembered
 from torchsan.stream.ledger import Account
@@ -40,6 +41,7 @@ from torchsan.stream.weak_ids import WeakIds
 _SKIPS = 3  # a scaler copes with an overflow now and then; steps skipped in a row before we look
 _REPLAYS = 8  # in a run: who trains on with NaN does not want one at every step
 _FORWARDS = 8  # remembered since the last step
+_SPREAD = "the model is spread over processes"
 _HINT = "; as `step = san.step(step)`, a function that makes one step can be run again whole"
 
 
@@ -61,6 +63,15 @@ class _Symptom(NamedTuple):
         return None not in (mark, self.mark) and mark[0] == self.mark[0] and mark[1] > self.mark[1]
 
 
+class _Deferred(NamedTuple):
+    """A loss of a sharded model that is not finite: the ranks can look into it together once its backward is over."""
+
+    event: Event
+    value: float
+    name: str | None
+    in_graph: str
+
+
 class _State(threading.local):
     """What is known of a thread's current step."""
 
@@ -68,6 +79,8 @@ class _State(threading.local):
         self.forwards: list[Remembered] = []
         self.backward: Event | None = None
         self.losses: list[torch.Tensor] = []  # on devices
+        self.deferred: _Deferred | None = None
+        self.together = False  # the ranks of a sharded model have just been through the same backward
         self.bad_loss = False
         self.scaled: weakref.ref | None = None  # what the scaler made of the loss
         self.is_scaled = False
@@ -97,6 +110,7 @@ class NonFinite(Check):
         self.compiled = compiled_frames()
         self.known = WeakIds()  # root modules whose parameters were looked at
         self.bad_from_the_start: set[int] = set()
+        self.ranks = Agreement()
 
     # What it hears.
 
@@ -157,6 +171,8 @@ class NonFinite(Check):
         return True
 
     def _first_look(self, module: nn.Module) -> None:
+        if _distributed():
+            self.ranks.arrives()
         parameters = [p for p in parameters_of(module) if not is_lazy(p)]
         if not finite([p.detach() for p in parameters]):
             self.bad_from_the_start |= {id(p) for p in parameters if not finite([p.detach()])}
@@ -173,7 +189,7 @@ class NonFinite(Check):
             state.draws = state.forwards[0].drew()
         if running.step is not None:
             running.step.backwards += 1
-        state.backward, state.bad_loss = event, False
+        state.backward, state.bad_loss, state.deferred = event, False, None
         state.is_scaled = state.scaled is not None and state.scaled() is loss
         if state.in_closure:
             state.in_closure += 1
@@ -201,7 +217,10 @@ class NonFinite(Check):
             return
         accounts = self.ledger if event.reached is None else event.reached
         grads = [grad for account in accounts for p in account.params if (grad := p.grad) is not None]
-        if finite(losses + grads):
+        is_fine = finite(losses + grads)
+        if state.deferred is not None:
+            self._tell_deferred(state.deferred, is_fine, sys._getframe(1))
+        if is_fine:
             for account in accounts:
                 key = id(account.optimizer)
                 state.marks[key] = _mark(account)
@@ -218,7 +237,7 @@ class NonFinite(Check):
             if old is not None and old.goes_on(mark):
                 state.pending[key] = old._replace(mark=mark)
             elif not (state.bad_loss or self._all_is_lost()) and (fact := _bad_gradients(account)):
-                outcome = self._origin(grads, event, sys._getframe(1))
+                outcome = self._after_backward(grads, event, sys._getframe(1))
                 state.pending[key] = _Symptom(fact, outcome, event, mark=mark)
                 if state.in_closure:
                     self._tell(state.pending.pop(key), event)
@@ -322,11 +341,30 @@ class NonFinite(Check):
         if self.ill is not None and self.state.tracer is None:
             self.watch.gathered.seen(self.ill)
         elif not self._all_is_lost():
+            if loss is not None and _distributed() and sharded.is_sharded(self.watch.modules()):
+                self.state.deferred = _Deferred(event, value, name_of(loss), bad_operation(loss) or "")
+                return
             ends = [event.subject.detach()] if loss is None else [loss.detach()]
             outcome = self._origin(ends, event, sys._getframe(1))
             graph = bad_operation(loss) if loss is not None and outcome.origin is None else None
             symptom = _Symptom(f"the loss is {value}", outcome, event, True, in_graph=graph or "")
             self._tell(symptom, event, name_of(loss))
+
+    def _tell_deferred(self, deferred: _Deferred, is_fine: bool, frame: FrameType | None) -> None:
+        self.state.deferred = None
+        event, value, name, in_graph = deferred
+        ends = [event.subject.detach()]
+        # Where this rank's gradients are finite, the others' may be: then they do not look, and must not be waited for.
+        outcome = self._origin(ends, event, frame) if is_fine else self._after_backward(ends, event, frame)
+        self._tell(_Symptom(f"the loss is {value}", outcome, event, True, in_graph=in_graph), event, name)
+
+    def _after_backward(self, ends: list[torch.Tensor], event: Event, frame: FrameType | None) -> replay.Outcome:
+        """The origin, where the other ranks have just been through the same backward."""
+        self.state.together = True
+        try:
+            return self._origin(ends, event, frame)
+        finally:
+            self.state.together = False
 
     def _origin(self, ends: list[torch.Tensor], backward: Event | None, frame: FrameType | None) -> replay.Outcome:
         """Where `ends`, which are not finite, come from."""
@@ -338,33 +376,56 @@ class NonFinite(Check):
                 return replay.Outcome(replay.Origin(*found, ("seen in the run itself",)), "")
             return replay.Outcome(None, "")
         self.replays += 1
-        return self._replay(backward or self.state.backward, frame)
+        backward = backward or self.state.backward
+        if not _distributed():
+            return self._replay(backward, frame)
+        step = self.ledger.step
+        self.ranks.begins(step)
+        outcome = self._replay(backward, frame)
+        self.ranks.found(step, _in_brief(outcome))
+        if outcome.origin is None and self.state.together:
+            return outcome._replace(elsewhere=self.ranks.heard(step))
+        return outcome
 
     def _replay(self, backward: Event | None, frame: FrameType | None) -> replay.Outcome:
         """The whole step again where its function is known; or the lines from the forward to the loss; or where those
         cannot be run again the forward alone."""
         modules, forwards = self.watch.modules(), self.state.forwards
+        whole: dict[int, torch.Tensor] = {}
         if not all(map(_can_run, modules)):
-            return replay.Outcome(None, "the model is spread over processes")
+            why = self._why_alone(modules, backward)
+            if why:
+                return replay.Outcome(None, f"{_SPREAD}, and {why}")
+            whole = sharded.gather(modules)
         step = running.step
         outcome = replay.Outcome(None, "no forward of a model was seen")
         if step is not None:
             parameters = [p for account in self.ledger for p in account.params]
-            outcome = replay.run(lambda: step.loss(parameters), modules, forwards, step.inputs(), in_step=True)
+            outcome = replay.run(lambda: step.loss(parameters), modules, forwards, step.inputs(), in_step=True, whole=whole)
             outcome = outcome._replace(ran="the step")
             if outcome.origin is not None:
                 return outcome
         lines = _lines(backward, frame)
         if lines is not None:
-            outcome = replay.run(lines.run, modules, forwards, lines.inputs())._replace(ran="what leads to the loss")
+            outcome = replay.run(lines.run, modules, forwards, lines.inputs(), whole=whole)._replace(ran="what leads to the loss")
         if outcome.origin is not None or not forwards:
             return outcome
-        second = self._forward_again()
+        second = self._forward_again(whole)
         if not second.ran:
             return outcome if outcome.ran else second
         return outcome if outcome.ran and second.origin is None else second
 
-    def _forward_again(self) -> replay.Outcome:
+    def _why_alone(self, modules: list[nn.Module], backward: Event | None) -> str:
+        """Why the ranks do not gather a sharded model; "" where all of them do so now."""
+        if not sharded.is_sharded(modules):
+            return sharded.why_not(modules) or "not by `fully_shard`"
+        if not self.state.together:
+            return "its ranks are not at the same place"
+        place = backward._where if backward is not None else None
+        content = f"{place and place.location()} {sharded.outline(modules)}"
+        return self.ranks.vote(self.ledger.step, content, sharded.why_not(modules))
+
+    def _forward_again(self, whole: dict[int, torch.Tensor] | None = None) -> replay.Outcome:
         """The last forward alone."""
         forwards = self.state.forwards
         called = forwards[-1].call() if forwards else "no forward of a model was seen"
@@ -372,7 +433,7 @@ class NonFinite(Check):
             return replay.Outcome(None, called)
         module, args, kwargs = called
         inputs = {f"input {at}": value for at, value in enumerate(args)} if len(args) > 1 else {"the input": args}
-        again = replay.run(lambda: module(*args, **kwargs), [module], forwards[-1:], {**inputs, **kwargs}, True)
+        again = replay.run(lambda: module(*args, **kwargs), [module], forwards[-1:], {**inputs, **kwargs}, True, whole=whole or {})
         return again._replace(ran="the forward of the model, without the loss behind it,")
 
     def _tell(self, symptom: _Symptom, event: Event, loss: str | None = None) -> None:
@@ -386,13 +447,18 @@ class NonFinite(Check):
         if self.state.is_scaled and not symptom.of_loss:
             return  # the scale alone, and a step that by-passes the scaler: that is 705
         ran, found = symptom.outcome.ran, symptom.outcome.why
+        if symptom.outcome.elsewhere and not symptom.of_loss:
+            fact = f"what this rank did came out finite; {symptom.outcome.elsewhere}" if found == replay.FINITE else (
+                symptom.outcome.elsewhere)
+            self._say(event, 422, event.where(), (), {}, what=symptom.fact, mend="mend it there", fact=fact)
+            return
         again = f"{ran or 'the step'} could not be run again: {found}"
         if found == replay.FINITE:
             again = f"{ran} was run again, and {found}"
         why = f"{again}; {self._look_from_now_on()}"
         if symptom.in_graph:
             why = f"{symptom.in_graph}; {why}"
-        if running.step is None and ran != "what leads to the loss":
+        if running.step is None and ran != "what leads to the loss" and not found.startswith(_SPREAD):
             why += _HINT
         if symptom.of_loss:
             self._say(event, 121, symptom.backward.where(), (), {}, loss=loss, fact=f"{symptom.fact}; {why}")
@@ -498,6 +564,15 @@ class NonFinite(Check):
         self.ledger.ill = True
         counted = event.rested and event.name == "optimizer.step"  # at rest, a step is counted when it begins
         self.found(number, place, related=related, details=details, step=self.ledger.step - bool(counted), **words)
+
+
+def _in_brief(outcome: replay.Outcome) -> str:
+    """What is told to the other ranks of what this one found: "`log` makes NaN out of finite values (train.py:12)"."""
+    if outcome.origin is None:
+        return ""
+    record, external, _ = outcome.origin
+    at = record.where.location() if record.where is not None else None
+    return verdict.told(record, external) + (f" ({at.filename}:{at.row})" if at is not None else "")
 
 
 def _direction(record: Record) -> str:
