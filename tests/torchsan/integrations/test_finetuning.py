@@ -76,6 +76,16 @@ SFTTrainer(model, SFTConfig(**settings(bf16=False)), train_dataset=data, process
 """
 
 
+DPO = """
+from datasets import Dataset
+from trl import DPOConfig, DPOTrainer
+
+rows = [{"prompt": one.split("assistant")[0], "chosen": "assistant" + one.split("assistant")[1], "rejected": "assistant two </s>"} for one in TEXTS]
+args = DPOConfig(**settings(bf16=False, max_steps=8))
+DPOTrainer(model, ref_model=LlamaForCausalLM(model.config), args=args, train_dataset=Dataset.from_list(rows), processing_class=tokenizer).train()
+"""
+
+
 @LEVELS
 @pytest.mark.parametrize(
     ("program", "packages"),
@@ -91,6 +101,15 @@ def test_sound(run, saved, program, packages, level):
     assert batch.relation == "next" and batch.tokenizer and 0 < batch.counted < batch.asked
     assert (batch.parameters.adapters > 0) == bool(packages)
     assert any(run.role == "eos" and run.counts for run in batch.shown[0])
+
+
+@LEVELS
+def test_sound_preferences(run, saved, level):
+    """TRL's trainer turns checkpointing off and on again in each step, which puts a hook on the embedding each time."""
+    for package in ("trl", "datasets"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    ran = run(HEAD.format(name=str(saved), texts=TEXTS) + LLAMA + DPO, level=level)
+    assert numbers(ran) == [], ran.san.report()
 
 
 MASKED = 'batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)'
@@ -138,7 +157,7 @@ def test_padding_counts_in_trl(run, saved):
     ran = run(HEAD.replace(MASKED, 'batch["input_ids"]').format(name=str(saved), texts=texts) + LLAMA + program)
     assert numbers(ran) == [315], ran.san.report()
     told = repr(ran.san.batch())
-    assert "8 of the input are padding, and 8 that count are padding" in told and "all of them in adapters" in told, told
+    assert "8 of the input are padding, and 8 of these count" in told and "all of them in adapters" in told, told
 
 
 VISION = """

@@ -13,7 +13,7 @@ from torch.nn import functional as F
 import torchsan
 from tests.torchsan.test_same_numbers import digest, states
 from torchsan.program.tokenizers import Reader, find
-from torchsan.report.first_batch import FirstBatch, Run, as_html, as_text, lines, tell
+from torchsan.report.first_batch import FirstBatch, Run, Shown, as_html, as_text, lines, tell
 
 CLASSES = 32
 
@@ -93,6 +93,30 @@ def test_a_token_beyond_the_input_is_shown():
     assert san.first_batch.shown[0][-1].text.endswith(f" {text[0, -1]}")
 
 
+def test_all_but_the_first_of_each_row():
+    told = trained(lambda ids: ids[:, 1:])[0].report()
+    assert "3 rows of 10 tokens, 27 of 30 count for the loss (all but the first of each row, with nothing before it)" in told
+    told = trained(lambda ids: F.pad(ids[:, 1:9], (0, 2), value=-100))[0].report()
+    assert "24 of 30 count for the loss\n" in told
+
+
+def test_another_text_stands_below_its_input():
+    lines = trained(lambda ids: ids.flip(1))[0].report().splitlines()
+    rows = [line[:17].split() for line in lines if "│" in line]
+    assert rows == [["row", "0", "input"], ["counts"], ["row", "1", "input"], ["counts"]]
+
+
+def test_groups_stand_below_each_other():
+    model = Words()
+    optimizer = torch.optim.Adafactor([{"params": [p]} for p in model.parameters()], lr=0.01)
+    ids = torch.randint(2, CLASSES, (3, 10))
+    with torchsan.watch(model, on_finding="collect") as san:
+        F.cross_entropy(model(ids)[:, :-1].flatten(0, 1), ids[:, 1:].flatten()).backward()
+        optimizer.step()
+    told = san.report()
+    assert "\n  Adafactor group 0: learning rate 0.01, 256 values" in told and "\n  batch     3 rows" in told
+
+
 def test_columns_may_be_sequences():
     text = torch.randint(2, CLASSES, (13, 4))
     san, _ = trained(lambda ids: text[1:], ids=text[:-1])
@@ -123,7 +147,7 @@ def test_the_rate_that_a_schedule_leaves():
             schedule.step()
             optimizer.zero_grad()
     told = san.report()
-    assert "learning rate 0 in the first step, of 0.5 by its schedule" in told
+    assert "learning rate 0 in the first step (a schedule scales 0.5)" in told
     assert "2 batches in the first step, 54 tokens that count (27, 27)" in told
 
 
@@ -191,6 +215,13 @@ def test_hostile_text_takes_over_nothing():
         assert "\x1b" not in text and "\u202e" not in text and "##[" not in text
 
 
+def test_names_of_the_program_are_code():
+    batch = hostile()
+    batch.moved_by_model = True
+    assert "moves its <code>labels</code> itself" in as_html(batch)
+    assert '<span class="masked">dimmed</span> ones do not' in Shown(batch)._repr_html_()
+
+
 def test_a_long_run_is_cut_in_a_terminal():
     run = Run("x" * 5000, True)
     batch = FirstBatch("M", 1, 3, 1, 3, None, "next", False, "", "", [[run]], [1])
@@ -223,6 +254,13 @@ class TestReader:
             bos_token_id, eos_token_id, pad_token_id = 0, [1, 2], None
 
         assert Reader(None, Config()).roles == {0: "bos", 1: "eos", 2: "eos"}
+
+    @pytest.mark.parametrize(("loaded", "name"), [("gpt2", "Named of gpt2"), ("/home/me/tiny/", "Named of tiny"), ("", "Named")])
+    def test_the_name_says_what_was_loaded(self, loaded, name):
+        class Named:
+            name_or_path = loaded
+
+        assert Reader(Named()).name == name
 
     def test_what_cannot_be_decoded_is_shown_as_ids(self):
         class Broken:
