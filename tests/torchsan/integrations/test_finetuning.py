@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.torchsan.conftest import FIXTURES
+
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
 
@@ -280,62 +282,26 @@ def test_clipping_around_the_accelerator(run, clip, scaled):
 
 
 # Six mistakes: the optimizer is built before the adapter, the model stays in evaluation mode, padding counts, backward and clipping
-# go around the accelerator, the scheduler was not prepared.
-SCRIPT = """
-import sys
-
-import torch
-from accelerate import Accelerator
-from peft import LoraConfig, get_peft_model
-from torch.utils.data import DataLoader
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-
-def main(name, texts, epochs=3):
-    accelerator = Accelerator(gradient_accumulation_steps=2)
-    tokenizer = AutoTokenizer.from_pretrained(name)
-    model = AutoModelForCausalLM.from_pretrained(name)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    model = get_peft_model(model, LoraConfig(r=4, target_modules=["c_attn"], fan_in_fan_out=True, task_type="CAUSAL_LM"))
-    scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=4)
-    loader = DataLoader(texts, batch_size=2, shuffle=True, collate_fn=lambda rows: tokenizer(rows, return_tensors="pt", padding=True))
-    model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
-    for _ in range(epochs):
-        for batch in loader:
-            with accelerator.accumulate(model):
-                loss = model(**batch, labels=batch["input_ids"]).loss
-                loss.backward()  # <- 005
-                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-                optimizer.step()
-                scheduler.step()  # <- 005
-                optimizer.zero_grad()
-    return model
-"""
-MENDS = [
-    ("    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)\n", ""),
-    ("    scheduler =", "    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-3)\n    scheduler ="),
-    ("model, optimizer, loader = accelerator.prepare(model, optimizer, loader)", "model, optimizer, loader, scheduler = accelerator.prepare(model, optimizer, loader, scheduler)\n    model.train()"),
-    ('labels=batch["input_ids"]', 'labels=batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)'),
-    ("loss.backward()", "accelerator.backward(loss)"),
-    ("torch.nn.utils.clip_grad_norm_(", "accelerator.clip_grad_norm_("),
-]
-RESET = """
+# go around the accelerator, the scheduler was not prepared. The twin has none.
+SCRIPTS = FIXTURES.parent / "lint"
+RUN = """
 from accelerate.state import AcceleratorState, GradientState
 
 AcceleratorState._reset_state(True)
 GradientState._reset_state()
-main({name!r}, {texts!r})
+train({texts!r})
 """
 ROWS = ["user what is two and two ? assistant four </s>", "user what is two ? assistant five six seven </s>"] * 4
 UNEVEN = [ROWS[0], "user is two ? assistant two </s>"] * 4
 
 
-def script(saved, *mends, rows=ROWS):
-    text = SCRIPT
-    for before, after in mends:
+def script(saved, name, rows=ROWS):
+    """A script with the tiny model, and in float32: there is no device that float16 is for."""
+    text = (SCRIPTS / name / "train.py").read_text(encoding="utf-8")
+    for before, after in (('NAME = "gpt2"', f"NAME = {str(saved)!r}"), (', mixed_precision="fp16"', "")):
         assert before in text
         text = text.replace(before, after)
-    return text + RESET.format(name=str(saved), texts=rows)
+    return text + RUN.format(texts=rows)
 
 
 @pytest.fixture
@@ -345,14 +311,19 @@ def hosted():
 
 
 @LEVELS
-def test_the_mended_script_is_silent(run, saved, hosted, level):
-    ran = run(script(saved, *MENDS), level=level)
+def test_the_sound_script_is_silent(run, saved, hosted, level):
+    ran = run(script(saved, "adapter_sound"), level=level)
     assert numbers(ran) == [], ran.san.report()
 
 
 def test_the_script_is_told_of(run, saved, hosted):
-    ran = run(script(saved, rows=UNEVEN))
-    assert {one for one in ran.lines if one[0] == 5} == ran.marked, ran.san.report()
-    assert set(numbers(ran)) & {4, 118}, ran.san.report()
-    assert {203, 315} <= set(numbers(ran)), ran.san.report()
+    """One finding for each mistake that a run in float32 shows, and each at the line of the mistake."""
+    text = script(saved, "adapter_broken", rows=UNEVEN)
+    ran = run(text)
+    row = {part: at for at, line in enumerate(text.splitlines(), 1) for part in ("get_peft_model(", "labels=", "loss.backward", "scheduler.step") if part in line}
+    model, backward, schedule = row["labels="], row["loss.backward"], row["scheduler.step"]
+    expected = [(4, row["get_peft_model("]), (5, backward), (5, schedule), (203, model), (315, model)]
+    assert sorted((finding.number, finding.location.row) for finding in ran.findings) == expected, ran.san.report()
+    told = {finding.number: finding.message for finding in ran.findings}
+    assert "`optimizer` took the parameters before" in told[4] and "goes around `accelerator`" in told[5]
     assert "are in no optimizer that was seen" in ran.san.report()
