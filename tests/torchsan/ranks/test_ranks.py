@@ -374,6 +374,28 @@ class TestDesync:
         assert "rank 0 is at `all_reduce`, rank 1 is at the backward of `DistributedDataParallel`" in done.err
         assert done.err.index("error TS806") < done.err.index("gloo::EnforceNotMet"), "before it is called"
 
+    def test_a_logger_averages_in_one_process(self, launch, tmp_path):
+        """A library's `log`, as Lightning's with `sync_dist=True`: the collective is in it, the line is the program's."""
+        library = tmp_path / "site-packages"
+        library.mkdir()
+        text = "import torch.distributed as dist\n\n\nclass Logger:\n    def log(self, name, value):\n        dist.all_reduce(value)\n"
+        (library / "loggers.py").write_text(text, encoding="utf-8")
+        done = launch(f"""
+        def work(rank):
+            sys.path.insert(0, {str(library)!r})
+            from loggers import Logger
+            model = DistributedDataParallel(nn.Linear(4, 3))
+            logger = Logger()
+            for step in range(3):
+                loss = F.cross_entropy(model(batch()[0]), batch()[1])
+                if rank == 0 and step == 1:
+                    logger.log("loss", loss.detach())  # 823
+                loss.backward()
+        """, "spawn")
+        assert done.status != 0
+        assert [(code, row) for code, row, *_ in done.found()] == [("TS823", 'logger.log("loss", loss.detach())  # 823')], done.err
+        assert "rank 0 is at `all_reduce`, rank 1 is at the backward" in done.err and "without an average: `sync_dist=False`" in done.err
+
     def test_another_collective(self, launch):
         done = launch("""
         def work(rank):
