@@ -353,6 +353,42 @@ class TestUnderDDP:
 
 
 @needs_gloo
+def test_gathered_with_what_was_added(launch):
+    """What Accelerate adds to the last round counts, unless `gather_for_metrics` cuts it off (its name in the file says that somebody
+    thinks of it) or the samples divide."""
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    done = launch("""
+    def work(rank):
+        from accelerate import Accelerator
+        accelerator = Accelerator(cpu=True)
+        uneven, even = (DataLoader(TensorDataset(*batch(rows)), batch_size=2) for rows in (10, 8))
+        model, uneven, even = accelerator.prepare(nn.Linear(4, 3), uneven, even)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x, y in uneven:
+            optimizer.zero_grad()
+            accelerator.backward(F.cross_entropy(model(x), y))
+            optimizer.step()
+            accelerator.gather(y)  # labels of a training
+        model.eval()
+        seen = [0, 0, 0]
+        with torch.no_grad():
+            for x, y in uneven:
+                predictions, labels = accelerator.gather((model(x).argmax(-1), y))  # 008
+                seen[0] += len(labels)
+            for x, y in uneven:
+                predictions, labels = getattr(accelerator, "gather_for" + "_metrics")((model(x).argmax(-1), y))
+                seen[1] += len(labels)
+            for x, y in even:
+                predictions, labels = accelerator.gather((model(x).argmax(-1), y))
+                seen[2] += len(labels)
+        print(seen)
+    """, ACCELERATE_USE_CPU="true")
+    assert done.status == 0 and "[12, 10, 8]" in done.out, done.err
+    [row] = [row for code, row, *_ in done.found() if code == "TS008"]
+    assert row.endswith("# 008") and "the last round has 2 new samples, and 4 rows come together" in done.err
+
+
+@needs_gloo
 class TestDesync:
     """Ranks that do not come to the same collective. gloo ends a process that gets another size than it waits for, waits
     until the group's time-out in other cases, and fails where the other rank is gone."""
