@@ -193,6 +193,32 @@ def test_a_frozen_backbone_with_channels_last(run):
     assert 12 in {finding.number for finding in ran.findings} and ran.error is not None
 
 
+NORMED = VISION.replace("nn.ReLU(),", "nn.BatchNorm2d(8), nn.ReLU(),").replace("IMAGES", "images[at:at + 8]").replace("for at in range(0, 32, 8):", "MODE\nfor at in 2 * list(range(0, 32, 8)):")
+EVALUATED = "model.train()\nbackbone.eval()"
+
+
+@LEVELS
+def test_a_frozen_backbone_in_evaluation_mode(run, level):
+    ran = run(NORMED.replace("MODE", EVALUATED), level=level)
+    assert numbers(ran) == [], ran.san.report()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [(EVALUATED, "model.train()", 141), ("SGD(head.", "SGD(backbone.", 138), ("nn.Linear(8, 4)", "nn.Linear(8, 1)", 319), ("loss.backward()", "pass", 103)],
+    ids=["its batch norm drifts", "the head is in no optimizer", "one class", "no backward"],
+)
+def test_a_frozen_backbone_gone_wrong(run, before, after, found):
+    program = NORMED.replace("MODE", EVALUATED)
+    assert before in program
+    program = program.replace(before, after)
+    if found == 319:
+        program = program.replace("torch.randint(0, 4, (32,))", "torch.zeros(32, dtype=torch.int64)")
+    ran = run(program)
+    assert found in {finding.number for finding in ran.findings}, ran.san.report()
+    assert len(ran.findings) == 1, ran.san.report()
+
+
 LOOP = """
 import torch
 from accelerate import Accelerator
