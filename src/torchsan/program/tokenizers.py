@@ -64,14 +64,14 @@ def _among(things: Iterable[Any], left: list[int]) -> Any:
                     return thing
                 best = thing if best is None else best
             else:
-                inside.extend(_held(thing))
+                inside.extend(held(thing))
         if best is not None:
             return best
         now = inside
     return None
 
 
-def _held(thing: Any) -> Iterator[Any]:
+def held(thing: Any) -> Iterator[Any]:
     """What may hold a tokenizer, by what is in it."""
     if isinstance(thing, MethodType):
         yield thing.__self__

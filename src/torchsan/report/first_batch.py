@@ -16,6 +16,7 @@ from torchsan.report.page.numbers import short
 NONE = "no batch of a language model was seen"
 _ROWS, _RUNS, _HEAD, _TAIL = 2, 14, 100, 50  # of what a terminal shows: rows, runs of a row, characters of a run
 _WIDE = 16  # letters of the names in front of facts
+_READERS = {"Letters": "the program's own table of texts"}
 RELATIONS = {
     "next": "the input moved by one: each place is asked for the token after it",
     "same": "the input itself, place by place: nothing is moved, each place is asked for the token that it was given",
@@ -140,7 +141,7 @@ def _many(count: int, noun: str, plural: str = "") -> str:
 
 def head(batch: FirstBatch) -> str:
     """The first line."""
-    by = f", read by {batch.tokenizer}" if batch.tokenizer else ", as ids (no tokenizer was found: `torchsan.watch(..., tokenizer=tokenizer)` gives one)"
+    by = f", read by {_READERS.get(batch.tokenizer, batch.tokenizer)}" if batch.tokenizer else ", as ids (no tokenizer was found: `torchsan.watch(..., tokenizer=tokenizer)` gives one)"
     return clean(f"the first batch of {batch.model}, as the loss sees it{by}")
 
 

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 
 import torchsan
 from tests.torchsan.test_same_numbers import digest, states
+from torchsan.program import letters
 from torchsan.program.tokenizers import Reader, find
 from torchsan.report.first_batch import FirstBatch, Run, Shown, as_html, as_text, lines, tell
 
@@ -299,3 +300,45 @@ class TestFind:
 
     def test_none(self):
         assert self.asked() is None
+
+
+class Characters:
+    """A data set as the small examples have it."""
+
+    def __init__(self):
+        self.itos = {at: chr(ord("A") + at) for at in range(CLASSES)}
+
+
+class TestLetters:
+    """A table of the program's own."""
+
+    @staticmethod
+    def read(ids, count=CLASSES):
+        found = letters.find(sys._getframe(1), count)
+        return found and found.decode(ids)
+
+    def test_a_list(self):
+        chars = [chr(ord("A") + at) for at in range(CLASSES)]
+        assert self.read([0, 2, 1]) == "ACB" and len(chars) == CLASSES
+
+    def test_ids_by_text(self):
+        stoi = {f"w{at}": at for at in range(CLASSES)}
+        assert self.read([0, 2]) == "w0 w2" and stoi
+
+    def test_in_a_data_set(self):
+        data = Characters()
+        assert self.read([1]) == "B" and data
+
+    def test_another_size(self):
+        chars = [chr(ord("A") + at) for at in range(CLASSES)]
+        assert self.read([0], CLASSES + 1) is None and chars
+
+    @pytest.mark.parametrize("table", [["a"] * CLASSES, [1] * CLASSES, {at + 1: str(at) for at in range(CLASSES)}, {str(at): 0 for at in range(CLASSES)}])
+    def test_no_table(self, table):
+        assert self.read([0]) is None and table
+
+    def test_the_first_batch_is_read_by_it(self):
+        chars = [chr(ord("A") + at) for at in range(CLASSES)]
+        san, ids = trained(lambda ids: ids[:, 1:])
+        assert "".join(run.text for run in san.first_batch.shown[0]) == "".join(chars[one] for one in ids[0].tolist())
+        assert "as the loss sees it, read by the program's own table of texts\n" in san.report()
