@@ -161,6 +161,12 @@ WITH_DROPOUT = re.compile(
 )
 TASKS_WITH_DROPOUT = re.compile(r"AutoModelFor(?:SequenceClassification|TokenClassification|QuestionAnswering|MultipleChoice|MaskedLM|Seq2SeqLM)")
 
+# -- evaluation on several processes ------------------------------------------------------------------------------------
+
+# A program that cuts off itself what Accelerate has added to fill up the last round; and names of what a metric is made of.
+CUTS_DUPLICATES = re.compile(r"samples_seen|remainder|gather_for_metrics|even_batches|\[\s*:\s*(?:len\(|n_|num_|total|\w*size)|\bset\(|unique|dedup")
+PREDICTIONS = re.compile(r"pred|label|logit|target|answer|output|refer|score", re.IGNORECASE)
+
 # -- transformers' Trainer and those that derive from it ----------------------------------------------------------------
 
 _REST = "data_collator train_dataset eval_dataset processing_class"

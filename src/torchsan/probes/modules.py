@@ -291,7 +291,9 @@ def _next_call(module: nn.Module, args: tuple) -> None:
     known = id(module) in _hooked
     discover()
     if not known and id(module) in _hooked:
-        _before(module, args, {}, sys._getframe(1))  # its own hooks were put on too late for this call
+        frame = sys._getframe(1)
+        kwargs = frame.f_locals.get("kwargs")  # which torch gives to no global hook
+        _before(module, args, kwargs if type(kwargs) is dict else {}, frame)  # its own hooks were put on too late for this call
 
 
 def is_compiled(module: nn.Module) -> bool:

@@ -12,6 +12,7 @@ from typing import Any
 
 from torchsan.program.where import _USER, kind_of
 
+_AROUND = ("optimizer", "scheduler")
 _DEPTH = 6  # user frames to look at: further out, a name tells little about the line that is reported
 
 
@@ -19,12 +20,23 @@ def name_of(wanted: Any) -> str | None:
     """The shortest expression for `wanted` in the innermost user's frame that has one: "optimizer", "self.opt"."""
     if wanted is None:
         return None
-    return find(lambda value: value is wanted)
+    frame = sys._getframe(1)
+    return _first(frame, lambda value: value is wanted) or _first(frame, lambda value: _is_around(value, wanted))
+
+
+def _is_around(value: Any, wanted: Any) -> bool:
+    """Whether this is what Accelerate's `prepare` has made of an optimizer or a schedule: the program knows no other."""
+    space = getattr(value, "__dict__", None)
+    return type(space) is dict and any(space.get(key) is wanted for key in _AROUND) and str(type(value).__module__).startswith("accelerate.")
 
 
 def find(matches: Callable[[Any], bool]) -> str | None:
     """The shortest expression for a value that `matches`, looked for as `name_of` does."""
-    for names in scopes(sys._getframe(1)):
+    return _first(sys._getframe(1), matches)
+
+
+def _first(frame: Any, matches: Callable[[Any], bool]) -> str | None:
+    for names in scopes(frame):
         found = _in_scope(names, matches)
         if found is not None:
             return found

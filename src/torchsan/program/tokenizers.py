@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from types import FrameType, FunctionType, MethodType
 from typing import Any
 
-from torchsan.own import re
+from torchsan.own import os, re
 from torchsan.program.variables import variables
 from torchsan.program.where import _OURS, _USER, kind_of
 
@@ -64,14 +64,14 @@ def _among(things: Iterable[Any], left: list[int]) -> Any:
                     return thing
                 best = thing if best is None else best
             else:
-                inside.extend(_held(thing))
+                inside.extend(held(thing))
         if best is not None:
             return best
         now = inside
     return None
 
 
-def _held(thing: Any) -> Iterator[Any]:
+def held(thing: Any) -> Iterator[Any]:
     """What may hold a tokenizer, by what is in it."""
     if isinstance(thing, MethodType):
         yield thing.__self__
@@ -104,13 +104,16 @@ class Reader:
     """Reads ids: by a tokenizer, or as numbers where there is none or it cannot.
 
     Attributes:
-        name: the tokenizer's class; "" for none.
+        name: the tokenizer's class and what it was loaded by; "" for none.
         roles: what special ids are for ("bos", "eos and pad", "mark"), as far as the tokenizer or the model's config says.
     """
 
     def __init__(self, tokenizer: Any = None, config: Any = None):
         self._decode: Callable[..., str] | None = getattr(tokenizer, "decode", None)
         self.name = "" if tokenizer is None else type(tokenizer).__name__
+        loaded = _asked(tokenizer, "name_or_path")
+        if isinstance(loaded, str) and loaded:
+            self.name += f" of {loaded.rstrip(os.sep).rpartition(os.sep)[2]}" if os.path.isabs(loaded) else f" of {loaded}"
         found: dict[int, list[str]] = {}
         for source in (tokenizer, config):
             for role in _ROLES if source is not None else ():

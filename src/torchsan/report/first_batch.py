@@ -10,10 +10,13 @@ import msgspec
 from torchlint.report import clean
 from torchlint.report.style import coloured
 from torchsan.own import io
+from torchsan.report.page.code import with_code
 from torchsan.report.page.numbers import short
 
 NONE = "no batch of a language model was seen"
 _ROWS, _RUNS, _HEAD, _TAIL = 2, 14, 100, 50  # of what a terminal shows: rows, runs of a row, characters of a run
+_WIDE = 16  # letters of the names in front of facts
+_READERS = {"Letters": "the program's own table of texts"}
 RELATIONS = {
     "next": "the input moved by one: each place is asked for the token after it",
     "same": "the input itself, place by place: nothing is moved, each place is asked for the token that it was given",
@@ -89,14 +92,20 @@ def facts(batch: FirstBatch) -> list[tuple[str, str]]:
     told = [("target", RELATIONS[batch.relation] + (" (the model moves its `labels` itself)" if batch.moved_by_model else ""))]
     padding = "" if batch.padding is None else f"; {batch.padding:,} of the input are padding"
     if batch.padding and batch.padding_counts:
-        padding += f", and {batch.padding_counts:,} that count are padding"
-    told.append(("batch", f"{_many(batch.rows, 'row')} of {_many(batch.length, 'token')}, {batch.counted:,} of {batch.asked:,} count for the loss{padding}"))
+        padding += f", and {batch.padding_counts:,} of these count"
+    first = " (all but the first of each row, with nothing before it)" if _all_but_the_first(batch) else ""
+    rows = f"{_many(batch.rows, 'row')} of {_many(batch.length, 'token')}"
+    told.append(("batch", f"{rows}, {batch.counted:,} of {batch.rows * batch.length if first else batch.asked:,} count for the loss{first}{padding}"))
     if not batch.counted:
         told.append(("loss", "no token counts: the loss has nothing to learn from in this batch"))
     if batch.step:
         several = f" ({', '.join(f'{one:,}' for one in batch.step[:8])}{' …' if len(batch.step) > 8 else ''})" if len(batch.step) > 1 else ""
         told.append(("step", f"{_many(len(batch.step), 'batch', 'batches')} in the first step, {_many(sum(batch.step), 'token')} that count{several}"))
     return [*told, *_of_parameters(batch)]
+
+
+def _all_but_the_first(batch: FirstBatch) -> bool:
+    return batch.relation == "next" and batch.rows * (batch.length - 1) == batch.counted <= batch.asked
 
 
 def _of_parameters(batch: FirstBatch) -> Iterator[tuple[str, str]]:
@@ -115,13 +124,13 @@ def _of_parameters(batch: FirstBatch) -> Iterator[tuple[str, str]]:
     if batch.computed_in:
         yield "computed", f"in {batch.computed_in} by autocast"
     for number, group in enumerate(parts.groups[:6]):
-        name = group.optimizer if len(parts.groups) == 1 else f"{group.optimizer}, group {number}"
+        which = "" if len(parts.groups) == 1 else f"group {number}: "
         rate = "on the device" if group.rate is None else short(group.rate)
         if group.whole is not None and group.rate is not None and group.whole != group.rate:
-            rate += f" in the first step, of {short(group.whole)} by its schedule"
+            rate += f" in the first step (a schedule scales {short(group.whole)})"
         decay = f", weight decay {short(group.decay)}" if group.decay else ""
         values = f"{group.values:,}" if group.learning == group.values else f"{group.learning:,} of {group.values:,}"
-        yield name, f"learning rate {rate}{decay}, {values} values that train, in {' and '.join(group.dtypes)}"
+        yield group.optimizer, f"{which}learning rate {rate}{decay}, {values} values that train, in {' and '.join(group.dtypes)}"
     if len(parts.groups) > 6:
         yield "groups", f"and {len(parts.groups) - 6} more"
 
@@ -132,7 +141,7 @@ def _many(count: int, noun: str, plural: str = "") -> str:
 
 def head(batch: FirstBatch) -> str:
     """The first line."""
-    by = f", read by {batch.tokenizer}" if batch.tokenizer else ", as ids (no tokenizer was found: `torchsan.watch(..., tokenizer=tokenizer)` gives one)"
+    by = f", read by {_READERS.get(batch.tokenizer, batch.tokenizer)}" if batch.tokenizer else ", as ids (no tokenizer was found: `torchsan.watch(..., tokenizer=tokenizer)` gives one)"
     return clean(f"the first batch of {batch.model}, as the loss sees it{by}")
 
 
@@ -158,19 +167,36 @@ _WORDS = {True: ("counts", ""), False: ("masked", "dim"), None: ("input", "")}
 def lines(batch: FirstBatch) -> list[list[tuple[str, str]]]:
     """The lines of a terminal: pieces of text with their styles."""
     told: list[list[tuple[str, str]]] = [[("torchsan: ", ""), (head(batch), "bold")]]
-    for number, row in enumerate(batch.shown[:_ROWS]):
+    last = -1
+    for number, row in _numbered(batch.shown):
+        if number >= _ROWS:
+            break
+        is_target = number == last  # of the input that is shown above it
+        last = number
         for at, (counts, runs) in enumerate(_alike(row)[:_RUNS]):
             word, style = _WORDS[counts]
-            label = f"row {number}" if at == 0 else ""
+            label = f"row {number}" if at == 0 and not is_target else ""
             line = [(f"  {label:<8}", "bold"), (f"{word:<6} ", "green" if counts else "dim"), ("│ ", "dim")]
             for run in runs:
                 line.append((shown(run, (_HEAD, _TAIL)), "cyan" if run.role and counts is not False else style))
             told.append(line)
         if (more := len(_alike(row)) - _RUNS) > 0:
             told.append([(f"  {'':<8}and {more} more stretches of this row", "dim")])
-    for name, text in facts(batch):
-        told.append([(f"  {name:<8} ", "bold"), (clean(text), "")])
+    beside = facts(batch)
+    wide = min(max(8, *(len(name) for name, _ in beside)), _WIDE)
+    for name, text in beside:
+        told.append([(f"  {clean(name):<{wide}} ", "bold"), (clean(text), "")])
     return told
+
+
+def _numbered(rows: Sequence[list[Run]]) -> Iterator[tuple[int, list[Run]]]:
+    """Rows with their numbers: an input that is shown beside another text has one with it."""
+    number = -1
+    before: list[Run] = []
+    for row in rows:
+        number += not (before and before[0].counts is None)
+        before = row
+        yield number, row
 
 
 def _alike(row: Sequence[Run]) -> list[tuple[bool | None, list[Run]]]:
@@ -221,7 +247,7 @@ def as_html(batch: FirstBatch) -> str:
         out.write("</p>")
     out.write('<table class="list facts">')
     for name, text in facts(batch):
-        out.write(str(Markup("<tr><th>{}</th><td>{}</td></tr>").format(clean(name), clean(text))))
+        out.write(str(Markup("<tr><th>{}</th><td>{}</td></tr>").format(clean(name), with_code(clean(text)))))
     out.write("</table>")
     return out.getvalue()
 
@@ -232,6 +258,12 @@ _STYLE = """<style>
 .torchsan-batch .role { border: 1px solid; border-radius: 4px; font-size: 85%; }
 .torchsan-batch th, .torchsan-batch td { text-align: left; }
 </style>"""
+
+
+_KEY = (
+    '<small><span class="counts">marked</span> tokens count for the loss, <span class="masked">dimmed</span> ones do not; '
+    '<span class="role">framed</span> ones are special</small>'
+)
 
 
 class Shown:
@@ -248,4 +280,4 @@ class Shown:
             return f"<div>torchsan: {NONE}</div>"
         from markupsafe import escape
 
-        return f'{_STYLE}<div class="torchsan-batch"><b>torchsan</b> · {escape(head(self.batch))}{as_html(self.batch)}</div>'
+        return f'{_STYLE}<div class="torchsan-batch"><b>torchsan</b> · {escape(head(self.batch))}{as_html(self.batch)}{_KEY}</div>'

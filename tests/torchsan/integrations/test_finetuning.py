@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.torchsan.conftest import FIXTURES
+
 transformers = pytest.importorskip("transformers", reason="transformers is not installed")
 tokenizers = pytest.importorskip("tokenizers", reason="tokenizers is not installed")
 
@@ -76,6 +78,16 @@ SFTTrainer(model, SFTConfig(**settings(bf16=False)), train_dataset=data, process
 """
 
 
+DPO = """
+from datasets import Dataset
+from trl import DPOConfig, DPOTrainer
+
+rows = [{"prompt": one.split("assistant")[0], "chosen": "assistant" + one.split("assistant")[1], "rejected": "assistant two </s>"} for one in TEXTS]
+args = DPOConfig(**settings(bf16=False, max_steps=8))
+DPOTrainer(model, ref_model=LlamaForCausalLM(model.config), args=args, train_dataset=Dataset.from_list(rows), processing_class=tokenizer).train()
+"""
+
+
 @LEVELS
 @pytest.mark.parametrize(
     ("program", "packages"),
@@ -91,6 +103,15 @@ def test_sound(run, saved, program, packages, level):
     assert batch.relation == "next" and batch.tokenizer and 0 < batch.counted < batch.asked
     assert (batch.parameters.adapters > 0) == bool(packages)
     assert any(run.role == "eos" and run.counts for run in batch.shown[0])
+
+
+@LEVELS
+def test_sound_preferences(run, saved, level):
+    """TRL's trainer turns checkpointing off and on again in each step, which puts a hook on the embedding each time."""
+    for package in ("trl", "datasets"):
+        pytest.importorskip(package, reason=f"{package} is not installed")
+    ran = run(HEAD.format(name=str(saved), texts=TEXTS) + LLAMA + DPO, level=level)
+    assert numbers(ran) == [], ran.san.report()
 
 
 MASKED = 'batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)'
@@ -138,7 +159,7 @@ def test_padding_counts_in_trl(run, saved):
     ran = run(HEAD.replace(MASKED, 'batch["input_ids"]').format(name=str(saved), texts=texts) + LLAMA + program)
     assert numbers(ran) == [315], ran.san.report()
     told = repr(ran.san.batch())
-    assert "8 of the input are padding, and 8 that count are padding" in told and "all of them in adapters" in told, told
+    assert "8 of the input are padding, and 8 of these count" in told and "all of them in adapters" in told, told
 
 
 VISION = """
@@ -170,6 +191,32 @@ def test_a_frozen_backbone(run, level):
 def test_a_frozen_backbone_with_channels_last(run):
     ran = run(VISION.replace("IMAGES", "images[at:at + 8].permute(0, 2, 3, 1)"))
     assert 12 in {finding.number for finding in ran.findings} and ran.error is not None
+
+
+NORMED = VISION.replace("nn.ReLU(),", "nn.BatchNorm2d(8), nn.ReLU(),").replace("IMAGES", "images[at:at + 8]").replace("for at in range(0, 32, 8):", "MODE\nfor at in 2 * list(range(0, 32, 8)):")
+EVALUATED = "model.train()\nbackbone.eval()"
+
+
+@LEVELS
+def test_a_frozen_backbone_in_evaluation_mode(run, level):
+    ran = run(NORMED.replace("MODE", EVALUATED), level=level)
+    assert numbers(ran) == [], ran.san.report()
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "found"),
+    [(EVALUATED, "model.train()", 141), ("SGD(head.", "SGD(backbone.", 138), ("nn.Linear(8, 4)", "nn.Linear(8, 1)", 319), ("loss.backward()", "pass", 103)],
+    ids=["its batch norm drifts", "the head is in no optimizer", "one class", "no backward"],
+)
+def test_a_frozen_backbone_gone_wrong(run, before, after, found):
+    program = NORMED.replace("MODE", EVALUATED)
+    assert before in program
+    program = program.replace(before, after)
+    if found == 319:
+        program = program.replace("torch.randint(0, 4, (32,))", "torch.zeros(32, dtype=torch.int64)")
+    ran = run(program)
+    assert found in {finding.number for finding in ran.findings}, ran.san.report()
+    assert len(ran.findings) == 1, ran.san.report()
 
 
 LOOP = """
@@ -261,62 +308,26 @@ def test_clipping_around_the_accelerator(run, clip, scaled):
 
 
 # Six mistakes: the optimizer is built before the adapter, the model stays in evaluation mode, padding counts, backward and clipping
-# go around the accelerator, the scheduler was not prepared.
-SCRIPT = """
-import sys
-
-import torch
-from accelerate import Accelerator
-from peft import LoraConfig, get_peft_model
-from torch.utils.data import DataLoader
-from transformers import AutoModelForCausalLM, AutoTokenizer
-
-
-def main(name, texts, epochs=3):
-    accelerator = Accelerator(gradient_accumulation_steps=2)
-    tokenizer = AutoTokenizer.from_pretrained(name)
-    model = AutoModelForCausalLM.from_pretrained(name)
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    model = get_peft_model(model, LoraConfig(r=4, target_modules=["c_attn"], fan_in_fan_out=True, task_type="CAUSAL_LM"))
-    scheduler = torch.optim.lr_scheduler.LinearLR(optimizer, total_iters=4)
-    loader = DataLoader(texts, batch_size=2, shuffle=True, collate_fn=lambda rows: tokenizer(rows, return_tensors="pt", padding=True))
-    model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
-    for _ in range(epochs):
-        for batch in loader:
-            with accelerator.accumulate(model):
-                loss = model(**batch, labels=batch["input_ids"]).loss
-                loss.backward()  # <- 005
-                torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-                optimizer.step()
-                scheduler.step()  # <- 005
-                optimizer.zero_grad()
-    return model
-"""
-MENDS = [
-    ("    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)\n", ""),
-    ("    scheduler =", "    optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1e-3)\n    scheduler ="),
-    ("model, optimizer, loader = accelerator.prepare(model, optimizer, loader)", "model, optimizer, loader, scheduler = accelerator.prepare(model, optimizer, loader, scheduler)\n    model.train()"),
-    ('labels=batch["input_ids"]', 'labels=batch["input_ids"].masked_fill(batch["attention_mask"] == 0, -100)'),
-    ("loss.backward()", "accelerator.backward(loss)"),
-    ("torch.nn.utils.clip_grad_norm_(", "accelerator.clip_grad_norm_("),
-]
-RESET = """
+# go around the accelerator, the scheduler was not prepared. The twin has none.
+SCRIPTS = FIXTURES.parent / "lint"
+RUN = """
 from accelerate.state import AcceleratorState, GradientState
 
 AcceleratorState._reset_state(True)
 GradientState._reset_state()
-main({name!r}, {texts!r})
+train({texts!r})
 """
 ROWS = ["user what is two and two ? assistant four </s>", "user what is two ? assistant five six seven </s>"] * 4
 UNEVEN = [ROWS[0], "user is two ? assistant two </s>"] * 4
 
 
-def script(saved, *mends, rows=ROWS):
-    text = SCRIPT
-    for before, after in mends:
+def script(saved, name, rows=ROWS):
+    """A script with the tiny model, and in float32: there is no device that float16 is for."""
+    text = (SCRIPTS / name / "train.py").read_text(encoding="utf-8")
+    for before, after in (('NAME = "gpt2"', f"NAME = {str(saved)!r}"), (', mixed_precision="fp16"', "")):
         assert before in text
         text = text.replace(before, after)
-    return text + RESET.format(name=str(saved), texts=rows)
+    return text + RUN.format(texts=rows)
 
 
 @pytest.fixture
@@ -326,14 +337,19 @@ def hosted():
 
 
 @LEVELS
-def test_the_mended_script_is_silent(run, saved, hosted, level):
-    ran = run(script(saved, *MENDS), level=level)
+def test_the_sound_script_is_silent(run, saved, hosted, level):
+    ran = run(script(saved, "adapter_sound"), level=level)
     assert numbers(ran) == [], ran.san.report()
 
 
 def test_the_script_is_told_of(run, saved, hosted):
-    ran = run(script(saved, rows=UNEVEN))
-    assert {one for one in ran.lines if one[0] == 5} == ran.marked, ran.san.report()
-    assert set(numbers(ran)) & {4, 118}, ran.san.report()
-    assert {203, 315} <= set(numbers(ran)), ran.san.report()
+    """One finding for each mistake that a run in float32 shows, and each at the line of the mistake."""
+    text = script(saved, "adapter_broken", rows=UNEVEN)
+    ran = run(text)
+    row = {part: at for at, line in enumerate(text.splitlines(), 1) for part in ("get_peft_model(", "labels=", "loss.backward", "scheduler.step") if part in line}
+    model, backward, schedule = row["labels="], row["loss.backward"], row["scheduler.step"]
+    expected = [(4, row["get_peft_model("]), (5, backward), (5, schedule), (203, model), (315, model)]
+    assert sorted((finding.number, finding.location.row) for finding in ran.findings) == expected, ran.san.report()
+    told = {finding.number: finding.message for finding in ran.findings}
+    assert "`optimizer` took the parameters before" in told[4] and "goes around `accelerator`" in told[5]
     assert "are in no optimizer that was seen" in ran.san.report()

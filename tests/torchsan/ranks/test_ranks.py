@@ -353,6 +353,42 @@ class TestUnderDDP:
 
 
 @needs_gloo
+def test_gathered_with_what_was_added(launch):
+    """What Accelerate adds to the last round counts, unless `gather_for_metrics` cuts it off (its name in the file says that somebody
+    thinks of it) or the samples divide."""
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    done = launch("""
+    def work(rank):
+        from accelerate import Accelerator
+        accelerator = Accelerator(cpu=True)
+        uneven, even = (DataLoader(TensorDataset(*batch(rows)), batch_size=2) for rows in (10, 8))
+        model, uneven, even = accelerator.prepare(nn.Linear(4, 3), uneven, even)
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        for x, y in uneven:
+            optimizer.zero_grad()
+            accelerator.backward(F.cross_entropy(model(x), y))
+            optimizer.step()
+            accelerator.gather(y)  # labels of a training
+        model.eval()
+        seen = [0, 0, 0]
+        with torch.no_grad():
+            for x, y in uneven:
+                predictions, labels = accelerator.gather((model(x).argmax(-1), y))  # 008
+                seen[0] += len(labels)
+            for x, y in uneven:
+                predictions, labels = getattr(accelerator, "gather_for" + "_metrics")((model(x).argmax(-1), y))
+                seen[1] += len(labels)
+            for x, y in even:
+                predictions, labels = accelerator.gather((model(x).argmax(-1), y))
+                seen[2] += len(labels)
+        print(seen)
+    """, ACCELERATE_USE_CPU="true")
+    assert done.status == 0 and "[12, 10, 8]" in done.out, done.err
+    [row] = [row for code, row, *_ in done.found() if code == "TS008"]
+    assert row.endswith("# 008") and "the last round has 2 new samples, and 4 rows come together" in done.err
+
+
+@needs_gloo
 class TestDesync:
     """Ranks that do not come to the same collective. gloo ends a process that gets another size than it waits for, waits
     until the group's time-out in other cases, and fails where the other rank is gone."""
@@ -373,6 +409,28 @@ class TestDesync:
         assert ranks, "the later of the two"
         assert "rank 0 is at `all_reduce`, rank 1 is at the backward of `DistributedDataParallel`" in done.err
         assert done.err.index("error TS806") < done.err.index("gloo::EnforceNotMet"), "before it is called"
+
+    def test_a_logger_averages_in_one_process(self, launch, tmp_path):
+        """A library's `log`, as Lightning's with `sync_dist=True`: the collective is in it, the line is the program's."""
+        library = tmp_path / "site-packages"
+        library.mkdir()
+        text = "import torch.distributed as dist\n\n\nclass Logger:\n    def log(self, name, value):\n        dist.all_reduce(value)\n"
+        (library / "loggers.py").write_text(text, encoding="utf-8")
+        done = launch(f"""
+        def work(rank):
+            sys.path.insert(0, {str(library)!r})
+            from loggers import Logger
+            model = DistributedDataParallel(nn.Linear(4, 3))
+            logger = Logger()
+            for step in range(3):
+                loss = F.cross_entropy(model(batch()[0]), batch()[1])
+                if rank == 0 and step == 1:
+                    logger.log("loss", loss.detach())  # 823
+                loss.backward()
+        """, "spawn")
+        assert done.status != 0
+        assert [(code, row) for code, row, *_ in done.found()] == [("TS823", 'logger.log("loss", loss.detach())  # 823')], done.err
+        assert "rank 0 is at `all_reduce`, rank 1 is at the backward" in done.err and "without an average: `sync_dist=False`" in done.err
 
     def test_another_collective(self, launch):
         done = launch("""

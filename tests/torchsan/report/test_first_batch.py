@@ -12,8 +12,9 @@ from torch.nn import functional as F
 
 import torchsan
 from tests.torchsan.test_same_numbers import digest, states
+from torchsan.program import letters
 from torchsan.program.tokenizers import Reader, find
-from torchsan.report.first_batch import FirstBatch, Run, as_html, as_text, lines, tell
+from torchsan.report.first_batch import FirstBatch, Run, Shown, as_html, as_text, lines, tell
 
 CLASSES = 32
 
@@ -93,6 +94,30 @@ def test_a_token_beyond_the_input_is_shown():
     assert san.first_batch.shown[0][-1].text.endswith(f" {text[0, -1]}")
 
 
+def test_all_but_the_first_of_each_row():
+    told = trained(lambda ids: ids[:, 1:])[0].report()
+    assert "3 rows of 10 tokens, 27 of 30 count for the loss (all but the first of each row, with nothing before it)" in told
+    told = trained(lambda ids: F.pad(ids[:, 1:9], (0, 2), value=-100))[0].report()
+    assert "24 of 30 count for the loss\n" in told
+
+
+def test_another_text_stands_below_its_input():
+    lines = trained(lambda ids: ids.flip(1))[0].report().splitlines()
+    rows = [line[:17].split() for line in lines if "│" in line]
+    assert rows == [["row", "0", "input"], ["counts"], ["row", "1", "input"], ["counts"]]
+
+
+def test_groups_stand_below_each_other():
+    model = Words()
+    optimizer = torch.optim.Adafactor([{"params": [p]} for p in model.parameters()], lr=0.01)
+    ids = torch.randint(2, CLASSES, (3, 10))
+    with torchsan.watch(model, on_finding="collect") as san:
+        F.cross_entropy(model(ids)[:, :-1].flatten(0, 1), ids[:, 1:].flatten()).backward()
+        optimizer.step()
+    told = san.report()
+    assert "\n  Adafactor group 0: learning rate 0.01, 256 values" in told and "\n  batch     3 rows" in told
+
+
 def test_columns_may_be_sequences():
     text = torch.randint(2, CLASSES, (13, 4))
     san, _ = trained(lambda ids: text[1:], ids=text[:-1])
@@ -123,7 +148,7 @@ def test_the_rate_that_a_schedule_leaves():
             schedule.step()
             optimizer.zero_grad()
     told = san.report()
-    assert "learning rate 0 in the first step, of 0.5 by its schedule" in told
+    assert "learning rate 0 in the first step (a schedule scales 0.5)" in told
     assert "2 batches in the first step, 54 tokens that count (27, 27)" in told
 
 
@@ -191,6 +216,13 @@ def test_hostile_text_takes_over_nothing():
         assert "\x1b" not in text and "\u202e" not in text and "##[" not in text
 
 
+def test_names_of_the_program_are_code():
+    batch = hostile()
+    batch.moved_by_model = True
+    assert "moves its <code>labels</code> itself" in as_html(batch)
+    assert '<span class="masked">dimmed</span> ones do not' in Shown(batch)._repr_html_()
+
+
 def test_a_long_run_is_cut_in_a_terminal():
     run = Run("x" * 5000, True)
     batch = FirstBatch("M", 1, 3, 1, 3, None, "next", False, "", "", [[run]], [1])
@@ -223,6 +255,13 @@ class TestReader:
             bos_token_id, eos_token_id, pad_token_id = 0, [1, 2], None
 
         assert Reader(None, Config()).roles == {0: "bos", 1: "eos", 2: "eos"}
+
+    @pytest.mark.parametrize(("loaded", "name"), [("gpt2", "Named of gpt2"), ("/home/me/tiny/", "Named of tiny"), ("", "Named")])
+    def test_the_name_says_what_was_loaded(self, loaded, name):
+        class Named:
+            name_or_path = loaded
+
+        assert Reader(Named()).name == name
 
     def test_what_cannot_be_decoded_is_shown_as_ids(self):
         class Broken:
@@ -261,3 +300,45 @@ class TestFind:
 
     def test_none(self):
         assert self.asked() is None
+
+
+class Characters:
+    """A data set as the small examples have it."""
+
+    def __init__(self):
+        self.itos = {at: chr(ord("A") + at) for at in range(CLASSES)}
+
+
+class TestLetters:
+    """A table of the program's own."""
+
+    @staticmethod
+    def read(ids, count=CLASSES):
+        found = letters.find(sys._getframe(1), count)
+        return found and found.decode(ids)
+
+    def test_a_list(self):
+        chars = [chr(ord("A") + at) for at in range(CLASSES)]
+        assert self.read([0, 2, 1]) == "ACB" and len(chars) == CLASSES
+
+    def test_ids_by_text(self):
+        stoi = {f"w{at}": at for at in range(CLASSES)}
+        assert self.read([0, 2]) == "w0 w2" and stoi
+
+    def test_in_a_data_set(self):
+        data = Characters()
+        assert self.read([1]) == "B" and data
+
+    def test_another_size(self):
+        chars = [chr(ord("A") + at) for at in range(CLASSES)]
+        assert self.read([0], CLASSES + 1) is None and chars
+
+    @pytest.mark.parametrize("table", [["a"] * CLASSES, [1] * CLASSES, {at + 1: str(at) for at in range(CLASSES)}, {str(at): 0 for at in range(CLASSES)}])
+    def test_no_table(self, table):
+        assert self.read([0]) is None and table
+
+    def test_the_first_batch_is_read_by_it(self):
+        chars = [chr(ord("A") + at) for at in range(CLASSES)]
+        san, ids = trained(lambda ids: ids[:, 1:])
+        assert "".join(run.text for run in san.first_batch.shown[0]) == "".join(chars[one] for one in ids[0].tolist())
+        assert "as the loss sees it, read by the program's own table of texts\n" in san.report()

@@ -111,6 +111,14 @@ def test_nothing_is_fetched(program, tmp_path):
     assert "finding-1" in anchors
 
 
+def test_labels_of_an_axis_differ():
+    line = Line()
+    for step, value in enumerate((5.9841, 5.9838, 5.982, 5.981)):
+        line.add(step, value)
+    labels = re.findall(r'text-anchor="end">([\d.]+)</text>', str(plot({"loss": line})))
+    assert len(labels) > 3 and len(set(labels)) == len(labels), labels
+
+
 def test_a_page_carries_the_text_of_its_rules(program, tmp_path):
     text = shown(tmp_path, [finding(program, url=""), finding(program, row=3, code="TS999", name="unknown", url="")], lines())
     assert '<a href="#rule-TS101">' in text and '<div id="rule-TS101">' in text

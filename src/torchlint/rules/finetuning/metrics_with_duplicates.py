@@ -7,12 +7,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.catalogue.protocols import CUTS_DUPLICATES, PREDICTIONS
 from torchlint.dryrun.source_text import Site
 from torchlint.rules.base import Report, View, once
 
 CODE = 8
-_TRUNCATES = re.compile(r"samples_seen|remainder|gather_for_metrics|even_batches|\[\s*:\s*(?:len\(|n_|num_|total|\w*size)|set\(|unique|dedup")
-_SCORES = re.compile(r"pred|label|logit|target|answer|output|refer|score", re.IGNORECASE)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -30,7 +29,7 @@ def _found(view: View) -> Iterator[Report]:
             continue
         given = event.site.parsed.text(node.args[0].value)
         text = "".join(event.site.parsed.facts.lines)
-        if not _SCORES.search(given) or _TRUNCATES.search(text) or not re.search(r"\.eval\(\)", text):
+        if not PREDICTIONS.search(given) or CUTS_DUPLICATES.search(text) or not re.search(r"\.eval\(\)", text):
             continue
         yield Report(CODE, event.site, {"call": view.call_text(event.site), "owner": view.owner_text(event, "accelerator")}, [(loop.site, "the last batch of this loader is filled up")])
 

@@ -14,7 +14,7 @@ from torch import nn
 from torchsan.check import Check
 from torchsan.checks.course.what_trains import parameters_of
 from torchsan.own import torch, weakref
-from torchsan.program import tokenizers
+from torchsan.program import letters, tokenizers
 from torchsan.program.layers import WRAPPERS
 from torchsan.report.first_batch import FirstBatch, Run
 from torchsan.stream.events import Event
@@ -93,18 +93,20 @@ class FirstBatchOfText(Check):
             counts = counts[:, 1:]
         if not self.is_seen:
             self.is_seen = True
-            self._copy(model, ids, grid, ignored, moves, has_labels and _moves_labels(model), _embeds(model, classes))
+            self._copy(model, ids, grid, ignored, moves, has_labels and _moves_labels(model), classes if _embeds(model, classes) else 0)
         if len(self.counts) < _BATCHES:
             self.watch.late.ask(self, counts.sum(), self.counts.append)
 
     def _copy(
-        self, model: nn.Module, ids: torch.Tensor, grid: torch.Tensor, ignored: int, moves: bool, moved: bool, embeds: bool
+        self, model: nn.Module, ids: torch.Tensor, grid: torch.Tensor, ignored: int, moves: bool, moved: bool, embeds: int
     ) -> None:
         whole, length, asked = len(ids), ids.shape[1], grid.shape[1]
         rows = max(1, min(whole, _VALUES // (length + asked)))
         both = torch.cat((ids[:rows].reshape(-1).to(grid.device, torch.int64), grid[:rows].reshape(-1)))
         watch: Any = self.watch
         tokenizer = watch.tokenizer if watch.tokenizer is not None else tokenizers.find(sys._getframe(1))
+        if tokenizer is None:
+            tokenizer = letters.find(sys._getframe(1), embeds)
         reader = tokenizers.Reader(tokenizer, getattr(_inner(model), "config", None))
         name, computed_in = type(_inner(model)).__name__, self.computed_in
 

@@ -31,6 +31,10 @@ _NO_SKIP = (
     "let all processes leave the batch out, or none: decide it by a number that all have (`all_reduce` of the flag), or go backward "
     "with a loss of 0 (`loss * 0`)"
 )
+_NO_AVERAGE = (
+    "call it in every process; or log what one process has without an average: `sync_dist=False`, and `rank_zero_only=True` where "
+    "only the first one logs"
+)
 _LOGS = re.compile(r"\.log(?:_dict)?\(")
 _NAMES = {
     "forward": "the forward of `DistributedDataParallel`, which sends its buffers",
@@ -187,7 +191,7 @@ class Desync(Check):
     ) -> None:
         self.said = True
         if number == 806 and _LOGS.search(linecache.getline(at.filename, at.row)) and self.watch.wants(823):
-            number = 823
+            number, mend = 823, _NO_AVERAGE
         details = {f"rank {rank}": f"{step.call} {step.what}".strip() for rank, step in sorted(apart.items())}
         place: Any = at
         self.found(

@@ -7,18 +7,17 @@ prepared steps once an accumulation.
 from __future__ import annotations
 
 import sys
-from types import FrameType
 from typing import Any
 
 from torchsan.check import Check
 from torchsan.own import torch, weakref
+from torchsan.program.callers import accelerated, library_frame
 from torchsan.program.layers import tensors
-from torchsan.program.where import _USER, kind_of
+from torchsan.program.naming import find
 from torchsan.stream.events import Event
 
 _STEPS = 64  # that are looked at
 _TWICE = 2  # accumulations over one batch that must be seen
-_DEEP = 40  # frames between a step and the program
 _WEIGHED = ("Div", "Mul")  # a loss that the program has divided itself
 
 
@@ -50,14 +49,14 @@ class Accelerated(Check):
         if not self._looks():
             return
         self.backwards += 1
-        if _frame("accelerate.accelerator", "lightning") is None:
+        if library_frame("accelerate.accelerator", "lightning") is None:
             self.plain = event
             event.where()
             root = getattr(event.subject, "grad_fn", None)
             self.weighed = root is not None and type(root).__name__.startswith(_WEIGHED)
 
     def on_scheduler_step(self, event: Event) -> None:
-        if self._looks() and _frame("accelerate.scheduler") is None:
+        if self._looks() and library_frame("accelerate.scheduler") is None:
             self.scheduled += 1
             event.where()
             self.schedule = event
@@ -65,12 +64,9 @@ class Accelerated(Check):
     def before_optimizer_step(self, event: Event) -> None:
         if not self._looks():
             return
-        frame = _frame("accelerate.optimizer")
-        owner = frame.f_locals.get("self") if frame is not None else None
-        state = getattr(owner, "gradient_state", None)
-        if state is not None:
+        owner, length = accelerated()
+        if owner is not None:
             self.steps += 1
-            length = int(getattr(state, "num_steps", 1) or 1)
             self._judge(event, length, getattr(owner, "scaler", None) is not None)
         self.plain, self.inputs, self.backwards, self.scheduled = None, [], 0, 0
 
@@ -79,14 +75,14 @@ class Accelerated(Check):
         if plain is not None and (scaled or length > 1 and not self.weighed):
             fact = "the optimizer's gradients are unscaled, the loss was not scaled" if scaled else f"gradients are {length} times too large"
             lost = "mixed precision scales no loss here, and an accumulation is not divided by its length"
-            self.found(5, plain, fact=fact, call="backward()", owner="the Accelerator", lost=lost, instead="accelerator.backward(loss)")
+            self.found(5, plain, fact=fact, call="backward()", owner=_accelerator(), lost=lost, instead=f"{_accelerator()}.backward(loss)")
         if length > 1 and self.scheduled >= length and self.schedule is not None and self.steps > 1:
             self.short += 1
             if self.short == _TWICE:
                 lost = "it does so after each batch, and not once an accumulation"
                 self.found(
                     5, self.schedule, fact=f"{self.scheduled} steps of the schedule to one of the optimizer", call="scheduler.step()",
-                    owner="the Accelerator", lost=lost, instead="scheduler = accelerator.prepare(scheduler)",
+                    owner=_accelerator(), lost=lost, instead=f"scheduler = {_accelerator()}.prepare(scheduler)",
                 )
         if length > 1 and self.backwards == length == len(self.inputs) and _one(self.inputs):
             self.same += 1
@@ -109,16 +105,10 @@ def _one(inputs: list[Any]) -> bool:
     return True
 
 
-def _frame(*modules: str) -> FrameType | None:
-    """The frame of one of some modules between here and the program's own line."""
-    at: FrameType | None = sys._getframe(2)
-    for _ in range(_DEEP):
-        if at is None or kind_of(at.f_code.co_filename) == _USER:
-            return None
-        if at.f_globals.get("__name__", "").startswith(modules):
-            return at
-        at = at.f_back
-    return None
+def _accelerator() -> str:
+    """What the program calls its Accelerator."""
+    kind = getattr(sys.modules.get("accelerate.accelerator"), "Accelerator", None)
+    return find(lambda value: isinstance(value, kind)) or "Accelerator" if isinstance(kind, type) else "Accelerator"
 
 
 CHECKS = (Accelerated,)

@@ -67,7 +67,8 @@ class MetricsNeverComputed(Check):
             log = one.log if trainer is None else trainer.state.log_history
             given = [{_short(key, one.prefixes) for key in entry if key.startswith("eval_")} for entry in log]
             evaluations = [keys for keys in given if keys]
-            if not evaluations and not self.evaluated and self.watch.ends_with_program and log:
+            nobody_will = trainer is None or self.watch.ends_with_program
+            if not evaluations and not self.evaluated and nobody_will and log:
                 self.found(9, one.where, metrics=one.metrics, fact="the run ended without an evaluation")
             elif evaluations and all(keys <= _ALWAYS for keys in evaluations):
                 self.found(9, one.where, words=_WITHOUT, metrics=one.metrics, fact=f"{len(evaluations)} evaluations without a metric")

@@ -12,9 +12,11 @@ from typing import Any
 from torchsan.check import Check
 from torchsan.own import weakref
 from torchsan.program.naming import name_of
+from torchsan.program.where import Where
 from torchsan.stream.events import Event
 
 _TWICE = 2
+_MANY = 64
 
 
 class SecondLoader(Check):
@@ -26,6 +28,13 @@ class SecondLoader(Check):
         super().__init__(watch)
         self.last: weakref.ref | None = None  # the loader that gave the last batch
         self.times = 0
+        self.begun: dict[int, Where | None] = {}  # by loader's id: where its newest pass began; asked for those that live
+
+    def before_loader_iterate(self, event: Event) -> None:
+        if "accelerate.state" in sys.modules:
+            if len(self.begun) > _MANY:
+                self.begun.clear()
+            self.begun[id(event.subject)] = event.where()
 
     def on_loader_batch(self, event: Event) -> None:
         self.last = weakref.ref(event.subject)
@@ -45,7 +54,11 @@ class SecondLoader(Check):
         self.times += 1
         if self.times == _TWICE:
             other, own = name_of(active) or "another loader", name_of(last) or "the training's loader"
-            self.found(11, event, other=other, own=own, how="was begun", fact=f"an accumulation over {steps} batches")
+            place = next((self.begun[id(one)] for one in (active, getattr(active, "base_dataloader", None)) if id(one) in self.begun), None)
+            self.found(
+                11, place or event, other=other, own=own, how="was begun", fact=f"an accumulation over {steps} batches",
+                related=((event, f"from here on an accumulation goes by the end of `{other}`"),) if place else (),
+            )
 
 
 def _living(thing: Any) -> Any:

@@ -156,7 +156,7 @@ class NotInOptimizer(Check):
 
     def _say_adapter(self, place: Any, event: Event, optimizer: Any, names: list[str]) -> None:
         self.found(
-            4, place, happens=f"`{name_of(optimizer)}` took the parameters before the adapter's were added",
+            4, place, happens=f"`{name_of(optimizer) or type(optimizer).__name__}` took the parameters before the adapter's were added",
             mend="build the optimizer from the model that `get_peft_model` gives",
             fact=f"{len(names)} parameters in no optimizer: {_listed(names)}",
             related=((event, "the step that does not know them"),), details={"parameters": names},

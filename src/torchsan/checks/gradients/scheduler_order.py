@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from torch.optim.lr_scheduler import ReduceLROnPlateau
 
 from torchsan.check import Check
+from torchsan.program.callers import accelerated
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 
@@ -40,7 +42,7 @@ class SchedulerBeforeOptimizer(Check):
         account = self.ledger.account(event.subject)
         early = self.early.pop(id(account), [])
         # Several in a row wind a schedule forward to where training goes on.
-        if len(early) == 1 and event.number > early[0].number:
+        if len(early) == 1 and event.number > early[0].number and not self._is_accumulated():
             self.found(
                 109,
                 early[0],
@@ -48,6 +50,10 @@ class SchedulerBeforeOptimizer(Check):
                 optimizer=name_of(event.subject),
                 related=((event, "the optimizer's step that should come first"),),
             )
+
+    def _is_accumulated(self) -> bool:
+        """Whether Accelerate kept the optimizer from stepping with each batch: that the schedule did is 005."""
+        return "accelerate" in sys.modules and self.watch.wants(5) and accelerated()[1] > 1
 
 
 CHECKS = (SchedulerBeforeOptimizer,)

@@ -37,6 +37,7 @@ class HookLeak(Check):
         self.suspects: dict[int, set[str]] = self.ledger.while_alive({})  # by model: parts that had one more
         self.patches: Patches | None = None
         self.registered: dict[int, Where | None] = {}  # by module
+        self.stepped: Where | None = None  # the program's line in an optimizer's step
 
     def on_forward(self, event: Event) -> None:
         if event.depth or not isinstance(event.subject, nn.Module):
@@ -45,6 +46,10 @@ class HookLeak(Check):
         count = self.forwards[key] = self.forwards.get(key, 0) + 1
         if count <= _FIRST or count % _EVERY < _FIRST:
             self._look(event.subject, key)
+
+    def on_optimizer_step(self, event: Event) -> None:
+        if self.patches is not None:
+            self.stepped = event.where()
 
     def close(self) -> None:
         self._stop_listening()
@@ -62,6 +67,8 @@ class HookLeak(Check):
                 kind = type(part).__name__
                 fact = f"{now[name]} on `{name or kind}` by now"
                 place = self.registered[id(part)]
+                if place is not None and place == self.stepped:
+                    continue  # `trainer.train()`: the loop is a library's, and so is the hook
                 self.found(512, place, where="this line", module=name or kind, fact=fact, details={"hooks": now[name]})
         self.suspects[key] = grown
         if grown:

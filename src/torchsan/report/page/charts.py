@@ -12,7 +12,7 @@ from typing import NamedTuple
 from markupsafe import Markup, escape
 
 from torchsan.own import math
-from torchsan.report.page.numbers import short
+from torchsan.report.page.numbers import short, told_apart
 from torchsan.report.series import Line
 
 _WIDTH, _HEIGHT = 760, 220
@@ -66,10 +66,10 @@ def plot(lines: Mapping[str, Line], marks: Sequence[Mark] = (), name: str = "", 
         f'data-area="{_LEFT} {_WIDTH - _RIGHT} {_TOP} {_HEIGHT - _BOTTOM}" data-first="{first}" data-last="{last}" '
         f'data-low="{low!r}" data-high="{high!r}" data-scale="{"log" if logarithmic else "linear"}">',
     ]
-    for value in ticks:
+    for value, label in zip(ticks, told_apart(ticks)):
         parts.append(
             f'<line class="grid" x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{y(value):.1f}" y2="{y(value):.1f}"/>'
-            f'<text class="tick" x="{_LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{short(value)}</text>'
+            f'<text class="tick" x="{_LEFT - 6}" y="{y(value) + 4:.1f}" text-anchor="end">{label}</text>'
         )
     steps = [step for step in _round_ticks(first, last) if first <= step <= last and step == int(step)]
     parts.append('<g class="steps">')

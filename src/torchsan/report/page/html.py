@@ -25,6 +25,7 @@ from torchsan.own import time
 from torchsan.report import first_batch, printing, wording
 from torchsan.report.first_batch import FirstBatch
 from torchsan.report.page.charts import Mark, heat_map, legend, plot
+from torchsan.report.page.code import with_code
 from torchsan.report.page.numbers import short
 from torchsan.report.series import Line
 
@@ -233,18 +234,8 @@ def _template() -> Any:
 
     folder = FileSystemLoader(str(_FOLDER), encoding="utf-8")
     environment = Environment(loader=folder, autoescape=True, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["with_code"] = _with_code
+    environment.filters["with_code"] = with_code
     return environment.get_template("page.html")
-
-
-def _with_code(text: str) -> Any:
-    """A text with what stands between backticks as code."""
-    from markupsafe import Markup, escape
-
-    parts = [escape(part) for part in text.split("`")]
-    if len(parts) % 2 == 0:
-        return escape(text)
-    return Markup("").join(Markup("<code>{}</code>").format(part) if at % 2 else part for at, part in enumerate(parts))
 
 
 def _severities(findings: Sequence[Finding]) -> list[tuple[str, int]]:

@@ -62,12 +62,13 @@ config = LlamaConfig(vocab_size=32, hidden_size=16, intermediate_size=32, num_hi
 model = LlamaForCausalLM(config).eval()
 ids, mask = torch.randint(3, 32, (2, 6)), torch.ones(2, 6, dtype=torch.int64)
 mask[1, PADDING] = 0
-for _ in range(2):
+for _ in range(TIMES):
     model.generate(input_ids=ids.masked_fill(mask == 0, 0), attention_mask=mask, max_new_tokens=4, do_sample=False)
 """
 
 
+@pytest.mark.parametrize("times", ["1", "2"])
 @pytest.mark.parametrize(("padding", "found"), [("4:", 1), (":2", 0)])
-def test_padding(run, padding, found):
-    ran = run(GENERATE.replace("PADDING", padding))
+def test_padding(run, padding, found, times):
+    ran = run(GENERATE.replace("PADDING", padding).replace("TIMES", times))
     assert ran.error is None and [finding.number for finding in ran.findings] == [10] * found, ran.san.report()
