@@ -221,7 +221,7 @@ class NonFinite(Check):
         if self._does_not_count():
             return
         accounts = self.ledger if event.reached is None else event.reached
-        grads = [grad for account in accounts for p in account.params if (grad := p.grad) is not None]
+        grads = [grad for account in accounts for grad in map(_grad_of, account.params) if grad is not None]
         if finite(losses + grads):
             for account in accounts:
                 key = id(account.optimizer)
