@@ -47,9 +47,9 @@ def _backward(original: Callable) -> Callable:
     ) -> None:
         if is_dynamo_compiling() or compiler._is_compiling_flag or _running_backward() != -1:
             return original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
-        if rest.asleep and not (create_graph or retain_graph or kwargs.get("inputs") is not None):
-            plan = at_rest("backward", tensors)
-            if plan is not None:
+        plan = rest.now if rest.asleep else None
+        if plan is not None and plan.name == "backward" and not (create_graph or retain_graph):
+            if kwargs.get("inputs") is None and at_rest(plan, tensors):
                 original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
                 calm_after(plan, "backward", tensors, _PLAIN)
                 return None

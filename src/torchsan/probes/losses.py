@@ -13,7 +13,7 @@ from torch.compiler import is_dynamo_compiling
 
 from torchsan.own import F
 from torchsan.program.compiled import compiler
-from torchsan.stream.events import at_rest, begin, end, happened, rest
+from torchsan.stream.events import begin, end, happened, quiet_threads, rest
 from torchsan.stream.patches import Patches
 
 NAMES = (
@@ -38,11 +38,15 @@ def install(patches: Patches) -> None:
 
 
 def _wrapper(name: str) -> Callable[[Callable], Callable]:
+    expected = "loss", id(name)
+
     def make(original: Callable) -> Callable:
         def loss(*args: Any, **kwargs: Any) -> Any:
             if is_dynamo_compiling() or compiler._is_compiling_flag:
                 return original(*args, **kwargs)
-            if rest.asleep and at_rest("loss", name) is not None:
+            plan = rest.now if rest.asleep else None
+            if plan is not None and plan.passes == expected and not quiet_threads:
+                rest.now = plan.then
                 try:
                     return original(*args, **kwargs)
                 except Exception as error:

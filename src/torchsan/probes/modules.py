@@ -75,11 +75,14 @@ class _BeforeHook(_Hook):
         if is_dynamo_compiling() or compiler._is_compiling_flag:
             return
         frame, calls = sys._getframe(1), _state.open
-        if rest.asleep and not calls:
-            info = {"training": module.training, "grad": _grad_mode(), "args": args, "kwargs": kwargs, "depth": 0}
-            if at_rest("forward", module, info) is not None:
-                calls.append((module, None, frame))
-                return
+        plan = rest.now if rest.asleep else None
+        if plan is not None and plan.who == id(module) and plan.name == "forward" and not calls:
+            training, grad = module.training, _grad_mode()
+            if plan.training is training and plan.grad is grad:
+                info = {"training": training, "grad": grad, "args": args, "kwargs": kwargs, "depth": 0}
+                if at_rest(plan, module, info):
+                    calls.append((module, None, frame))
+                    return
         _before(module, args, kwargs, frame)
 
 

@@ -20,7 +20,7 @@ from torch.optim.optimizer import (
 from torchsan.nonfinite.step_function import local
 from torchsan.own import threading, torch
 from torchsan.program.compiled import compiler
-from torchsan.stream.events import Event, at_rest, begin, end, happened, rest
+from torchsan.stream.events import Event, at_rest, begin, end, happened, quiet_threads, rest
 from torchsan.stream.patches import Patches
 
 _open: dict[int, Event] = {}  # steps that have begun, by id of the optimizer
@@ -52,8 +52,10 @@ def _subclasses(cls: type) -> list[type]:
 def _before_step(optimizer: Optimizer, args: tuple, kwargs: dict) -> None:
     if is_dynamo_compiling() or compiler._is_compiling_flag:
         return
-    if rest.asleep and len(args) == 1 and not kwargs and at_rest("optimizer.step", optimizer, _NO_CLOSURE) is not None:
-        return
+    plan = rest.now if rest.asleep else None
+    if plan is not None and plan.steps and plan.who == id(optimizer) and len(args) == 1 and not kwargs:
+        if at_rest(plan, optimizer, _NO_CLOSURE):
+            return
     if local.rehearsal is not None:
         local.rehearsal.optimizer_step(args, kwargs)
     closure = (args[1] if len(args) > 1 else kwargs.get("closure")) is not None
@@ -77,7 +79,11 @@ def _created(original: Callable) -> Callable:
 
 def _zero_grad(original: Callable) -> Callable:
     def zero_grad(self: Any, *args: Any, **kwargs: Any) -> None:
-        if is_dynamo_compiling() or compiler._is_compiling_flag or (rest.asleep and at_rest("optimizer.zero_grad", self) is not None):
+        if is_dynamo_compiling() or compiler._is_compiling_flag:
+            return original(self, *args, **kwargs)
+        plan = rest.now if rest.asleep else None
+        if plan is not None and plan.passes == ("optimizer.zero_grad", id(self)) and not quiet_threads:
+            rest.now = plan.then
             return original(self, *args, **kwargs)
         if local.rehearsal is not None:
             return None

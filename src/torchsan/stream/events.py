@@ -107,18 +107,17 @@ _transforms = getattr(getattr(torch._C, "_functorch", None), "peek_interpreter_s
 _tracing = getattr(torch._C, "_get_tracing_state", _none)
 
 
-class _Local(threading.local):
-    quiet = 0
-
-
-_local = _Local()
+# Threads that do a check's own work, and how deep in it. No `threading.local`: it is asked several times a step, and to
+# read one takes longer than all that an event at rest has to do besides.
+quiet_threads: dict[int, int] = {}
 _lock = threading.RLock()
 
 
 def _after_fork() -> None:
     """A thread that is not in the new process may have held the lock; and the new one is not inside of a handler."""
     global _lock
-    _lock, _local.quiet = threading.RLock(), 0
+    _lock = threading.RLock()
+    quiet_threads.clear()
 
 
 if hasattr(os, "register_at_fork"):
@@ -199,31 +198,27 @@ def _handlers(cls: type) -> tuple[tuple[str, str, str], ...]:
     return tuple(found)
 
 
-def at_rest(name: str, subject: Any, info: Any = None) -> Plan | None:
-    """The short way of a probe while `rest.asleep`. Where this is the event that is expected, and its one quick look is calm,
-    that was all that is to be done before it: its plan is given, whose look after it is to be taken (`calm_after`). None:
-    nothing was done, and `begin` is to be told. `info` has what the look asks for."""
-    plan = rest.plan[rest.at]
-    expected, who, matters, modes, steps, look, _ = plan
-    if name != expected or (who and who != id(subject)) or get_ident() != rest.thread or _local.quiet:
-        return None
-    if matters:
-        if look is None or (modes and (info["training"] is not modes[0] or info["grad"] is not modes[1])):
-            return None
-        try:
-            if not look(subject, info):
-                return None
-        except Exception:
-            return None
-    rest.at += 1
-    if steps:
+def at_rest(plan: Plan, subject: Any, info: Any = None) -> bool:
+    """The short way of a probe while the others rest. Where this is the event `plan` that is expected, as the probe has seen,
+    and its one quick look is calm, that was all that is to be done before it, and `calm_after` is to be told afterwards. False:
+    nothing was done, and `begin` is to be told, which looks closer. `info` has what the look asks for."""
+    if get_ident() != rest.thread or quiet_threads:
+        return False
+    look = plan.look
+    try:
+        if look is None or not look(subject, info):
+            return False
+    except Exception:
+        return False
+    rest.now = plan.then
+    if plan.steps:
         rest.missed_step(subject)
-    return plan
+    return True
 
 
 def calm_after(plan: Plan, name: str, subject: Any, info: Any) -> None:
     """The quick look after an event that went the short way; where not all is calm those are told who hear it at rest."""
-    look = plan[6]
+    look = plan.after
     try:
         if look is None or look(subject, None):
             return
@@ -235,24 +230,24 @@ def calm_after(plan: Plan, name: str, subject: Any, info: Any) -> None:
 def begin(name: str, subject: Any, /, **info: Any) -> Event | None:
     """An event starts: tells it to those who want to know before, and gives it back for `end`. None: nobody listens."""
     rested = False
-    if rest.asleep and not _local.quiet:
-        expected, who, matters, modes, steps, before, after = rest.plan[rest.at]
-        if name == expected and (not who or who == id(subject)) and get_ident() == rest.thread:
-            if not matters:
-                rest.at += 1
+    plan = rest.now if rest.asleep else None
+    if plan is not None and not (quiet_threads and get_ident() in quiet_threads):
+        if name == plan.name and (not plan.who or plan.who == id(subject)) and get_ident() == rest.thread:
+            if not plan.matters:
+                rest.now = plan.then
                 return None
-            if not modes or (info["training"] is modes[0] and info["grad"] is modes[1]):
+            if plan.grad is None or (info["training"] is plan.training and info["grad"] is plan.grad):
                 rested = True
-                rest.at += 1
-                if steps:
+                rest.now = plan.then
+                if plan.steps:
                     rest.missed_step(subject)
-                if before is not None and _is_calm(before, subject, info):
-                    if after is None:
+                if plan.look is not None and _is_calm(plan.look, subject, info):
+                    if plan.after is None:
                         return None
-                    info["rested"], info["calm"] = True, after
+                    info["rested"], info["calm"] = True, plan.after
                     return Event(name, subject, info)
     heard = (_always if rested else _heard).get(name)
-    if heard is None or _local.quiet or _transforms() is not None or _tracing() is not None:
+    if heard is None or (quiet_threads and get_ident() in quiet_threads) or _transforms() is not None or _tracing() is not None:
         return None
     if not rested:
         if name in training_thread.TRAINING:
@@ -277,7 +272,7 @@ def end(event: Event | None) -> None:
         if event.calm is not None and _is_calm(event.calm, event, None):
             return  # nobody keeps it
         heard = (_always if event.rested else _heard).get(event.name)
-        if heard is not None and heard[1] and not _local.quiet:
+        if heard is not None and heard[1] and not (quiet_threads and get_ident() in quiet_threads):
             _tell(heard[1], event)
         elif event.rested:
             return  # nobody keeps it
@@ -303,12 +298,17 @@ def happened(name: str, subject: Any, /, **info: Any) -> None:
 @contextmanager
 def quiet() -> Iterator[None]:
     """Nothing that this thread does inside is told to anybody: for a check's own work, such as a replay."""
-    _local.quiet += 1
+    me = get_ident()
+    quiet_threads[me] = quiet_threads.get(me, 0) + 1
     try:
         with aside():
             yield
     finally:
-        _local.quiet -= 1
+        left = quiet_threads.get(me, 0) - 1
+        if left > 0:
+            quiet_threads[me] = left
+        else:
+            quiet_threads.pop(me, None)
 
 
 def is_transformed() -> bool:
@@ -318,16 +318,16 @@ def is_transformed() -> bool:
 
 def is_quiet() -> bool:
     """Whether this thread does a check's own work."""
-    return bool(_local.quiet)
+    return get_ident() in quiet_threads
 
 
 def _tell(heard: _Handlers, event: Event) -> None:
     # What a handler does itself (a look at a value, a replay) must not come back as events.
+    me = get_ident()
     if _alone[0] and not training_thread.in_autograd():
-        me = get_ident()
         heard = tuple(one for one in heard if getattr(one[0].watch, "follows", None) in (None, me))
     with _lock, aside():
-        _local.quiet = 1
+        quiet_threads[me] = 1
         try:
             for check, handler in heard:
                 if getattr(check, "is_over", False):
@@ -339,7 +339,7 @@ def _tell(heard: _Handlers, event: Event) -> None:
                 except Exception as error:
                     check.watch.switch_off(check, error)
         finally:
-            _local.quiet = 0
+            quiet_threads.pop(me, None)
 
 
 def _part(first: int | None, subject: Any, before: int | None) -> None:

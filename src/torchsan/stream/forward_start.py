@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -18,6 +19,7 @@ _SMALL = 1 << 16  # values up to which a buffer is copied at every forward: runn
 _CPU = torch.device("cpu")
 _generator = torch.default_generator
 _any_autocast = torch._C._is_any_autocast_enabled
+_quick_version = operator.attrgetter("_version")
 _Known = tuple[weakref.ref, list[torch.Tensor], "weakref.ref | None"]
 _tables: dict[int, _Known] = {}
 
@@ -85,6 +87,33 @@ class Remembered:
         for kind, dtype in self.modes:
             if not _autocast(kind):
                 yield torch.autocast(kind, dtype)
+
+
+class AtRest(Remembered):
+    """The same of a tiny model that rests, where there is little to be kept: it is on the CPU, has no small buffers, draws no
+    random numbers, and no autocast is on."""
+
+    place = cpu = None
+    device = _CPU
+    buffers: dict[int, torch.Tensor] = {}
+
+    def __init__(self, module: weakref.ref, args: tuple, kwargs: dict):
+        self.module, self._given = module, (args, kwargs)
+        self._versions = [*map(_quick_version, args)]
+
+
+def at_rest(module: nn.Module, args: tuple, kwargs: dict, draws: bool) -> Remembered:
+    """What is to be kept of a forward of a tiny model that rests."""
+    known = _tables.get(id(module))
+    if draws or known is None or known[0]() is not module or known[1] or _any_autocast():
+        return Remembered(module, args, kwargs, None, draws)
+    parameter = None if known[2] is None else known[2]()
+    if parameter is not None and not parameter.is_cpu:
+        return Remembered(module, args, kwargs, None, draws)
+    try:
+        return AtRest(known[0], args, kwargs)
+    except (AttributeError, RuntimeError):  # an argument that is no tensor, or one that was made in inference mode
+        return Remembered(module, args, kwargs, None, draws)
 
 
 def cut(value: Any) -> Any:

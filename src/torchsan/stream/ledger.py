@@ -332,8 +332,9 @@ class Ledger:
         account.missed += 1
         if steps > self._most:
             self._most = steps
-        for look in self.at_missed_step:
-            look(account)
+        if self.at_missed_step:
+            for look in self.at_missed_step:
+                look(account)
 
     def missed_backward(self) -> None:
         """A backward that nobody looked at: gradients that are there are new ones."""

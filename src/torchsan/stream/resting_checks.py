@@ -8,7 +8,8 @@ everything after it. Large models never rest: there the looks cost nothing to sp
 Checks with `always = True` hear every step, but for the events in `asleep_to`. To be told of an event costs several µs, so
 such a check can have a quick look of its own: `calm_before_<event>(subject, info)` and `calm_on_<event>(subject or event,
 None)`. Where it gives True nothing is told; else all goes on as if it had not been asked, so it must have changed nothing. Where
-one look alone is to be taken, probes go a short way (`events.at_rest`), on which no event is made.
+one look alone is to be taken, probes go a short way (`events.at_rest`), on which no event is made. On that way it counts how
+many of Python's instructions are run: between two pieces of torch's work each of them costs some 20 ns.
 """
 
 from __future__ import annotations
@@ -24,9 +25,31 @@ _AWAKE, _ASLEEP, _DEEP = 3, 64, 512
 _LONGEST = 64  # events of a step; what has more is no tiny step
 # Events whose subject is a value, and another one every time.
 _VALUES = frozenset(("backward", "autograd.grad", "clip"))
-# An event that is expected: its name; the id of its subject, 0 for any; whether there is anything to be done; of a forward
-# its modes (training, grad); whether it is a step; the quick look to be taken before it and that after it, if there are any.
-Plan = tuple[str, int, bool, "list[bool]", bool, "Callable[..., bool] | None", "Callable[..., bool] | None"]
+
+
+class Plan:
+    """An event that is expected in a cycle.
+
+    Attributes:
+        who: the id of its subject; 0 for any.
+        matters: whether there is anything to be done.
+        passes: of an event that does not matter, what a probe asks in one comparison: its name and `who`.
+        training, grad: of a forward, the modes it runs under.
+        steps: whether it is a step.
+        look, after: the quick looks before and after it, if there are any.
+        then: what is expected next; the first again after the last.
+    """
+
+    __slots__ = ("name", "who", "place", "matters", "passes", "training", "grad", "steps", "look", "after", "then")
+
+    def __init__(self, place: int, name: str, who: int, modes: list[bool], listeners: tuple | None):
+        self.place, self.name, self.who = place, name, who
+        self.training, self.grad = modes or (None, None)
+        self.steps = name == "optimizer.step"
+        self.matters = listeners is not None or self.steps
+        self.passes = None if self.matters else (name, who)
+        self.look, self.after = listeners or (None, None)
+        self.then: Plan = self
 
 
 class Rest:
@@ -47,8 +70,7 @@ class Rest:
         self._listeners = listeners
         self.possible = bool(watches) and all(watch.options.level == "default" for watch in watches)
         self.asleep = False
-        self.plan: list[Plan] = []  # of a cycle, while asleep
-        self.at = 0  # how far this one got
+        self.now: Plan | None = None  # what is expected, while asleep
         self.thread = get_ident()
         self._anchor: Any = None
         self._cycle: list[tuple] = []  # the events of the last cycle
@@ -56,6 +78,11 @@ class Rest:
         self._same = 0  # equal cycles so far
         self._left = 0  # cycles until falling asleep, or waking
         self._long = _ASLEEP  # cycles that are slept through next; more where nothing happened in the last ones
+
+    @property
+    def at(self) -> int:
+        """How far a cycle got that is not heard."""
+        return 0 if self.now is None else self.now.place
 
     @property
     def rests(self) -> bool:
@@ -96,30 +123,29 @@ class Rest:
         self._now = []
 
     def _fall_asleep(self) -> None:
-        self.plan = []
-        for name, who, *modes in self._cycle:
-            listeners = self._listeners(name)
-            steps = name == "optimizer.step"
-            self.plan.append((name, who, listeners is not None or steps, modes, steps, *(listeners or (None, None))))
-        self.asleep, self.at, self._left = True, 0, self._long
+        plan = [Plan(at, name, who, modes, self._listeners(name)) for at, (name, who, *modes) in enumerate(self._cycle)]
+        for one, then in zip(plan, (*plan[1:], plan[0])):
+            one.then = then
+        self.asleep, self.now, self._left = True, plan[0], self._long
         self._long = max(_ASLEEP, min(4 * self._long, _DEEP))
 
     def missed_step(self, optimizer: Any) -> None:
         """While asleep, the expected step came."""
         for watch in self.watches:
             watch.ledger.missed_step(optimizer)
-        if self.at == len(self.plan):
-            self.at = 0
+        now = self.now
+        if now is not None and not now.place:
             self._left -= 1
             if self._left == 0:
-                self.asleep, self._left = False, _AWAKE
+                self.asleep, self.now, self._left = False, None, _AWAKE
 
     def wake(self) -> None:
         """Something new: awake until the loop is steady again."""
         if any(name == "backward" for name, *_ in self._cycle[:self.at]):
             for watch in self.watches:
                 watch.ledger.missed_backward()
-        self.asleep, self._same, self._now, self._left, self._long = False, 0, [], 0, _ASLEEP
+        self.asleep, self.now = False, None
+        self._same, self._now, self._left, self._long = 0, [], 0, _ASLEEP
 
     def _tiny(self) -> bool:
         accounts = [account for watch in self.watches for account in watch.ledger]
@@ -127,6 +153,7 @@ class Rest:
 
     def _give_up(self) -> None:
         self.possible = self.asleep = False
+        self.now = None
 
 
 def _key(name: str, subject: Any, info: dict[str, Any]) -> tuple:

@@ -270,3 +270,30 @@ def test_where_random_numbers_are_drawn_their_state_is_kept_at_rest(monkeypatch,
             loss.backward()
             loop.optimizer.step()
     assert states and all(states) is (p > 0) and any(states) is (p > 0)
+
+
+def test_a_step_at_rest_runs_few_instructions_of_ours():
+    """Between two pieces of torch's work each of Python's instructions costs some 20 ns, whatever it does."""
+    ran = []
+
+    def note(frame, kind, _):
+        if "torchsan" not in frame.f_code.co_filename.split("site-packages")[-1] or "tests" in frame.f_code.co_filename:
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        if kind == "opcode":
+            ran.append(frame.f_code.co_name)
+        return note
+
+    loop = Loop()
+    loop.model[1].p = 0.0
+    with torchsan.watch(loop.model, on_finding="collect"):
+        loop.run(80)
+        assert events.rest.asleep and events.rest.at == 0
+        before = sys.gettrace()
+        sys.settrace(note)
+        try:
+            loop.run(1)
+        finally:
+            sys.settrace(before)
+        assert events.rest.asleep
+    assert 0 < len(ran) < 1000

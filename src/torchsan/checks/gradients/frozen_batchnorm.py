@@ -10,7 +10,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torchsan.check import Check
 from torchsan.checks.modes.train_and_eval import estimates
 from torchsan.own import torch, weakref
-from torchsan.program.layers import mode_layers
+from torchsan.program.layers import mode_layers, parameters_of, parts_of
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 
@@ -44,12 +44,13 @@ class FrozenBatchNorm(Check):
         module = event.subject
         if event.depth or self.said or not event.training or not event.grad or id(module) in self.judged:
             return
-        accounts = list(self.ledger.of(module.parameters()))
+        parameters = parameters_of(module)
+        accounts = list(self.ledger.of(parameters))
         if not accounts:
             return
         before = self.seen.get(id(module))
         if before is None or before[0]() is not module:
-            if not any(p.requires_grad for p in module.parameters()) or estimates(module):
+            if not any(p.requires_grad for p in parameters) or estimates(module):
                 return
             layer = next((layer for layer in mode_layers(module) if _adapts(layer)), None)
             if layer is None or not _in_frozen_company(module):
@@ -84,7 +85,8 @@ def _adapts(layer: Any) -> bool:
 def _in_frozen_company(module: nn.Module) -> bool:
     """Whether more than batch norm is frozen."""
     return any(
-        not p.requires_grad for part in module.modules() if not isinstance(part, _BatchNorm) for p in part.parameters(recurse=False)
+        p is not None and not p.requires_grad
+        for part in parts_of(module) if not isinstance(part, _BatchNorm) for p in part._parameters.values()
     )
 
 

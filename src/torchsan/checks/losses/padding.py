@@ -19,6 +19,7 @@ from torchsan.stream.events import Event
 
 _ARGUMENTS = ("input", "target", "weight", "size_average", "ignore_index", "reduce", "reduction")
 _LOOKS = 4  # calls of a line whose targets are counted
+_AGAIN = 64  # calls for which models are taken to have no such vocabulary, where a look found none
 _MOST = 0.5  # "most positions": more than half of them all
 
 
@@ -30,6 +31,7 @@ class PaddingCounts(Check):
     def __init__(self, watch: Any):
         super().__init__(watch)
         self.looks: dict[Where, int] = {}
+        self.lacking: dict[int, tuple[list[int], int]] = {}  # by number of classes: models without such a vocabulary, calls since
         self.counted: dict[Where, list[int]] = {}  # answers, targets that are padding, and all
 
     def before_loss(self, event: Event) -> None:
@@ -65,11 +67,19 @@ class PaddingCounts(Check):
 
     def _padding(self, classes: int) -> int | None:
         """The index of padding in a vocabulary of this size, where the models have one."""
+        models = self.watch.modules()
+        ids = [id(model) for model in models]
+        looked_at, calls = self.lacking.get(classes, ((), 0))
+        if looked_at == ids and calls < _AGAIN:  # a layer may come later
+            self.lacking[classes] = ids, calls + 1
+            return None
         found = {
             layer.padding_idx
-            for model in self.watch.modules() for layer in parts_of(model)
+            for model in models for layer in parts_of(model)
             if isinstance(layer, nn.Embedding) and layer.num_embeddings == classes
         }
+        if not found:
+            self.lacking[classes] = ids, 0
         return found.pop() if len(found) == 1 else None
 
 

@@ -11,6 +11,7 @@ operation (`instrumented.py`).
 
 from __future__ import annotations
 
+import operator
 import sys
 from types import FrameType
 from typing import Any, NamedTuple
@@ -24,6 +25,7 @@ from torchsan.nonfinite.instrumented import Instrumented
 from torchsan.nonfinite.loss_graph import bad_operation
 from torchsan.nonfinite.origin import External, Record
 from torchsan.nonfinite.sentinel import finite, finite_here
+from torchsan.nonfinite.step_function import any_ran as any_function_ran
 from torchsan.nonfinite.step_function import local as running
 from torchsan.own import math, threading, torch, weakref
 from torchsan.program.compiled import compiled_frames, is_compiled
@@ -34,6 +36,7 @@ from torchsan.program.where import Where
 from torchsan.ranks.agreement import Agreement
 from torchsan.stream.events import Event, rest
 from torchsan.stream.forward_start import Remembered
+from torchsan.stream.forward_start import at_rest as forward_at_rest
 from torchsan.stream.ledger import Account
 from torchsan.stream.modes import none_active, without_subclasses
 from torchsan.stream.weak_ids import WeakIds
@@ -46,6 +49,8 @@ _HINT = "; as `step = san.step(step)`, a function that makes one step can be run
 
 
 _Tensor, _is_finite = torch.Tensor, math.isfinite
+_PLAIN = {_Tensor}
+_grad_of = operator.attrgetter("grad")
 
 
 class _Symptom(NamedTuple):
@@ -72,7 +77,7 @@ class _Deferred(NamedTuple):
     in_graph: str
 
 
-class _State(threading.local):
+class _State:
     """What is known of a thread's current step."""
 
     def __init__(self) -> None:
@@ -94,6 +99,13 @@ class _State(threading.local):
         self.is_plain = False  # nothing of all this is there, but forwards and marks: quick looks are enough
 
 
+class _States(threading.local):
+    """Each thread's own. To read what a thread has takes several times as long as to read an attribute: once a look."""
+
+    def __init__(self) -> None:
+        self.own = _State()
+
+
 class NonFinite(Check):
     """A NaN or an infinite value came up: the first operation that made it out of finite ones."""
 
@@ -103,7 +115,7 @@ class NonFinite(Check):
 
     def __init__(self, watch: Any):
         super().__init__(watch)
-        self.state = _State()
+        self._states = _States()
         self.replays = 0
         self.ill: tuple[int, Any] | None = None  # the finding that stands until a step is finite again
         self.skips: dict[int, int] = {}
@@ -111,6 +123,10 @@ class NonFinite(Check):
         self.known = WeakIds()  # root modules whose parameters were looked at
         self.bad_from_the_start: set[int] = set()
         self.ranks = Agreement()
+
+    @property
+    def state(self) -> _State:
+        return self._states.own
 
     # What it hears.
 
@@ -133,39 +149,44 @@ class NonFinite(Check):
     def calm_before_forward(self, module: nn.Module, info: dict[str, Any]) -> bool:
         if info["depth"] or not info["grad"]:
             return True
-        state = self.state
+        state = self._states.own
         forwards = state.forwards
         if not state.is_plain or len(forwards) >= _FORWARDS:
             return False
         if forwards:
             forwards[-1].let_go()
         # A loop that drew no random numbers in all the steps that were heard has no state of theirs to be kept.
-        forwards.append(Remembered(module, info["args"], info["kwargs"], None, state.draws is not False))
+        forwards.append(forward_at_rest(module, info["args"], info["kwargs"], state.draws is not False))
         return True
 
     def calm_before_backward(self, loss: Any, info: dict[str, Any]) -> bool:
-        if type(loss) is not _Tensor or not self.state.is_plain or running.step is not None or not loss.is_cpu:
+        if type(loss) is not _Tensor or not self._states.own.is_plain or not loss.is_cpu:
+            return False
+        if any_function_ran[0] and running.step is not None:
             return False
         return loss.numel() == 1 and none_active() and _is_finite(loss.item())
 
     def calm_on_backward(self, _: Any, __: Any) -> bool:
-        state = self.state
+        marks = self._states.own.marks
         for account in self.ledger:
-            grads = [grad for p in account.params if (grad := p.grad) is not None]
-            if grads:
-                with without_subclasses():
-                    if not finite_here(grads):
-                        return False
-                state.marks[account.key] = id(grads[0]), grads[0]._version
+            grads = [*map(_grad_of, account.params)]
+            if {*map(type, grads)} == _PLAIN:
+                if not finite_here(grads):
+                    return False
             else:
-                state.marks[account.key] = None
+                grads = [grad for grad in grads if grad is not None]
+                with without_subclasses():
+                    if grads and not finite_here(grads):
+                        return False
+            marks[account.key] = (id(grads[0]), grads[0]._version) if grads else None
         return True
 
     def calm_before_optimizer_step(self, optimizer: Any, info: dict[str, Any]) -> bool:
-        state = self.state
-        if not state.is_plain or info["closure"] or running.step is not None:
+        state, key = self._states.own, id(optimizer)
+        account = self.ledger.accounts.get(key)
+        if account is None or not state.is_plain or info["closure"] or (any_function_ran[0] and running.step is not None):
             return False
-        if _mark(self.ledger.account(optimizer)) != state.marks.get(id(optimizer), -1):
+        if _mark(account) != state.marks.get(key, -1):
             return False
         state.forwards.clear()  # nobody else has them
         return True
@@ -216,7 +237,7 @@ class NonFinite(Check):
         if self._does_not_count():
             return
         accounts = self.ledger if event.reached is None else event.reached
-        grads = [grad for account in accounts for p in account.params if (grad := p.grad) is not None]
+        grads = [grad for account in accounts for grad in map(_grad_of, account.params) if grad is not None]
         is_fine = finite(losses + grads)
         if state.deferred is not None:
             self._tell_deferred(state.deferred, is_fine, sys._getframe(1))
