@@ -356,6 +356,31 @@ def train(opt, loader):
         loss.backward()
         optimizer.step()
 """,
+    "506: what timm has beside its models": """
+from timm.models.layers import to_2tuple
+
+class Embed(nn.Module):
+    def __init__(self, patch_size=7):
+        super().__init__()
+        patch_size = to_2tuple(patch_size)
+        self.patch_size = patch_size
+        self.proj = nn.Conv2d(3, 8, kernel_size=patch_size)
+
+    def forward(self, x):
+        return self.proj(x)
+""",
+    "506: a model of timm": """
+from timm.models import resnet18
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = resnet18()  # <- 506
+        self.proj = nn.Conv2d(3, 8, 3)
+
+    def forward(self, x):
+        return self.proj(x)
+""",
     "508: an array that a tensor was made from": """
 def f(x):
     return torch.from_numpy(x.numpy()).reshape(-1, 1, 14, 14)
