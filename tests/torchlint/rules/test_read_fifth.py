@@ -356,6 +356,46 @@ def train(opt, loader):
         loss.backward()
         optimizer.step()
 """,
+    "207: what moves a model is no run of it": """
+def place(parameter):
+    parameter.data = parameter.data.cuda()
+
+def main(path):
+    model = nn.Sequential(nn.Linear(3, 3), nn.Dropout())
+    model.load_state_dict(torch.load(path, weights_only=True))
+    model._apply(place)
+    return model
+""",
+    "401: devices are compared first": """
+class Cache(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = torch.empty(2)
+
+    def same(self):
+        x = torch.ones(2, device="cuda")
+        return x.device == self.last.device and torch.equal(x, self.last)
+""",
+    "412: a list, whoever calls it": """
+def convert(a):
+    if isinstance(a, list):
+        a = torch.tensor(a)
+    return a
+
+def main():
+    return convert(torch.ones(3))
+""",
+    "805: who saves is asked by somebody in another file": """
+from torch.nn.parallel import DistributedDataParallel
+
+class Agent:
+    def __init__(self, rank):
+        torch.distributed.init_process_group("nccl")
+        self.model = DistributedDataParallel(nn.Linear(3, 3).to(rank), device_ids=[rank])
+
+    def save(self, path):
+        torch.save(self.model.module.state_dict(), path)
+""",
     "506: what timm has beside its models": """
 from timm.models.layers import to_2tuple
 
