@@ -295,6 +295,17 @@ def main(loader):
     engine = Softmax(loader, model, torch.optim.SGD(model.parameters(), 0.1))
     engine.run(3)
 """,
+    "103: gradients that are given by another model": """
+def train(shared: nn.Module, own: nn.Module, loader):
+    optimizer = torch.optim.Adam(shared.parameters())
+    for x, y in loader:
+        loss = F.mse_loss(own(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        for theirs, mine in zip(shared.parameters(), own.parameters()):
+            theirs._grad = mine.grad
+        optimizer.step()
+""",
     "103: a factory of eight optimizers": """
 class Plateau(torch.optim.Optimizer):
     def __init__(self, optimizer):
