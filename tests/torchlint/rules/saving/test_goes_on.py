@@ -98,7 +98,7 @@ def main(args, loader):
             optimizer.zero_grad()
             F.cross_entropy(net(x), y).backward()
             optimizer.step()
-        torch.save({"G_A": net, "epoch": epoch}, "c.pt")  # <- 902 905
+        torch.save({"G_A": net, "epoch": epoch}, "c.pt")  # <- 902, 905
 """,
     "weights to begin with": MADE + """
     if args.pretrained:
