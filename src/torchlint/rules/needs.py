@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from torchlint.catalogue.apis import COMMON_INITS, table, words
 from torchlint.catalogue.effects import CREATES, KEEP_RESULT
-from torchlint.catalogue.hosted import hosted
+from torchlint.catalogue.hosted import gone_names, hosted
 from torchlint.catalogue.pages import Rule
 
 Need = tuple[frozenset[str], ...]
@@ -264,7 +264,10 @@ def _gone(name: str) -> Need:
 # By name: 941 also sees what is imported from a module that is gone. `init` tells nn.init.normal from other normals.
 _CUSTOM |= {
     708: ((_any("autocast GradScaler custom_fwd custom_bwd"),),),
-    941: (*(_gone(name) for name in table().removed), (_any("next"),), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),)),
+    941: (
+        (frozenset(name.rpartition(".")[2] for name in gone_names()), _any("transformers !from_transformers")),
+        *(_gone(name) for name in table().removed), (_any("next"),), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),),
+    ),
     942: (
         (words({name: entry for name, entry in table().deprecated.items() if name not in COMMON_INITS}) - {"range"},),
         (frozenset(name.rpartition(".")[2] for name in COMMON_INITS), _any("init")),
