@@ -59,6 +59,7 @@ class Engine:
             test that nothing is lost by it.
         summaries: answer calls that are like one that was run by what is known of that; off only to test that nothing is
             lost by it.
+        releases: the lowest releases of other packages that the project admits, by package, as (major, minor).
     """
 
     def __init__(
@@ -72,10 +73,12 @@ class Engine:
         strict_tests: bool = False,
         scout: bool = True,
         summaries: bool = True,
+        releases: Sequence[tuple[str, tuple[int, int]]] = (),
     ):
         self.rules = tuple(rule for rule in rules if not rule.torch or holds(rule.torch, torch_version))
         self.sieve, self.scout, self.summaries = sieve, scout, summaries
         self.torch_version = torch_version
+        self.releases = dict(releases)
         self.roots = tuple(roots)
         self._by_code = {rule.code: rule for rule in self.rules}
         self._silent_in_tests = frozenset() if strict_tests else frozenset(rule.code for rule in self.rules if rule.tests == "silent")
@@ -170,7 +173,7 @@ class Engine:
         """What the rules say of a run."""
         from torchlint.rules.base import View
 
-        view = View(run, self.torch_version)
+        view = View(run, self.torch_version, self.releases)
         for check in self._checks_for(run):
             yield from check(view)
 
@@ -189,7 +192,7 @@ class Engine:
 
         seen, checks = self._seen(run)
         while complete(tree for report in seen for tree in report.trees()):
-            view = View(run, self.torch_version)
+            view = View(run, self.torch_version, self.releases)
             seen = [report for check in checks for report in check(view)]
         return seen
 
@@ -199,7 +202,7 @@ class Engine:
         from torchlint.dryrun.scout.trees import complete, trees_of
         from torchlint.rules.base import View
 
-        view = View(run, self.torch_version)
+        view = View(run, self.torch_version, self.releases)
         seen: list[Report] = []
         checks = []
         for check in self._checks_for(run):
@@ -207,7 +210,7 @@ class Engine:
                 reports = list(check(view))
             except (Odd, RecursionError):  # libcst's own nodes have what it asks for
                 complete(trees_of(run.graph.events))
-                reports = list(check(View(run, self.torch_version)))
+                reports = list(check(View(run, self.torch_version, self.releases)))
             if reports:
                 seen += reports
                 checks.append(check)

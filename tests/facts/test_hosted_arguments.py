@@ -5,7 +5,7 @@ import inspect
 
 import pytest
 
-from torchlint.catalogue.hosted import gone_by, hosted
+from torchlint.catalogue.hosted import gone_by, gone_names, hosted
 
 
 @pytest.mark.parametrize("name", sorted(hosted().keywords))
@@ -19,3 +19,11 @@ def test_the_installed_release_takes_what_the_table_says(name):
     for word, span in hosted().keywords[name].items():
         assert (word in takes) == (gone_by(package, span) is None), word
         assert not span.instead or span.instead in takes, word
+
+
+def test_gone_names_are_gone():
+    transformers = pytest.importorskip("transformers", reason="transformers is not installed")
+    release = tuple(map(int, transformers.__version__.split(".")[:2]))
+    for name, gone in gone_names().items():
+        if release >= tuple(map(int, gone.by.split("."))):
+            assert not hasattr(transformers, name.rpartition(".")[2]), name

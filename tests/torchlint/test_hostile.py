@@ -32,7 +32,7 @@ from torchlint.run.judge import Judge, Order, Verdict
 from torchlint.settings.config import CACHE_FOLDER, Config, ConfigError
 from torchlint.settings.lookup import load
 from torchlint.settings.reading import read_config
-from torchlint.settings.requirements import lowest_torch
+from torchlint.settings.requirements import lowest_releases
 from torchlint.settings.rulebook import load_rules
 
 BOMB = "raise SystemExit('this tree was imported')\n"
@@ -183,7 +183,7 @@ def test_settings_that_are_no_file(project):
 def test_requirements_that_are_no_requirements(tmp_path, files):
     """They say nothing, or what little can be read of them; and soon."""
     before = time.process_time()
-    assert lowest_torch(write(tmp_path, files)) in (None, (1, 0))
+    assert lowest_releases(write(tmp_path, files)).get("torch") in (None, (1, 0))
     assert time.process_time() - before < 20  # a guard against patterns that take hours
 
 

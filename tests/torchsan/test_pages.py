@@ -17,7 +17,7 @@ BLOCKS = [
     pytest.param(rule, example, id=f"{rule.code}-{example.line}-{'bad' if example.bad else 'good'}")
     for rule in catalogue()
     for example in rule.examples()
-    if example.runs
+    if example.runs and not example.on_ranks
 ]
 
 

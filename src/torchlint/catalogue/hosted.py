@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from torchlint.catalogue.apis import release
+from torchlint.catalogue.apis import Gone, release
 
 
 class Span(msgspec.Struct, frozen=True):
@@ -29,6 +29,13 @@ class Hosted(msgspec.Struct, frozen=True):
 def hosted() -> Hosted:
     """The table, read once."""
     return msgspec.json.decode((Path(__file__).parent / "hosted_arguments.json").read_bytes(), type=Hosted)
+
+
+@lru_cache(maxsize=1)
+def gone_names() -> dict[str, Gone]:
+    """What transformers has no more, by qualified name: the table that tools/hosted_names.py writes."""
+    found = msgspec.json.decode((Path(__file__).parent / "hosted_names.json").read_bytes(), type=dict[str, dict[str, Gone]])
+    return {f"{package}.{name}": gone for package, names in found.items() for name, gone in names.items()}
 
 
 def gone_by(package: str, span: Span) -> str | None:

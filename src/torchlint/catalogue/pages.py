@@ -52,7 +52,7 @@ class PageError(ValueError):
 
 
 class Example(msgspec.Struct, frozen=True):
-    """A ```python block of a page. `flags` are the words after `python`: bad or good, run, file=name.py."""
+    """A ```python block of a page. `flags` are the words after `python`: bad or good, run, ranks, file=name.py."""
 
     code: str
     flags: tuple[str, ...]
@@ -83,6 +83,11 @@ class Example(msgspec.Struct, frozen=True):
     @property
     def runs(self) -> bool:
         return "run" in self.flags
+
+    @property
+    def on_ranks(self) -> bool:
+        """Whether it is run by two processes, as torchrun starts them."""
+        return "ranks" in self.flags
 
 
 class Rule(msgspec.Struct, frozen=True):

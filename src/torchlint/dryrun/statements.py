@@ -244,7 +244,7 @@ class Statements:
         if type(node.names) is cst.ImportStar:
             return
         base = "." * len(node.relative) + (self.dotted(node.module) if node.module is not None else "")
-        if base.split(".")[0] == "torch":
+        if base.split(".")[0] in ("torch", "transformers"):
             self.emit("import", None, node)
         for alias in node.names:
             name = alias.name.value

@@ -153,14 +153,15 @@ def _join(a: Any, b: Any) -> Any:
 class Items:
     """The items of a list or dict. `open`: there may be others, or some may be missing. `alike`: these others are made where the
     known ones are, as in `[Block(width) for _ in range(depth)]`. Of a list that doubles with every line the first ones are
-    enough."""
+    enough. `sometimes`: the keys of a dict that were set on some of the ways that joined here."""
 
-    __slots__ = ("alike", "known", "open")
+    __slots__ = ("alike", "known", "open", "sometimes")
 
-    def __init__(self, known: Any, open: bool = False, alike: bool = False):
+    def __init__(self, known: Any, open: bool = False, alike: bool = False, sometimes: frozenset[Any] = frozenset()):
         too_many = type(known) is tuple and len(known) > MOST_ITEMS
         self.known, self.open = (known[:MOST_ITEMS], True) if too_many else (known, open)
         self.alike = self.open and alike and not too_many
+        self.sometimes = sometimes
 
     @property
     def of_known_kinds(self) -> bool:
@@ -173,7 +174,8 @@ class Items:
             merged = dict(self.known)
             for key, value in other.known.items():
                 merged[key] = join(merged[key], value) if key in merged else value
-            return Items(merged, self.open or other.open or self.known.keys() != other.known.keys(), alike)
+            sometimes = self.sometimes | other.sometimes | (self.known.keys() ^ other.known.keys())
+            return Items(merged, self.open or other.open or bool(sometimes), alike, sometimes)
         if isinstance(self.known, tuple) and isinstance(other.known, tuple):
             if len(self.known) == len(other.known):
                 return Items(tuple(map(join, self.known, other.known)), self.open or other.open, alike)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from torchlint.dryrun.alternatives import exclusive
@@ -56,9 +57,10 @@ class Report:
 class View:
     """A finished run, with the questions that several rules ask of it."""
 
-    def __init__(self, run: Run, torch_version: tuple[int, int] | None = None):
+    def __init__(self, run: Run, torch_version: tuple[int, int] | None = None, releases: Mapping[str, tuple[int, int]] = MappingProxyType({})):
         self.run = run
         self.torch_version = torch_version
+        self.releases = releases
         self.by_kind: dict[str, list[Event]] = {}
         for event in run.graph.events:
             self.by_kind.setdefault(event.kind, []).append(event)

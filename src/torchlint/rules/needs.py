@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from torchlint.catalogue.apis import COMMON_INITS, table, words
 from torchlint.catalogue.effects import CREATES, KEEP_RESULT
-from torchlint.catalogue.hosted import hosted
+from torchlint.catalogue.hosted import gone_names, hosted
 from torchlint.catalogue.pages import Rule
 
 Need = tuple[frozenset[str], ...]
@@ -116,7 +116,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     138: ((_any("requires_grad requires_grad_"), _any("parameters")), (_any("step"), _any("backward"))),
     139: ((_any("ReduceLROnPlateau"), _any("step")),),
     201: ((_any("backward"),),),
-    202: ((_any("eval"),), (_any("argmax numpy"),)),
+    202: ((_any("eval"),), (_any("argmax numpy"),), (_any("backward"), _any("max topk item data detach cpu"))),
     203: ((_any("from_pretrained"), _any("backward")),),
     204: ((_any("scaled_dot_product_attention"), _any("!class")),),
     205: ((_any("inference_mode"),),),
@@ -187,7 +187,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     525: ((_any("Dropout1d Dropout2d Dropout3d dropout1d dropout2d dropout3d InstanceNorm1d"),),),
     601: ((_any("DataLoader"),),),
     602: ((_any("DataLoader"),),),
-    603: ((_any("DataLoader"), _any("step")),),
+    603: ((_any("DataLoader"), _any("step")), (_any("range"), _any("step"), _any("backward"))),
     604: ((_any("DataLoader"),),),
     605: ((_any("!item"), _any("!class")),),
     606: ((_any("DataLoader"),),),
@@ -235,7 +235,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     822: ((_WRAPS | _any("FullyShardedDataParallel FSDP"), _any("backward")), (_any("backward"),)),
     901: ((_any("load"),),),
     902: ((_any("save"),),),
-    905: ((_any("save"), _any("step"), _any("state_dict")), (_OPTIMIZERS, _any("!class"))),
+    905: ((_any("save load_state_dict"), _any("step")), (_OPTIMIZERS, _any("!class"))),
     907: ((_any("!loose"),),),
     908: ((_any("compile"), _any("save")),),
     922: ((_any("compile"), _any("!forward")), (_any("compile"), _any("step backward"))),
@@ -264,7 +264,10 @@ def _gone(name: str) -> Need:
 # By name: 941 also sees what is imported from a module that is gone. `init` tells nn.init.normal from other normals.
 _CUSTOM |= {
     708: ((_any("autocast GradScaler custom_fwd custom_bwd"),),),
-    941: (*(_gone(name) for name in table().removed), (_any("next"),), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),)),
+    941: (
+        (frozenset(name.rpartition(".")[2] for name in gone_names()), _any("transformers !from_transformers")),
+        *(_gone(name) for name in table().removed), (_any("next"),), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),),
+    ),
     942: (
         (words({name: entry for name, entry in table().deprecated.items() if name not in COMMON_INITS}) - {"range"},),
         (frozenset(name.rpartition(".")[2] for name in COMMON_INITS), _any("init")),

@@ -54,6 +54,7 @@ class Order(msgspec.Struct, frozen=True):
     strict_tests: bool = False
     scout: bool = True
     summaries: bool = True
+    releases: tuple[tuple[str, tuple[int, int]], ...] = ()
 
 
 class Judge:
@@ -160,5 +161,5 @@ def make_engine(order: Order, modules: Modules | None = None) -> Engine:
 
     return Engine(
         order.rules, order.torch_version, order.roots, modules=modules, matchers=order.matchers,
-        strict_tests=order.strict_tests, scout=order.scout, summaries=order.summaries,
+        strict_tests=order.strict_tests, scout=order.scout, summaries=order.summaries, releases=order.releases,
     )

@@ -160,7 +160,8 @@ class Runner:
         self.config = config
         disk = disk or Disk()
         self.order = Order(
-            tuple(rules), config.torch_version, _roots(config, disk), matchers_of(rules), config.strict_tests
+            tuple(rules), config.torch_version, _roots(config, disk), matchers_of(rules), config.strict_tests,
+            releases=config.releases,
         )
         self._lookup: Lookup = lookup or (lambda root: (config, None))
         self.projects = Projects(self._lookup)  # another may be given

@@ -54,6 +54,7 @@ class Config(msgspec.Struct, frozen=True):
     unfixable: tuple[str, ...] = ()
     exclude: tuple[str, ...] = DEFAULT_EXCLUDES
     torch_version: tuple[int, int] | None = None
+    releases: tuple[tuple[str, tuple[int, int]], ...] = ()
     severity: dict[str, Severity] = {}
     fail_on: Severity = Severity.NOTE
     unused_noqa: bool = False

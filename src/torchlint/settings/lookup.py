@@ -42,9 +42,9 @@ def load(
         from torchlint.settings.reading import config_of
 
         return config_of(root, None, (), overrides)
-    from torchlint.settings.requirements import lowest_torch
+    from torchlint.settings.requirements import required
 
-    return Config(root, torch_version=lowest_torch(root))
+    return Config(root, **required(root))
 
 
 def settings_file(start: Path) -> Path | None:
@@ -148,7 +148,8 @@ class Nearest:
         """The default settings for a folder that may be the top of a project."""
         if not _is_top(Path(folder)) or self._overrides is not None and self._overrides.says_torch:
             return above
-        from torchlint.settings.requirements import lowest_torch
+        from torchlint.settings.requirements import required
 
-        version = lowest_torch(Path(folder))
-        return above if version == above.torch_version else msgspec.structs.replace(above, torch_version=version)
+        own = required(Path(folder))
+        known = {"torch_version": above.torch_version, "releases": above.releases}
+        return above if own == known else msgspec.structs.replace(above, **own)

@@ -41,12 +41,11 @@ def config_of(root: Path, path: Path | None, layers: Sequence[Layer], overrides:
     data = overrides.over(data, root)
     settings = msgspec.convert(data, Settings)
     config = Config(root, path, layers=(*reversed(overrides.inline), *layers))
-    if settings.torch_version is msgspec.UNSET:
-        from torchlint.settings.requirements import lowest_torch
+    from torchlint.settings.requirements import required
 
-        torch_version = lowest_torch(root)
-    else:
-        torch_version = parse_version(settings.torch_version)
+    releases = required(root)
+    if settings.torch_version is not msgspec.UNSET:
+        releases["torch_version"] = parse_version(settings.torch_version)
     return msgspec.structs.replace(
         config,
         select=_or_none(settings.select),
@@ -57,7 +56,7 @@ def config_of(root: Path, path: Path | None, layers: Sequence[Layer], overrides:
         fixable=_or_none(settings.fixable),
         unfixable=settings.unfixable,
         exclude=settings.exclude + settings.extend_exclude,
-        torch_version=torch_version,
+        **releases,
         severity=settings.severity,
         fail_on=settings.fail_on,
         unused_noqa=settings.unused_noqa,

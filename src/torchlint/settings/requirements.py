@@ -1,4 +1,4 @@
-"""Which torch release a project runs on, as its own requirements tell."""
+"""Which releases of torch, transformers and accelerate a project runs on, as its own requirements tell."""
 
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ from typing import Any
 from torchlint.catalogue.pages import tomllib
 from torchlint.files.reading import read_bytes
 
-_REQUIREMENT = re.compile(r"""["']?torch ?(?:\[[^\]]*\])? ?\(? ?(?P<bounds>[=<>~!][^;#"')\\]*)""", re.IGNORECASE)
+PACKAGES = ("torch", "transformers", "accelerate")
+Release = tuple[int, int]
+_REQUIREMENT = re.compile(r"""["']?(?P<name>torch|transformers|accelerate) ?(?:\[[^\]]*\])? ?\(? ?(?P<bounds>[=<>~!][^;#"')\\]*)""", re.IGNORECASE)
 # The bounds that nearly all projects have. `packaging`, which reads the others, takes a tenth of a small run's time to load.
 _OTHER = r"(?:<=?|!=) ?[0-9]+(?:\.[0-9]+)*"
 _PLAIN = re.compile(
@@ -19,23 +21,33 @@ _PLAIN = re.compile(
 )
 _FROM_BELOW = ("==", "===", ">=", "~=", ">")
 # conda's: a list item, perhaps with a channel before the name; one equals sign is enough there.
-_CONDA = re.compile(r"""^ ?- ?["']?(?:[\w./-]+::)?(?:py)?torch ?(?P<bounds>[=<>~!][^#"']*)""")
+_CONDA = re.compile(r"""^ ?- ?["']?(?:[\w./-]+::)?(?:py)?(?P<name>torch|transformers|accelerate) ?(?P<bounds>[=<>~!][^#"']*)""")
 _MOST_BYTES = 2_000_000
 _MOST_CHARACTERS = 2_000  # of one line: a requirement has fewer, and patterns take their time over long ones
 
 
-def lowest_torch(root: Path) -> tuple[int, int] | None:
-    """The lowest torch release, as (major, minor), that the requirements in `root` admit: pyproject.toml, setup.cfg,
-    setup.py, requirements*.txt and environment*.yml. None where they set no lower bound. Files that cannot be read say
-    nothing.
+def required(root: Path) -> dict[str, Any]:
+    """What settings take from the requirements in a folder: `torch_version`, and `releases` of the other packages."""
+    lowest = lowest_releases(root)
+    return {"torch_version": lowest.pop("torch", None), "releases": tuple(sorted(lowest.items()))}
+
+
+def lowest_releases(root: Path) -> dict[str, Release]:
+    """The lowest releases, as (major, minor), that the requirements in `root` admit, by package: pyproject.toml, setup.cfg,
+    setup.py, requirements*.txt and environment*.yml. A package of which they set no lower bound is not there. Files that cannot
+    be read say nothing.
     """
-    short = (" ".join(line.split()) for line in _lines(root) if len(line) <= _MOST_CHARACTERS)
-    bounds = [bound for line in short if (bound := _lower_bound(line))]
-    return min(bounds, default=None)
+    lowest: dict[str, Release] = {}
+    for line in _lines(root):
+        found = _lower_bound(" ".join(line.split())) if len(line) <= _MOST_CHARACTERS else None
+        if found is not None:
+            name, bound = found
+            lowest[name] = min(bound, lowest.get(name, bound))
+    return lowest
 
 
-def _lower_bound(line: str) -> tuple[int, int] | None:
-    """The lower bound of a requirement on torch; None for other packages and where there is none."""
+def _lower_bound(line: str) -> tuple[str, Release] | None:
+    """The package and the lower bound of a requirement; None for other packages and where there is none."""
     found = _REQUIREMENT.match(line)
     if not found:
         return None
@@ -43,10 +55,11 @@ def _lower_bound(line: str) -> tuple[int, int] | None:
     bounds = re.sub(r"\.\*|\+[\w.-]+", "", found["bounds"].partition(" -")[0])
     bounds = re.sub(r"(?<=\w) ?(?=[<>=!~])", ",", bounds)
     plain = _PLAIN.fullmatch(bounds)
-    return (int(plain[1]), int(plain[2] or 0)) if plain else _lowest(bounds)
+    bound = (int(plain[1]), int(plain[2] or 0)) if plain else _lowest(bounds)
+    return (found["name"].lower(), bound) if bound is not None else None
 
 
-def _lowest(bounds: str) -> tuple[int, int] | None:
+def _lowest(bounds: str) -> Release | None:
     """The lowest release within bounds as pip reads them; None where there is none, or they are not for pip to read."""
     from packaging.specifiers import SpecifierSet
     from packaging.version import Version
@@ -95,7 +108,7 @@ def _of_conda(text: str) -> Iterator[str]:
         match = _CONDA.match(" ".join(line.split())) if len(line) <= _MOST_CHARACTERS else None
         if match:
             # A build stands behind the version: `=1.9.0=py3.8_cuda`.
-            yield from _for_pip(re.sub(r"(?<=[\w.*]) ?=(?!=).*", "", match["bounds"]))
+            yield from _for_pip(match["name"], re.sub(r"(?<=[\w.*]) ?=(?!=).*", "", match["bounds"]))
 
 
 def _of_setup(text: str) -> Iterator[str]:
@@ -124,17 +137,18 @@ def _of_pyproject(text: str) -> Iterator[str]:
             yield from (item for item in extra if isinstance(item, str))
     groups = _table(data, "tool", "poetry", "group")
     for table in (_table(data, "tool", "poetry"), *(_table(groups, name) for name in groups)):
-        version = _table(table, "dependencies").get("torch")
-        version = version.get("version") if isinstance(version, dict) else version
-        if isinstance(version, str):
-            yield from _for_pip(version)
+        for name in PACKAGES:
+            version = _table(table, "dependencies").get(name)
+            version = version.get("version") if isinstance(version, dict) else version
+            if isinstance(version, str):
+                yield from _for_pip(name, version)
 
 
-def _for_pip(version: str) -> Iterator[str]:
+def _for_pip(name: str, version: str) -> Iterator[str]:
     """Requirements for what poetry and conda write: `^2.1`, `~2.1`, `=2.1`, `2.1`, with `|` where one of several may hold."""
     for part in version.split("|"):
         bounds = re.sub(r"\^|~(?!=)", ">=", part.strip())
-        yield "torch " + re.sub(r"^=?(?=[\w ])", "==", bounds)
+        yield f"{name} " + re.sub(r"^=?(?=[\w ])", "==", bounds)
 
 
 def _table(data: dict[str, Any], *keys: str) -> dict[str, Any]:

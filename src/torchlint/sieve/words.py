@@ -26,6 +26,10 @@ _MODELS = re.compile(
 )
 
 
+# What adds to a container: a statement that does so sets what is in the name, too.
+_ADDS = frozenset({"update", "append", "extend", "insert", "setdefault", "add"})
+
+
 def read_unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: bool) -> Unit:
     words: set[str] = set()
     sets: set[str] = set()
@@ -69,6 +73,8 @@ def read_unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: b
             continue
         if kind in _DEFINITIONS:
             binds.add(node.name)  # under a condition: `try: import x; def f ... except ImportError: def f ...`
+        elif name[0] == "<" and (kind is ast.Expr or kind is ast.Subscript) and (changed := _changed(node)) is not None:
+            binds.add(changed)
         mark = MARKERS.get(kind)
         if mark is not None:
             mark(node, words)
@@ -144,3 +150,13 @@ def _worth(node: ast.Assign, gives: dict[str, frozenset[str]], outside: bool) ->
                 found.add("!sized")
         bare = type(node.value) is ast.Attribute  # a function, by its name
         gives[key] = gives.get(key, frozenset()) | {word for word in found if bare or word[:1].isupper() or word[0] == "!"}
+
+
+def _changed(node: ast.Expr | ast.Subscript) -> str | None:
+    """The name of the container that something is put into: `options` of `options.update(more)` and `options["shuffle"] = True`."""
+    owner = None
+    if type(node) is ast.Subscript:
+        owner = node.value if type(node.ctx) is ast.Store else None
+    elif type(node.value) is ast.Call and type(node.value.func) is ast.Attribute and node.value.func.attr in _ADDS:
+        owner = node.value.func.value
+    return owner.id if type(owner) is ast.Name else None

@@ -4,6 +4,47 @@ from tests.torchlint.dryrun.support import holds, table
 
 
 @table({
+    "202: behind the training, over data of any name": """
+def main(batches, others):
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(), nn.Linear(8, 3))
+    optimizer = torch.optim.Adam(model.parameters())
+    for epoch in range(3):
+        for x, y in batches:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    model.eval()
+    hits = 0
+    for x, y in others:
+        hits += (model(x).argmax(1) == y).sum().item()  # <- 202
+    print(hits)
+""",
+    "202: behind the training, in training mode": """
+def main(batches, others):
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.Adam(model.parameters())
+    for epoch in range(3):
+        for x, y in batches:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    found = []
+    for x in others:
+        found.append(model(x).data.numpy())  # <- 202
+    print(found)
+""",
+    "202: data for a training that comes": """
+def main(batches, states):
+    model = nn.Linear(4, 3)
+    optimizer = torch.optim.Adam(model.parameters())
+    for epoch in range(3):
+        actions = [model(x).argmax(1).item() for x in states]
+        for x, y in batches:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    print(actions)
+""",
     "202: answers of a model that somebody else has trained": """
 def respond(encoder, decoder, words, start):
     states, state = encoder(words)

@@ -107,6 +107,7 @@ def test_other_rules_release_and_roots_are_other_verdicts():
         Order(rules, (2, 6)),
         Order(rules, (2, 7)),
         Order(rules, None, ("/x",)),
+        Order(rules, releases=(("transformers", (5, 0)),)),
     ]
     assert len({version_key(order) for order in orders}) == len(orders)
     assert version_key(Order(rules)) == version_key(Order(tuple(KNOWN)))

@@ -11,7 +11,7 @@ from torchlint.settings.config import CACHE_FOLDER, DEFAULT_EXCLUDES, ConfigErro
 from torchlint.settings.keys import parse_version
 from torchlint.settings.lookup import cache_folder, load
 from torchlint.settings.reading import read_config
-from torchlint.settings.requirements import lowest_torch
+from torchlint.settings.requirements import lowest_releases
 from torchlint.settings.rulebook import load_rules
 from torchlint.settings.selection import SelectorError, active, rules_of
 
@@ -202,7 +202,7 @@ def test_releases():
     ],
 )
 def test_lowest_release_a_project_admits(tmp_path, files, version):
-    assert lowest_torch(write(tmp_path, files)) == version
+    assert lowest_releases(write(tmp_path, files)).get("torch") == version
 
 
 def rule(code, name, group):

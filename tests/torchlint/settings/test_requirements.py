@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.torchlint.support import write
 from torchlint.settings import requirements
-from torchlint.settings.requirements import lowest_torch
+from torchlint.settings.requirements import lowest_releases
 
 PIP = {
     "torch": None,
@@ -126,19 +126,32 @@ CONDA = {
 @pytest.mark.parametrize("line", PIP)
 def test_lines_for_pip(tmp_path, line):
     for form in (line + "\n", line + "\r\n", f"numpy\n{line}\n--hash=sha256:0\n"):
-        assert lowest_torch(write(tmp_path, {"requirements.txt": form})) == PIP[line]
+        assert lowest_releases(write(tmp_path, {"requirements.txt": form})).get("torch") == PIP[line]
+
+
+@pytest.mark.parametrize(("files", "lowest"), [
+    ({"requirements.txt": "transformers>=4.41,<5\naccelerate==1.2.0\n"}, {"transformers": (4, 41), "accelerate": (1, 2)}),
+    ({"pyproject.toml": '[project]\ndependencies = ["transformers[torch]>=5", "torch>=2.6"]\n'}, {"transformers": (5, 0), "torch": (2, 6)}),
+    ({"pyproject.toml": '[tool.poetry.dependencies]\ntransformers = "^4.50"\n'}, {"transformers": (4, 50)}),
+    ({"setup.py": "setup(install_requires=['transformers>=4.30', 'accelerate'])\n"}, {"transformers": (4, 30)}),
+    ({"setup.cfg": "[options]\ninstall_requires =\n  accelerate>=0.30\n"}, {"accelerate": (0, 30)}),
+    ({"environment.yml": "dependencies:\n  - transformers=4.46\n"}, {"transformers": (4, 46)}),
+    ({"requirements.txt": "transformers-stream-generator==0.0.4\naccelerated>=3\n"}, {}),
+])
+def test_other_packages(tmp_path, files, lowest):
+    assert lowest_releases(write(tmp_path, files)) == lowest
 
 
 @pytest.mark.parametrize("version", POETRY)
 def test_versions_for_poetry(tmp_path, version):
     for form in (json.dumps(version), f"{{version = {json.dumps(version)}, optional = true}}"):
         write(tmp_path, {"pyproject.toml": f"[tool.poetry.dependencies]\ntorch = {form}\n"})
-        assert lowest_torch(tmp_path) == POETRY[version]
+        assert lowest_releases(tmp_path).get("torch") == POETRY[version]
 
 
 @pytest.mark.parametrize("line", CONDA)
 def test_lines_for_conda(tmp_path, line):
-    assert lowest_torch(write(tmp_path, {"environment.yml": f"dependencies:\n  - {line}\n"})) == CONDA[line]
+    assert lowest_releases(write(tmp_path, {"environment.yml": f"dependencies:\n  - {line}\n"})).get("torch") == CONDA[line]
 
 
 parts = st.lists(st.integers(0, 10**6 - 1).map(str), min_size=1, max_size=4).map(".".join)
@@ -160,7 +173,7 @@ def test_plain_bounds_are_read_as_packaging_reads_them(bounds, comma):
 def test_no_line_is_too_odd(tail):
     for text in ("torch" + tail, "torch==" + tail, tail):
         requirements._lower_bound(text)
-        for line in requirements._for_pip(text):
+        for line in requirements._for_pip("torch", text):
             requirements._lower_bound(line)
         for line in requirements._of_conda("- py" + text):
             requirements._lower_bound(line)
@@ -176,5 +189,5 @@ def test_long_lines_are_cheap(tmp_path, piece):
         line = (first + piece * 2000)[:1999]
         for end in ("", "x", "!"):
             write(tmp_path, {"requirements.txt": line + end, "environment.yml": "- py" + (line + end)[:1995]})
-            lowest_torch(tmp_path)
+            lowest_releases(tmp_path)
     assert time.process_time() - start < 2

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.torch_api.batches import whole_dataset
-from torchlint.dryrun.values import Event, Instance, Ref, real
+from torchlint.dryrun.values import Dict, Event, Instance, Ref, boolean, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.loaders import dataset_of, option, style
+from torchlint.rules.shared.cut_in_order import slices_of
+from torchlint.rules.shared.loaders import dataset_of, option, style, true
 
 CODE = 603
 # Data whose order means something, or that draws its samples itself.
@@ -16,14 +17,30 @@ _ORDERED = re.compile(
     r"series|sequen|window|video|frame|stream|bptt|stock|chunk|replay|memory|rollout|buffer|random|shuffle|sampl",
     re.IGNORECASE,
 )
+_HANDFUL = 64
+_MIX = "draw `order = torch.randperm(n)` in each epoch, and take `x[order[i : i + batch_size]]`"
+_SHUFFLE = re.compile(r"shuffle\s*=\s*False")
+_OF_ORDER = re.compile(r"order|sort|shuffl|sequen|determin|reproduc|random|same|mix", re.IGNORECASE)
 
 
 def check(view: View) -> Iterator[Report]:
-    """A loader without `shuffle` or sampler, gone through in a loop that steps an optimizer."""
+    """A loader that leaves the order as it is, or data that are cut into slices, gone through in a loop that steps an optimizer."""
+    yield from _loaders(view)
+    told = set()
+    for step in view.steps():
+        found = slices_of(step)
+        if found is not None and found[0].site not in told:
+            loop, cut = found
+            told.add(loop.site)
+            roles = {"loader": cut, "call": cut, "why": "each one is a slice, and nothing mixes what is cut", "mend": _MIX}
+            yield Report(CODE, loop.site, roles, [(step.site, "a step is taken with each")])
+
+
+def _loaders(view: View) -> Iterator[Report]:
     told = set()
     for event in view.of("loader.iterate"):
         loader = event.subject
-        if not isinstance(loader, Instance) or id(loader) in told or not event.loops or not _left_in_order(loader):
+        if not isinstance(loader, Instance) or id(loader) in told or not event.loops or (words := _left_in_order(view, loader)) is None:
             continue
         steps = _steps_over(view, loader)
         if loader.site is None or not steps or loader.site in [loop.site for loop in event.loops]:
@@ -32,22 +49,56 @@ def check(view: View) -> Iterator[Report]:
         yield Report(
             CODE,
             loader.site,
-            {"loader": loader.name or "the loader", "call": view.call_text(loader.site)},
+            {"loader": loader.name or "the loader", "call": view.call_text(loader.site), "why": words[0], "mend": words[1]},
             [(event.site, "training goes through it here, once an epoch")]
             if event.site.location().row != loader.site.location().row or event.site.path != loader.site.path else [],
         )
 
 
-def _left_in_order(loader: Instance) -> bool:
-    if loader.kind != "loader" or not isinstance(loader.cls, Ref) or loader.kwargs.keys() & {"*", "**"}:
-        return False
-    if (
-        any(option(loader, name) is not None for name in ("shuffle", "sampler", "batch_sampler"))
-        or "shuffle" in loader.kwargs
-    ):
-        return False  # shuffle=False says that the order is meant
-    if loader.site is None or _ORDERED.search(loader.site.text()) or "len(" in loader.site.text():
-        return False
+def _left_in_order(view: View, loader: Instance) -> tuple[str, str] | None:
+    """Why a loader leaves a dataset in its order, and the mend; None where it does not, or where that may be meant."""
+    if loader.kind != "loader" or not isinstance(loader.cls, Ref) or loader.site is None:
+        return None
+    if any(option(loader, name) is not None for name in ("sampler", "batch_sampler")):
+        return None
+    words = _why(view, loader)
+    call = _SHUFFLE.sub("", loader.site.text())
+    return words if words is not None and not _ORDERED.search(call) and "len(" not in call and _has_no_order(loader) else None
+
+
+def _why(view: View, loader: Instance) -> tuple[str, str] | None:
+    shuffle = loader.kwargs.get("shuffle") or loader.arg(2, "shuffle")
+    if "**" in loader.kwargs:
+        given = loader.kwargs["**"]
+        items = view.run.store.get(given, "{}") if isinstance(given, Dict) else None
+        if items is None or "*" in loader.kwargs or not true(shuffle) or "shuffle" not in items.sometimes:
+            return None
+        return "`shuffle` is set in the keywords on some of the ways here, and is False on the others", "set `shuffle=True` on all of them"
+    if "*" in loader.kwargs:
+        return None
+    if shuffle is None:
+        return "`shuffle` is False unless it is passed", "pass `shuffle=True`"
+    if boolean(shuffle) is not False or _explained(loader) or _few_samples(view, loader):
+        return None
+    return "`shuffle` is False here", "pass `shuffle=True`, or say in a comment at this line why the order is meant"
+
+
+def _explained(loader: Instance) -> bool:
+    """Whether a comment at the call, or over it, speaks of the order."""
+    lines, at = loader.site.parsed.facts.lines, loader.site.location()
+    return any(_OF_ORDER.search(line.partition("#")[2]) for line in lines[max(at.row - 3, 0) : at.end_row or at.row])
+
+
+def _few_samples(view: View, loader: Instance) -> bool:
+    """Whether the data are a handful of tensors that the program writes down itself: a demonstration."""
+    alts = real(whole_dataset(option(loader, "dataset")))
+    tensors = alts[0].args if len(alts) == 1 and isinstance(alts[0], Instance) and alts[0].type.endswith("TensorDataset") else ()
+    shape = view.run.noted_shape(tensors[0]) if tensors else None
+    size = shape.dims[0] if shape is not None and shape.rank else None
+    return isinstance(size, int) and size <= _HANDFUL
+
+
+def _has_no_order(loader: Instance) -> bool:
     dataset = dataset_of(loader)
     if dataset is not None:
         words = {

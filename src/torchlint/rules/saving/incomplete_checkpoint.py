@@ -9,12 +9,25 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, Opaque, Ref, Value, number, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run
+from torchlint.rules.shared.goes_on import weights_gone_on_from
 
 CODE = 905
 
 
 def check(view: View) -> Iterator[Report]:
     """Model and epoch are saved and read back, and the optimizer, which remembers something, starts anew."""
+    told = False
+    for report in _in_dicts(view):
+        told = True
+        yield report
+    step = None if told else _with_memory(view)
+    load = weights_gone_on_from(view, step) if step is not None else None
+    if load is not None:
+        roles = {"missing": getattr(step.subject, "name", "") or "optimizer", "problem": "is not loaded"}
+        yield Report(CODE, load, roles, [(step.site, "it begins with no running averages")])
+
+
+def _in_dicts(view: View) -> Iterator[Report]:
     yield from _one_of_several(view)
     for event, parts in checkpoints(view):
         if "model" not in parts or "epoch" not in parts or not _resumed(view, event):

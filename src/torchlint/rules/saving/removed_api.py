@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.catalogue.apis import release, table
+from torchlint.catalogue.hosted import gone_names
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.values import Instance, Iter, Opaque, Value, real
@@ -17,11 +18,12 @@ from torchlint.rules.mends.changes import Change, Mend
 from torchlint.rules.mends.imports import Use, span, use_at
 from torchlint.rules.mends.rows import indent_of, statement_at
 from torchlint.rules.saving.deprecated_api import rename
+from torchlint.rules.shared import hosted_names
 from torchlint.rules.shared.asking import asks_first
 from torchlint.rules.shared.written_names import calls, imports
 
 CODE = 941
-WATCHED = frozenset(map(canonical, table().removed))
+WATCHED = frozenset(map(canonical, table().removed)) | gone_names().keys()
 CALLS = frozenset({".next"})
 _LOADER = re.compile(r"(?:^|_)(?:data_?)?loader$", re.I)
 # The same under another name; of the last two only as `_same` says.
@@ -50,9 +52,11 @@ def check(view: View) -> Iterator[Report]:
         if view.torch_version is not None and view.torch_version < release(gone.by):
             continue
         then = f"; use `{gone.instead}`" if gone.instead else ""
-        roles = {"name": found, "after": gone.after, "by": gone.by, "then": then}
+        roles = {"name": found, "package": "torch", "after": gone.after, "by": gone.by, "then": then}
         yield Report(CODE, site, roles, mend=_mend(site, name))
     yield from _next_of_python_2(view)
+    for site, roles in hosted_names.gone(view):
+        yield Report(CODE, site, roles)
 
 
 def _next_of_python_2(view: View) -> Iterator[Report]:
@@ -66,7 +70,7 @@ def _next_of_python_2(view: View) -> Iterator[Report]:
             continue
         if view.torch_version is None or view.torch_version >= (1, 13):
             owner = view.owner_text(event, "")
-            roles = {"name": f"{owner or 'iterator'}.next", "after": "1.12", "by": "1.13", "then": f"; use `next({owner or 'iterator'})`"}
+            roles = {"name": f"{owner or 'iterator'}.next", "package": "torch", "after": "1.12", "by": "1.13", "then": f"; use `next({owner or 'iterator'})`"}
             yield Report(CODE, event.site, roles)
 
 

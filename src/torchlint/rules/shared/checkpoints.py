@@ -31,7 +31,8 @@ def _part(key, value: Value) -> str:
     for word, part in (("optim", "optimizer"), ("sched", "scheduler"), ("scaler", "scaler")):
         if word in named:
             return part
-    kinds = {_kind(alt) for alt in real(value)}
+    alts = real(value)
+    kinds = {_kind(alt) for alt in alts if not from_file(alt)} or {_kind(alt) for alt in alts}  # what was loaded is what is saved
     if "?" in kinds and _FIGURE.search(named):
         return "number"
     if "?" in kinds and re.search(r"model|net|state_dict|weights", named) and all(_is_state(alt) for alt in real(value)):
@@ -41,6 +42,13 @@ def _part(key, value: Value) -> str:
 
 # What is told of a training under such a key is no state of anything.
 _FIGURE = re.compile(r"^(?:best|acc|top\d|loss|losses|score|metric|iter|iteration|step|global_step|num|args|opts?|config|cfg|arch|lr|history|result)(?:_|\d|s?$)")
+
+
+def from_file(value: Value | None) -> bool:
+    """Whether something comes out of what a `torch.load` read."""
+    while isinstance(value, Opaque) and value.origin is not None and "loaded" not in value.tags:
+        value = value.origin
+    return isinstance(value, Opaque) and "loaded" in value.tags
 
 
 def _is_state(value: Value) -> bool:
@@ -64,7 +72,7 @@ def _kind(value: Value) -> str:
     return "?"
 
 
-def in_files(view: View, event: Event, pattern: str) -> bool:
+def in_files(view: View, event: Event, pattern: str | re.Pattern[str]) -> bool:
     """Whether the file that saves, or another of the run, has a text, comments left out."""
     wanted = re.compile(pattern)
     return any(wanted.search(line.split("#", 1)[0]) for facts in _files(view, event) for line in facts.lines)

@@ -35,7 +35,7 @@ def is_evaluation(view: View, event: Event) -> bool:
     model, unit = event.subject, event.site.parsed.unit
     if event.mode is False or any(site.parsed.unit.name == "forward" for site in event.calls if site is not None):
         return False
-    if isinstance(model, Instance) and _goes_over_evaluation_data(event) and _trained(view, model):
+    if isinstance(model, Instance) and _trained(view, model) and (_goes_over_evaluation_data(event) or _behind_training(view, event)):
         return True
     if not EVALUATION.search(unit.name):
         return False
@@ -53,6 +53,12 @@ def _goes_over_evaluation_data(event: Event) -> bool:
     if site is None or not isinstance(site.node, cst.For) or site.parsed is not event.site.parsed:
         return False
     return bool(_EVALUATION_DATA.search(site.parsed.text(site.node.iter)))
+
+
+def _behind_training(view: View, event: Event) -> bool:
+    """Whether all training of the run is over, and none of its loops goes around: what is computed now is looked at, and no more."""
+    trains = view.of("backward", "optimizer.step", "autograd.grad")
+    return bool(trains) and all(other.serial < event.serial and not set(other.loops) & set(event.loops) for other in trains)
 
 
 def _trained(view: View, model: Value) -> bool:

@@ -21,6 +21,8 @@ def _mark_import(node, words: set[str]) -> None:
     module = getattr(node, "module", None) or ""
     if module[:6] == "torch.":
         words.add(f"!from {module}")
+    elif module == "transformers":
+        words.add("!from_transformers")
 
 
 def _mark_expr(node: ast.Expr, words: set[str]) -> None:

@@ -1,0 +1,62 @@
+"""Data that a training loop cuts into batches by slices, `x[i : i + batch_size]`, in the order in which they lie."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+import libcst.matchers as m
+
+from torchlint.dryrun.values import Event, Loop
+
+# Words of what mixes the data, draws from them, or goes through them in an order that means something.
+_NOT_IN_ORDER = re.compile(
+    r"perm|shuf|sampl|choice|rand|mix|roll|sort|series|seq|window|video|frame|stream|bptt|stock|chunk|replay|memory|buffer|hidden|token|traject|indices",
+    re.IGNORECASE,
+)
+
+
+def slices_of(step: Event) -> tuple[Loop, str] | None:
+    """The loop around a step that cuts data into slices, once in each turn of another loop, and what it cuts; None where there is
+    none, or something may change their order."""
+    for depth, loop in enumerate(step.loops):
+        outer = next((other for other in reversed(step.loops[:depth]) if not other.once), None)
+        cut = _cut(loop) if outer is not None and outer.site is not None else None
+        if cut is None:
+            continue
+        within = _without_comments(_lines(outer)) + _without_comments(_around(loop, outer))
+        assigned = re.search(rf"(?<![\w.]){re.escape(cut)}\s*(?:,[^=\n]*)?=[^=]", within)
+        return None if assigned or _NOT_IN_ORDER.search(within) else (loop, cut)
+    return None
+
+
+def _cut(loop: Loop) -> str | None:
+    """The name of what a loop over a range slices by its number: `x` of `x[i : i + 32]`, `x[i * 32 : (i + 1) * 32]`."""
+    node = loop.site.node if loop.site is not None else None
+    if not isinstance(node, cst.For) or not isinstance(node.target, cst.Name) or "range(" not in loop.site.parsed.text(node.iter):
+        return None
+    number = node.target.value
+    begins = m.Name(number) | m.BinaryOperation(left=m.Name(number), operator=m.Multiply()) | m.BinaryOperation(operator=m.Multiply(), right=m.Name(number))
+    for found in m.findall(node.body, m.Subscript(value=m.Name() | m.Attribute())):
+        index = found.slice[0].slice if found.slice else None
+        if isinstance(index, cst.Slice) and index.step is None and index.lower is not None and index.upper is not None and m.matches(index.lower, begins):
+            if number in {name.value for name in m.findall(index.upper, m.Name())}:
+                return loop.site.parsed.text(found.value)
+    return None
+
+
+def _lines(loop: Loop) -> str:
+    return loop.site.parsed.text(loop.site.node)
+
+
+def _around(loop: Loop, outer: Loop) -> str:
+    """The function that a loop stands in, where the loop around it is in another one."""
+    facts, row = loop.site.parsed.facts, loop.site.location().row
+    unit = next((unit for unit in facts.functions.values() if unit.start <= row <= unit.end), None)
+    if unit is None or outer.site.parsed.facts is facts and unit.start <= outer.site.location().row <= unit.end:
+        return ""
+    return "".join(facts.lines[unit.start - 1 : unit.end])
+
+
+def _without_comments(text: str) -> str:
+    return "\n".join(line.split("#", 1)[0] for line in text.split("\n"))

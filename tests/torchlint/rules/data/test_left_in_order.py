@@ -1,0 +1,93 @@
+"""603: `shuffle=False` that is written out, set on some ways only, and data that are cut into slices."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+TRAIN = """
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(9):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+"""
+DATA = "torchvision.datasets.MNIST('d')"
+SLICES = """
+def main(x, y, n):
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(9):
+        {before}
+        for i in range(0, n, 32):{mark}
+            optimizer.zero_grad()
+            F.cross_entropy(net({x}), y[i : i + 32]).backward()
+            optimizer.step()
+"""
+
+
+@table({
+    "written out": f"""
+import torchvision
+def main():
+    loader = torch.utils.data.DataLoader({DATA}, batch_size=8, shuffle=False)  # <- 603
+{TRAIN}""",
+    "written out, and a comment says why": f"""
+import torchvision
+def main():
+    # sorted by difficulty: the order is meant
+    loader = torch.utils.data.DataLoader({DATA}, batch_size=8, shuffle=False)
+{TRAIN}""",
+    "written out, of a few samples": f"""
+def main():
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(4, 4), torch.randint(0, 2, (4,))), batch_size=2, shuffle=False)
+{TRAIN}""",
+    "an option decides": f"""
+import torchvision
+def main(args):
+    loader = torch.utils.data.DataLoader({DATA}, batch_size=8, shuffle=args.shuffle)
+{TRAIN}""",
+    "in keywords that one way adds to": f"""
+import torchvision
+def main(use_cuda):
+    options, more = dict(batch_size=8), dict(num_workers=1, shuffle=True)
+    if use_cuda:
+        options.update(more)
+    loader = torch.utils.data.DataLoader({DATA}, **options)  # <- 603
+{TRAIN}""",
+    "in keywords of both ways": f"""
+import torchvision
+def main(use_cuda):
+    options = dict(batch_size=8, shuffle=True)
+    if use_cuda:
+        options.update(num_workers=1)
+    loader = torch.utils.data.DataLoader({DATA}, **options)
+{TRAIN}""",
+    "in keywords that somebody else fills": f"""
+import torchvision
+def main(use_cuda, more):
+    options = dict(batch_size=8)
+    options.update(more)
+    loader = torch.utils.data.DataLoader({DATA}, **options)
+{TRAIN}""",
+    "slices": SLICES.format(before="net.train()", mark="  # <- 603", x="x[i : i + 32]"),
+    "slices by the number of a batch": SLICES.format(before="net.train()", mark="  # <- 603", x="x[i * 32 : (i + 1) * 32]"),
+    "slices of a new order": SLICES.format(before="order = torch.randperm(n)", mark="", x="x[order[i : i + 32]]"),
+    "slices of what is mixed": SLICES.format(before="x, y = mixed(x, y)", mark="", x="x[i : i + 32]"),
+    "slices of a series": SLICES.format(before="hidden = net.start()", mark="", x="x[i : i + 32]"),
+    "slices in a function, called once an epoch": """
+def once(net, optimizer, x, y):
+    for i in range(0, len(x), 32):  # <- 603
+        optimizer.zero_grad()
+        F.cross_entropy(net(x[i : i + 32]), y[i : i + 32]).backward()
+        optimizer.step()
+
+def main(x, y):
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(9):
+        once(net, optimizer, x, y)
+""",
+    "slices, in one epoch": SLICES.format(before="net.train()", mark="", x="x[i : i + 32]").replace("range(9)", "range(1)"),
+})
+def test_left_in_order(code):
+    holds(code)

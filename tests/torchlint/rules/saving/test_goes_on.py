@@ -1,0 +1,128 @@
+"""905 where a training goes on from weights alone, and the checkpoint is no dict that the program writes in view."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+LOOP = """
+    for epoch in range({start}, args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+"""
+MADE = """
+def main(args, loader):
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+"""
+
+
+@table({
+    "the epoch is an option": MADE + """
+    if args.resume:
+        print("resuming from", args.resume)
+        model.load_state_dict(torch.load(args.resume))  # <- 905
+""" + LOOP.format(start="args.start_epoch") + """
+    torch.save(model.state_dict(), "last.pt")
+""",
+    "the epoch stands in the name of the file": """
+class Solver:
+    def __init__(self, config, loader):
+        self.config, self.loader = config, loader
+        self.model = nn.Linear(4, 2)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), config.lr, momentum=config.momentum)
+        if config.trained_model:
+            self.bring_back()
+
+    def bring_back(self):
+        self.model.load_state_dict(torch.load(self.config.trained_model))  # <- 905
+
+    def step(self, x, y):
+        self.optimizer.zero_grad()
+        F.cross_entropy(self.model(x), y).backward()
+        self.optimizer.step()
+
+    def train(self):
+        if self.config.trained_model:
+            start = int(self.config.trained_model.split("/")[-1])
+        else:
+            start = 0
+        for epoch in range(start, self.config.epochs):
+            for x, y in self.loader:
+                self.step(x, y)
+            torch.save(self.model.state_dict(), f"{epoch}.pt")
+""",
+    "the model loads itself": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.body(x)
+
+    def load_weights(self, path):
+        self.load_state_dict(torch.load(path))
+
+def main(args, loader):
+    model = Net()
+    if args.resume:
+        model.load_weights(args.resume)  # <- 905
+    else:
+        model.body.load_state_dict(torch.load(args.pretrained))
+    optimizer = torch.optim.SGD(model.parameters(), lr=args.lr, momentum=0.9)
+    for iteration in range(args.start_iter, args.max_iter):
+        x, y = next(loader)
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    torch.save(model.state_dict(), "last.pt")
+""",
+    "another file writes the checkpoint": MADE.replace("nn.Linear(4, 2)", "build(args)").replace("\ndef", "from models import build\nfrom tools import save_checkpoint\n\ndef") + """
+    if args.resume:
+        checkpoint = torch.load(args.resume)
+        args.start_epoch = checkpoint["epoch"]
+        model.load_state_dict(checkpoint["model"])  # <- 905
+""" + LOOP.format(start="args.start_epoch") + """
+        save_checkpoint({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch + 1})
+""",
+    "whole models, of which one was loaded": """
+def main(args, loader):
+    if args.resume:
+        checkpoint = torch.load("c.pt", weights_only=False)
+        net, start = checkpoint["G_A"], checkpoint["epoch"] + 1
+    else:
+        net, start = nn.Linear(4, 2), 0
+    optimizer = torch.optim.Adam(net.parameters())
+    for epoch in range(start, args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+        torch.save({"G_A": net, "epoch": epoch}, "c.pt")  # <- 902, 905
+""",
+    "weights to begin with": MADE + """
+    if args.pretrained:
+        model.load_state_dict(torch.load(args.pretrained))
+""" + LOOP.format(start="args.start_epoch"),
+    "weights to begin with, in the else of what is gone on from": MADE + """
+    if args.resume:
+        resume(model, optimizer, args.resume)
+    else:
+        model.load_state_dict(torch.load(args.weights))
+""" + LOOP.format(start="args.start_epoch"),
+    "the optimizer's state comes back by a helper": MADE + """
+    if args.resume:
+        model.load_state_dict(torch.load(args.resume)["model"])
+        restore_rest(args.resume, optimizer=optimizer)
+""" + LOOP.format(start="args.start_epoch"),
+    "the loop counts from one": MADE + """
+    if args.resume:
+        model.load_state_dict(torch.load(args.resume))
+""" + LOOP.format(start="1"),
+    "nothing to remember": MADE.replace("Adam(model.parameters())", "SGD(model.parameters(), lr=0.1)") + """
+    if args.resume:
+        model.load_state_dict(torch.load(args.resume))
+""" + LOOP.format(start="args.start_epoch"),
+})
+def test_goes_on(code):
+    holds(code)
