@@ -46,3 +46,46 @@ def test_values_that_are_finite_and_too_large(run):
 
 def test_what_the_program_gives_itself(run):
     assert "TS422" not in run(PROGRAM.format(spread="self.body(x)", given=GIVEN + " * float('nan')")).codes
+
+
+TWO_MODELS = """
+import numpy
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(6, 4)
+
+    def forward(self, x):
+        return torch.log(self.body(x)) + torch.tensor(numpy.random.normal(size=4))  # <- 422
+
+
+encoder, critic = Encoder(), nn.Sequential(nn.Linear(4, 3), nn.Sigmoid()).double()
+optimizer = torch.optim.SGD([*encoder.parameters(), *critic.parameters()], lr=0.01)
+
+
+def compared(scores, target):
+    return F.binary_cross_entropy(scores, target)
+
+
+try:
+    for _ in range(3):
+        target = torch.empty(8, 3).fill_(1.0).double()
+        optimizer.zero_grad()
+        code = encoder(torch.randn(8, 6))
+        loss = {loss}
+        loss.backward()
+        optimizer.step()
+except RuntimeError as error:
+    assert "between 0 and 1" in str(error)
+"""
+
+
+@pytest.mark.parametrize("loss", ["0.5 * F.binary_cross_entropy(critic(code), target)", "compared(critic(code), target)"])
+def test_a_model_before_the_last(run, loss):
+    ran = run(TWO_MODELS.format(loss=loss))
+    assert (422, next(row for number, row in ran.marked)) in ran.lines, ran.san.report()

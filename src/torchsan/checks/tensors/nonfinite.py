@@ -20,7 +20,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from torchsan.check import Check
-from torchsan.nonfinite import replay, rerun, sharded, verdict
+from torchsan.nonfinite import refused, replay, rerun, sharded, verdict
 from torchsan.nonfinite.instrumented import Instrumented
 from torchsan.nonfinite.loss_graph import bad_operation
 from torchsan.nonfinite.origin import External, Record
@@ -272,7 +272,9 @@ class NonFinite(Check):
             return
         self.replays += 1
         outcome = self._forward_again()
-        if outcome.origin is not None and outcome.origin.external is None:
+        if outcome.origin is None or outcome.origin.external is not None:  # the model that ran last was given it
+            outcome = refused.from_lines(sys._getframe(1), self.watch.modules(), self.state.forwards)
+        if outcome.origin is not None and outcome.origin.external is None and not outcome.origin.record.given:
             symptom = _Symptom(f"`{event.subject}` was refused: `{name_of(given) or 'its input'}` is not finite", outcome, None, True)
             self._report(event, symptom, outcome.origin)
 
