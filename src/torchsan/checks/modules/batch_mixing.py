@@ -42,6 +42,7 @@ class BatchMixing(Check):
     def __init__(self, watch: Any):
         super().__init__(watch)
         self.batch_size: int | None = None  # of the loader that gave the last batch
+        self.scored: int | None = None  # where there is no loader: samples that the last loss was computed of
         self.batch: list[weakref.ref] = []  # its tensors
         self.looks: dict[int, int] = self.ledger.while_alive({})
         self.mixed: dict[int, int] = {}
@@ -53,8 +54,14 @@ class BatchMixing(Check):
         usual = getattr(event.subject, "collate_fn", None) is default_collate  # another one may put steps first
         self.batch = [weakref.ref(t) for t in tensors(event.batch)] if usual else []
 
+    def on_loss(self, event: Event) -> None:
+        """One class for each sample: what a model without a loader is given in one go."""
+        given, target = event.input, event.target
+        if isinstance(given, torch.Tensor) and isinstance(target, torch.Tensor) and given.requires_grad and given.dim() == 2:
+            self.scored = given.shape[0] if target.dim() == 1 and not target.is_floating_point() else None
+
     def before_forward(self, event: Event) -> None:
-        model, size = event.subject, self.batch_size
+        model, size = event.subject, self.batch_size or self.scored
         if event.depth or size is None or size < _LEAST or model in self.closed:
             return
         given = next(tensors((event.args, event.kwargs)), None)
@@ -70,7 +77,7 @@ class BatchMixing(Check):
             changed, reordered = _changes(model, event.args, event.kwargs, size)
         if changed is None:
             return
-        others = reordered and self._has_samples_first(given) and not any(isinstance(m, _OF_STEPS) for m in model.modules())
+        others = reordered and self._has_samples_first(given) and not self._is_told(model)
         if not all(_is_wrong(at, rows, size) or (others and len(rows) == size) for at, rows in changed.items()):
             return
         self.mixed[id(model)] = self.mixed.get(id(model), 0) + 1
@@ -84,10 +91,14 @@ class BatchMixing(Check):
                 fact += "; in another order of the samples they are others"
             self.found(524, event, model=name_of(model) or type(model).__name__, fact=fact)
 
-
     def _has_samples_first(self, given: torch.Tensor) -> bool:
-        """Whether dimension 0 of an input is that of the samples, and no other of the same size."""
-        return tuple(given.shape).count(given.shape[0]) == 1 or any(ref() is given for ref in self.batch)
+        """Whether dimension 0 of an input is that of the samples, and not steps, of which there are as many."""
+        return tuple(given.shape[:2]).count(given.shape[0]) == 1 or any(ref() is given for ref in self.batch)
+
+    def _is_told(self, model: nn.Module) -> bool:
+        """Whether another check has told it, of a layer that reads the batch as steps."""
+        steps = any(isinstance(part, _OF_STEPS) for part in model.modules())
+        return steps and any(finding.number == 510 for finding in self.watch.findings)
 
 
 def _is_wrong(at: int, rows: list[int], size: int) -> bool:
