@@ -40,7 +40,7 @@ def average_of(filename: str, loop: int, loss: int) -> Average | None:
     for statement in _statements(node):
         if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add):
             target = ast.unparse(statement.target)
-            if _is_value(statement.value, node, loss) and (by := _divided(target, node, text)):
+            if _is_value(statement.value, node, loss) and (by := _divided(target, node, scope, text)):
                 return Average(statement.lineno, ast.unparse(statement), by)
         call = statement.value if isinstance(statement, ast.Expr) else None
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "append" and call.args:
@@ -90,12 +90,16 @@ def _is_value(added: ast.expr, loop: ast.For, row: int) -> bool:
     return isinstance(value, ast.Call) and _is_value(value, loop, row)
 
 
-def _divided(target: str, loop: ast.For, text: str) -> str:
-    """What the sum is divided by, where that is the number of batches: `len(loader)`, or what is counted up by one."""
+def _divided(target: str, loop: ast.For, scope: ast.AST, text: str) -> str:
+    """What the sum is divided by, where that is the number of batches: `len(loader)`, a name for it, or what is counted
+    up by one."""
     over: ast.expr = loop.iter
     while isinstance(over, ast.Call) and over.args and ast.unparse(over.func).rsplit(".", 1)[-1] in _AROUND:
         over = over.args[0]
     counts = [f"len({ast.unparse(over)})"]
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Assign) and ast.unparse(node.value) == counts[0]:
+            counts += [target.id for target in node.targets if isinstance(target, ast.Name)]
     for statement in _statements(loop):
         if isinstance(statement, ast.AugAssign) and isinstance(statement.op, ast.Add) and ast.unparse(statement.value) == "1":
             counts.append(ast.unparse(statement.target))

@@ -44,6 +44,7 @@ def program(add=ADD, end=END, criterion="", count=38, names="x, y", over="loader
     {"add": "total += float(loss)  # <- 316", "end": "total /= len(loader)"},
     {"add": "total += criterion(model(x), y).item()  # <- 316"},
     {"end": "return {'loss': total / batches}"},
+    {"end": "count = len(loader); total /= count; return total"},
     {"add": LIST, "end": "return sum(seen) / len(seen)"},
     {"add": LIST, "end": "return np.mean(seen)"},
     {"add": "seen.append(loss)  # <- 316", "end": "return torch.stack(seen).mean().item()"},
