@@ -12,6 +12,7 @@ from torchsan.checks.gradients.replaced_parameters import replaced
 from torchsan.own import torch
 from torchsan.program.adapters import ADAPTER
 from torchsan.program.assignments import loaded, running
+from torchsan.program.built import line_that_builds
 from torchsan.program.layers import parameters_of
 from torchsan.program.naming import name_of
 from torchsan.program.shards import local
@@ -313,7 +314,7 @@ class NeverGetsGrad(Check):
         # With none at all it is another mistake (103), and what no model has any more is 118's or 135's.
         if names and len(left) < self.counts[id(account)] and account.backwards_in_all:
             cut, put = cut_of(self.watch, left), self.put.get(left[0])
-            built = (_built(modules, left[0]), "it is built here")
+            built = (line_that_builds(modules, left[0]), "it is built here")
             self.found(
                 119,
                 put or event if cut is None else cut.at,
@@ -326,19 +327,6 @@ class NeverGetsGrad(Check):
                 related=(built,) if cut is None and put is None else ((event, "the step that has no gradient for it"), built),
                 call="" if cut is None else code_at(cut.at).rstrip(":"),
             )
-
-
-def _built(modules: list[nn.Module], parameter: torch.Tensor) -> Where | None:
-    """The line in which the user's class makes the layer that a parameter belongs to."""
-    for root in modules:
-        for part in root.modules():
-            if users_class(part) is not None:
-                inside = ((name, value) for table in (part._modules, part._parameters) for name, value in table.items())
-                for name, value in inside:
-                    held = value.parameters() if isinstance(value, nn.Module) and users_class(value) is None else (value,)
-                    if any(one is parameter for one in held):
-                        return assigned(part, name)
-    return None
 
 
 def _is_left_out(root: nn.Module, path: str) -> tuple[nn.Module, str] | None:

@@ -11,13 +11,13 @@ from torchsan.own import torch, weakref
 from torchsan.program.autograd_graph import VIEWS, node_name
 from torchsan.program.layers import is_dropout, mode_layers, tensors
 from torchsan.program.naming import name_of
+from torchsan.program.rows import first_column, has_rows_of
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 from torchsan.stream.weak_ids import WeakIds
 
 _BATCHES = 2  # batches of a loader in a row without any backward: an evaluation
 _IN_A_ROW = 3  # the same without a loader
-_ROWS = 1 << 18  # of an output that are kept for a comparison
 _UNUSED = 2  # graphs that nobody used
 _NEVER = 5  # steps of a model that never was in training mode
 FROM_THE_START = (
@@ -88,7 +88,7 @@ class MissingEval(Check):
         self.last = event
         event.where()
         self.outputs = [weakref.ref(t) for t in tensors(event.output)]
-        self.column = _column(next(tensors(event.output), None))
+        self.column = first_column(next(tensors(event.output), None))
         if self.batches >= _BATCHES or self.row >= _IN_A_ROW or self._comes_back(module, given):
             self._say(event, module)
 
@@ -116,7 +116,7 @@ class MissingEval(Check):
                 self.scored.add(module)
         if self.last is None or torch.is_grad_enabled():
             return
-        if any(ref() is event.input for ref in self.outputs) or _has_rows_of(self.column, event.input):
+        if any(ref() is event.input for ref in self.outputs) or has_rows_of(self.column, event.input):
             module = self.last.subject
             if module is not None:
                 self._say(self.last, module)
@@ -141,21 +141,6 @@ def _is_made_of(node: Any, graph: Any, left: int = 4) -> bool:
             return False
         node, left = next((following for following, _ in node.next_functions if following is not None), None), left - 1
     return False
-
-
-def _column(value: torch.Tensor | None) -> torch.Tensor | None:
-    """The first value of each row: rows that are chosen from it, as `output[mask]` does, are known again by these."""
-    if type(value) is not torch.Tensor or value.layout is not torch.strided or value.is_meta or not value.is_floating_point():
-        return None
-    return value.detach().flatten(1)[:, 0].clone() if value.dim() > 1 and 1 < value.shape[0] <= _ROWS and value.numel() else None
-
-
-def _has_rows_of(column: torch.Tensor | None, given: Any) -> bool:
-    """Whether `given` is made of some of the rows of an output."""
-    rows = _column(given) if isinstance(given, torch.Tensor) else None
-    if column is None or rows is None or rows.device != column.device or rows.dtype is not column.dtype:
-        return False
-    return bool(torch.isin(rows, column).all()) and not bool((rows == rows[0]).all())
 
 
 def estimates(module: nn.Module) -> bool:
