@@ -219,6 +219,12 @@ class Tracer(TorchDispatchMode):
                     found.append(_walk(record))
         return min(found, key=lambda pair: pair[0].number) if found else None
 
+    def origin_of_latest(self) -> tuple[Record, External | None] | None:
+        """The origin of the last NaN that was made; where there is none, of the last infinity."""
+        records = self.bad.values()
+        last = max(records, key=lambda record: (record.nan, record.number), default=None)
+        return None if last is None else _walk(last)
+
 
 def _walk(record: Record) -> tuple[Record, External | None]:
     while True:

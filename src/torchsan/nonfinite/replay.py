@@ -61,6 +61,7 @@ def run(
     surrogate: bool = False,
     in_step: bool = False,
     whole: Mapping[int, torch.Tensor] = MappingProxyType({}),
+    refused: bool = False,
 ) -> Outcome:
     """Run `compute` (it gives a loss, or a model's output) and its backward under the tracer. Never raises.
 
@@ -71,9 +72,10 @@ def run(
         surrogate: `compute` gives an output, not a loss: backward starts from gradients of one.
         in_step: `compute` runs the step from its start, and enters autocast itself.
         whole: of a sharded model, its parameters as they were gathered, by their ids.
+        refused: `compute` ends in the error of a function that was given NaN, as it did before.
     """
     try:
-        return _run(compute, list(modules), forwards, inputs, surrogate, in_step, whole)
+        return _run(compute, list(modules), forwards, inputs, surrogate, in_step, whole, refused)
     except Impossible as reason:
         return Outcome(None, str(reason))
     except Exception as error:  # out of memory, an error of the user's own code: the run must not notice
@@ -89,6 +91,7 @@ def _run(
     surrogate: bool,
     in_step: bool,
     whole: Mapping[int, torch.Tensor],
+    refused: bool,
 ) -> Outcome:
     users_anomaly = torch.is_anomaly_enabled()
     with _sandbox(modules, forwards, in_step, whole) as box:
@@ -98,8 +101,13 @@ def _run(
                 names.setdefault(store(tensor), (name, "input"))
         tracer = Tracer(names, box.own, box.paths)
         tracer.stop_at = sys._getframe()
-        with in_modules(tracer, forwards), tracer:
-            result = compute()
+        try:
+            with in_modules(tracer, forwards), tracer:
+                result = compute()
+        except Exception as error:
+            if not refused or isinstance(error, Impossible) or (latest := tracer.origin_of_latest()) is None:
+                raise
+            return Outcome(Origin(*latest, ()), "")
         ends = [value for value in tensors(result) if value.is_floating_point()]
         found = tracer.origin_of(ends)
         if found is not None:

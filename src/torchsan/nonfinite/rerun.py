@@ -84,6 +84,13 @@ def lines_to(frame: FrameType, place: Where) -> Again | None:
     return None
 
 
+def lines_of(frame: FrameType, place: Where) -> Again | None:
+    """The statements that lead to the one at a place, for what that computes; None where they cannot run again."""
+    way = _way(frame, place)
+    value = getattr(way[-1][1], "value", None) if way else None
+    return _lines(frame, _before(way)[-_LINES:], value) if isinstance(value, ast.expr) else None
+
+
 def _lines(frame: FrameType, before: list[ast.stmt], loss: ast.expr, maker: ast.stmt | None = None) -> Again | None:
     """The code that gives the loss: what of `before` leads to it, and last `maker`, which keeps it on an object."""
     undo = Undo()
@@ -267,7 +274,7 @@ def _choose(before: list[ast.stmt], wanted: set[str], pure: Pure, settled: set[s
             if not isinstance(before[reaching], ast.Assign):
                 todo.append((name, reaching))  # an `if` or `with` may leave it as it was
     for name in wanted:
-        if name in last and not can[last[name]]:
+        if name in last and not can[last[name]] and name not in settled:
             return []
     return [before[at] for at in sorted(chosen)]
 

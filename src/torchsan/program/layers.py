@@ -10,6 +10,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
 from torchsan.own import torch, weakref
+from torchsan.program.functional_dropout import drops
 
 # What torch puts around a model, and the attribute that holds it there.
 WRAPPERS = {"OptimizedModule": "_orig_mod", "DistributedDataParallel": "module", "DataParallel": "module"}
@@ -60,7 +61,8 @@ def parameters_of(root: nn.Module) -> list[torch.Tensor]:
 
 
 def mode_layers(module: nn.Module) -> list[nn.Module]:
-    """The layers of a model that do something else in evaluation: dropout with p > 0, batch norm, RNNs with dropout."""
+    """The layers of a model that do something else in evaluation: dropout with p > 0, as a layer of its own or in the
+    user's code, batch norm, RNNs and attention with dropout."""
     known = _modes.get(id(module))
     if known is None or known[0]() is not module:
         found = [weakref.ref(layer) for layer in parts_of(module) if _depends(layer)]
@@ -71,7 +73,9 @@ def mode_layers(module: nn.Module) -> list[nn.Module]:
 def _depends(layer: nn.Module) -> bool:
     if isinstance(layer, _DropoutNd):
         return layer.p > 0
-    return isinstance(layer, _BatchNorm) or bool(getattr(layer, "dropout", 0) and isinstance(layer, nn.RNNBase))
+    if isinstance(layer, (nn.RNNBase, nn.MultiheadAttention)):
+        return bool(getattr(layer, "dropout", 0))
+    return isinstance(layer, _BatchNorm) or drops(layer)
 
 
 def is_dropout(layer: nn.Module) -> bool:

@@ -34,7 +34,7 @@ def tree_of(filename: str) -> ast.Module | None:
 
 
 @lru_cache(maxsize=256)
-def _tree(cls: type) -> tuple[ast.ClassDef, CodeType] | None:
+def class_tree(cls: type) -> tuple[ast.ClassDef, CodeType] | None:
     """The class's syntax tree, and code of one of its methods (for the file's name); None where it is not to be had.
 
     It is found by where its methods begin. By the names of the class and its module it may be another one: several of a
@@ -80,7 +80,7 @@ def _is_users(cls: type) -> bool:
 def assigned(thing: Any, name: str) -> Where | None:
     """The line of `self.<name> = ...` in the classes of `thing`, the most derived first."""
     for cls in type(thing).__mro__:
-        known = _tree(cls)
+        known = class_tree(cls)
         if known is None:
             continue
         body, code = known
@@ -94,7 +94,7 @@ def assigned(thing: Any, name: str) -> Where | None:
 def grows(thing: Any, name: str) -> Where | None:
     """The line in the classes of `thing` that adds to `self.<name>`."""
     for cls in type(thing).__mro__:
-        known = _tree(cls)
+        known = class_tree(cls)
         if known is not None:
             body, code = known
             rows = growing_rows(body, f"self.{name}")
@@ -122,7 +122,7 @@ def methods_that_use(thing: Any, name: str) -> dict[str, set[str]]:
     """By method of the user's classes: "reads" and "writes" of `self.<name>` in it."""
     found: dict[str, set[str]] = {}
     for cls in type(thing).__mro__:
-        known = _tree(cls)
+        known = class_tree(cls)
         if known is None:
             continue
         for function in known[0].body:
@@ -145,7 +145,7 @@ def never_read(thing: Any, name: str, files: Iterable[str]) -> bool:
     for cls in type(thing).__mro__:
         if cls is nn.Module or cls.__module__.partition(".")[0] in sys.stdlib_module_names or not _holds_code(cls):
             continue
-        known = _tree(cls)
+        known = class_tree(cls)
         if known is None or not os.path.isfile(known[1].co_filename):
             return False
         names.add(known[1].co_filename)
@@ -221,7 +221,7 @@ def follows_device(thing: Any, name: str) -> bool:
     property of it, so that it need not be a buffer."""
     reads = moved = 0
     for cls in type(thing).__mro__:
-        known = _tree(cls)
+        known = class_tree(cls)
         if known is None:
             continue
         for node in ast.walk(known[0]):
@@ -245,7 +245,7 @@ def lost_results(module: Any) -> list[tuple[Where, str]]:
     """The statements at which `forward` of a module's class runs off its end, so that it gives None, and what they
     compute for nobody. Empty where that cannot be told, or where nothing is lost."""
     cls = next((cls for cls in type(module).__mro__ if "forward" in vars(cls)), None)
-    known = _tree(cls) if cls is not None else None
+    known = class_tree(cls) if cls is not None else None
     if known is None or "forward" in vars(module):
         return []
     body, code = known

@@ -136,7 +136,7 @@ class Overlap(Check):
             616,
             test.place,
             step=test.step,
-            name=name or "the loader",
+            name=name or "loader",
             count=what,
             related=((train.place, "the loader that it is trained on"),),
             words=_WORDS,

@@ -7,8 +7,10 @@ from typing import Any
 from torchsan.check import Check
 from torchsan.checks.gradients.gradients_elsewhere import misled
 from torchsan.own import torch
+from torchsan.program.layers import parameters_of
 from torchsan.program.naming import name_of
 from torchsan.program.shards import local
+from torchsan.report.printing import code_at
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 
@@ -148,6 +150,7 @@ class OrderOfStep(Check):
                     event,
                     call=f"{name or 'optimizer'}.step()",
                     optimizer=name,
+                    model=self._trained(account),
                     fact=f"{self.idle[id(account)]} steps, no gradient in any parameter",
                 )
 
@@ -173,9 +176,17 @@ class OrderOfStep(Check):
                 self.found(
                     103,
                     first,
-                    call=f"{name_of(first.subject) or 'loss'}.backward()",
+                    call=_as_written(first) or f"{name_of(first.subject) or 'loss'}.backward()",
+                    model=self._trained(account),
                     fact=f"{account.backwards_in_all} backward passes, no step of {type(account.optimizer).__name__}",
                 )
+
+    def _trained(self, account: Account) -> str | None:
+        """What the model is called that an optimizer would train."""
+        for module in self.watch.modules():
+            if any(id(p) in account.ids for p in parameters_of(module)):
+                return name_of(module) or type(module).__name__
+        return None
 
     def before_backward(self, event: Event) -> None:
         for account in self.ledger:
@@ -189,6 +200,12 @@ class OrderOfStep(Check):
         """No update by hand either."""
         before = self.samples.get(id(account))
         return before is not None and all(torch.equal(a, b) for a, b in zip(before, _sample(account)))
+
+
+def _as_written(event: Event) -> str:
+    """A call of backward as it stands in its line; empty where another call leads to it."""
+    text = code_at(event.where())
+    return text if text.endswith(".backward()") else ""
 
 
 def _sample(account: Account) -> list[torch.Tensor]:

@@ -12,6 +12,7 @@ from torchsan.checks.gradients.replaced_parameters import replaced
 from torchsan.own import torch
 from torchsan.program.adapters import ADAPTER
 from torchsan.program.assignments import loaded, running
+from torchsan.program.built import line_that_builds
 from torchsan.program.layers import parameters_of
 from torchsan.program.naming import name_of
 from torchsan.program.shards import local
@@ -33,6 +34,10 @@ _OFF = (
 _TWINS = (
     "`{model}` is trained by no optimizer: `{optimizer}` and `{other}` hold the same parameters",
     "give each optimizer the parameters of its own model: `{model}.parameters()`",
+)
+_ANOTHERS = (
+    "`{model}` is trained by no optimizer: `{optimizer}` holds the parameters of `{other}`, which get no gradient",
+    "give `{optimizer}` those of the model that the loss is computed with: `{model}.parameters()`",
 )
 _STEPS = 2  # steps of an optimizer before its parameters are judged
 _LONG = 20  # steps without a gradient after which it is said before the end of the run
@@ -77,6 +82,7 @@ class NotInOptimizer(Check):
         self.added = WeakTable()  # of parameters: where they came into a model
         self.samples: dict[int, torch.Tensor] = {}
         self.made: dict[int, Where | None] = self.ledger.while_alive({})  # by id of an optimizer: the line that makes it
+        self.told: set[int] = self.ledger.while_alive(set())  # optimizers whose parameters are another model's
 
     def on_optimizer_create(self, event: Event) -> None:
         self.made[id(event.subject)] = event.where()
@@ -131,6 +137,9 @@ class NotInOptimizer(Check):
             whole = not holders and bool(idle)
             if whole:
                 holders, late = idle, [p for p in missing if id(p) in in_it]
+                if late and (other := self._owner(idle[0])) is not None:
+                    self._say_others(module, late, idle[0], other)
+                    return
             if not holders and twins is not None and (left := [p for p in missing if id(p) in in_it]):
                 self._say_twins(module, left, twins, event)
                 return
@@ -180,6 +189,22 @@ class NotInOptimizer(Check):
             fact=f"{len(left)} parameters in no optimizer: {_listed(names)}",
             related=((made[0], "the other optimizer"), (event, "the step that does not know them")),
             details={"parameters": names},
+        )
+
+    def _owner(self, account: Account) -> nn.Module | None:
+        """The model whose parameters an optimizer holds."""
+        return next((one for one in self.watch.modules() if any(id(p) in account.ids for p in parameters_of(one))), None)
+
+    def _say_others(self, module: nn.Module, left: list[torch.Tensor], idle: Account, other: nn.Module) -> None:
+        if id(idle) in self.told:
+            return
+        self.told.add(id(idle))
+        step, names = idle.last["step"], [full_name([module], p) or "?" for p in left]
+        self.found(
+            118, step, words=_ANOTHERS, model=name_of(module) or type(module).__name__,
+            optimizer=name_of(idle.optimizer) or type(idle.optimizer).__name__, other=name_of(other) or type(other).__name__,
+            fact=f"{len(left)} parameters in no optimizer: {_listed(names)}",
+            related=((self.made.get(id(idle.optimizer)), "the optimizer is built here"),), details={"parameters": names},
         )
 
     def _updated_by_hand(self, parameter: torch.Tensor) -> bool:
@@ -289,6 +314,7 @@ class NeverGetsGrad(Check):
         # With none at all it is another mistake (103), and what no model has any more is 118's or 135's.
         if names and len(left) < self.counts[id(account)] and account.backwards_in_all:
             cut, put = cut_of(self.watch, left), self.put.get(left[0])
+            built = (line_that_builds(modules, left[0]), "it is built here")
             self.found(
                 119,
                 put or event if cut is None else cut.at,
@@ -298,7 +324,7 @@ class NeverGetsGrad(Check):
                 fact=f"{_listed(names)}",
                 details={"parameters": names},
                 words=None if cut is None else _OFF if cut.off else _CUT,
-                related=() if cut is None and put is None else ((event, "the step that has no gradient for it"),),
+                related=(built,) if cut is None and put is None else ((event, "the step that has no gradient for it"), built),
                 call="" if cut is None else code_at(cut.at).rstrip(":"),
             )
 

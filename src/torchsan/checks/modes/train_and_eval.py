@@ -11,6 +11,7 @@ from torchsan.own import torch, weakref
 from torchsan.program.autograd_graph import VIEWS, node_name
 from torchsan.program.layers import is_dropout, mode_layers, tensors
 from torchsan.program.naming import name_of
+from torchsan.program.rows import first_column, has_rows_of
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 from torchsan.stream.weak_ids import WeakIds
@@ -49,6 +50,7 @@ class MissingEval(Check):
         self.drawn = False
         self.last: Event | None = None
         self.outputs: list[weakref.ref] = []
+        self.column: torch.Tensor | None = None  # the first value of each row of the first output
         self.given: Any = None
 
     def on_loader_batch(self, event: Event) -> None:
@@ -86,6 +88,7 @@ class MissingEval(Check):
         self.last = event
         event.where()
         self.outputs = [weakref.ref(t) for t in tensors(event.output)]
+        self.column = first_column(next(tensors(event.output), None))
         if self.batches >= _BATCHES or self.row >= _IN_A_ROW or self._comes_back(module, given):
             self._say(event, module)
 
@@ -113,7 +116,7 @@ class MissingEval(Check):
                 self.scored.add(module)
         if self.last is None or torch.is_grad_enabled():
             return
-        if any(ref() is event.input for ref in self.outputs):
+        if any(ref() is event.input for ref in self.outputs) or has_rows_of(self.column, event.input):
             module = self.last.subject
             if module is not None:
                 self._say(self.last, module)

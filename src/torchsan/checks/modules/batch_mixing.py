@@ -23,13 +23,14 @@ from torchsan.probes.modules import is_compiled
 from torchsan.program.layers import tensors
 from torchsan.program.naming import name_of
 from torchsan.program.source import users_class
+from torchsan.program.where import Where
 from torchsan.stream.events import Event
 from torchsan.stream.weak_ids import WeakIds
 
 _LOOKS = 2  # forwards of each model
 _LEAST = 4  # samples: with fewer, "some of the others" and "all of the others" are the same
 _ROUNDING = 1e-3  # relative difference that is none
-_OF_STEPS = (nn.RNNBase, nn.MultiheadAttention)  # with a batch read as steps, all outputs change: 510 tells of that
+_OF_STEPS = (nn.RNNBase, nn.MultiheadAttention)  # with a batch read as steps, all outputs change
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks")
 
 
@@ -42,9 +43,11 @@ class BatchMixing(Check):
     def __init__(self, watch: Any):
         super().__init__(watch)
         self.batch_size: int | None = None  # of the loader that gave the last batch
+        self.scored: int | None = None  # where there is no loader: samples that the last loss was computed of
         self.batch: list[weakref.ref] = []  # its tensors
         self.looks: dict[int, int] = self.ledger.while_alive({})
         self.mixed: dict[int, int] = {}
+        self.of_steps: list[tuple[Where | None, dict[str, str]]] = []  # findings that another check may tell better
         self.closed = WeakIds()  # models that are left alone
 
     def on_loader_batch(self, event: Event) -> None:
@@ -53,8 +56,14 @@ class BatchMixing(Check):
         usual = getattr(event.subject, "collate_fn", None) is default_collate  # another one may put steps first
         self.batch = [weakref.ref(t) for t in tensors(event.batch)] if usual else []
 
+    def on_loss(self, event: Event) -> None:
+        """One class for each sample: what a model without a loader is given in one go."""
+        given, target = event.input, event.target
+        if isinstance(given, torch.Tensor) and isinstance(target, torch.Tensor) and given.requires_grad and given.dim() == 2:
+            self.scored = given.shape[0] if target.dim() == 1 and not target.is_floating_point() else None
+
     def before_forward(self, event: Event) -> None:
-        model, size = event.subject, self.batch_size
+        model, size = event.subject, self.batch_size or self.scored
         if event.depth or size is None or size < _LEAST or model in self.closed:
             return
         given = next(tensors((event.args, event.kwargs)), None)
@@ -70,7 +79,7 @@ class BatchMixing(Check):
             changed, reordered = _changes(model, event.args, event.kwargs, size)
         if changed is None:
             return
-        others = reordered and self._has_samples_first(given) and not any(isinstance(m, _OF_STEPS) for m in model.modules())
+        others = reordered and self._has_samples_first(given)
         if not all(_is_wrong(at, rows, size) or (others and len(rows) == size) for at, rows in changed.items()):
             return
         self.mixed[id(model)] = self.mixed.get(id(model), 0) + 1
@@ -82,12 +91,21 @@ class BatchMixing(Check):
             fact = f"sample {at} of {size} was replaced: the outputs of samples {listed}{more} changed{own}"
             if reordered and len(rows) == size:
                 fact += "; in another order of the samples they are others"
-            self.found(524, event, model=name_of(model) or type(model).__name__, fact=fact)
+            words = {"model": name_of(model) or type(model).__name__, "fact": fact}
+            if all(len(rows) == size for rows in changed.values()) and any(isinstance(m, _OF_STEPS) for m in model.modules()):
+                self.of_steps.append((event.where(), words))
+            else:
+                self.found(524, event, **words)
 
+    def finish(self) -> None:
+        """A layer that reads the batch as steps is told by its line, as 510."""
+        if not any(finding.number == 510 for finding in self.watch.findings):
+            for place, words in self.of_steps:
+                self.found(524, place, **words)
 
     def _has_samples_first(self, given: torch.Tensor) -> bool:
-        """Whether dimension 0 of an input is that of the samples, and no other of the same size."""
-        return tuple(given.shape).count(given.shape[0]) == 1 or any(ref() is given for ref in self.batch)
+        """Whether dimension 0 of an input is that of the samples, and not steps, of which there are as many."""
+        return tuple(given.shape[:2]).count(given.shape[0]) == 1 or any(ref() is given for ref in self.batch)
 
 
 def _is_wrong(at: int, rows: list[int], size: int) -> bool:

@@ -20,7 +20,7 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from torchsan.check import Check
-from torchsan.nonfinite import replay, rerun, sharded, verdict
+from torchsan.nonfinite import refused, replay, rerun, sharded, verdict
 from torchsan.nonfinite.instrumented import Instrumented
 from torchsan.nonfinite.loss_graph import bad_operation
 from torchsan.nonfinite.origin import External, Record
@@ -272,9 +272,20 @@ class NonFinite(Check):
             return
         self.replays += 1
         outcome = self._forward_again()
-        if outcome.origin is not None and outcome.origin.external is None:
-            symptom = _Symptom(f"`{event.subject}` was refused: `{name_of(given) or 'its input'}` is not finite", outcome, None, True)
-            self._report(event, symptom, outcome.origin)
+        if outcome.origin is None or outcome.origin.external is not None:  # the model that ran last was given it
+            outcome = refused.again(refused.above(sys._getframe(1)), self.watch.modules(), self.state.forwards)
+        self._tell_refused(event, f"`{event.subject}` was refused: `{name_of(given) or 'its input'}` is not finite", outcome)
+
+    def on_error(self, event: Event) -> None:
+        """A distribution that is refused its parameters, or to be drawn from."""
+        if self.ill is None and refused.of_nan(event.error) and all(map(_can_run, self.watch.modules())):
+            functions = refused.passed(event.error.__traceback__)
+            outcome = refused.again(functions, self.watch.modules(), self.state.forwards)
+            self._tell_refused(event, "torch refused what came of it", outcome)
+
+    def _tell_refused(self, event: Event, fact: str, outcome: replay.Outcome) -> None:
+        if outcome.origin is not None and outcome.origin.external is None and not outcome.origin.record.given:
+            self._report(event, _Symptom(fact, outcome, None, True), outcome.origin)
 
     def before_scaler_step(self, event: Event) -> None:
         self.state.is_plain = False

@@ -149,7 +149,7 @@ def _between(seen: Seen) -> Said | None:
     low, high = value.min().item(), value.max().item()
     if low != low or high != high:
         return Said(
-            (f"`{name}` holds NaN",), operand, "an earlier step made NaN: find where with `torch.isfinite(value).all()`"
+            (f"`{name}` holds NaN",), operand, "an operation before it made NaN: find which with `torch.isfinite(value).all()`"
         )
     fact = f"`{name}` goes from {low:.4g} to {high:.4g}"
     if which == "target":

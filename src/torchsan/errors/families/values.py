@@ -287,7 +287,7 @@ def _probabilities(seen: Seen) -> Said | None:
         return Said(
             (f"`{tensors[0].name}` holds NaN",),
             tensors[0],
-            "an earlier step made NaN: find where with `torch.isfinite(value).all()`",
+            "an operation before it made NaN: find which with `torch.isfinite(value).all()`",
         )
     low = value.min().item()
     return (

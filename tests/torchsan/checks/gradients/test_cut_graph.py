@@ -171,3 +171,38 @@ def test_an_evaluation_is_no_cause(run):
 def test_a_context_that_keeps_the_graph(run):
     features = "    def features(self, x):\n        with torch.set_grad_enabled(True):\n            return self.body(x)"
     assert run(OFF.format(features=features, steps=4, before=BODY)).codes == []
+
+
+UNUSED = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(6, 8)
+        self.value = nn.Sequential(nn.Linear(8, 8), nn.Linear(8, 1))
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x):
+        x = torch.relu(self.body(x))
+        return self.head(x), self.value(x)
+
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(24):
+    scores, value = model(torch.randn(4, 6))
+    loss = F.cross_entropy(scores, torch.randint(0, 3, (4,)))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()  # <- 119
+"""
+
+
+def test_the_line_that_builds_the_layer_is_named(run):
+    ran = run(UNUSED)
+    assert ran.lines == ran.marked, ran.san.report()
+    assert [(one.location.row, one.message) for one in ran.findings[0].related] == [(11, "it is built here")]

@@ -91,3 +91,40 @@ def test_all_outputs_change(run, mixed, width, found):
     assert [f.number for f in ran.findings if f.number == 524] == ([524] if found else []), ran.san.report()
     if found:
         assert "in another order of the samples" in next(f for f in ran.findings if f.number == 524).message
+
+
+IN_ONE_GO = """
+import torch
+from torch import nn
+
+
+class Steps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.out = nn.LSTM(8, 8, bidirectional=True), nn.Linear(16, 3)
+
+    def forward(self, x):
+        first = torch.zeros(2, WIDTH, 8)
+        states, _ = self.rnn(x.LAYOUT, (first, first))
+        return self.out(states[-1])
+
+
+torch.manual_seed(0)
+model = Steps()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.randn(8, 5, 8), torch.randint(0, 3, (8,))
+for _ in range(4):
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(model(x), y).backward()  # <- 524
+    optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("layout", "width", "found"), [
+    ("reshape(x.size(1), x.size(0), -1)", 8, True),
+    ("transpose(0, 1)", 8, False),
+    ("clone()", 5, False),  # 510
+])
+def test_all_samples_in_one_go(run, layout, width, found):
+    ran = run(IN_ONE_GO.replace("LAYOUT", layout).replace("WIDTH", str(width)), level="thorough")
+    assert {one for one in ran.lines if one[0] == 524} == (ran.marked if found else set()), ran.san.report()
