@@ -235,7 +235,12 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     822: ((_WRAPS | _any("FullyShardedDataParallel FSDP"), _any("backward")), (_any("backward"),)),
     901: ((_any("load"),),),
     902: ((_any("save"),),),
-    905: ((_any("save"), _any("step"), _any("state_dict")), (_OPTIMIZERS, _any("!class"))),
+    905: (
+        (_any("save"), _any("step"), _any("state_dict get_state_dict")),
+        (_OPTIMIZERS, _any("!class")),
+        (_any("save_state"), _any("step")),
+        (_any("Trainer Seq2SeqTrainer SFTTrainer RewardTrainer DPOTrainer"), _any("train")),
+    ),
     907: ((_any("!loose"),),),
     908: ((_any("compile"), _any("save")),),
     922: ((_any("compile"), _any("!forward")), (_any("compile"), _any("step backward"))),
