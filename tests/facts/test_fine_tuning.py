@@ -193,3 +193,13 @@ def test_what_a_trainer_resumes_from_where_only_the_model_was_saved(tmp_path):
         after = train(only_model, 4, resume_from_checkpoint=True)
         remembered, rate = after[2]
         assert min(after) == 2 and bool(remembered) is not only_model and (rate == 1.0) is only_model
+
+
+@pytest.mark.parametrize("bf16", [False, True])
+def test_a_trainer_trains_the_weights_that_it_is_given(tmp_path, bf16):
+    config = transformers.LlamaConfig(vocab_size=20, hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2)
+    model = transformers.LlamaForCausalLM(config).half()
+    args = transformers.TrainingArguments(tmp_path, max_steps=1, bf16=bf16, report_to=[], use_cpu=True, disable_tqdm=True, save_strategy="no")
+    trainer = transformers.Trainer(model, args, train_dataset=[{"input_ids": IDS[0], "labels": IDS[0]}] * 8)
+    trainer.train()
+    assert {parameter.dtype for group in trainer.optimizer.param_groups for parameter in group["params"]} == {torch.float16}
