@@ -9,7 +9,7 @@ import torch.nn.functional as F
 transformers = pytest.importorskip("transformers")
 peft = pytest.importorskip("peft")
 
-from torchlint.catalogue.protocols import DRIVER_METHODS, SETTINGS, SHIFTS_LABELS, TRAINER_ARGUMENTS, TRL_SETS  # noqa: E402
+from torchlint.catalogue.protocols import DRIVER_METHODS, SETTINGS, SHIFTS_LABELS, TRAINER_ARGUMENTS, TRL_SETS, UNTIED  # noqa: E402
 
 IDS = torch.arange(16).reshape(2, 8) % 11 + 1
 
@@ -203,3 +203,9 @@ def test_a_trainer_trains_the_weights_that_it_is_given(tmp_path, bf16):
     trainer = transformers.Trainer(model, args, train_dataset=[{"input_ids": IDS[0], "labels": IDS[0]}] * 8)
     trainer.train()
     assert {parameter.dtype for group in trainer.optimizer.param_groups for parameter in group["params"]} == {torch.float16}
+
+
+@pytest.mark.parametrize("name", "Llama Mistral Mixtral Qwen2 Qwen3 Phi Phi3 GPTNeoX Olmo StableLm".split())
+def test_output_layers_that_are_not_tied(name):
+    assert UNTIED.match(f"transformers.{name}Config") and not getattr(transformers, f"{name}Config")().tie_word_embeddings
+    assert not UNTIED.match("transformers.GPT2Config") and transformers.GPT2Config().tie_word_embeddings

@@ -134,7 +134,12 @@ NOT_MODELS = re.compile(r"Tokenizer|Processor|Config|Extractor|Scheduler|Pipelin
 # new values to the embedding that is there; a new parameter has only a head that is not tied to it.)
 GROWS = {
     "add_adapter": "is frozen and gets an adapter",
+    "set_output_embeddings": "gets another output layer",
+    "set_input_embeddings": "gets another embedding",
+    "resize_token_embeddings": "gets another output layer, since its own is not tied to the embedding",
 }
+# Configurations whose output layer is not tied to the embedding where nothing is said of it.
+UNTIED = re.compile(r"^transformers\.(?:\w+\.)*(?:Llama|Mistral|Mixtral|Qwen2|Qwen3|Phi|Phi3|GPTNeoX|Olmo|StableLm)Config$")
 
 
 @lru_cache(maxsize=1024)

@@ -13,6 +13,7 @@ from torchlint.catalogue.apis import COMMON_INITS, table, words
 from torchlint.catalogue.effects import CREATES, KEEP_RESULT
 from torchlint.catalogue.hosted import hosted
 from torchlint.catalogue.pages import Rule
+from torchlint.catalogue.protocols import GROWS
 
 Need = tuple[frozenset[str], ...]
 
@@ -47,6 +48,7 @@ _SCHEDULERS = _any(
 )
 _HOSTED = words(hosted().keywords)
 _TRAINERS = _any("Trainer Seq2SeqTrainer SFTTrainer RewardTrainer DPOTrainer")
+_GROWING = _any(*GROWS)
 _WRAPS = _any("DistributedDataParallel DDP parallel")
 _COLLECTIVES = _any(
     "all_reduce all_gather all_gather_into_tensor all_gather_object reduce broadcast broadcast_object_list barrier reduce_scatter"
@@ -100,7 +102,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
         (_LEAVES, _any("to cuda cpu half float double detach clone data"), _OPTIMIZERS | {"optim"}),
     ),
     117: ((_any("backward"),), (_any("numpy item tolist"), CREATES, _any("!forward"))),
-    118: ((_any("parameters"), _any("!setattr")), (_any("add_adapter"), _any("step")), (_any("step"), _any("backward"))),
+    118: ((_any("parameters"), _any("!setattr")), (_GROWING, _any("step")), (_any("step"), _any("backward"))),
     122: ((_any("step"), _OPTIMIZERS | _SCHEDULERS),),
     123: ((_any("grad"), _LEAVES),),
     124: ((_any("Adam"),),),

@@ -61,7 +61,7 @@ def _given_to_a_trainer(view: View) -> Iterator[Report]:
             continue
         if any(name in created.given for name in ("peft_config", "model_init", "**")) or not _settings_are_plain(settings):
             continue
-        if view.about("adapt", model) or view.about("grow", model) or any(_ADAPTS.search(word) for word in created.site.parsed.facts.words):
+        if view.about("adapt", model) or any(event.name == "add_adapter" for event in view.about("grow", model)) or any(_ADAPTS.search(word) for word in created.site.parsed.facts.words):
             continue
         trained = view.about("trainer.train", created.subject)
         if trained:
