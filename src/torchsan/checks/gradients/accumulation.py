@@ -14,7 +14,7 @@ from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 
 _CYCLES = 2  # equal steps in a row before anything is said
-_MEAN = 1  # what the nodes of torch's losses save for reduction="mean"
+MEAN = 1  # what the nodes of torch's losses save for reduction="mean"
 # A larger gradient is a larger step for these; Adam and its like divide by the size of the gradients.
 _PLAIN = frozenset(("SGD", "ASGD"))
 
@@ -213,7 +213,7 @@ def _is_mean(event: Event) -> bool:
         node = node.next_functions[0][0]
     if node is not None and node.name().startswith("DivBackward") and accelerator_divides_by() == 1:
         node = node.next_functions[0][0]
-    return getattr(node, "_saved_reduction", None) == _MEAN
+    return getattr(node, "_saved_reduction", None) == MEAN
 
 
 CHECKS = (Accumulation,)
