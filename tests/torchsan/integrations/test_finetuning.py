@@ -193,6 +193,22 @@ def test_a_loss_of_its_own_in_a_trainer(run, saved, before, loss, setting, found
     assert ran.error is None and ran.lines == ran.marked, ran.san.report()
 
 
+@pytest.mark.parametrize(("batches", "line", "told"), [(2, "self.optimizer.zero_grad()", True), (1, "self.optimizer.zero_grad()", False), (2, "pass", False)])
+def test_cleared_in_a_training_step(run, saved, batches, line, told):
+    own = f"""
+class Own(Trainer):
+    def training_step(self, model, inputs, *given):
+        {line}{"  # <- 102" if told else ""}
+        return super().training_step(model, inputs, *given)
+
+
+settled = settings(gradient_accumulation_steps={batches}, remove_unused_columns=False, max_steps=6)
+rows = [row for row in TEXTS for _ in range(2)]
+"""
+    ran = run(HEAD.format(name=str(saved), texts=[TEXTS[0]] * 8) + LLAMA + own + TRAINED)
+    assert ran.error is None and ran.lines == ran.marked, ran.san.report()
+
+
 def test_padding_counts_in_trl(run, saved):
     """TRL's own trainer, and a collator of the program's whose labels are the tokens with their padding."""
     for package in ("trl", "peft", "datasets"):

@@ -1,6 +1,7 @@
-"""102: an accumulation of Accelerate's whose gradients are cleared before its last batch.
+"""102: an accumulation of Accelerate's or a Trainer's whose gradients are cleared before its last batch.
 
 A prepared optimizer's `zero_grad` does nothing until the batch that steps; there it does, and so does a model's with each batch.
+A Trainer lets its optimizer clear at once, in whatever `training_step` a program gives it.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 from torchsan.check import Check
 from torchsan.own import torch
-from torchsan.program.callers import accelerated
+from torchsan.program.callers import accelerated, batches_of_trainer
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 
@@ -22,6 +23,10 @@ _WHEN_IT_STEPS = (
 _EACH = (
     "`{call}` throws the gradients of each batch away: only optimizers that the accelerator prepared know that `accumulate` adds them up",
     "call `{optimizer}.zero_grad()` after `{optimizer}.step()` instead",
+)
+_IN_A_TRAINER = (
+    "`{call}` throws away what the batches before have added up: the Trainer steps once in several batches, and clears then by itself",
+    "leave it out",
 )
 
 
@@ -59,7 +64,8 @@ class ClearedAccumulation(Check):
             return
         lost, by = state.backwards, state.by
         state.backwards, state.by = 0, None
-        if by is None or not lost < account.backwards or accelerated()[1] < _TWICE:
+        hosted = batches_of_trainer() >= _TWICE
+        if by is None or not lost < account.backwards or not hosted and accelerated()[1] < _TWICE:
             state.times = 0
             return
         state.times += 1
@@ -74,7 +80,7 @@ class ClearedAccumulation(Check):
                 fact=f"of {account.backwards} backward passes, {lost} are lost",
                 related=((event, "the step that has too few gradients"),),
                 details={"backwards": account.backwards, "lost": lost},
-                words=_WHEN_IT_STEPS if own else _EACH,
+                words=_IN_A_TRAINER if hosted else _WHEN_IT_STEPS if own else _EACH,
             )
 
 

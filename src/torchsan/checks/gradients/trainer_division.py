@@ -10,7 +10,7 @@ from typing import Any
 
 from torchsan.check import Check
 from torchsan.checks.gradients.accumulation import MEAN, divisor_of, size_matters
-from torchsan.program.callers import library_frame
+from torchsan.program.callers import batches_of_trainer
 from torchsan.stream.events import Event
 
 _TWICE = 2  # steps that must show it
@@ -47,7 +47,7 @@ class TrainerDivision(Check):
     def before_backward(self, event: Event) -> None:
         if not self.left or self.loss is None:
             return
-        every = _batches()
+        every = batches_of_trainer()
         self.left -= 1
         if every < _TWICE:
             return
@@ -60,7 +60,7 @@ class TrainerDivision(Check):
 
     def before_optimizer_step(self, event: Event) -> None:
         means, twice, self.means, self.twice = self.means, self.twice, 0, 0
-        every = _batches() if means or twice else 0
+        every = batches_of_trainer() if means or twice else 0
         account = self.ledger.account(event.subject)
         if every < _TWICE or account.backwards != every or every not in (means, twice) or not size_matters(account):
             return
@@ -70,12 +70,6 @@ class TrainerDivision(Check):
                 104, self.loss, call="compute_loss", loss="loss", every=every, fact=f"{every} batches to a step", details={"batches": every},
                 words=_NOT if means == every else _BOTH,
             )
-
-
-def _batches() -> int:
-    """Of how many batches the step of the Trainer is made that is under way; 0 without one."""
-    frame = library_frame("transformers.trainer")
-    return int(getattr(frame.f_locals.get("self"), "current_gradient_accumulation_steps", 0) or 0) if frame is not None else 0
 
 
 CHECKS = (TrainerDivision,)
