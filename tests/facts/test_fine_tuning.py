@@ -9,7 +9,7 @@ import torch.nn.functional as F
 transformers = pytest.importorskip("transformers")
 peft = pytest.importorskip("peft")
 
-from torchlint.catalogue.protocols import DRIVER_METHODS, SETTINGS, SHIFTS_LABELS, TRAINER_ARGUMENTS, TRL_SETS  # noqa: E402
+from torchlint.catalogue.protocols import DRIVER_METHODS, SETTINGS, SHIFTS_LABELS, TRAINER_ARGUMENTS, TRL_SETS, UNTIED  # noqa: E402
 
 IDS = torch.arange(16).reshape(2, 8) % 11 + 1
 
@@ -151,3 +151,61 @@ def test_methods_of_an_accelerator():
     # Fabric's, which has the others under the same names.
     assert missing <= set("""setup setup_module setup_optimizers setup_dataloaders no_backward_sync clip_gradients init_module
         rank_zero_first init_tensor""".split())
+
+
+def test_what_an_accelerator_saves(tmp_path):
+    """Only what was prepared; a schedule that was not is not among it."""
+    from accelerate import Accelerator
+    from accelerate.state import AcceleratorState
+
+    AcceleratorState._reset_state(True)
+    accelerator = Accelerator(cpu=True)
+    model = torch.nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(model.parameters(), lr=1.0, momentum=0.9)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
+    accelerator.prepare(model, optimizer)
+    accelerator.save_state(tmp_path / "one")
+    accelerator.prepare(scheduler)
+    accelerator.save_state(tmp_path / "two")
+    one, two = ({file.name for file in (tmp_path / name).iterdir()} for name in ("one", "two"))
+    assert "optimizer.bin" in one and two - one == {"scheduler.bin"}
+
+
+def test_what_a_trainer_resumes_from_where_only_the_model_was_saved(tmp_path):
+    """No error: the step goes on, the optimizer remembers nothing, and the schedule begins anew."""
+    seen = {}
+
+    class Look(transformers.TrainerCallback):
+        def on_step_begin(self, args, state, control, optimizer=None, lr_scheduler=None, **more):
+            seen.setdefault(state.global_step, (len(optimizer.state), lr_scheduler.get_last_lr()[0]))
+
+    def train(only_model, steps, **more):
+        seen.clear()
+        args = transformers.TrainingArguments(
+            tmp_path / str(only_model), max_steps=steps, save_steps=2, save_only_model=only_model, report_to=[], use_cpu=True, disable_tqdm=True, learning_rate=1.0
+        )
+        rows = [{"input_ids": IDS[0], "labels": IDS[0]}] * 32
+        transformers.Trainer(gpt2(), args, train_dataset=rows, callbacks=[Look()]).train(**more)
+        return dict(seen)
+
+    for only_model in (True, False):
+        train(only_model, 2)
+        after = train(only_model, 4, resume_from_checkpoint=True)
+        remembered, rate = after[2]
+        assert min(after) == 2 and bool(remembered) is not only_model and (rate == 1.0) is only_model
+
+
+@pytest.mark.parametrize("bf16", [False, True])
+def test_a_trainer_trains_the_weights_that_it_is_given(tmp_path, bf16):
+    config = transformers.LlamaConfig(vocab_size=20, hidden_size=16, intermediate_size=32, num_hidden_layers=1, num_attention_heads=2)
+    model = transformers.LlamaForCausalLM(config).half()
+    args = transformers.TrainingArguments(tmp_path, max_steps=1, bf16=bf16, report_to=[], use_cpu=True, disable_tqdm=True, save_strategy="no")
+    trainer = transformers.Trainer(model, args, train_dataset=[{"input_ids": IDS[0], "labels": IDS[0]}] * 8)
+    trainer.train()
+    assert {parameter.dtype for group in trainer.optimizer.param_groups for parameter in group["params"]} == {torch.float16}
+
+
+@pytest.mark.parametrize("name", "Llama Mistral Mixtral Qwen2 Qwen3 Phi Phi3 GPTNeoX Olmo StableLm".split())
+def test_output_layers_that_are_not_tied(name):
+    assert UNTIED.match(f"transformers.{name}Config") and not getattr(transformers, f"{name}Config")().tie_word_embeddings
+    assert not UNTIED.match("transformers.GPT2Config") and transformers.GPT2Config().tie_word_embeddings

@@ -76,6 +76,9 @@ LIGHTNING_METHODS = frozenset(
 #   clip       clips gradients, which it unscales first
 #   first      gives back its first argument
 #   gather     gives what all processes have
+#   state      writes, reads or registers the state of all that was prepared
+#   write      writes its first argument to a file
+#   weights    gives the state_dict of its first argument
 #   apart      nothing that is asked here
 DRIVER_METHODS = {
     **dict.fromkeys(
@@ -93,10 +96,10 @@ DRIVER_METHODS = {
     **dict.fromkeys("clip_grad_norm_ clip_grad_value_ clip_gradients".split(), "clip"),
     **dict.fromkeys(("unwrap_model", "skip_first_batches"), "first"),
     **dict.fromkeys("gather gather_for_metrics reduce pad_across_processes".split(), "gather"),
-    **dict.fromkeys(
-        """save_state register_for_checkpointing wait_for_everyone init_trackers end_training log get_tracker free_memory""".split(),
-        "apart",
-    ),
+    **dict.fromkeys("save_state load_state register_for_checkpointing".split(), "state"),
+    "save": "write",
+    "get_state_dict": "weights",
+    **dict.fromkeys("wait_for_everyone init_trackers end_training log get_tracker free_memory".split(), "apart"),
 }
 # Objects that are called by these names and asked for these things are taken for such a driver.
 DRIVER_NAME = re.compile(r"accelerat|fabric", re.IGNORECASE)
@@ -131,7 +134,12 @@ NOT_MODELS = re.compile(r"Tokenizer|Processor|Config|Extractor|Scheduler|Pipelin
 # new values to the embedding that is there; a new parameter has only a head that is not tied to it.)
 GROWS = {
     "add_adapter": "is frozen and gets an adapter",
+    "set_output_embeddings": "gets another output layer",
+    "set_input_embeddings": "gets another embedding",
+    "resize_token_embeddings": "gets another output layer, since its own is not tied to the embedding",
 }
+# Configurations whose output layer is not tied to the embedding where nothing is said of it.
+UNTIED = re.compile(r"^transformers\.(?:\w+\.)*(?:Llama|Mistral|Mixtral|Qwen2|Qwen3|Phi|Phi3|GPTNeoX|Olmo|StableLm)Config$")
 
 
 @lru_cache(maxsize=1024)
@@ -201,6 +209,7 @@ SETTINGS = {
     "max_grad_norm": Setting(1.0, "to which norm gradients are clipped; 0: they are not"),
     "load_best_model_at_end": Setting(False, "whether the best checkpoint is loaded when the training ends"),
     "save_strategy": Setting("steps", "when checkpoints are written"),
+    "save_only_model": Setting(False, "whether checkpoints are weights alone, with nothing to resume from"),
     "prediction_loss_only": Setting(False, "whether an evaluation gives nothing but the loss"),
     "packing": Setting(False, "whether several texts share a row (SFTConfig)"),
     "completion_only_loss": Setting(None, "whether the prompt counts for the loss (SFTConfig)"),

@@ -13,6 +13,7 @@ from torchlint.catalogue.apis import COMMON_INITS, table, words
 from torchlint.catalogue.effects import CREATES, KEEP_RESULT
 from torchlint.catalogue.hosted import gone_names, hosted
 from torchlint.catalogue.pages import Rule
+from torchlint.catalogue.protocols import GROWS
 
 Need = tuple[frozenset[str], ...]
 
@@ -46,6 +47,8 @@ _SCHEDULERS = _any(
     " get_linear_schedule_with_warmup get_cosine_schedule_with_warmup get_constant_schedule_with_warmup"
 )
 _HOSTED = words(hosted().keywords)
+_TRAINERS = _any("Trainer Seq2SeqTrainer SFTTrainer RewardTrainer DPOTrainer")
+_GROWING = _any(*GROWS)
 _WRAPS = _any("DistributedDataParallel DDP parallel")
 _COLLECTIVES = _any(
     "all_reduce all_gather all_gather_into_tensor all_gather_object reduce broadcast broadcast_object_list barrier reduce_scatter"
@@ -78,7 +81,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     5: ((_any("prepare setup prepare_model setup_module"), _any("backward step clip_grad_norm_ clip_grad_value_")),),
     7: ((_any("step"), _any("backward")),),
     8: ((_any("gather"), _any("eval")),),
-    9: ((_any("Trainer Seq2SeqTrainer SFTTrainer RewardTrainer DPOTrainer"), _any("train")),),
+    9: ((_TRAINERS, _any("train")),),
     11: ((_any("prepare"), _any("accumulate"), _any("next break")),),
     10: ((_any("generate"),),),
     12: ((_any("imread open"), _any("from_numpy tensor as_tensor")),),
@@ -99,7 +102,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
         (_LEAVES, _any("to cuda cpu half float double detach clone data"), _OPTIMIZERS | {"optim"}),
     ),
     117: ((_any("backward"),), (_any("numpy item tolist"), CREATES, _any("!forward"))),
-    118: ((_any("parameters"), _any("!setattr")), (_any("add_adapter"), _any("step")), (_any("step"), _any("backward"))),
+    118: ((_any("parameters"), _any("!setattr")), (_GROWING, _any("step")), (_any("step"), _any("backward"))),
     122: ((_any("step"), _OPTIMIZERS | _SCHEDULERS),),
     123: ((_any("grad"), _LEAVES),),
     124: ((_any("Adam"),),),
@@ -207,7 +210,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     702: ((_any("autocast"), _any("backward")),),
     705: ((_any("scale"), _any("backward")),),
     706: ((_any("autocast"), _any("scale")),),
-    707: ((_any("half float16"), _any("step")),),
+    707: ((_any("half float16"), _any("step")), (_TRAINERS, _any("train"))),
     710: ((_any("save"), _any("GradScaler"), _any("step")),),
     709: ((_any("autocast"), _any("BCELoss binary_cross_entropy")),),
     712: ((_any("unscale_"),),),
@@ -235,7 +238,12 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     822: ((_WRAPS | _any("FullyShardedDataParallel FSDP"), _any("backward")), (_any("backward"),)),
     901: ((_any("load"),),),
     902: ((_any("save"),),),
-    905: ((_any("save load_state_dict"), _any("step")), (_OPTIMIZERS, _any("!class"))),
+    905: (
+        (_any("save load_state_dict"), _any("step")),
+        (_OPTIMIZERS, _any("!class")),
+        (_any("save_state"), _any("step")),
+        (_TRAINERS, _any("train")),
+    ),
     907: ((_any("!loose"),),),
     908: ((_any("compile"), _any("save")),),
     922: ((_any("compile"), _any("!forward")), (_any("compile"), _any("step backward"))),
@@ -248,7 +256,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
                                                    " FractionalMaxPool2d FractionalMaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d ReflectionPad1d"
                                                    " ReflectionPad2d ReflectionPad3d"),)),
     943: ((_any("!keyword"),), (_HOSTED,)),
-    944: ((_any("generate input_ids"), _any("tokenizer AutoTokenizer")),),
+    944: ((_any("generate input_ids !ids"),),),
     904: ((_any("!state !best"), _any("step backward train fit load_state_dict save")),),
     906: ((_any("!loading"),), (_any("!loaded"), _any("!calls eval train"))),
 }

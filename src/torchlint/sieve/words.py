@@ -68,8 +68,11 @@ def read_unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: b
                     words.add("!best")
             continue
         if kind is ast.Constant:
-            if type(node.value) is str and (node.value == "--local_rank" or "torch.distributed.launch" in node.value):
-                words.add("!launch")
+            if type(node.value) is str:
+                if node.value == "input_ids":
+                    words.add("!ids")
+                elif node.value == "--local_rank" or "torch.distributed.launch" in node.value:
+                    words.add("!launch")
             continue
         if kind in _DEFINITIONS:
             binds.add(node.name)  # under a condition: `try: import x; def f ... except ImportError: def f ...`

@@ -29,3 +29,15 @@ def accelerated() -> tuple[Any, int]:
     owner = frame.f_locals.get("self") if frame is not None else None
     state = getattr(owner, "gradient_state", None)
     return (None, 1) if state is None else (owner, int(getattr(state, "num_steps", 1) or 1))
+
+
+def accelerator_divides_by() -> int:
+    """By what Accelerate divides the loss of the backward that is being told of; 0 where it did not call it."""
+    frame = library_frame("accelerate.accelerator")
+    return int(getattr(frame.f_locals.get("self"), "gradient_accumulation_steps", 0) or 0) if frame is not None else 0
+
+
+def batches_of_trainer() -> int:
+    """Of how many batches the step of transformers' Trainer is made that is under way; 0 without one."""
+    frame = library_frame("transformers.trainer")
+    return int(getattr(frame.f_locals.get("self"), "current_gradient_accumulation_steps", 0) or 0) if frame is not None else 0

@@ -124,7 +124,7 @@ class OwnLoss(Trainer):
     def compute_loss(self, model, inputs, **more):
         labels = inputs.pop("labels")
         scores = model(**inputs).logits
-        return nn.functional.cross_entropy(scores.flatten(0, 1), labels.flatten())
+        return nn.functional.cross_entropy(scores.flatten(0, 1), labels.flatten()) / self.args.gradient_accumulation_steps
 """ + TRAINER.replace("Trainer(model", "OwnLoss(model")
 
 
@@ -146,6 +146,67 @@ def test_broken(run, saved, program, labels, found):
     assert MASKED in HEAD
     ran = run(HEAD.replace(MASKED, labels).format(name=str(saved), texts=TEXTS) + program)
     assert numbers(ran) == [found], ran.san.report()
+
+
+# A loss of its own for the target of each place: Trainer leaves the division to it where the model takes `num_items_in_batch`.
+OWN = """
+import torch.nn.functional as F
+
+
+class Own(Trainer):
+    SETTING
+
+    def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+        labels = inputs.pop("labels")
+        scores = model(**inputs).logits
+        return LOSS
+
+
+settled = settings(gradient_accumulation_steps=2, remove_unused_columns=False, max_steps=6)
+rows = [row for row in TEXTS for _ in range(2)]
+"""
+MEAN_OF = "F.cross_entropy(scores[:, :-1].flatten(0, 1), labels[:, 1:].flatten())"
+SUM_OF = MEAN_OF[:-1] + ', reduction="sum")'
+TRAINED = "Own(model, TrainingArguments(**settled), train_dataset=rows, data_collator=collate).train()\n"
+TAKES_NOTHING = """
+class Plain(LlamaForCausalLM):
+    accepts_loss_kwargs = False
+
+
+model = Plain(model.config)
+"""
+
+
+@pytest.mark.parametrize(("before", "loss", "setting", "found"), [
+    ("", MEAN_OF, "", True),
+    ("", MEAN_OF, "loss_is_scaled_for_ga = False", False),
+    ("", f"{MEAN_OF} / self.args.gradient_accumulation_steps", "", False),
+    ("", f"{SUM_OF} / num_items_in_batch", "", False),
+    (TAKES_NOTHING, MEAN_OF, "", False),
+    (TAKES_NOTHING, f"{MEAN_OF} / self.args.gradient_accumulation_steps", "", True),
+])
+def test_a_loss_of_its_own_in_a_trainer(run, saved, before, loss, setting, found):
+    if setting and not hasattr(transformers.Trainer, "loss_is_scaled_for_ga"):
+        pytest.skip("a release without that setting")
+    own = OWN.replace("SETTING", setting or "pass").replace("LOSS", loss + ("  # <- 104" if found else ""))
+    ran = run(HEAD.format(name=str(saved), texts=[TEXTS[0]] * 8) + LLAMA + before + own + TRAINED)
+    assert ran.error is None and ran.lines == ran.marked, ran.san.report()
+
+
+@pytest.mark.parametrize(("batches", "line", "told"), [(2, "self.optimizer.zero_grad()", True), (1, "self.optimizer.zero_grad()", False), (2, "pass", False)])
+def test_cleared_in_a_training_step(run, saved, batches, line, told):
+    own = f"""
+class Own(Trainer):
+    def training_step(self, model, inputs, *given):
+        {line}{"  # <- 102" if told else ""}
+        return super().training_step(model, inputs, *given)
+
+
+settled = settings(gradient_accumulation_steps={batches}, remove_unused_columns=False, max_steps=6)
+rows = [row for row in TEXTS for _ in range(2)]
+"""
+    ran = run(HEAD.format(name=str(saved), texts=[TEXTS[0]] * 8) + LLAMA + own + TRAINED)
+    assert ran.error is None and ran.lines == ran.marked, ran.san.report()
 
 
 def test_padding_counts_in_trl(run, saved):

@@ -14,6 +14,7 @@ from torchlint.dryrun.values import (
     TRUE,
     Class,
     Const,
+    Dict,
     Instance,
     Opaque,
     Ref,
@@ -60,7 +61,14 @@ class Hosted:
             return made
         if does == "gather":
             self.emit("gather", owner, node, name=name, args=args)
-        if does == "apart":
+        if does == "state":
+            self.emit("state", owner, node, name=name, args=args)
+        if does == "write" and first is not None:
+            self.emit("save", first, node, args=args, kwargs=kwargs, items=self.store.get(first, "{}") if isinstance(first, Dict) else None)
+            return NONE
+        if does == "weights" and first is not None:
+            return Opaque("state_dict", "call", self.site(node), NOTHING, NOTHING, first, frozenset({"state_dict"}))
+        if does in ("apart", "state"):
             return Opaque(name, "call", self.site(node), union_of(arg.flows for arg in args))
         return self.unknown_call(name, args, kwargs, node, owner)
 

@@ -156,7 +156,7 @@ class Unknown:
         if isinstance(owner, Instance) and owner.kind in ("module", "wrapper"):
             grad, grad_site = self.grad_state()
             event = self.emit("forward", owner, node, mode=self.mode_of(owner), mode_site=self.mode_site(owner), grad=grad,
-                              grad_site=grad_site, args=args, direct=False, method=name, inside=self.inside_module(owner))
+                              grad_site=grad_site, args=args, kwargs=kwargs, direct=False, method=name, inside=self.inside_module(owner))
             flows = union_of([*(arg.flows for arg in args), frozenset({event})])
             return Opaque(name, "call", self.site(node), flows, NOTHING, owner)
         return self.unknown_call(name, args, kwargs, node, owner)

@@ -14,11 +14,14 @@ CODE = 707
 _HALF = re.compile(r"\.half\(\)$|\.to\((?:dtype=)?torch\.(?:half|float16)\)$")
 # Somebody keeps float32 copies, or the weights are no float16 after all.
 _OTHERS = re.compile(r"master|deepspeed|FP16|apex|amp|scaler|accelerat|float|prep_param|copy", re.I)
+_ADAPTS = re.compile(r"peft|lora|adapter|deepspeed|master|galore", re.I)
+_KEEP = "load it in float32, with `fp16=True` or `bf16=True` in the settings for what is computed"
 
 
 def check(view: View) -> Iterator[Report]:
     """`model.half()`, then `optimizer.step()` over its parameters; or a model that is loaded so."""
     yield from _loaded(view)
+    yield from _given_to_a_trainer(view)
     for event in view.of("module.move"):
         if not _HALF.search(event.site.text()) or event.guards or _kept_elsewhere(view):
             continue
@@ -38,14 +41,52 @@ def _loaded(view: View) -> Iterator[Report]:
         for model in view.held_by(created.subject)[0]:
             if not isinstance(model, Instance) or not model.type.endswith(".from_pretrained") or model.site is None or model.under:
                 continue
-            if not any(_is_half(model.kwargs.get(name)) for name in ("torch_dtype", "dtype")) or id(model) in frozen:
+            if not _loaded_in_half(model) or id(model) in frozen:
                 continue
             step = next((step for step in view.steps() if _over(view, step, model) is created.subject), None)
-            moved = any(view.related_modules(event.subject, model) and "16" not in event.site.text() and "float" in event.site.text()
-                        for event in view.of("module.move"))
-            if step is not None and view.of("backward") and not moved and not _kept_elsewhere(view):
+            if step is not None and view.of("backward") and not _moved_to_float(view, model) and not _kept_elsewhere(view):
                 roles = {"model": model.name or "model", "optimizer": view.owner_text(step, "optimizer")}
                 yield Report(CODE, model.site, roles, [(step.site, "this step rounds to float16")])
+
+
+def _given_to_a_trainer(view: View) -> Iterator[Report]:
+    """`Trainer(from_pretrained(..., dtype=torch.float16), ...).train()`: no setting of it makes other weights of these."""
+    frozen = {id(switch.module) for switch in switches(view)}
+    for created in view.of("trainer.create"):
+        models, settings = real(created.given.get("model")), created.given.get("args")
+        model = models[0] if len(models) == 1 else None
+        if not isinstance(model, Instance) or not model.type.endswith(".from_pretrained") or model.site is None or model.under:
+            continue
+        if not _loaded_in_half(model) or "quantization_config" in model.kwargs or id(model) in frozen or _moved_to_float(view, model):
+            continue
+        if any(name in created.given for name in ("peft_config", "model_init", "**")) or not _settings_are_plain(settings):
+            continue
+        if view.about("adapt", model) or any(event.name == "add_adapter" for event in view.about("grow", model)) or any(_ADAPTS.search(word) for word in created.site.parsed.facts.words):
+            continue
+        trained = view.about("trainer.train", created.subject)
+        if trained:
+            call = view.call_text(trained[0].site)
+            words = (f"the weights of `{{model}}` are float16, and the optimizer of `{call}` rounds each small update of them away", _KEEP)
+            yield Report(CODE, model.site, {"model": model.name or "model"}, [(trained[0].site, "this trains them as they are")], words=words)
+
+
+def _settings_are_plain(settings: Value | None) -> bool:
+    """Whether nothing is said of engines that keep weights of their own."""
+    alts = real(settings)
+    return all(
+        isinstance(alt, Instance) and alt.kind == "settings" and not alt.kwargs.keys() & {"**", "*", "deepspeed", "fsdp", "fsdp_config"} for alt in alts
+    )
+
+
+def _loaded_in_half(model: Instance) -> bool:
+    return any(_is_half(model.kwargs.get(name)) for name in ("torch_dtype", "dtype"))
+
+
+def _moved_to_float(view: View, model: Instance) -> bool:
+    return any(
+        view.related_modules(event.subject, model) and "16" not in event.site.text() and "float" in event.site.text()
+        for event in view.of("module.move")
+    )
 
 
 def _is_half(value: Value | None) -> bool:
@@ -66,5 +107,15 @@ def _over(view: View, step: Event, module) -> Instance | None:
 
 
 def _kept_elsewhere(view: View) -> bool:
+    plain = _plainly_prepared(view)
     files = {id(event.site.parsed.facts): event.site.parsed.facts for event in view.run.graph.events if event.site is not None}
-    return any(_OTHERS.search(word) for facts in files.values() for word in facts.words if word not in ("float16", "copyfile"))
+    return any(_OTHERS.search(word) for facts in files.values() for word in facts.words
+               if word not in ("float16", "copyfile") and not (plain and word.lower() in ("accelerate", "accelerator")))
+
+
+def _plainly_prepared(view: View) -> bool:
+    """Whether all that Accelerate is told is known, and is no engine that keeps weights of its own."""
+    owners = [alt for event in view.of("prepare") for alt in real(event.subject)]
+    return bool(owners) and all(
+        isinstance(one, Instance) and one.kind == "accelerator" and not any(name == "**" or "plugin" in name for name in one.kwargs) for one in owners
+    )

@@ -15,7 +15,11 @@ from torchlint.rules.shared.loaders import created, dataset_of, methods_within, 
 CODE = 606
 _COPIED = "is copied to every worker process with the state it has here"
 _MAKERS = frozenset({"default_rng", "RandomState", "Random", "Generator"})
-_RESEEDED = frozenset({"seed", "manual_seed", "get_worker_info", "worker_id", "set_state", "setstate", "bit_generator"})
+_RESEEDED = frozenset({"seed", "seed_", "reseed", "set_random_seed", "manual_seed", "get_worker_info", "worker_id", "set_state", "setstate", "bit_generator"})
+_AUGMENTER = (
+    "`{name}` {how}, and with it imgaug's own generator: all workers draw the same numbers, in every epoch",
+    "give the loader a `worker_init_fn` that seeds it: `get_worker_info().dataset.augmenter.seed_(torch.initial_seed() % 2**32)`, by its name",
+)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -33,11 +37,13 @@ def check(view: View) -> Iterator[Report]:
         holders = {id(dataset): ("__getitem__", "__iter__"), **_parts_of(view, dataset)}
         for change in view.of("setattr"):
             starts = holders.get(id(change.subject))
-            if starts is not None and _generator(change) and _drawn_from(change.subject, change.name, starts):
+            made = starts is not None and _augmenter(change)
+            if starts is not None and (made or _generator(change)) and _drawn_from(change.subject, change.name, starts):
                 related = [
                     (event.site, "this loader copies the dataset, and the generator in it, to each of its workers")
                 ]
-                yield Report(CODE, change.site, {"name": f"self.{change.name}", "how": _COPIED, "dataset": dataset.cls.name}, related)
+                roles = {"name": f"self.{change.name}", "how": _COPIED, "dataset": dataset.cls.name}
+                yield Report(CODE, change.site, roles, related, words=_AUGMENTER if made else None)
 
 
 def _seeded_alike(view: View, event: Event, start: Value) -> Iterator[Report]:
@@ -71,6 +77,12 @@ def _generator(change: Event) -> bool:
     if text.rsplit(".", 1)[-1] not in _MAKERS:
         return False
     return "foreign" in alts[0].tags and alts[0].name in _MAKERS or text == "torch.Generator"
+
+
+def _augmenter(change: Event) -> bool:
+    """Whether an attribute is an object of imgaug's: each has a generator of its own from the time it is made."""
+    alts = real(change.value)
+    return len(alts) == 1 and isinstance(alts[0], Opaque) and alts[0].source == "call" and alts[0].name.startswith("imgaug.")
 
 
 def _parts_of(view: View, dataset: Instance) -> dict[int, tuple[str, ...]]:

@@ -10,25 +10,32 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Event, Instance, Opaque, Tensor, Value, number, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.accumulation import Accumulation, accumulations
+from torchlint.rules.shared.accumulation import Accumulation, accumulated_by_accelerate, accumulations, length_of
 
 CODE = 7
 _COUNTS = re.compile(r"num_items|n_?tok|num_?tok|tok\w*_count|count\w*_tok|valid_tok|total_tok|reduction\s*=\s*[\"'](?:sum|none)[\"']")
 _VOID = 255  # of the pixels that a segmentation leaves out: of each image about as many
 _LEFT_OUT = re.compile(r"=\s*-100\b|,\s*-100\s*\)")
+# Accelerate divides by the number of batches once more.
+_UNDER_ACCELERATE = (
+    "`{call}` averages over {every} batches, and each loss is a mean over its own tokens: a token of a short batch counts for more",
+    "sum the losses (`reduction=\"sum\"`), and send each back times {every}, divided by the tokens of all {every} batches together",
+)
 
 
 def check(view: View) -> Iterator[Report]:
-    """`loss = criterion(...) / k; loss.backward()`, where the criterion leaves out padding."""
-    for found in accumulations(view):
-        division = _division(found)
-        if division is None or any(_COUNTS.search("".join(facts.lines)) for facts in _texts(found)):
+    """`loss = criterion(...) / k; loss.backward()`, where the criterion leaves out padding; or Accelerate divides."""
+    for found in (*accumulations(view), *accumulated_by_accelerate(view)):
+        hosted = found.backward.get("framework") is not None
+        divided = length_of(found.backward) not in (None, 1) if hosted else _division(found) is not None
+        if not divided or any(_COUNTS.search("".join(facts.lines)) for facts in _texts(found)):
             continue
         left_out = _left_out(view, found)
         if left_out is None:
             continue
-        roles = {"call": view.call_text(found.backward.site), "every": found.every, "loss": view.owner_text(found.backward, "loss")}
-        yield Report(CODE, found.backward.site, roles, [left_out, (found.guard, "the step comes only then")])
+        roles = {"call": view.call_text(found.backward.site), "every": found.every, "loss": view.loss_text(found.backward)}
+        guard = (found.guard, f"this adds up {found.every} batches" if hosted else "the step comes only then")
+        yield Report(CODE, found.backward.site, roles, [left_out, guard], words=_UNDER_ACCELERATE if hosted else None)
 
 
 def _texts(found: Accumulation):
@@ -64,8 +71,8 @@ def _left_out(view: View, found: Accumulation) -> tuple[Site, str] | None:
         return None
     unit, lines = found.backward.site.parsed.unit, found.backward.site.parsed.facts.lines
     text = "".join(lines[unit.start - 1 : unit.end])
-    if "labels" in text and _LEFT_OUT.search(text) and isinstance(found.backward.subject, Opaque) and found.backward.subject.site is not None:
-        return found.backward.subject.site, "the model's own loss is a mean over the labels that are not -100, in each batch another number"
+    if "labels" in text and _LEFT_OUT.search(text) and isinstance(found.backward.subject, Opaque):
+        return found.backward.subject.site or found.backward.site, "the model's own loss is a mean over the labels that are not -100, in each batch another number"
     return None
 
 

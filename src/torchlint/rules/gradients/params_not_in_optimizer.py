@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.catalogue.protocols import GROWS
+from torchlint.catalogue.protocols import GROWS, UNTIED
 from torchlint.dryrun.flow import after
-from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, real
+from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, boolean, real
 from torchlint.rules.base import Report, View
 
 CODE = 118
@@ -42,8 +42,10 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _grown(view: View, created: list[Event]) -> Iterator[Report]:
-    """`model.add_adapter(config)` behind the optimizer."""
+    """`model.add_adapter(config)` behind the optimizer, or `model.set_output_embeddings(nn.Linear(...))`."""
     for change in view.of("grow"):
+        if not _is_new(change):
+            continue
         for event in created:
             if not any(_part_of(view, alt, module) for alt in real(change.subject) for module in event.modules):
                 continue
@@ -55,6 +57,29 @@ def _grown(view: View, created: list[Event]) -> Iterator[Report]:
             optimizer = _named(view, event) or getattr(event.subject, "name", "") or "optimizer"
             roles = {"optimizer": optimizer, "call": f"{owner}.{change.name}", "what": GROWS[change.name]}
             yield Report(CODE, change.site, roles, [(event.site, "the optimizer took the parameters here")], words=_GROWN)
+
+
+def _is_new(change: Event) -> bool:
+    """Whether a method brings new parameters for certain."""
+    if change.name.startswith("set_"):
+        return bool(change.args) and _brings_parameters(change.args[0])
+    return change.name != "resize_token_embeddings" or bool(change.args) and all(map(_is_untied, real(change.subject)))
+
+
+def _is_untied(model: Value) -> bool:
+    """Whether the output layer of a model is another one than its embedding: it says so, or its configuration does."""
+    if not isinstance(model, Instance):
+        return False
+    if "tie_word_embeddings" in model.kwargs:
+        return boolean(model.kwargs["tie_word_embeddings"]) is False
+    configs = real(model.arg(0, "config")) if not model.type.endswith(".from_pretrained") else ()
+    node = configs[0].site.node if len(configs) == 1 and isinstance(configs[0], Opaque) and configs[0].site is not None else None
+    if not isinstance(node, cst.Call) or any(arg.star for arg in node.args):
+        return False
+    said = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "tie_word_embeddings"]
+    if said:
+        return isinstance(said[0], cst.Name) and said[0].value == "False"
+    return bool(UNTIED.match(configs[0].name))
 
 
 def _part_of(view: View, owner: Value, module: Value) -> bool:

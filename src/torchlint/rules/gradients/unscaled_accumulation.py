@@ -1,28 +1,85 @@
-"""104: gradients are accumulated over several batches, and the loss is not divided by how many."""
+"""104: gradients are accumulated over several batches, and the loss is not divided by how many, or twice."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Const, Instance, Ref, real
+import libcst as cst
+
+from torchlint.dryrun.values import Const, Event, Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.accumulation import Accumulation, accumulations
+from torchlint.rules.shared.accumulation import (
+    Accumulation,
+    accumulated_by_accelerate,
+    accumulations,
+    length_of,
+    length_text,
+)
 
 CODE = 104
+_ADDED = (
+    "`{call}` adds up the gradients of {every} batches, each of a mean: the step is {every} times as large",
+    "pass `gradient_accumulation_steps={every}` to the Accelerator, or divide: `{loss} / {every}`",
+)
+_TWICE = (
+    "`{call}` divides the loss by `{every}` itself, after the program has: the gradients are `{every}` times too small",
+    "leave out `/ {every}`",
+)
 
 
 def check(view: View) -> Iterator[Report]:
-    """An accumulation whose loss is torch's own mean over the batch, with nothing in the file that divides by k."""
+    """An accumulation whose loss is torch's own mean over the batch, with nothing in the file that divides by k; or one that
+    divides what Accelerate divides."""
+    yield from _undivided(view)
+    yield from _divided_twice(view)
+
+
+def _undivided(view: View) -> Iterator[Report]:
     for found in accumulations(view):
-        if not _size_matters(view, found) or _scaled(view, found):
+        if not _size_matters(view, found) or length_of(found.backward) != 1 or _scaled(view, found):
             continue
         roles = {
-            "loss": view.owner_text(found.backward, "loss"),
+            "loss": view.loss_text(found.backward),
             "every": found.every,
             "call": view.call_text(found.backward.site),
         }
-        yield Report(CODE, found.backward.site, roles, [(found.guard, "the step comes only then")])
+        words = None if found.backward.get("framework") is None else _ADDED
+        yield Report(CODE, found.backward.site, roles, [(found.guard, "the step comes only then")], words=words)
+
+
+def _divided_twice(view: View) -> Iterator[Report]:
+    """`accelerator.backward(loss / k)`, of an Accelerator that was told k."""
+    for found in (*accumulated_by_accelerate(view), *accumulations(view)):
+        length = length_of(found.backward)
+        if length in (None, 1) or not _size_matters(view, found):
+            continue
+        owner = real(found.backward.get("framework"))[0]
+        division = _division(found.backward, length, length_text(found.backward))
+        if division is not None:
+            site, divisor = division
+            roles = {"call": view.call_text(found.backward.site), "every": divisor}
+            related = [(site, "it is divided here"), (owner.site, "the Accelerator was told the length here")]
+            yield Report(CODE, found.backward.site, roles, related, words=_TWICE)
+
+
+def _division(backward: Event, length: Value | int, written: str):
+    """Where the loss was divided by the length that its accelerator was told, and what stands there; None if it was not."""
+    alts = real(backward.subject)
+    site = getattr(alts[0], "site", None) if len(alts) == 1 else None
+    if site is None:
+        return None
+    node = site.node
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Divide):
+        divisor = node.right
+    elif isinstance(node, cst.AugAssign) and isinstance(node.operator, cst.DivideAssign):
+        divisor = node.value
+    else:
+        return None
+    text = site.parsed.text(divisor)
+    last = text.rpartition(".")[2]
+    same = text == str(length) or bool(written) and (text == written or not isinstance(length, int) and last == written.rpartition(".")[2])
+    return (site, text) if same or last == "gradient_accumulation_steps" and "." in text else None
 
 
 def _size_matters(view: View, found: Accumulation) -> bool:

@@ -6,14 +6,28 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.values import Event, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.accumulation import every_so_often, only_gradients
+from torchlint.rules.shared.accumulation import every_so_often, in_accumulate, length_of, only_gradients
 
 CODE = 102
+_WHEN_IT_STEPS = (
+    "`{call}` runs at the batch that steps, before its backward: the gradients that `{context}` has added up are thrown away",
+    "move `{call}` after `{optimizer}.step()`",
+)
+_EACH = (
+    "`{call}` throws the gradients of each batch away: only optimizers that the accelerator prepared know that `{context}` adds them up",
+    "call `{optimizer}.zero_grad()` after `{optimizer}.step()` instead",
+)
 
 
 def check(view: View) -> Iterator[Report]:
-    """`zero_grad(); loss.backward(); if i % k == 0: step()`: of k batches, one counts. (The other orders of the three
-    are judged by the page's own form.)"""
+    """Gradients that are cleared before the batches of an accumulation are all there. (The other orders of the three are
+    judged by the page's own form.)"""
+    yield from _every_so_often(view)
+    yield from _under_accumulate(view)
+
+
+def _every_so_often(view: View) -> Iterator[Report]:
+    """`zero_grad(); loss.backward(); if i % k == 0: step()`: of k batches, one counts."""
     for step in view.steps():
         optimizer = step.subject
         if not step.loops or step.get("closure") is not None or not isinstance(optimizer, (Instance, Opaque)):
@@ -23,7 +37,7 @@ def check(view: View) -> Iterator[Report]:
         for backward in view.of("backward"):
             if (
                 backward.loops != step.loops
-                or backward.get("framework") is not None
+                or in_accumulate(backward) is not None
                 or view.reaches(backward, optimizer) is not True
             ):
                 continue
@@ -42,7 +56,7 @@ def check(view: View) -> Iterator[Report]:
             if clears:
                 roles = {
                     "call": view.call_text(clears[0].site),
-                    "loss": view.owner_text(backward, "loss"),
+                    "loss": view.loss_text(backward),
                     "optimizer": (
                         view.owner_text(step, "optimizer")
                         if step.get("scaler") is None
@@ -59,6 +73,52 @@ def check(view: View) -> Iterator[Report]:
                     ],
                 )
                 break
+
+
+def _under_accumulate(view: View) -> Iterator[Report]:
+    """`with accelerator.accumulate(model): optimizer.zero_grad(); accelerator.backward(loss); optimizer.step()`. The optimizer
+    skips both calls until the last batch, and that one clears what the others have left. Before the `with` it is right: there the
+    state is that of the batch before."""
+    for step in view.steps():
+        context, optimizer = in_accumulate(step), step.subject
+        if context is None or not step.loops or not isinstance(optimizer, (Instance, Opaque)) or not _may_be_prepared(view, optimizer):
+            continue
+        for backward in view.of("backward"):
+            if backward.loops != step.loops or in_accumulate(backward) is not context or length_of(backward) == 1:
+                continue
+            if view.reaches(backward, optimizer) is not True or not only_gradients(view, step, backward):
+                continue
+            found = next((clear for clear in view.of("optimizer.zero_grad") if _too_early(view, clear, backward, step)), None)
+            if found is not None:
+                roles = {
+                    "call": view.call_text(found.site),
+                    "context": view.call_text(context.site),
+                    "optimizer": view.owner_text(step, "optimizer"),
+                }
+                related = [(backward.site, "this adds to the gradients of the batches before"), (step.site, "and this would use them all")]
+                words = _WHEN_IT_STEPS if found.subject is optimizer else _EACH
+                yield Report(CODE, found.site, roles, related, words=words)
+                break
+
+
+def _may_be_prepared(view: View, optimizer: Value) -> bool:
+    """Whether an optimizer may know of the accumulation; one that does not steps with each batch, which 005 tells of."""
+    prepares = view.of("prepare")
+    if not isinstance(optimizer, Instance) or any(event.get("unseen") for event in prepares):
+        return True
+    return any(alt is optimizer for event in prepares for value in event.args for alt in real(value))
+
+
+def _too_early(view: View, clear: Event, backward: Event, step: Event) -> bool:
+    """Whether a call clears gradients of other batches: the optimizer's own within the block before the backward, a model's
+    anywhere in the loop."""
+    if clear.loops != step.loops or not _clears(view, clear, step.subject):
+        return False
+    if clear.subject is not step.subject:
+        return set(clear.guards) <= set(backward.guards)
+    if in_accumulate(clear) is not in_accumulate(backward) or not clear.serial < backward.serial < step.serial:
+        return False
+    return all(guard in backward.guards or "sync_gradients" in guard[0].text() for guard in clear.guards)
 
 
 def _clears(view: View, event: Event, optimizer: Value) -> bool:

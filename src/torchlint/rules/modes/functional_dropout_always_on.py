@@ -33,7 +33,7 @@ def check(view: View) -> Iterator[Report]:
 
 def _mend(event: Event) -> Mend | None:
     site: Site = event.site
-    given = rate_of(site.node)
+    given = rate_of(event)
     if not given or not (event.get("of_module") and self_stays(site)):
         return None
     text = code_of(site, given[0])

@@ -15,7 +15,7 @@ _PADS = re.compile(r"""padding\s*=\s*(?:True|["'](?:longest|max_length)["'])|pad
 
 # Models that were trained with a mask.
 _READERS = re.compile(r"transformers\.(?:AutoModel|Bert|Roberta|DistilBert|Electra|Deberta|XLMRoberta|GPT2)\w*(?:\.|$)")
-_TOKENIZER = "transformers.AutoTokenizer.from_pretrained"
+_TOKENIZER = re.compile(r"^transformers\.\w*(?:Tokenizer|TokenizerFast)\.from_pretrained$")
 
 
 def check(view: View) -> Iterator[Report]:
@@ -24,7 +24,8 @@ def check(view: View) -> Iterator[Report]:
         node = event.site.node if event.site is not None else None
         if not isinstance(node, cst.Call) or not _asks(event, node) or "mask" in event.site.text() or _spread(node):
             continue
-        for value in event.get("args", ()):
+        named = event.get("kwargs") or {}
+        for value in (*event.get("args", ()), *(named[name] for name in ("input_ids", "inputs") if name in named)):
             made = _padded(value)
             if made is not None:
                 words = "padding is added here"
@@ -69,4 +70,5 @@ def _padded(value: Value) -> Opaque | None:
 
 def _tokenizes(alt: Opaque, node: cst.Call) -> bool:
     """Whether a call is one of a tokenizer, by what it is called or by where it comes from."""
-    return "okeniz" in alt.site.parsed.text(node.func) or alt.name == _TOKENIZER
+    owner = alt.origin.name if isinstance(alt.origin, Opaque) else ""
+    return "okeniz" in alt.site.parsed.text(node.func) or any(_TOKENIZER.match(name) for name in (alt.name, owner))

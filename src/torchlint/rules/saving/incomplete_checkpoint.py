@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Instance, Opaque, Ref, Value, number, real
+from torchlint.dryrun.values import Const, Event, Instance, Opaque, Ref, Value, number, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run
 from torchlint.rules.shared.goes_on import weights_gone_on_from
@@ -29,6 +31,8 @@ def check(view: View) -> Iterator[Report]:
 
 def _in_dicts(view: View) -> Iterator[Report]:
     yield from _one_of_several(view)
+    yield from _of_an_accelerator(view)
+    yield from _of_a_trainer(view)
     for event, parts in checkpoints(view):
         if "model" not in parts or "epoch" not in parts or not _resumed(view, event):
             continue
@@ -111,3 +115,67 @@ def _scheduler(view: View) -> Event | None:
         if isinstance(scheduler, Instance) and isinstance(scheduler.cls, Ref) and scheduler.type.startswith("torch.optim.") and not step.args:
             return step
     return None
+
+
+_NOT_PREPARED = (
+    "training goes on from what `{call}` writes, and `{missing}` is not in it: it was not prepared",
+    "pass `{missing}` to `{owner}.prepare(...)`, or to `{owner}.register_for_checkpointing(...)`",
+)
+
+
+def _of_an_accelerator(view: View) -> Iterator[Report]:
+    """`accelerator.save_state()` and `load_state()`, of a schedule or an optimizer that the accelerator does not know."""
+    states, prepares = view.of("state"), view.of("prepare")
+    saved = next((event for event in states if event.name == "save_state"), None)
+    if saved is None or not prepares or any(event.get("unseen") for event in prepares):
+        return
+    if not in_files(view, saved, r"\.load_state\(") or in_files(view, saved, r"register_save_state_pre_hook"):
+        return
+    known = [alt for event in (*prepares, *states) for value in event.args for alt in real(value)]
+    if not any(isinstance(one, Instance) and one.kind == "optimizer" for one in known):
+        return
+    stepped = {id(alt): (alt, step) for step in view.of("scheduler.step", "optimizer.step") for alt in real(step.subject)}
+    for thing, step in stepped.values():
+        if not isinstance(thing, Instance) or thing.kind not in ("scheduler", "optimizer") or any(thing is one for one in known):
+            continue
+        if thing.kind == "optimizer" and not _remembers(thing) or thing.site is None or thing.born > saved.serial:
+            continue
+        name = view.owner_text(step, thing.kind)
+        if len({other.site for other in view.about(step.kind, thing)}) > 1 or "last_epoch" in thing.site.text():
+            continue  # it may be moved to where it was
+        if step.args or in_files(view, saved, rf"{re.escape(name.rpartition('.')[2])}\.(?:load_)?state_dict"):
+            continue
+        node = saved.site.node
+        owner = saved.site.parsed.text(node.func.value) if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else "accelerator"
+        roles = {"call": view.call_text(saved.site), "missing": name, "owner": owner}
+        related = [(thing.site, "it is made here"), (prepares[-1].site, "and is not among what is prepared here")]
+        yield Report(CODE, saved.site, roles, related, words=_NOT_PREPARED)
+
+
+_WEIGHTS_ALONE = (
+    "`{call}` goes on from checkpoints that hold the weights alone (`save_only_model=True`): the optimizer's averages are lost, and "
+    "the schedule starts over",
+    "leave out `save_only_model=True` where the training is to be resumed",
+)
+
+
+def _of_a_trainer(view: View) -> Iterator[Report]:
+    """`TrainingArguments(save_only_model=True)`, and `trainer.train(resume_from_checkpoint=True)`."""
+    for event in view.of("trainer.train"):
+        resumed = event.args[0] if event.args else event.kwargs.get("resume_from_checkpoint")
+        if not real(resumed) or not all(_is_checkpoint(alt) for alt in real(resumed)):
+            continue
+        for created in view.about("trainer.create", event.subject):
+            settings = created.given.get("args")
+            alone = view.run.setting(settings, "save_only_model") if settings is not None else None
+            if isinstance(alone, Const) and alone.value is True:
+                related = [(settings.site, "the checkpoints are written so")]
+                yield Report(CODE, event.site, {"call": view.call_text(event.site)}, related, words=_WEIGHTS_ALONE)
+                break
+
+
+def _is_checkpoint(value: Value) -> bool:
+    """Whether a value says for certain that a training is resumed."""
+    if isinstance(value, Const):
+        return value.value is True or isinstance(value.value, str) and bool(value.value)
+    return isinstance(value, Opaque) and value.source == "call" and value.name.rpartition(".")[2] in ("get_last_checkpoint", "join")

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torchlint.dryrun.flow import before, may_meet
-from torchlint.dryrun.values import Event, Value
+from torchlint.dryrun.values import Event, Instance, Value, number, real
 from torchlint.rules.base import View
 
 _EVERY = re.compile(r"(\w+)\s*(?:[-+]\s*1\s*)?\)?\s*%\s*\(?\s*([\w.]+(?:\[[^\]]*\])?)")
+_PLUGINS = ("gradient_accumulation_plugin", "deepspeed_plugin", "deepspeed_plugins", "megatron_lm_plugin")  # which say how long, too
 _REST = re.compile(r"==\s*(?:0|1|[\w.]+\s*-\s*1)\b")
 
 
@@ -35,7 +36,7 @@ def accumulations(view: View) -> Iterator[Accumulation]:
         for backward in view.of("backward"):
             if (
                 backward.loops != step.loops
-                or backward.get("framework") is not None
+                or in_accumulate(backward) is not None
                 or view.reaches(backward, optimizer) is not True
             ):
                 continue
@@ -45,6 +46,19 @@ def accumulations(view: View) -> Iterator[Accumulation]:
             guard, counter, number = every
             if _adds_up(view, step, backward, optimizer, guard):
                 yield Accumulation(optimizer, step, backward, guard[0], counter, number)
+
+
+def accumulated_by_accelerate(view: View) -> Iterator[Accumulation]:
+    """Those of `with accelerator.accumulate(model)`, of batches that go through one backward each."""
+    for step in view.steps():
+        context = in_accumulate(step)
+        if context is None or not step.loops:
+            continue
+        for backward in view.of("backward"):
+            if backward.loops != step.loops or in_accumulate(backward) is not context or backward.get("framework") is None:
+                continue
+            if view.reaches(backward, step.subject) is True and only_gradients(view, step, backward):
+                yield Accumulation(step.subject, step, backward, context.site, "", length_text(backward) or "the")
 
 
 def every_so_often(step: Event, backward: Event) -> tuple[tuple, str, str] | None:
@@ -58,6 +72,40 @@ def every_so_often(step: Event, backward: Event) -> tuple[tuple, str, str] | Non
     if match is None or not (_REST.search(text) or text.startswith("not ")) or match[2] in ("0", "1"):
         return None
     return extra[0], match[1], match[2]
+
+
+def in_accumulate(event: Event):
+    """The `with accelerator.accumulate(...)` that an event is in; None if it is in none."""
+    return next((context for context in event.contexts if context.kind == "accumulate"), None)
+
+
+def length_of(backward: Event) -> Value | int | None:
+    """By what a framework divides the loss of a backward: Accelerate by the length of its accumulations, wherever it is called.
+    None where that is not known; 1 where nothing is divided."""
+    framework = backward.get("framework")
+    if framework is None:
+        return 1
+    alts = real(framework)
+    owner = alts[0] if len(alts) == 1 else None
+    if not isinstance(owner, Instance) or owner.kind != "accelerator":
+        return None
+    if "Accelerator" not in owner.type:
+        return 1  # Fabric's backward divides by nothing
+    if any(name in owner.kwargs for name in _PLUGINS) or "**" in owner.kwargs:
+        return None
+    given = owner.arg(3, "gradient_accumulation_steps")
+    known = 1 if given is None else number(given)
+    return given if known is None else int(known)
+
+
+def length_text(backward: Event) -> str:
+    """How long an accumulation is, as the call that makes the accelerator says it; "" where it does not."""
+    alts = real(backward.get("framework"))
+    site = getattr(alts[0], "site", None) if len(alts) == 1 else None
+    for arg in getattr(site.node, "args", ()) if site is not None else ():
+        if arg.keyword is not None and arg.keyword.value == "gradient_accumulation_steps":
+            return site.parsed.text(arg.value)
+    return ""
 
 
 def only_gradients(view: View, step: Event, backward: Event) -> bool:

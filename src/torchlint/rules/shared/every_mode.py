@@ -7,7 +7,6 @@ from functools import lru_cache
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import dotted
 from torchlint.dryrun.values import Event
 from torchlint.rules.shared.surroundings import read
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
@@ -65,9 +64,11 @@ def _left_before(event: Event) -> bool:
     return bool(LEAVES.search("".join(lines[unit.start - 1 : event.site.location().row - 1])))
 
 
-def rate_of(node: cst.Call) -> list[cst.BaseExpression]:
-    """What a call of a dropout, or of an attention with one, is given as the rate; nothing where it is not given."""
-    attention = isinstance(node.func, (cst.Attribute, cst.Name)) and dotted(node.func).endswith(ATTENTION)
+def rate_of(event: Event) -> list[cst.BaseExpression]:
+    """What a call of a dropout, or of an attention with one, is given as the rate, by whatever name it is called; nothing where it
+    is not given."""
+    node = event.site.node
+    attention = (event.get("name") or "").endswith(ATTENTION)
     name, place = ("dropout_p", 4) if attention else ("p", 1)
     return [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == name] or [
         arg.value for arg in node.args[place : place + 1] if arg.keyword is None
@@ -77,8 +78,7 @@ def rate_of(node: cst.Call) -> list[cst.BaseExpression]:
 def _rate_follows(event: Event) -> bool:
     """Whether how much is dropped may be nothing in evaluation: the caller says it, or it is worked out from the mode, or the
     attribute that holds it changes."""
-    node = event.site.node
-    given = rate_of(node)
+    given = rate_of(event)
     unit, facts = event.site.parsed.unit, event.site.parsed.facts
     if not given:
         return False

@@ -23,10 +23,13 @@ from torchsan.program.where import _USER, Where, kind_of
 
 STARTS = ("__getitem__", "__getitems__", "__iter__", "__next__", "__call__", "forward")
 _RESEEDED = frozenset(
-    "seed manual_seed set_state setstate bit_generator initial_seed get_worker_info worker_id spawn".split()
+    "seed seed_ reseed set_random_seed manual_seed set_state setstate bit_generator initial_seed get_worker_info worker_id spawn".split()
 )
 _LOOKS = 2  # passes: the first one may have been an evaluation
 _DEEP, _MANY = 4, 64  # objects inside of the dataset: how deep, and how many of a list
+_DRAWS = "`{name}` {how}: all workers draw the same numbers, in every epoch"
+_SEED = "give the loader a `worker_init_fn` that seeds it in each worker: `%s` of the object there, with `torch.initial_seed() %% 2**32`"
+_SEEDED_BY = {"imgaug": (_DRAWS, _SEED % "seed_(...)"), "albumentations": (_DRAWS, _SEED % "set_random_seed(...)")}
 
 
 class WorkerRng(Check):
@@ -48,7 +51,7 @@ class WorkerRng(Check):
             return
         built = self.watch.passes.history(loader).place(place)
         for owner in parts(loader.dataset, _DEEP, set()):
-            for name, line in _drawn(owner):
+            for name, line, library in _drawn(owner):
                 self.found(
                     606,
                     line or built,
@@ -56,6 +59,7 @@ class WorkerRng(Check):
                     how="is copied to every worker process with the state it has here",
                     fact="by one worker, for each epoch" if workers == 1 else f"by {workers} workers",
                     related=((built, "this loader copies the dataset, and the generator, to each of its workers"),),
+                    words=_SEEDED_BY.get(library),
                 )
 
 
@@ -79,8 +83,8 @@ def parts(thing: Any, left: int, seen: set[int]) -> Iterator[Any]:
             yield from parts(value, left - 1, seen)
 
 
-def _drawn(owner: Any) -> Iterator[tuple[str, Where | None]]:
-    """The generators that an object's samples are drawn from, by attribute or as a global, and their lines."""
+def _drawn(owner: Any) -> Iterator[tuple[str, Where | None, str]]:
+    """The generators that an object's samples are drawn from, by attribute or as a global, their lines, and whose they are."""
     code = [one for start in STARTS for one in reached(type(owner), start)]
     if any(not _RESEEDED.isdisjoint(one.co_names) for one, _ in code):
         return
@@ -89,11 +93,13 @@ def _drawn(owner: Any) -> Iterator[tuple[str, Where | None]]:
         if _is_generator(value) and name in words:
             uses = source.methods_that_use(owner, name)
             if uses and not any("writes" in how for method, how in uses.items() if method != "__init__"):
-                yield f"self.{name}", source.assigned(owner, name)
+                yield f"self.{name}", source.assigned(owner, name), ""
+        elif name in words and _is_augmentation(value):
+            yield f"self.{name}", source.assigned(owner, name), _library(value)
     for one, space in code:
         for name in one.co_names:
-            if _is_generator(space.get(name)) and name not in vars(owner):
-                yield name, _line_of_global(one, name)
+            if (_is_generator(space.get(name)) or _is_augmentation(space.get(name))) and name not in vars(owner):
+                yield name, _line_of_global(one, name), _library(space[name])
 
 
 def _is_generator(value: Any) -> bool:
@@ -101,6 +107,21 @@ def _is_generator(value: Any) -> bool:
         return not isinstance(value, random.SystemRandom)
     numpy = sys.modules.get("numpy")
     return numpy is not None and isinstance(value, (numpy.random.Generator, numpy.random.RandomState))
+
+
+def _library(value: Any) -> str:
+    return type(value).__module__.partition(".")[0]
+
+
+def _is_augmentation(value: Any) -> bool:
+    """Whether an object of imgaug or albumentations draws from a generator that it was made with, and no worker gives it another:
+    true of imgaug, and of albumentations from 1.4.21 to 2.0.8; before, it drew from the global ones, which torch seeds."""
+    library = _library(value)
+    if library == "imgaug":
+        return hasattr(value, "random_state")
+    if library != "albumentations" or hasattr(value, "_check_worker_seed") or hasattr(value, "_get_effective_seed"):
+        return False
+    return _is_generator(getattr(value, "random_generator", None))
 
 
 def reached(cls: type, start: str) -> list[tuple[CodeType, dict[str, Any]]]:

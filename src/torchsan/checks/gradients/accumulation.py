@@ -7,13 +7,14 @@ from typing import Any
 
 from torchsan.check import Check
 from torchsan.own import re, torch, weakref
+from torchsan.program.callers import accelerator_divides_by
 from torchsan.program.naming import name_of
 from torchsan.program.source import tree_of
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 
 _CYCLES = 2  # equal steps in a row before anything is said
-_MEAN = 1  # what the nodes of torch's losses save for reduction="mean"
+MEAN = 1  # what the nodes of torch's losses save for reduction="mean"
 # A larger gradient is a larger step for these; Adam and its like divide by the size of the gradients.
 _PLAIN = frozenset(("SGD", "ASGD"))
 
@@ -104,7 +105,7 @@ class Accumulation(Check):
             whole = state.raw == every and state.mark is not None and self._untouched(account, state)
             state.undivided = state.undivided + 1 if whole and state.same > 1 else int(whole)
             state.every = every
-            if state.undivided >= _CYCLES and (type(event.subject).__name__ in _PLAIN or _clipped(account)):
+            if state.undivided >= _CYCLES and size_matters(account):
                 if state.loader or self._is_written_so(account.last["backward"], event):
                     self._undivided(account, state, event)
         else:
@@ -182,16 +183,37 @@ def _first(account: Account) -> tuple[int, int] | None:
     return None
 
 
-def _clipped(account: Account) -> bool:
-    return account.number("clip") > account.number("backward") > 0
+def size_matters(account: Account) -> bool:
+    """Whether larger gradients make another step: Adam and its like divide that out, unless they are clipped before."""
+    return type(account.optimizer).__name__ in _PLAIN or account.number("clip") > account.number("backward") > 0
+
+
+def divisor_of(what: Any) -> tuple[float, Any]:
+    """By which number of the CPU's a tensor, or what a node of the graph computes, was divided at last, a scaler's scaling
+    aside, and the node before that; 0 where it was by none."""
+    node = what.grad_fn if isinstance(what, torch.Tensor) else what
+    if node is not None and node.name().startswith("Mul") and isinstance(what, torch.Tensor):
+        node = node.next_functions[0][0]
+    if node is None or not node.name().startswith("DivBackward"):
+        return 0.0, None
+    try:
+        other = node._saved_other
+    except RuntimeError:  # it is freed already
+        return 0.0, None
+    if not isinstance(other, torch.Tensor) or other.numel() != 1 or other.device.type != "cpu":
+        return 0.0, None
+    return float(other.detach()), node.next_functions[0][0]
 
 
 def _is_mean(event: Event) -> bool:
-    """Whether what goes back is a loss function's own mean, and nothing was done to it but a scaler's scaling."""
+    """Whether what goes back is a loss function's own mean, and nothing was done to it but a scaler's scaling, or an Accelerator's
+    division by one."""
     node = getattr(event.subject, "grad_fn", None)
     if event.scale is not None and node is not None and node.name().startswith("Mul"):
         node = node.next_functions[0][0]
-    return getattr(node, "_saved_reduction", None) == _MEAN
+    if node is not None and node.name().startswith("DivBackward") and accelerator_divides_by() == 1:
+        node = node.next_functions[0][0]
+    return getattr(node, "_saved_reduction", None) == MEAN
 
 
 CHECKS = (Accumulation,)

@@ -84,3 +84,93 @@ def test_the_fix(line, better, kind):
     text = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n" + program(SOUND.replace("accelerator.backward(loss)", line))
     (finding,) = [one for one in engine().check("snippet.py", text).findings if one.number == 5]
     assert finding.fix.applicability == kind and [edit.content.strip("()") for edit in finding.fix.edits] == [better.strip("()")]
+
+
+STEPS = """
+from accelerate import Accelerator
+
+
+def train(loader, args, epochs=3):
+    accelerator = Accelerator({given})
+    model = nn.Sequential(nn.Linear(8, 8), nn.ReLU(), nn.Linear(8, 1))
+    optimizer = torch.optim.{optimizer}(model.parameters(), lr=1e-3)
+    model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+    for epoch in range(epochs):
+        for step, (inputs, targets) in enumerate(loader):
+{body}
+"""
+
+
+def steps(body, given="gradient_accumulation_steps=args.n", optimizer="SGD"):
+    return STEPS.format(body="\n".join(" " * 12 + line for line in body.strip().split("\n")), given=given, optimizer=optimizer)
+
+
+FIRST = """
+with accelerator.accumulate(model):
+    optimizer.zero_grad()  # <- 102
+    loss = F.mse_loss(model(inputs), targets)
+    accelerator.backward(loss)
+    optimizer.step()
+"""
+BEFORE = FIRST.replace("    optimizer.zero_grad()  # <- 102\n", "").replace("with", "optimizer.zero_grad()\nwith")
+LAST = BEFORE.replace("optimizer.zero_grad()\n", "") + "    optimizer.zero_grad()"
+BY_HAND = """
+loss = F.mse_loss(model(inputs), targets)
+accelerator.backward(loss)
+if (step + 1) % args.n == 0 or step + 1 == len(loader):
+    optimizer.step()
+    optimizer.zero_grad()
+"""
+
+
+@table({
+    "cleared at the top": steps(FIRST),
+    "of an accumulation of one batch": steps(FIRST.replace("  # <- 102", ""), ""),
+    "whose length a plugin says": steps(FIRST, "gradient_accumulation_plugin=args.plugin"),
+    "where it is time": steps(FIRST.replace("optimizer.zero_grad()  # <- 102", "if accelerator.sync_gradients:\n        optimizer.zero_grad()  # <- 102")),
+    "before the block": steps(BEFORE),
+    "after the step": steps(LAST),
+    "through the model": steps(LAST.replace("optimizer.zero_grad()", "model.zero_grad()  # <- 102")),
+    "through the model, when it is time": steps(LAST.replace("optimizer.zero_grad()", "if accelerator.sync_gradients:\n        model.zero_grad()")),
+    "each batch, counted by hand": steps("optimizer.zero_grad()  # <- 102\n" + BY_HAND.strip().replace("(loss)", "(loss / args.n)").replace("\n    optimizer.zero_grad()", ""), ""),
+})
+def test_cleared_in_an_accumulation(code):
+    holds(code)
+
+
+@table({
+    "divided once more": steps(LAST.replace("targets)", "targets) / args.n").replace("(loss)", "(loss)  # <- 104")),
+    "by the accelerator's own number": steps(
+        LAST.replace("    accelerator.backward(loss)", "    loss /= accelerator.gradient_accumulation_steps\n    accelerator.backward(loss)  # <- 104")
+    ),
+    "by a number": steps(LAST.replace("(loss)", "(loss / 4)  # <- 104"), "gradient_accumulation_steps=4"),
+    "by another number": steps(LAST.replace("(loss)", "(loss / 2)"), "gradient_accumulation_steps=4"),
+    "for Adam, which divides that out": steps(LAST.replace("(loss)", "(loss / 4)"), "gradient_accumulation_steps=4", "AdamW"),
+    "for Adam and a limit": steps(
+        LAST.replace("(loss)", "(loss / 4)  # <- 104\n    accelerator.clip_grad_norm_(model.parameters(), 1.0)"), "gradient_accumulation_steps=4", "AdamW"
+    ),
+    "for the log": steps(LAST.replace("    accelerator.backward", "    shown = loss.item() / args.n\n    accelerator.backward")),
+    "by hand, and the accelerator knows of it": steps(BY_HAND),
+    "by hand, divided": steps(BY_HAND.replace("(loss)", "(loss / args.n)"), ""),
+    "by hand, divided twice": steps(BY_HAND.replace("(loss)", "(loss / args.n)  # <- 104")),
+    "by hand, not divided": steps(BY_HAND.replace("(loss)", "(loss)  # <- 104"), ""),
+    "by hand, a plugin may say it": steps(BY_HAND, "**args.more"),
+    "by hand, the last ones left": steps(
+        BY_HAND.replace("(loss)", "(loss / args.n)").replace(" or step + 1 == len(loader)", "").replace("optimizer.step()", "optimizer.step()  # <- 105"), ""
+    ),
+})
+def test_what_is_divided(code):
+    holds(code)
+
+
+TOKENS = LAST.replace("F.mse_loss(model(inputs), targets)", "F.cross_entropy(model(inputs).flatten(0, 1), targets.flatten(), ignore_index=0)")
+
+
+@table({
+    "tokens": steps(TOKENS.replace("(loss)", "(loss)  # <- 007")),
+    "in one batch": steps(TOKENS, ""),
+    "that are summed": steps(TOKENS.replace("ignore_index=0", "ignore_index=0, reduction='sum'")),
+    "counted": steps(TOKENS.replace("(loss)", "(loss * num_tokens)")),
+})
+def test_means_over_tokens(code):
+    holds(code)

@@ -28,6 +28,28 @@ class Writer:
         ids = self.tok(texts, padding=True, return_tensors="pt")["input_ids"]
         return self.model.generate(ids)  # <- 944
 """,
+    "by its name": START + """
+def embed(texts):
+    batch = tok(texts, padding=True, return_tensors="pt")
+    return model(input_ids=batch["input_ids"]).logits  # <- 944
+""",
+    "to generate, by its name": START + """
+def answer(texts):
+    ids = tok.batch_encode_plus(texts, padding=True, return_tensors="pt")["input_ids"]
+    return model.generate(inputs=ids, max_new_tokens=3)  # <- 944
+""",
+    "of one kind": """
+from transformers import BertModel, BertTokenizerFast
+words, bert = BertTokenizerFast.from_pretrained("a"), BertModel.from_pretrained("a").eval()
+
+
+def embed(texts):
+    batch = words(texts, padding=True, return_tensors="pt")
+    with torch.no_grad():
+        mask = batch["attention_mask"]
+        good = bert(input_ids=batch["input_ids"], attention_mask=mask)
+        return good, bert(input_ids=batch["input_ids"])  # <- 944
+""",
     "with its mask": START + """
 batch = tok(["a", "b c"], padding=True, return_tensors="pt")
 out = model.generate(batch["input_ids"], attention_mask=batch["attention_mask"])
