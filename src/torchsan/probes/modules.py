@@ -5,8 +5,8 @@ hooked call of the thread), `output` afterwards (None where it raised). module.a
 `child`). parameter.create: a module gets a parameter (`name`, `parameter`) while a root's forward runs. module.end: a
 root is about to die, and nothing of it is gone yet.
 
-Roots are the modules given to `watch`, and those that register parameters or children while a watch runs (torch's
-official registration hooks tell of them). They are hooked when the next optimizer is built, or at the next call of any
+Roots are the modules given to `watch`, or all that live where it is given none, and those that register parameters or
+children while a watch runs (torch's official registration hooks tell of them). They are hooked when the next optimizer is built, or at the next call of any
 module: a global hook that sees one call and takes itself away tells of that.
 """
 
@@ -250,6 +250,20 @@ def discover() -> None:
     if _news[0]:
         _news[0] = False
         add([m for m in _seen if m not in _parents and id(m) not in _hooked and not _is_part(m)])
+
+
+def living() -> list[nn.Module]:
+    """The models that were built before anybody watched: all modules that are part of no other and have what to learn."""
+    kinds: dict[type, bool] = {}
+    found, parts = [], set()
+    for thing in gc.get_objects():
+        kind = type(thing)
+        if kind not in kinds:
+            kinds[kind] = nn.Module in kind.__mro__
+        if kinds[kind] and type(own := thing.__dict__.get("_modules")) is dict:
+            found.append(thing)
+            parts.update(map(id, own.values()))
+    return [one for one in found if id(one) not in parts and not _is_part(one)]
 
 
 def remove(modules: Iterable[nn.Module]) -> None:
