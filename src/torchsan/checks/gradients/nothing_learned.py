@@ -16,6 +16,7 @@ from torchsan.program.layers import tensors
 from torchsan.program.naming import name_of
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
+from torchsan.stream.modes import aside
 from torchsan.stream.step_measures import Look
 
 _LOOKS = 5  # steps in a row, from the first one on, before anything is said
@@ -172,8 +173,9 @@ class _Dig:
 
     def _hook(self, name: str, wide: str, times_zero: bool) -> Any:
         def hook(inputs: tuple, outputs: tuple) -> None:
-            if any(map(_any, outputs)) and not any(map(_any, inputs)):
-                self.met.append((name, wide, times_zero))
+            with aside():
+                if any(map(_any, outputs)) and not any(map(_any, inputs)):
+                    self.met.append((name, wide, times_zero))
 
         return hook
 
