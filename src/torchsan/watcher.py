@@ -382,9 +382,10 @@ class Watch:
         self.me, self._meeting, self.handed_over, self._failed = None, None, False, False
         self.look_for_ranks()
         self._leave()
-        found = [] if self.models or self._optimizers else modules.living()
-        optimizers = self._look_around(found)
-        modules.add([*self.models, *found])
+        optimizers = self._look_around()
+        modules.add(self.models)
+        if not self.models and not optimizers:
+            modules.wait_for_those_alive()
         self._make_checks()
         events.join(self)
         for optimizer in optimizers:
@@ -430,12 +431,12 @@ class Watch:
             elif isinstance(thing, nn.Module):
                 self._models.add(thing)
 
-    def _look_around(self, living: Iterable[nn.Module] = ()) -> list[Optimizer]:
+    def _look_around(self) -> list[Optimizer]:
         """Optimizers given, and those alive that hold parameters of the watched models: built before the watch, they
         could otherwise not be known before their first step. What wraps a model (DDP, torch.compile) joins the models.
         """
         found = list(self._optimizers)
-        models = [*self.models, *living]
+        models = self.models
         known = {id(model) for model in models}
         ours = {id(p) for model in models for p in parameters_of(model)}
         kinds: dict[type, Any] = {}  # of all the objects that there are, few are of a kind that matters
@@ -552,8 +553,7 @@ def watch(
     Losses, parameters, gradients and random states are the same, bit for bit, with and without it.
 
     Args:
-        models: what is trained. None need be given: then all models that there are count; models and optimizers that are
-            built meanwhile are found.
+        models: what is trained. None need be given: models and optimizers that are built or used meanwhile are found.
         optimizer: an optimizer, or several, where they should be known before they are used.
         on_finding: "warn" (default), "raise" (SanError at the user's call), "collect", or a callable that takes each
             new finding.
