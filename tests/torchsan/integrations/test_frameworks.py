@@ -275,6 +275,24 @@ class TestLightning:
         assert not callback.findings and not callback.san.off, callback.report()
         assert bare == watched
 
+    def test_without_the_callback_it_is_named(self):
+        class Lost(self.L.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.net, self.seen = net(), []
+
+            def training_step(self, batch):
+                loss = F.cross_entropy(self.net(batch[0]), batch[1])
+                return loss * torch.log(loss - loss)
+
+            def configure_optimizers(self):
+                return torch.optim.SGD(self.parameters(), lr=0.1)
+
+        with torchsan.watch(on_finding="collect") as san:
+            self.fit(Lost())
+        first = san.findings[0]
+        assert first.number == 121 and "torchsan.lightning.Callback()" in first.message and "san.step" not in first.message
+
     def test_mistake_that_is_no_nan(self):
         class Twice(self.L.LightningModule):
             def __init__(self):

@@ -21,6 +21,7 @@ from torch.nn.parameter import is_lazy
 
 from torchsan.check import Check
 from torchsan.nonfinite import replay, rerun, sharded, verdict
+from torchsan.nonfinite.hint import hint
 from torchsan.nonfinite.instrumented import Instrumented
 from torchsan.nonfinite.loss_graph import bad_operation
 from torchsan.nonfinite.origin import External, Record
@@ -46,7 +47,6 @@ _REPLAYS = 8  # in a run: who trains on with NaN does not want one at every step
 _FORWARDS = 8  # remembered since the last step
 _GROWN = 1e4  # times its first value, a loss that only ever grew
 _SPREAD = "the model is spread over processes"
-_HINT = "; as `step = san.step(step)`, a function that makes one step can be run again whole"
 
 
 _Tensor, _is_finite = torch.Tensor, math.isfinite
@@ -481,7 +481,7 @@ class NonFinite(Check):
         if symptom.in_graph:
             why = f"{symptom.in_graph}; {why}"
         if running.step is None and ran != "what leads to the loss" and not found.startswith(_SPREAD):
-            why += _HINT
+            why += f"; {hint()}"
         if symptom.of_loss:
             self._say(event, 121, symptom.backward.where(), (), {}, loss=loss, fact=f"{symptom.fact}; {why}")
         else:
