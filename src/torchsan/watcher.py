@@ -24,6 +24,7 @@ How the parts fit (for whoever adds to them):
 
 from __future__ import annotations
 
+import atexit
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import TracebackType
@@ -54,6 +55,7 @@ from torchsan.stream.weak_ids import WeakIds
 _patches = Patches()
 _SAME = "two threads train the same model at the same time"
 _guard = threading.RLock()
+_made = WeakIds()  # by `watch`
 
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
@@ -227,10 +229,18 @@ class Watch:
                     raised = found
             finally:
                 self._end()
+        self._say_if_no_optimizer(error)
         # Not under the lock: other ranks may have to be waited for.
         self._meet()
         if raised is not None and error is None:
             raise raised
+
+    def _say_if_no_optimizer(self, error: BaseException | None) -> None:
+        """Where backward was called and no optimizer was met, silence would pass for a clean bill."""
+        if error is None and self.options.on_finding == "warn" and self._made_at is not None:
+            if self.ledger.backwards and not self.ledger.met_any and not self.findings:
+                place = self._made_at.location()
+                say(f"{place.filename}:{place.row}: {printing.told([], 0)}: {no_steps.why(self.ledger)}")
 
     def __enter__(self) -> Watch:
         return self.start()
@@ -250,7 +260,12 @@ class Watch:
         return cast(_Function, watched)
 
     def __del__(self) -> None:
+        self.say_if_never_begun()
+
+    def say_if_never_begun(self) -> None:
+        """At its end, or at the program's: nobody has started it, or asked it for anything."""
         if not getattr(self, "was_started", True) and not self._is_used and self._made_at is not None:
+            self._is_used = True
             place = self._made_at.location()
             say(f"{place.filename}:{place.row}: nothing was watched: {no_steps.NEVER}")
 
@@ -384,6 +399,8 @@ class Watch:
         self._leave()
         optimizers = self._look_around()
         modules.add(self.models)
+        if not self.models and not optimizers:
+            modules.wait_for_those_alive()
         self._make_checks()
         events.join(self)
         for optimizer in optimizers:
@@ -586,7 +603,16 @@ def watch(
     made = Watch(modules, optimizers, gather(given))
     made.tokenizer = tokenizer
     made._made_at = here()
+    _made.add(made)
     return made
+
+
+def _at_exit() -> None:
+    for one in _made:
+        one.say_if_never_begun()
+
+
+atexit.register(_at_exit)  # who is held to the end by a variable of the program's dies too late to say anything
 
 
 def _kind(cls: type) -> type | None:

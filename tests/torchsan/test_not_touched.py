@@ -74,6 +74,47 @@ def test_a_mode_of_the_program_sees_the_program_alone(kind, level):
     assert not san.off and not san.findings, (san.off, san.findings)
 
 
+class Language(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rows, self.mixed, self.out = nn.Embedding(9, 8), nn.MultiheadAttention(8, 2, batch_first=True), nn.Linear(8, 9)
+
+    def forward(self, ids):
+        x = self.rows(ids)
+        scores = (x @ x.transpose(1, 2)).masked_fill(torch.ones(5, 5).triu(1).bool(), -1e9)
+        x = x + F.softmax(scores, dim=-1) @ x
+        return self.out(x + self.mixed(x, x, x, attn_mask=nn.Transformer.generate_square_subsequent_mask(5))[0])
+
+
+def train_on_text(steps=6):
+    model = Language()
+    optimizer = torch.optim.Adam(model.parameters(), 0.01)
+    for _ in range(steps):
+        ids = torch.randint(0, 9, (4, 6))
+        optimizer.zero_grad()
+        F.cross_entropy(model(ids[:, :-1]).flatten(0, 1), ids[:, 1:].flatten()).backward()
+        optimizer.step()
+
+
+def train_in_vain():
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(model.parameters(), 0.01)
+    for _ in range(8):
+        optimizer.zero_grad()
+        torch.round(model(torch.randn(8, 4))).mean().backward()
+        optimizer.step()
+
+
+@pytest.mark.parametrize("program", [train_on_text, train_in_vain])
+@pytest.mark.parametrize("kind", [Dispatched, Called])
+def test_looks_at_gradients_and_softmaxes_are_not_seen_either(kind, program):
+    with kind() as plain:
+        program()
+    with torchsan.watch(on_finding="collect") as san, kind() as watched:
+        program()
+    assert watched.calls == plain.calls and not san.off
+
+
 class Asked(torch.Tensor):
     calls: list[str] = []
 

@@ -378,6 +378,27 @@ def test_numbers_gradients_and_states_stay_the_same():
         assert torch.equal(a, b)
 
 
+def test_models_that_were_built_before_are_found_where_none_is_given():
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2)).eval()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    with torchsan.watch(on_finding="collect") as san:
+        for _ in range(8):
+            optimizer.zero_grad()
+            F.cross_entropy(model(torch.randn(8, 4)), torch.randint(0, 2, (8,))).backward()
+            optimizer.step()
+    assert [found.code for found in san.findings] == ["TS203"], san.report()
+    assert not model._forward_pre_hooks and not model._forward_hooks
+
+
+def test_models_that_are_there_and_not_used_are_no_part_of_the_run():
+    model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 2))
+    model[0].mask = torch.ones(8)  # 502, if anybody looked
+    with torchsan.watch(on_finding="collect") as san:
+        assert model._forward_pre_hooks
+    assert not san.findings, san.report()
+    assert not model._forward_pre_hooks
+
+
 def test_warns_at_the_users_line_once():
     with pytest.warns(torchsan.SanWarning, match="TS101") as caught:
         with torchsan.watch():

@@ -55,6 +55,8 @@ def explain(error: BaseException, watch: Any = None) -> Explanation | None:
     if number == 115:
         blamed = None
         related = inplace.find(error, way, watch)
+        if related and (better := inplace.MEND_BY_REASON.get(related[0][1])):
+            mend, told = better, True
     if number == 107:
         related += _freed_by(watch)
     if (number in _LOADERS or family.name in _LOADING) and (inside := loader_errors.line_of_worker(str(error))) is not None:

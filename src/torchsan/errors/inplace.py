@@ -20,6 +20,14 @@ from torchsan.program.where import _USER, Where, here
 
 _MESSAGE = re.compile(r"\[torch\.\S*Tensor \[([\d, ]*)\]\](?:, which is output \d+ of (\w+))?, is at version (\d+)")
 Places = list[tuple[Where, str]]
+STEPPED = "this step changes the weights in place, and a later backward needs the old ones"
+_TARGET = "; a network that only gives targets needs no graph: call it under `torch.no_grad()`"
+MEND_BY_REASON = {  # by why a place is named; of all others the general mend
+    STEPPED: "call `backward()` of every loss that needs the old weights first, and step after that; or compute that loss anew "
+             "behind the step",
+    writes_between.LOADED: f"load them after `backward()`{_TARGET}",
+    writes_between.WRITTEN: f"write to them after `backward()`{_TARGET}",
+}
 
 
 def find(error: BaseException, way: list[Frame], watch: Any) -> Places:
@@ -109,7 +117,7 @@ def _by_optimizer(watch: Any, shape: tuple[int, ...], version: int) -> Places:
             if tuple(p.shape) in shapes and p._version == version
         ]
         if changed and step.where() is not None:
-            return [(step.where(), "this step changes the weights in place, and a later backward needs the old ones")]
+            return [(step.where(), STEPPED)]
     return []
 
 

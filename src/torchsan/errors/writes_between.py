@@ -18,6 +18,10 @@ _DEEP = 3  # functions that call each other
 _COPIES = ("copy_", "mul_", "add_", "sub_", "lerp_", "fill_", "zero_", "clamp_", "div_", "set_", "normal_", "uniform_")
 
 
+LOADED = "this loads other weights in place, between the forward and the backward that needs them"
+WRITTEN = "this writes to weights in place, between the forward and the backward that needs them"
+
+
 def find(watch: Any, way: list[Frame], shape: tuple[int, ...], version: int) -> list[tuple[Where, str]]:
     """The place that wrote to a parameter of this shape and version, and why it is named; empty where none is known."""
     if not any(_fits(p, shape, version) for module in watch.modules() for p in module.parameters()):
@@ -25,13 +29,13 @@ def find(watch: Any, way: list[Frame], shape: tuple[int, ...], version: int) -> 
     forward, load = watch.ledger.last_forward, getattr(watch, "last_load", None)
     if load is not None and (forward is None or load.number > forward.number) and load.subject is not None:
         if load.where() is not None and any(_fits(p, shape, version) for p in load.subject.parameters()):
-            return [(load.where(), "this loads other weights in place, between the forward and the backward that needs them")]
+            return [(load.where(), LOADED)]
     for at in reversed([one for one in way if one.kind == _USER]):
         place = forward.where() if forward is not None else None
         first = place.line if place is not None and place.code is at.frame.f_code else at.frame.f_code.co_firstlineno
         found = next(_in_place(at, first), None)
         if found is not None:
-            return [(found, "this writes to weights in place, between the forward and the backward that needs them")]
+            return [(found, WRITTEN)]
     return []
 
 

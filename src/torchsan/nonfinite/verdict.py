@@ -17,6 +17,7 @@ _PLAIN = {
     "nll_loss2d_forward": "nll_loss",
 }
 UNKNOWN = "look at what the loss is computed from, with `torch.isfinite(value).all()`, from the batch to the last line"
+GENERAL = "keep the inputs of this operation in range: the values below are what it was given"
 _ROOTS = ("Sqrt", "Pow", "Rsqrt", "Hypot")
 
 
@@ -98,7 +99,7 @@ def mend(record: Record, external: External | None) -> str:
         return "a negative number has no root, and 0 no inverse: clamp the base, `x.clamp_min(1e-12).pow(...)`"
     if record.large is not None:
         return "the weights have become huge: lower the learning rate, or clip the gradients"
-    return _OPERATIONS.get(name, "keep the inputs of this operation in range: the values below are what it was given")
+    return _OPERATIONS.get(name, GENERAL)
 
 
 _FORWARD_AND_BACK = "keep the values that this operation saved in its forward away from where its slope is infinite"

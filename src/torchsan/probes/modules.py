@@ -5,9 +5,10 @@ hooked call of the thread), `output` afterwards (None where it raised). module.a
 `child`). parameter.create: a module gets a parameter (`name`, `parameter`) while a root's forward runs. module.end: a
 root is about to die, and nothing of it is gone yet.
 
-Roots are the modules given to `watch`, and those that register parameters or children while a watch runs (torch's
-official registration hooks tell of them). They are hooked when the next optimizer is built, or at the next call of any
-module: a global hook that sees one call and takes itself away tells of that.
+Roots are the modules given to `watch`, or where it is given none those that live already and are called, and those that
+register parameters or children while a watch runs (torch's official registration hooks tell of them). They are hooked
+when the next optimizer is built, or at the next call of any module: a global hook that sees one call and takes itself
+away tells of that.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ _grad_mode = torch.is_grad_enabled
 _seen = WeakIds()  # modules that were built, or called, while a watch runs
 _parents = WeakIds()  # of these, the ones that have a parent
 _hooked: dict[int, tuple[weakref.ref, list[Any]]] = {}
+_waiting: dict[int, tuple[weakref.ref, Any]] = {}  # hooked to be roots from their first call on
 # Roots whose end cannot be told, for their class has a `__del__` of its own, or there was none to tell it at the time. They
 # are let go of as soon as something new is built: a program that trains one model after the other has one of them.
 _kept: dict[int, nn.Module] = {}
@@ -95,6 +97,17 @@ class _AfterHook(_Hook):
             calls.pop()  # nobody wants to know
         else:
             _after(module, args, kwargs, output)
+
+
+class _FirstHook(_Hook):
+    def __call__(self, module: nn.Module, args: tuple, kwargs: dict) -> None:
+        if is_dynamo_compiling() or compiler._is_compiling_flag or id(module) in _hooked:
+            return
+        _, handle = _waiting.pop(id(module), (None, None))
+        if handle is not None:
+            handle.remove()
+        add([module])
+        _before(module, args, kwargs, sys._getframe(1))  # its own hooks were put on too late for this call
 
 
 class _Nothing:
@@ -252,6 +265,27 @@ def discover() -> None:
         add([m for m in _seen if m not in _parents and id(m) not in _hooked and not _is_part(m)])
 
 
+def wait_for_those_alive() -> None:
+    """Hook the models that were built before anybody watched: all modules that are part of no other and have what to
+    learn. Each is a root from its first call on."""
+    kinds: dict[type, bool] = {}
+    living, parts = [], set()
+    for thing in gc.get_objects():
+        kind = type(thing)
+        if kind not in kinds:
+            kinds[kind] = nn.Module in kind.__mro__ and not issubclass(kind, torch.jit.ScriptModule)
+        if kinds[kind] and type(own := thing.__dict__.get("_modules")) is dict:
+            living.append(thing)
+            parts.update(map(id, own.values()))
+    for module in living:
+        if id(module) not in parts and id(module) not in _hooked and not _is_part(module):
+            if "_compiled_call_impl" in module.__dict__:
+                add([module])  # a hook that goes away again would have it compiled twice
+            else:
+                handle = module.register_forward_pre_hook(_first_hook, with_kwargs=True, prepend=True)
+                _waiting[id(module)] = weakref.ref(module, lambda _, key=id(module): _waiting.pop(key, None)), handle
+
+
 def remove(modules: Iterable[nn.Module]) -> None:
     """Take the hooks off these modules again."""
     for module in modules:
@@ -384,12 +418,12 @@ def _after(module: nn.Module, args: tuple, kwargs: dict, output: Any = None) -> 
         end(event)
 
 
-_before_hook, _after_hook = _BeforeHook(), _AfterHook()
+_before_hook, _after_hook, _first_hook = _BeforeHook(), _AfterHook(), _FirstHook()
 
 
 def _take_down() -> None:
     _disarm()
-    for known, handles in list(_hooked.values()):
+    for known, handles in [*_hooked.values(), *((known, [handle]) for known, handle in _waiting.values())]:
         for handle in handles:
             handle.remove()
         module = known()
@@ -402,6 +436,7 @@ def _take_down() -> None:
     _copied[0] = False
     _news[0] = False
     _hooked.clear()
+    _waiting.clear()
     _kept.clear()
     _unraised.clear()
     _seen.clear()

@@ -12,7 +12,8 @@ from typing import Any
 
 from torchsan.program.where import _USER, kind_of
 
-_AROUND = ("optimizer", "scheduler")
+_AROUND = ("optimizer", "scheduler", "_optimizer")
+_WRAPPERS = ("accelerate.", "lightning.", "pytorch_lightning.")  # packages whose own optimizers stand around torch's
 _DEPTH = 6  # user frames to look at: further out, a name tells little about the line that is reported
 
 
@@ -25,9 +26,10 @@ def name_of(wanted: Any) -> str | None:
 
 
 def _is_around(value: Any, wanted: Any) -> bool:
-    """Whether this is what Accelerate's `prepare` has made of an optimizer or a schedule: the program knows no other."""
+    """Whether this is what Accelerate's `prepare`, or Lightning's `self.optimizers()`, has made of an optimizer or a schedule:
+    the program knows no other."""
     space = getattr(value, "__dict__", None)
-    return type(space) is dict and any(space.get(key) is wanted for key in _AROUND) and str(type(value).__module__).startswith("accelerate.")
+    return type(space) is dict and any(space.get(key) is wanted for key in _AROUND) and str(type(value).__module__).startswith(_WRAPPERS)
 
 
 def find(matches: Callable[[Any], bool]) -> str | None:

@@ -44,6 +44,20 @@ for _ in range(3):
 """
 
 
+BETWEEN = """
+import torch
+from torch import nn
+
+actor, critic = nn.Linear(3, 2), nn.Sequential(nn.Linear(2, 4), nn.Tanh(), nn.Linear(4, 1))
+optimizer = torch.optim.Adam(critic.parameters())
+actions = actor(torch.randn(5, 3))
+wanted = -critic(actions).mean()
+(critic(actions.detach()) - 1).pow(2).mean().backward()
+optimizer.step()
+wanted.backward()
+"""
+
+
 @pytest.mark.parametrize(("between", "mark"), [
     ("self.online.load_state_dict(self.target.state_dict())", "# direct"),
     ("self.sync()", "# sync"),
@@ -57,6 +71,13 @@ def test_the_writer_is_named(run, between, mark):
     assert [(one.number, one.location.row) for one in ran.findings] == [(115, row)], ran.san.report()
     note = "\n".join(getattr(ran.error, "__notes__", ()))
     assert f"{row}" in note and "in place" in note
+    assert "after `backward()`; a network that only gives targets needs no graph" in note
+
+
+def test_a_step_between_two_backwards_of_one_network_goes_behind_both(run):
+    ran = run(BETWEEN)
+    note = "\n".join(getattr(ran.error, "__notes__", ()))
+    assert "call `backward()` of every loss that needs the old weights first" in note and "x += y" not in note
 
 
 def test_a_target_network_that_is_synced_where_it_belongs(run):

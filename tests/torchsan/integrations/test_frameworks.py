@@ -275,6 +275,43 @@ class TestLightning:
         assert not callback.findings and not callback.san.off, callback.report()
         assert bare == watched
 
+    def test_without_the_callback_it_is_named(self):
+        class Lost(self.L.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.net, self.seen = net(), []
+
+            def training_step(self, batch):
+                loss = F.cross_entropy(self.net(batch[0]), batch[1])
+                return loss * torch.log(loss - loss)
+
+            def configure_optimizers(self):
+                return torch.optim.SGD(self.parameters(), lr=0.1)
+
+        with torchsan.watch(on_finding="collect") as san:
+            self.fit(Lost())
+        first = san.findings[0]
+        assert first.number == 121 and "torchsan.lightning.Callback()" in first.message and "san.step" not in first.message
+
+    def test_an_optimizer_of_its_own_is_called_as_the_program_calls_it(self):
+        class Manual(self.L.LightningModule):
+            def __init__(self):
+                super().__init__()
+                self.net, self.seen, self.automatic_optimization = net(), [], False
+
+            def training_step(self, batch):
+                adam = self.optimizers()
+                self.manual_backward(F.cross_entropy(self.net(batch[0]), batch[1]))
+                adam.step()
+
+            def configure_optimizers(self):
+                return torch.optim.Adam(self.parameters())
+
+        with torchsan.watch(on_finding="collect") as san:
+            self.fit(Manual())
+        [found] = san.findings
+        assert found.number == 101 and "the previous `adam.step()`" in found.message, found.message
+
     def test_mistake_that_is_no_nan(self):
         class Twice(self.L.LightningModule):
             def __init__(self):

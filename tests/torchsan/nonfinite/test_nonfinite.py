@@ -659,3 +659,31 @@ def test_the_mend_fits_the_operation(run, what, message, mend):
     assert ran.lines == ran.marked, ran.san.report()
     assert message in ran.findings[0].message
     assert mend in ran.findings[0].help
+
+
+DIVERGES = """
+import torch
+from torch import nn
+
+rows = torch.randn(64, 10) * 50
+wanted = rows @ torch.randn(10, 1)
+model = nn.Sequential(nn.Linear(10, 64), nn.ReLU(), nn.Linear(64, 1))
+optimizer = torch.optim.SGD(model.parameters(), lr={rate})
+for _ in range(6):
+    loss = nn.functional.mse_loss(model(rows), wanted){more}
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_an_overflow_at_the_end_of_a_loss_that_only_grew_is_a_divergence(run):
+    [found] = run(DIVERGES.format(rate=0.01, more="")).findings
+    assert found.number == 422 and "the run diverges, its loss went from" in found.message
+    assert "lower the learning rate" in found.help
+    assert [other.location.row for other in found.related if "too far" in other.message] == [13]
+
+
+def test_an_overflow_that_has_a_cause_of_its_own_is_none(run):
+    [found] = run(DIVERGES.format(rate=1e-6, more=" + torch.exp(torch.tensor(30.0 * _))")).findings
+    assert found.number == 422 and "diverges" not in found.message

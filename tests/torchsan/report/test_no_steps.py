@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import subprocess
+import sys
 
 import pytest
 import torch
@@ -70,3 +72,24 @@ def test_steps_are_counted_as_before():
         model(torch.randn(4, 3)).sum().backward()
         optimizer.step()
     assert san.report() == "torchsan: nothing found in 1 optimizer step"
+
+
+def test_weights_that_are_updated_by_hand_are_said_where_the_watch_ends(capsys):
+    model = nn.Linear(3, 1)
+    with torchsan.watch(model):
+        for _ in range(3):
+            step(model)
+    assert "nothing found in 0 optimizer steps: no optimizer was seen in 3 backward calls" in capsys.readouterr().err
+    with torchsan.watch(model, on_finding="collect"):
+        step(model)
+    with torchsan.watch(model):
+        with torch.no_grad():
+            model(torch.randn(4, 3))
+    assert capsys.readouterr().err == ""
+
+
+def test_a_watch_that_never_began_and_lives_to_the_end(tmp_path):
+    program = tmp_path / "program.py"
+    program.write_text("import torchsan\nfrom torch import nn\nmodel = nn.Linear(3, 1)\nsan = torchsan.watch(model)\n")
+    done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120)
+    assert done.stderr.count("nothing was watched") == 1 and "program.py:4" in done.stderr, done.stderr

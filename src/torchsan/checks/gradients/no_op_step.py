@@ -19,6 +19,11 @@ _HELD_AT_ZERO = (
     "the learning rate is set to 0 while it trains, so `{call}` changes nothing",
     "look at what sets it: a scheduler whose factor is 0 (an integer division?), or a line that writes to `lr`",
 )
+_DECAYED = (
+    "`{call}` changes nothing: its schedule has brought the learning rate down to next to nothing",
+    "let the decay be as long as the training, or step the schedule once per epoch",
+)
+_NOTHING = 1e-6  # of the rate that a schedule began with
 # Schedules that multiply the rate which the optimizer was made with: nothing becomes of zero.
 _MULTIPLY = frozenset((
     "ConstantLR", "ExponentialLR", "LambdaLR", "LinearLR", "MultiplicativeLR", "MultiStepLR", "PolynomialLR", "StepLR",
@@ -106,6 +111,8 @@ class NoOpStep(Check):
             self._say(event, [parameter for parameter, _ in pairs])
 
     def _say(self, event: Event, parameters: list[torch.Tensor]) -> None:
+        if any(finding.number == 111 for finding in self.watch.findings):
+            return  # what has brought the rate down is told
         optimizer = event.subject
         rates = sorted({float(group["lr"]) for group in optimizer.param_groups if "lr" in group})
         dtypes = sorted({str(parameter.dtype).removeprefix("torch.") for parameter in parameters})
@@ -122,7 +129,7 @@ class NoOpStep(Check):
             fact=f"learning rate {', '.join(f'{rate:g}' for rate in rates)}, parameters in {', '.join(dtypes)}",
             related=((event, "the step that changes nothing"),) if zero and made is not None else (),
             details={"lr": rates, "dtypes": dtypes},
-            words=_LOST if not zero else None if made is not None else _HELD_AT_ZERO,
+            words=_DECAYED if _has_decayed(optimizer) else _LOST if not zero else None if made is not None else _HELD_AT_ZERO,
         )
 
 
@@ -130,6 +137,10 @@ def _from_both_ends(params: list[torch.Tensor]) -> list[torch.Tensor]:
     """The first, the last, the second ...: the first layers alone may get next to nothing while the last ones learn."""
     half = (len(params) + 1) // 2
     return [p for pair in zip(params[:half], reversed(params)) for p in pair]
+
+
+def _has_decayed(optimizer: Any) -> bool:
+    return all(0 < group.get("lr", 1) <= _NOTHING * group.get("initial_lr", 0) for group in optimizer.param_groups)
 
 
 def _positive(rate: Any) -> bool:

@@ -10,12 +10,15 @@ from typing import Any
 
 from torchsan.check import Check
 from torchsan.checks.course.recorder import Recorder
+from torchsan.checks.modules.softmax_calls import Call, SoftmaxCalls
 from torchsan.own import torch
 from torchsan.program.autograd_graph import node_name, nodes
 from torchsan.program.layers import tensors
 from torchsan.program.naming import name_of
+from torchsan.program.where import Where
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
+from torchsan.stream.modes import aside
 from torchsan.stream.step_measures import Look
 
 _LOOKS = 5  # steps in a row, from the first one on, before anything is said
@@ -55,12 +58,18 @@ class NothingLearned(Check):
         self.states: dict[int, _State] = self.ledger.while_alive({})
         self.given: torch.Tensor | None = None  # the sum of the model's inputs
         self.dug: _Dig | None = None
+        self.of_one: Where | None = None  # the line of a softmax over a dimension of size 1
         self.undecided = 1  # accounts that may still be found; one is waited for from the beginning
 
     def start(self) -> None:
         for check in self.watch.checks:
             if isinstance(check, Recorder):
                 check.hear(self, self._look)
+            elif isinstance(check, SoftmaxCalls):
+                check.hear(self, self._softmaxes)
+
+    def _softmaxes(self, _: Event, calls: list[Call]) -> None:
+        self.of_one = next((call.at for call in calls if call.shape[call.dim] == 1), self.of_one)
 
     def _state(self, account: Account) -> _State:
         state = self.states.get(id(account))
@@ -129,6 +138,8 @@ class NothingLearned(Check):
         loss = (name_of(backward.subject) if backward is not None else None) or "loss"
         related = ((look.at, "the step that has nothing to go by"),)
         if state.one_class:
+            if self.of_one is not None:
+                related = ((self.of_one, "the softmax over a single value"), *related)
             self.found(319, look.backward or look.at, words=_ONE_CLASS, loss=loss, fact=state.reason, related=related)
             return
         values = {round(value, 6) for value, _ in state.losses}
@@ -172,8 +183,9 @@ class _Dig:
 
     def _hook(self, name: str, wide: str, times_zero: bool) -> Any:
         def hook(inputs: tuple, outputs: tuple) -> None:
-            if any(map(_any, outputs)) and not any(map(_any, inputs)):
-                self.met.append((name, wide, times_zero))
+            with aside():
+                if any(map(_any, outputs)) and not any(map(_any, inputs)):
+                    self.met.append((name, wide, times_zero))
 
         return hook
 

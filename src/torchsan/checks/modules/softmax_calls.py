@@ -18,6 +18,7 @@ from torchsan.program.autograd_graph import VIEWS, node_name
 from torchsan.program.where import Where, here
 from torchsan.stream.brief_patches import Brief
 from torchsan.stream.events import Event, is_transformed
+from torchsan.stream.modes import aside
 from torchsan.stream.patches import Patches
 
 _FORWARDS = (2, 3)  # training forwards of a model that are looked into, counted from 1
@@ -55,7 +56,7 @@ class Embedded:
         rows.register_hook(self._come_back)
 
     def _come_back(self, gradient: torch.Tensor) -> None:
-        with torch.no_grad():
+        with aside(), torch.no_grad():
             self.last = [gradient.select(dim, -1).any() for dim in range(self.ids.dim())]
 
 

@@ -21,6 +21,7 @@ from torch.nn.parameter import is_lazy
 
 from torchsan.check import Check
 from torchsan.nonfinite import refused, replay, rerun, sharded, verdict
+from torchsan.nonfinite.hint import hint
 from torchsan.nonfinite.instrumented import Instrumented
 from torchsan.nonfinite.loss_graph import bad_operation
 from torchsan.nonfinite.origin import External, Record
@@ -44,8 +45,8 @@ from torchsan.stream.weak_ids import WeakIds
 _SKIPS = 3  # a scaler copes with an overflow now and then; steps skipped in a row before we look
 _REPLAYS = 8  # in a run: who trains on with NaN does not want one at every step
 _FORWARDS = 8  # remembered since the last step
+_GROWN = 1e4  # times its first value, a loss that only ever grew
 _SPREAD = "the model is spread over processes"
-_HINT = "; as `step = san.step(step)`, a function that makes one step can be run again whole"
 
 
 _Tensor, _is_finite = torch.Tensor, math.isfinite
@@ -491,7 +492,7 @@ class NonFinite(Check):
         if symptom.in_graph:
             why = f"{symptom.in_graph}; {why}"
         if running.step is None and ran != "what leads to the loss" and not found.startswith(_SPREAD):
-            why += _HINT
+            why += f"; {hint()}"
         if symptom.of_loss:
             self._say(event, 121, symptom.backward.where(), (), {}, loss=loss, fact=f"{symptom.fact}; {why}")
         else:
@@ -540,6 +541,11 @@ class NonFinite(Check):
             words["mend"] = "lower the learning rate, warm it up, or clip the gradients before the step"
             self._say(event, 422, step.where(), tuple(related), details, **words)
         elif not self._uninitialised(event, record, external, symptom, related, details):
+            grown = self._diverged() if words["mend"] is verdict.GENERAL else None
+            if grown is not None:
+                stepped, words["what"] = grown[0], f"{words['what']}: the run diverges, its loss went {grown[1]}"
+                words["mend"] = "lower the learning rate, warm it up, or clip the gradients before the step"
+                related.insert(0, (stepped, "the step that goes too far"))
             self._say(event, 422, place, tuple(related), details, **words)
 
     def _step_of(self, blamed: External | None) -> Event | None:
@@ -552,6 +558,17 @@ class NonFinite(Check):
                     for account in self.ledger:
                         if id(parameter) in account.ids and "step" in account.last:
                             return account.last["step"]
+        return None
+
+    def _diverged(self) -> tuple[Where, str] | None:
+        """Where a loss has only grown, step by step, until something overflowed: the line of the last step, and how far it
+        went."""
+        step = max((a.last["step"] for a in self.ledger if "step" in a.last), key=lambda event: event.number, default=None)
+        place = step.where() if step is not None else None
+        for line in self.watch.series.of("loss").values() if place is not None else ():
+            values = [value for value in line.means if math.isfinite(value)]
+            if len(values) > 1 and 0 < values[0] * _GROWN < values[-1] and values == sorted(values):
+                return place, f"from {values[0]:.3g} to {values[-1]:.3g}"
         return None
 
     def _uninitialised(

@@ -63,6 +63,9 @@ def _types(seen: Seen) -> Said | None:
 
 def _integers(seen: Seen) -> Said | None:
     """An operation of floats that is given integers."""
+    first = next(iter(seen.arguments()), None)
+    if first is not None and isinstance(first.node, (ast.Compare, ast.BinOp, ast.UnaryOp)):
+        return Said((), None, f"`({first.text}).float()`")  # made on the line itself: its operands are of other types
     one = seen.only(lambda value: not value.is_floating_point() and not value.is_complex())
     if one is None:
         return None
@@ -189,10 +192,7 @@ FAMILIES = (
 
 def _mean(seen: Seen) -> Said | None:
     told = _integers(seen)
-    if told is None or told.value is None:
-        return None
-    name = told.value.name
-    return told._replace(mend=f"`{name}.float().mean()`; for a mask that is the share of True")
+    return told and told._replace(mend=f"{told.mend[:-1]}.mean()`; for a mask that is the share of True")
 
 
 def _floats(seen: Seen) -> Said | None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+
 from torchsan.errors.carried import carried_over
 from torchsan.errors.family import Family, Said, Seen, dtype, shape
+from torchsan.errors.operands import Frame, expression, look_up
 from torchsan.own import torch
+from torchsan.program.where import _USER
 
 
 def _again(seen: Seen) -> Said | None:
@@ -42,7 +46,34 @@ def _integer_leaf(seen: Seen) -> Said | None:
     )
 
 
+def _without(way: list[Frame]) -> tuple[str, torch.Tensor] | None:
+    """A leaf on the user's line whose `.grad`, which the line asks for, is None, and its name."""
+    node = expression(way[-1]) if way and way[-1].kind == _USER else None
+    for part in ast.walk(node) if node is not None else ():
+        if isinstance(part, ast.Attribute) and part.attr == "grad":
+            value = look_up(way[-1].frame, part.value)
+            if isinstance(value, torch.Tensor) and value.is_leaf and value.grad is None:
+                return ast.unparse(part.value), value
+    return None
+
+
+def _no_gradient(seen: Seen) -> Said | None:
+    found = _without(seen.way)
+    if found is None:
+        return None
+    name, value = found
+    if not value.requires_grad:
+        return Said((f"`{name}` records no gradient",), None, f"`{name}.requires_grad_()` before it is used")
+    return Said(
+        (f"no backward has reached `{name}`, or its gradient was cleared since: `zero_grad()` sets it to None",), None,
+        f"call `backward()` before this line; what takes no part in the loss is passed by: `if {name}.grad is not None`",
+    )
+
+
 FAMILIES = (
+    Family("gradient-is-none", r"'NoneType'", "a gradient is used, and there is none: `.grad` is None", "call `backward()` "
+           "before it, and pass by what takes no part in the loss", look=_no_gradient, kinds=(AttributeError, TypeError),
+           fits=lambda way: _without(way) is not None),
     Family("", r"Trying to backward through the graph a second time", number=107, look=_again),
     Family("", r"element 0 of tensors does not require grad and does not have a grad_fn", number=108),
     Family("", r"a (view of a )?leaf Variable that requires grad is being used in an in-place operation", number=114),

@@ -230,11 +230,10 @@ FAMILIES = (
            "logarithm; NaN comes from an earlier step", look=lambda seen: _spread(seen), fact="it is {std}"),
     Family("probability-range", r"Expected p_in >= 0 && p_in <= 1", "`bernoulli` takes probabilities",
            "`torch.sigmoid(scores)` first"),
-    Family("distribution-parameter", r"Expected (parameter|value argument|argument) (?P<what>\w*)\s?\(.*?\) "
-           r".*?distribution (?P<name>\w+).*?to (satisfy the constraint|be within the support \() "
-           r"?(?P<rule>\w+(\(.*?\))?)", "a distribution is given values that it cannot have",
-           "scales are positive: `F.softplus(raw) + 1e-6`; NaN comes from an earlier step",
-           fact="`{what}` of {name} must be {rule}"),
+    Family("distribution-parameter", r"Expected parameter (?P<what>\w+) \(.*?\) of distribution (?P<name>\w+).*? to satisfy "
+           r"the constraint (?P<rule>.+?), but found|Expected value argument \(.*?\) to be within the support "
+           r"\((?P<support>.+?)\) of the distribution (?P<of>\w+)", "a distribution is given values that it cannot have",
+           "NaN comes from an earlier step: `torch.isfinite(values).all()`", look=lambda seen: _parameter(seen)),
     Family("distribution-shape", r"Value is not broadcastable with batch_shape\+event_shape: "
            r"torch\.Size\((?P<a>.*?)\) vs torch\.Size\((?P<b>.*?)\)", "a value has another shape than the distribution",
            "one value for each parameter: `.squeeze(-1)` or `.unsqueeze(-1)`", fact="the value is {a}, the "
@@ -299,6 +298,23 @@ def _probabilities(seen: Seen) -> Said | None:
         if low < 0
         else None
     )
+
+
+def _parameter(seen: Seen) -> Said:
+    """What a distribution wants of a value, by the constraint that it names."""
+    text = "NaN comes from an earlier step: `torch.isfinite(values).all()`"
+    if seen.match["of"]:
+        return Said((f"what {seen.match['of']} gives is {seen.match['support']}",), None, f"ask for no other values; {text}")
+    rule = re.sub(r"^IndependentConstraint\((.*), \d+\)$", r"\1", seen.match["rule"])
+    fact = f"`{seen.match['what']}` of {seen.match['name']} must be {rule}"
+    if "Real" in rule:
+        return Said((f"{fact}: NaN and infinite values alone are refused",), None, text)
+    if "Simplex" in rule or "Interval" in rule:
+        made = "softmax(scores, -1)" if "Simplex" in rule else "sigmoid(scores)"
+        return Said((fact,), None, f"`torch.{made}` first, or give the scores as `logits=scores`; {text}")
+    if "Definite" in rule:
+        return Said((fact,), None, f"`A @ A.T + 1e-6 * torch.eye(n)`, or give `scale_tril`; {text}")
+    return Said((fact,), None, f"scales are positive: `F.softplus(raw) + 1e-6`; {text}")
 
 
 def _spread(seen: Seen) -> Said | None:

@@ -114,3 +114,34 @@ for _ in range(6):
 """
     ran = run(text)
     assert ran.lines == ran.marked, ran.san.report()
+
+
+SOFTMAX_INSIDE = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(6, 1)
+
+    def forward(self, x):
+        return torch.softmax(self.out(x), dim=1)  # the softmax
+
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for _ in range(8):
+    loss = (model(torch.randn(16, 6)) - torch.rand(16, 1)).pow(2).mean()
+    optimizer.zero_grad()
+    loss.backward()  # <- 319
+    optimizer.step()
+"""
+
+
+def test_the_line_of_a_softmax_over_one_value_is_named(run):
+    ran = run(SOFTMAX_INSIDE)
+    assert ran.lines == ran.marked
+    row = 1 + SOFTMAX_INSIDE.split("# the softmax")[0].count("\n")
+    assert [(one.location.row, one.message) for one in ran.findings[0].related][0] == (row, "the softmax over a single value")

@@ -133,3 +133,42 @@ def test_a_schedule_that_multiplies_zero(run, schedule):
 def test_a_schedule_that_begins_at_zero(run, schedule):
     made = AT_ZERO.format(schedule=schedule).replace("lr=0.0)", "lr=0.1)")
     assert "TS127" not in run(made).codes
+
+
+WITHOUT_LOADER = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+rows, labels = torch.randn(96, 6), torch.randint(0, 3, (96,))
+model = nn.Linear(6, 3)
+optimizer = torch.optim.Adam(model.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.{schedule}
+for epoch in range(20):
+    for at in range(0, 96, 8):
+        optimizer.zero_grad()
+        F.cross_entropy(model(rows[at:at + 8]), labels[at:at + 8]).backward()
+        optimizer.step()
+        scheduler.step()  # <- 111
+"""
+
+
+@pytest.mark.parametrize("schedule", ["StepLR(optimizer, 8, gamma=0.1)", "ExponentialLR(optimizer, gamma=0.8)"])
+def test_the_rate_is_gone_and_nothing_tells_of_passes(run, schedule):
+    ran = run(WITHOUT_LOADER.format(schedule=schedule))
+    assert ran.marked <= ran.lines and ran.codes in (["TS111"], ["TS111", "TS127"]), ran.san.report()
+    assert any("comes with every step" in found.message for found in ran.findings)
+    assert all("learning rate" in found.message and "float32 and use" not in found.help for found in ran.findings)
+
+
+@pytest.mark.parametrize(
+    "schedule",
+    [
+        "ExponentialLR(optimizer, gamma=0.93)",  # a thirty-millionth, at the very end
+        "CosineAnnealingLR(optimizer, 60)",
+        "CosineAnnealingWarmRestarts(optimizer, 30)",
+        "LambdaLR(optimizer, lambda step: max(0.0, 1 - step / 100))",  # ends at zero
+    ],
+)
+def test_the_rate_goes_on_and_nothing_tells_of_passes(run, schedule):
+    assert "TS111" not in run(WITHOUT_LOADER.format(schedule=schedule)).codes

@@ -229,6 +229,49 @@ def test_other_softmaxes(run, output):
     assert "TS312" not in run(BATCH.format(output=output)).codes
 
 
+POOLED = """
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+class Pooled(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.steps, self.weigh, self.out = nn.GRU(5, 16, batch_first={first}), nn.Linear(16, 1), nn.Linear(16, {wide})
+
+    def forward(self, x):
+        states = self.steps(x)[0]
+        weights = self.weigh(states).softmax({over})  # <- 312
+        return self.out({pooled})
+
+
+model = Pooled()
+optimizer = torch.optim.Adam(model.parameters())
+for _ in range(4):
+    x = torch.randn({size})
+    loss = F.cross_entropy(model(x), torch.randint(0, 2, ({labels},)))
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+"""
+
+
+def test_softmax_over_the_samples_where_there_is_no_loader(run):
+    ran = run(POOLED.format(first=True, over=0, pooled="(weights * states).sum(1)", size="8, 7, 5", labels=8, wide=2))
+    assert ran.lines == ran.marked, ran.san.report()
+
+
+@pytest.mark.parametrize(("first", "over", "pooled", "size", "labels"), [
+    (True, 1, "(weights * states).sum(1)", "8, 7, 5", 8),
+    (False, 0, "(weights * states).sum(0)", "7, 8, 5", 8),  # steps first
+    (True, 0, "weights * states", "7, 5", 7),  # one sequence, a class for each step
+])
+def test_softmax_over_steps_where_there_is_no_loader(run, first, over, pooled, size, labels):
+    ran = run(POOLED.format(first=first, over=over, pooled=pooled, size=size, labels=labels, wide=2))
+    assert "TS312" not in ran.codes and ran.error is None, ran.error
+
+
 @pytest.mark.parametrize(("attend", "offset", "number"), [(OPEN, 1, 520), (CAUSAL, 0, 3), (CAUSAL, 1, None)])
 def test_behind_a_prompt_that_is_left_out(run, attend, offset, number):
     text = program(attend, offset=offset)
