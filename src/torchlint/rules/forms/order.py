@@ -359,9 +359,10 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
             return other.kind in ("module.eval", "module.train", "module.mode") and any(alt is key for alt in real(other.subject))
 
         back, start = before(forward, sets_mode, None)
+        # What is in a model that is not seen is not asked for: that it was trained in one mode and is now trained in the other is enough.
         if start or any(e.kind == "module.train" for e in back):
-            return _mode_matters(view, key, start and not back)
-        return bool(back) and all(_undoes(e, sets_mode) for e in back) and _mode_matters(view, key, False)
+            return True
+        return bool(back) and all(_undoes(e, sets_mode) for e in back)
     if second == "scaler.step":
         return loop is not None
     return True
@@ -373,13 +374,6 @@ def _undoes(event: Event, sets_mode: Callable[[Event], bool]) -> bool:
     back, start = before(event, sets_mode, None)
     unit = event.site.parsed.unit
     return bool(event.calls and back) and not start and all(e.kind == "module.train" and e.site.parsed.unit is not unit for e in back)
-
-
-def _mode_matters(view: View, key: Value, fresh: bool) -> bool:
-    if view.mode_dependent(key):
-        return True
-    # Not known what is in it: that somebody calls train() on it says that it matters.
-    return any(any(alt is key for alt in real(event.subject)) for event in view.of("module.train"))
 
 
 def _forbidden(view: View, code: int, order: Order, links: OptimizerLinks) -> Iterator[Report]:
