@@ -134,8 +134,10 @@ LAYERS = re.compile(r"Dropout|dropout|BatchNorm|resnet|densenet|vgg|efficientnet
 
 
 def train_deleted(source):
+    """Not where the whole model can be seen to have one mode only; where it stands elsewhere, that is not known."""
     found = modes(source, "train")
-    return [source.without(found[0])] if len(found) == 1 and len(modes(source, "eval")) == 1 else []
+    one_mode = "nn.Module)" in source.text and not LAYERS.search(source.text)
+    return [source.without(found[0])] if len(found) == 1 and len(modes(source, "eval")) == 1 and not one_mode else []
 
 
 def eval_deleted(source):
@@ -148,9 +150,11 @@ def is_no_grad(source, node):
 
 
 def evaluates(source, node):
-    """Does what stands in there go over data and train nothing?"""
+    """Does what stands in there go over data and train nothing? What is made an array as it is would raise: another mistake."""
     text = source.get(node)
     loops = [loop for loop in [*source.all(ast.For, inside=node), *source.around(node)] if isinstance(loop, ast.For)]
+    if "numpy()" in text and "detach()" not in text:
+        return False
     return "backward(" not in text and any(re.search("load|iter|batch|data", source.get(loop.iter)) for loop in loops)
 
 

@@ -79,6 +79,87 @@ for epoch in range(100):
         F.cross_entropy(net(x), y).backward()
         optimizer.step()
 """,
+    "202: the outputs are kept, and given back": """
+def predict(model, loader):
+    model.eval()
+    outputs = []
+    for x in loader:
+        outputs.append(model(x))  # <- 202
+    return torch.cat(outputs)
+""",
+    "202: their graphs are cut off first": """
+@torch.no_grad()
+def predict(model, loader):
+    model.eval()
+    outputs = []
+    for x in loader:
+        outputs.append(model(x))
+    return torch.cat(outputs)
+""",
+    "202: it is not known what they are kept for": """
+def activations(model, loader):
+    model.eval()
+    outputs = []
+    for x in loader:
+        outputs.append(model(x))
+    return torch.cat(outputs)
+""",
+    "202: they go backward": """
+def predict(model, loader, optimizer):
+    model.eval()
+    outputs = []
+    for x in loader:
+        outputs.append(model(x))
+    torch.cat(outputs).sum().backward()
+    return outputs
+""",
+    "202: under a decorator that takes the time": """
+def timed(function):
+    def wrapped(*args, **kwargs):
+        result = function(*args, **kwargs)
+        print(function.__name__)
+        return result
+    return wrapped
+
+class Trainer:
+    @timed
+    def test(self, model, loader):
+        model.eval()
+        for x, y in loader:
+            print(F.cross_entropy(model(x), y).item())  # <- 202
+""",
+    "202: under a decorator that switches gradients off": """
+def without_gradients(function):
+    def wrapped(*args, **kwargs):
+        with torch.no_grad():
+            result = function(*args, **kwargs)
+        print(function.__name__)
+        return result
+    return wrapped
+
+class Trainer:
+    @without_gradients
+    def test(self, model, loader):
+        model.eval()
+        for x, y in loader:
+            print(F.cross_entropy(model(x), y).item())
+""",
+    "202: under a decorator that enters what is not known": """
+def within(function):
+    def wrapped(*args, **kwargs):
+        with settings():
+            result = function(*args, **kwargs)
+        print(function.__name__)
+        return result
+    return wrapped
+
+class Trainer:
+    @within
+    def test(self, model, loader):
+        model.eval()
+        for x, y in loader:
+            print(F.cross_entropy(model(x), y).item())
+""",
 })
 def test_what_is_found(code):
     holds(code)
