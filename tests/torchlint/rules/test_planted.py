@@ -1,6 +1,6 @@
 """What was missed of mistakes that were planted by a machine in programs of others, cause by cause (benchmarks/planting.py)."""
 
-from tests.torchlint.dryrun.support import holds, table
+from tests.torchlint.dryrun.support import IMPORTS, engine, holds, table
 from torchlint.catalogue.pages import catalogue
 from torchlint.engine import Engine
 
@@ -170,3 +170,16 @@ def test_a_rule_alone_sees_the_step_in_a_function_of_its_own():
     alone = Engine([rule for rule in rules if rule.code == 110]).check("parts.py", PARTS).findings
     among = [finding for finding in Engine(rules).check("parts.py", PARTS).findings if finding.number == 110]
     assert list(alone) == among and len(alone) == 1
+
+
+def test_outputs_that_are_kept_may_be_wanted_with_their_graphs():
+    (told,) = engine().check("snippet.py", IMPORTS + """
+def predict(loader):
+    model = nn.Sequential(nn.Linear(3, 3), nn.Dropout())
+    model.eval()
+    outputs = []
+    for x in loader:
+        outputs.append(model(x))
+    return torch.cat(outputs)
+""").findings
+    assert told.number == 202 and told.fix.applicability == "unsafe"

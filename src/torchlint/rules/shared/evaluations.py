@@ -112,7 +112,7 @@ def read_out(view: View, event: Event) -> bool:
     trained = [other for other in view.of("backward", "optimizer.step") if event.loops[-1] in other.loops]
     if trained and not _beside_training(view, event, trained) or _raises_with_graph(view, event):
         return False
-    kept = _adds_up(view, event) or _collects(view, event)
+    kept = _adds_up(view, event) or collects(view, event)
     returned = any(_among(event, other.subject.flows) for other in view.of("return") if other.subject is not None)
     if returned and not (kept and _NAMED_SO.search(event.site.parsed.unit.name)):
         return False
@@ -171,7 +171,7 @@ def _adds_up(view: View, event: Event) -> bool:
     )
 
 
-def _collects(view: View, event: Event) -> bool:
+def collects(view: View, event: Event) -> bool:
     """Whether an evaluation in evaluation mode keeps each output of its loop, with its graph: `outputs.append(model(x))`."""
     if not _sets_its_mode(event) or not _NAMED_SO.search(event.site.parsed.unit.name):
         return False
