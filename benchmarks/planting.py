@@ -1,6 +1,6 @@
 """Mistakes planted by a machine in anybody's training code: how many torchlint names.
 
-    python benchmarks/planting.py FOLDER [FOLDER...] [--half tune|held] [--each 20] [--only 203-train] [--diff 5]
+    python benchmarks/planting.py FOLDER [FOLDER...] [--half tune|held] [--each 20] [--only 203-train] [--diff 5] [--alone]
 
 Each operator of `planting_operators.py` makes one mistake of one number by a rule of syntax (`model.train()` is deleted: 203) wherever
 it finds a place for it. Of a file one place is drawn; files are split in two halves by the hash of their text, so that one half can be
@@ -103,13 +103,14 @@ def main():
     parser.add_argument("--each", type=int, default=20, help="plantings an operator")
     parser.add_argument("--only", nargs="*", default=[], help="operators, by how their names begin")
     parser.add_argument("--diff", type=int, default=0, help="show so many that are not found")
+    parser.add_argument("--alone", action="store_true", help="with the number's own rule, not with the default ones; quicker")
     parser.add_argument("--out", help="a JSON file: operator -> [[path, found]]")
     given = parser.parse_args()
     pages = tuple(catalogue())
     told = collections.defaultdict(list)
     for name, plantings in draw(given.folders, given.half, given.each, given.only).items():
         number = OPERATORS[name][0]
-        engine = Engine(tuple(page for page in pages if page.group in DEFAULT_GROUPS or page.code == number))
+        engine = Engine(tuple(page for page in pages if page.code == number or page.group in DEFAULT_GROUPS and not given.alone))
         shown = 0
         for path, text, planted in plantings:
             after = rows(engine, path, planted, number)

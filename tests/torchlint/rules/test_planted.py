@@ -79,6 +79,37 @@ for epoch in range(100):
         F.cross_entropy(net(x), y).backward()
         optimizer.step()
 """,
+    "203: it is not seen, and its head is trained in evaluation mode on purpose": """
+import models
+
+def run(args):
+    model = models.__dict__[args.arch]()
+    if args.distributed:
+        model = torch.nn.parallel.DistributedDataParallel(model)
+    else:
+        model = torch.nn.DataParallel(model).cuda()
+    optimizer = torch.optim.SGD(model.parameters(), 0.1)
+    if args.evaluate:
+        validate(model)
+        return
+    for epoch in range(100):
+        train(model, optimizer)
+        validate(model)
+
+def train(model, optimizer):
+    model.eval()
+    for x, y in trainloader:
+        loss = F.cross_entropy(model(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+def validate(model):
+    model.eval()
+    with torch.no_grad():
+        for x, y in testloader:
+            print(F.cross_entropy(model(x), y).item())
+""",
     "202: the outputs are kept, and given back": """
 def predict(model, loader):
     model.eval()

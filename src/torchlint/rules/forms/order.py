@@ -359,10 +359,10 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
             return other.kind in ("module.eval", "module.train", "module.mode") and any(alt is key for alt in real(other.subject))
 
         back, start = before(forward, sets_mode, None)
-        # What is in a model that is not seen is not asked for: that it was trained in one mode and is now trained in the other is enough.
         if start or any(e.kind == "module.train" for e in back):
-            return True
-        return bool(back) and all(_undoes(e, sets_mode) for e in back)
+            # Of a model that is not seen it is enough that the same line trains it in the mode that it came in, too.
+            return forward.mode is not False or _mode_matters(view, key)
+        return bool(back) and all(_undoes(e, sets_mode) for e in back) and _mode_matters(view, key)
     if second == "scaler.step":
         return loop is not None
     return True
@@ -374,6 +374,13 @@ def _undoes(event: Event, sets_mode: Callable[[Event], bool]) -> bool:
     back, start = before(event, sets_mode, None)
     unit = event.site.parsed.unit
     return bool(event.calls and back) and not start and all(e.kind == "module.train" and e.site.parsed.unit is not unit for e in back)
+
+
+def _mode_matters(view: View, key: Value) -> bool:
+    if view.mode_dependent(key):
+        return True
+    # Not known what is in it: that somebody calls train() on it says that it matters.
+    return any(any(alt is key for alt in real(event.subject)) for event in view.of("module.train"))
 
 
 def _forbidden(view: View, code: int, order: Order, links: OptimizerLinks) -> Iterator[Report]:
