@@ -80,35 +80,31 @@ for epoch in range(100):
         optimizer.step()
 """,
     "203: it is not seen, and its head is trained in evaluation mode on purpose": """
-import models
+from elsewhere import models
 
 def run(args):
     model = models.__dict__[args.arch]()
     if args.distributed:
-        model = torch.nn.parallel.DistributedDataParallel(model)
+        if args.gpu is not None:
+            pass
+        else:
+            model = torch.nn.parallel.DistributedDataParallel(model)
+    elif args.gpu is not None:
+        pass
+    elif args.arch.startswith("alexnet"):
+        pass
     else:
         model = torch.nn.DataParallel(model).cuda()
-    optimizer = torch.optim.SGD(model.parameters(), 0.1)
-    if args.evaluate:
-        validate(model)
-        return
-    for epoch in range(100):
-        train(model, optimizer)
-        validate(model)
+    for epoch in range(args.epochs):
+        train(trainloader, model, criterion, optimizer)
 
-def train(model, optimizer):
+def train(loader, model, criterion, optimizer):
     model.eval()
-    for x, y in trainloader:
-        loss = F.cross_entropy(model(x), y)
+    for images, target in loader:
+        loss = criterion(model(images), target)
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
-
-def validate(model):
-    model.eval()
-    with torch.no_grad():
-        for x, y in testloader:
-            print(F.cross_entropy(model(x), y).item())
 """,
     "202: the outputs are kept, and given back": """
 def predict(model, loader):

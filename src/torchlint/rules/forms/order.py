@@ -360,8 +360,8 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
 
         back, start = before(forward, sets_mode, None)
         if start or any(e.kind == "module.train" for e in back):
-            # Of a model that is not seen it is enough that the same line trains it in the mode that it came in, too.
-            return forward.mode is not False or _mode_matters(view, key)
+            # Of a model that is not seen it is enough that it was trained in the mode that it came in, and no training sets the other.
+            return forward.mode is not False and not _leads_to(event, forward) or _mode_matters(view, key)
         return bool(back) and all(_undoes(e, sets_mode) for e in back) and _mode_matters(view, key)
     if second == "scaler.step":
         return loop is not None
@@ -374,6 +374,11 @@ def _undoes(event: Event, sets_mode: Callable[[Event], bool]) -> bool:
     back, start = before(event, sets_mode, None)
     unit = event.site.parsed.unit
     return bool(event.calls and back) and not start and all(e.kind == "module.train" and e.site.parsed.unit is not unit for e in back)
+
+
+def _leads_to(eval_: Event, forward: Event) -> bool:
+    """Whether an eval() stands above a forward, in the function of the training itself: that of a head on a frozen model."""
+    return eval_.site.parsed is forward.site.parsed and eval_.site.location().row < forward.site.location().row
 
 
 def _mode_matters(view: View, key: Value) -> bool:
