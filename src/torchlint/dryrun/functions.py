@@ -10,6 +10,7 @@ from torchlint.dryrun.parts import HOPELESS
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.summaries import Summaries
 from torchlint.dryrun.torch_api.names import canonical
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import NONE, Func, Iter, Opaque, Ref, Tensor, Value, join
 from torchlint.sieve.facts import Unit
 
@@ -20,6 +21,7 @@ HARMLESS_DECORATORS = frozenset(
     torch.jit.unused hydra.main click.command click.option click.argument record typing.overload abc.abstractmethod
     functools.wraps functools.lru_cache functools.cached_property torch.compile torch.compiler.disable""".split()
 )
+_MODES = frozenset({"no_grad", "inference_mode", "enable_grad", "set_grad_enabled", "autocast", "eval", "train"})
 _UNDONE = frozenset({"module.train", "module.eval", "module.mode", "flag.set", "leaf.set", "load", "setting", "setattr"})
 
 
@@ -216,6 +218,8 @@ class Functions(Summaries):
         if name in HARMLESS_DECORATORS or name.rsplit(".", 1)[-1] in HARMLESS_DECORATORS or name.endswith((".setter", ".command")):
             return
         value = self.global_value(first, self.frame.facts)
+        if isinstance(value, Func) and not rest and not self.may_switch_gradients(value, node):
+            return
         qualified = canonical(f"{value.name}.{rest}" if rest else value.name) if isinstance(value, Ref) else "?"
         if qualified in ("torch.no_grad", "torch.inference_mode"):
             self.contexts.append(self.Context("grad", self.site(node), False))
@@ -225,6 +229,16 @@ class Functions(Summaries):
             self.contexts.append(self.Context("autocast", self.site(node)))
         elif qualified == "?" or qualified.startswith("torch"):
             self.contexts.append(self.Context("grad", self.site(node), None))
+
+
+    def may_switch_gradients(self, decorator: Func, node: cst.CSTNode) -> bool:
+        """Whether a decorator of the project may put what it decorates under another mode: one that only takes the time does not."""
+        definition, _ = self.definition(decorator)
+        if definition is None or decorator.unit is None or decorator.unit.words & _MODES:
+            return True
+        return any(type(part) is cst.With for part in walk(definition)) or any(
+            type(part) is cst.Name and part.value in _MODES for part in walk(node)
+        )
 
 
 def _left_to_others(func: Func) -> bool:

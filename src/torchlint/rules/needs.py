@@ -91,7 +91,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     106: ((_any("backward"),),),
     107: ((_any("backward"),),),
     108: ((_any("backward"), _any("no_grad inference_mode set_grad_enabled")),),
-    110: ((_SCHEDULERS,),),
+    110: ((_SCHEDULERS,), (_any("step"),)),  # the optimizer may step in a function of its own
     111: ((_SCHEDULERS,),),
     113: ((_any("item tolist numpy"),),),
     114: ((_LEAVES | _any("weight bias parameters named_parameters"), _any("!leafwrite")),),

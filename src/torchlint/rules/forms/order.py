@@ -360,8 +360,9 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
 
         back, start = before(forward, sets_mode, None)
         if start or any(e.kind == "module.train" for e in back):
-            return _mode_matters(view, key, start and not back)
-        return bool(back) and all(_undoes(e, sets_mode) for e in back) and _mode_matters(view, key, False)
+            # Of a model that is not seen it is enough that it was trained in the mode that it came in, and no training sets the other.
+            return forward.mode is not False and not _leads_to(event, forward) or _mode_matters(view, key)
+        return bool(back) and all(_undoes(e, sets_mode) for e in back) and _mode_matters(view, key)
     if second == "scaler.step":
         return loop is not None
     return True
@@ -375,7 +376,12 @@ def _undoes(event: Event, sets_mode: Callable[[Event], bool]) -> bool:
     return bool(event.calls and back) and not start and all(e.kind == "module.train" and e.site.parsed.unit is not unit for e in back)
 
 
-def _mode_matters(view: View, key: Value, fresh: bool) -> bool:
+def _leads_to(eval_: Event, forward: Event) -> bool:
+    """Whether an eval() stands above a forward, in the function of the training itself: that of a head on a frozen model."""
+    return eval_.site.parsed is forward.site.parsed and eval_.site.location().row < forward.site.location().row
+
+
+def _mode_matters(view: View, key: Value) -> bool:
     if view.mode_dependent(key):
         return True
     # Not known what is in it: that somebody calls train() on it says that it matters.

@@ -14,7 +14,7 @@ from torchlint.dryrun.values import TRUE, Const, Event, Instance, Iter, Tensor, 
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
-from torchlint.rules.shared.evaluations import LOSS, LOSS_FUNCTION, is_evaluation, read_out
+from torchlint.rules.shared.evaluations import LOSS, LOSS_FUNCTION, collects, is_evaluation, read_out
 from torchlint.rules.shared.frozen import frozen_by, switches
 from torchlint.rules.shared.may_train import may_train
 from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_module, made_of, unseen, within
@@ -160,7 +160,7 @@ def _is_criterion(event: Event) -> bool:
 def _mend(view: View, event: Event) -> Mend | None:
     """Switches gradients off around the loop that evaluates, where all that it does is seen. Of a model or a loss that is
     given by somebody else, or was given away before, not even this is known, that it asks for no gradient within: then it is
-    unsafe."""
+    unsafe, as it is where the outputs are kept."""
     loop = event.loops[-1].site
     if loop is None or loop.parsed.facts is not event.site.parsed.facts:
         return None
@@ -182,7 +182,8 @@ def _mend(view: View, event: Event) -> Mend | None:
     inside = during(view, loop.parsed, row, last)
     if any(other.kind in GRADIENTS or unseen(other) and not _is_criterion(other) for other in inside):
         return None
-    safe = not any(other.kind == "called" or other.kind == "unknown" and _is_criterion(other) for other in inside) and id(event.subject) not in view.run.escaped
+    safe = not any(other.kind == "called" or other.kind == "unknown" and _is_criterion(other) for other in inside)
+    safe = safe and id(event.subject) not in view.run.escaped and not collects(view, event)
     changes = enclosed(loop.parsed, row, last, f"with {min(names)}.no_grad():")
     return Mend("switch gradients off in this loop", changes, safe) if changes is not None else None
 

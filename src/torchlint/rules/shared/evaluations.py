@@ -118,11 +118,11 @@ def read_out(view: View, event: Event) -> bool:
     trained = [other for other in view.of("backward", "optimizer.step") if event.loops[-1] in other.loops]
     if trained and not _beside_training(view, event, trained) or _raises_with_graph(view, event):
         return False
-    adds_up = _adds_up(view, event)
+    kept = _adds_up(view, event) or collects(view, event)
     returned = any(_among(event, other.subject.flows) for other in view.of("return") if other.subject is not None)
-    if returned and not (adds_up and _NAMED_SO.search(event.site.parsed.unit.name)):
+    if returned and not (kept and _NAMED_SO.search(event.site.parsed.unit.name)):
         return False
-    return adds_up or any(
+    return kept or any(
         comes_from(event, alt) for other in view.of("readout") if event.loops[-1] in other.loops for alt in real(other.subject)
     )
 
@@ -162,14 +162,27 @@ def _with_graphs(value: Value) -> Iterator[Value]:
         value = before
 
 
+def _sets_its_mode(event: Event) -> bool:
+    return event.mode is False and event.mode_site is not None and event.mode_site.parsed is event.site.parsed
+
+
 def _adds_up(view: View, event: Event) -> bool:
     """Whether an evaluation in evaluation mode adds up the loss with its graph: `val_loss += criterion(...)`."""
-    if event.mode is not False or event.mode_site is None or event.mode_site.parsed is not event.site.parsed:
+    if not _sets_its_mode(event):
         return False
     return any(
         other.operator == "Add" and other.loops and other.loops[-1] is event.loops[-1]
         and all(_is_loss(alt) and event in alt.flows for alt in real(other.value))
         for other in view.of("augment")
+    )
+
+
+def collects(view: View, event: Event) -> bool:
+    """Whether an evaluation in evaluation mode keeps each output of its loop, with its graph: `outputs.append(model(x))`."""
+    if not _sets_its_mode(event) or not _NAMED_SO.search(event.site.parsed.unit.name):
+        return False
+    return any(
+        other.loops and other.loops[-1] is event.loops[-1] and any(_among(event, alt.flows) for alt in real(other.value)) for other in view.of("append")
     )
 
 
