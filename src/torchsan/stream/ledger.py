@@ -323,7 +323,7 @@ class Ledger:
     def on_optimizer_step(self, event: Event) -> None:
         self._stepped(self.account(event.subject), event)
 
-    # What it missed, while a tiny model's loop went on as ever.
+    # What it missed, while a small model's loop went on as ever.
 
     def missed_step(self, optimizer: Optimizer) -> None:
         """A step that is counted and no more."""

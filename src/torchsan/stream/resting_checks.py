@@ -1,9 +1,13 @@
-"""Rest: on a tiny model, a loop that does the same thing over and over is listened to in part.
+"""Rest: on a small model, a loop that does the same thing over and over is listened to in part.
 
 What checks do in a step takes some hundred µs, whatever the model; a step of a tiny model takes no longer than two or three
 times that. So once so many steps in a row have made the same events, on the same objects, in the same modes, the checks
 hear a few steps, miss some, hear a few again. Any event that is not the expected one is heard at once, and so is
 everything after it. Large models never rest: there the looks cost nothing to speak of.
+
+A model that is small but not tiny rests lightly: the steps that the recorder measures, one in 16, are heard by all. So what
+changes without another event (a rate, a parameter that is frozen, memory that grows) is heard at most 15 steps later; what
+is there in one single step alone (a strange batch) may be missed. Values that are not finite are looked for in every step.
 
 Checks with `always = True` hear every step, but for the events in `asleep_to`. To be told of an event costs several µs, so
 such a check can have a quick look of its own: `calm_before_<event>(subject, info)` and `calm_on_<event>(subject or event,
@@ -18,9 +22,14 @@ from collections.abc import Callable
 from threading import get_ident
 from typing import Any
 
-TINY = 1 << 16  # values in all parameters that are trained
+from torchsan.own import torch
+
+# Values in all parameters that are trained.
+TINY = 1 << 16
+SMALL = 1 << 22
 _STEADY = 64  # equal steps before the first rest
-# 67 together, then 259, then 515: checks that look at one step in 2, 4, 16 or 64 still get to look at any of them.
+# 67 together, for a tiny model then 259, then 515: checks that look at one step in 2, 4, 16 or 64 still get to look at any
+# of them.
 _AWAKE, _ASLEEP, _DEEP = 3, 64, 512
 _LONGEST = 64  # events of a step; what has more is no tiny step
 # Events whose subject is a value, and another one every time.
@@ -69,8 +78,9 @@ class Rest:
         self.watches = watches
         self._listeners = listeners
         self.possible = bool(watches) and all(watch.options.level == "default" for watch in watches)
-        self.asleep = False
+        self.asleep = self.is_tiny = False
         self.now: Plan | None = None  # what is expected, while asleep
+        self._first: Plan | None = None  # what comes first in a cycle
         self.thread = get_ident()
         self._anchor: Any = None
         self._cycle: list[tuple] = []  # the events of the last cycle
@@ -78,6 +88,9 @@ class Rest:
         self._same = 0  # equal cycles so far
         self._left = 0  # cycles until falling asleep, or waking
         self._long = _ASLEEP  # cycles that are slept through next; more where nothing happened in the last ones
+        self._count = 0  # cycles so far
+        self._ends = 0  # the last of the `_long` cycles
+        self._wanted = 0  # a cycle among them that is to be heard
 
     @property
     def at(self) -> int:
@@ -85,9 +98,9 @@ class Rest:
         return 0 if self.now is None else self.now.place
 
     @property
-    def rests(self) -> bool:
+    def looks_are_dear(self) -> bool:
         """Whether this is a tiny model's loop that goes on as ever: then each look is a good part of a step's time."""
-        return self.possible and self._same >= _STEADY
+        return self.is_tiny and self.possible and self._same >= _STEADY
 
     def hears(self, name: str, subject: Any, info: dict[str, Any]) -> bool:
         """Whether this event is to be told; to be asked once for each."""
@@ -110,11 +123,20 @@ class Rest:
             self._give_up()
         return True
 
+    def hear_again(self, steps: int) -> None:
+        """A check that is told of a step wants to hear the one so many steps later, too. Of a tiny model it has to wait."""
+        wanted = self._count + steps
+        if wanted < self._wanted or self._wanted <= self._count:
+            self._wanted = wanted
+        if self.asleep:  # since this step
+            self._sleep()
+
     def _cycle_ends(self) -> None:
+        self._count += 1
         if self._now == self._cycle:
             self._same += 1
             self._left -= 1
-            if self._same == _STEADY and not self._tiny():
+            if self._same == _STEADY and not self._is_small():
                 self._give_up()
             elif self._same >= _STEADY and self._left <= 0:
                 self._fall_asleep()
@@ -126,8 +148,20 @@ class Rest:
         plan = [Plan(at, name, who, modes, self._listeners(name)) for at, (name, who, *modes) in enumerate(self._cycle)]
         for one, then in zip(plan, (*plan[1:], plan[0])):
             one.then = then
-        self.asleep, self.now, self._left = True, plan[0], self._long
-        self._long = max(_ASLEEP, min(4 * self._long, _DEEP))
+        self._first = plan[0]
+        if self._count >= self._ends:
+            self._ends = self._count + self._long
+            if self.is_tiny:
+                self._long = max(_ASLEEP, min(4 * self._long, _DEEP))
+        self._sleep()
+
+    def _sleep(self) -> None:
+        until = self._ends
+        if self._count < self._wanted and not self.is_tiny:
+            until = min(until, self._wanted - 1)
+        self._left = until - self._count
+        self.asleep = self._left > 0
+        self.now = self._first if self.asleep else None
 
     def missed_step(self, optimizer: Any) -> None:
         """While asleep, the expected step came."""
@@ -136,8 +170,9 @@ class Rest:
         now = self.now
         if now is not None and not now.place:
             self._left -= 1
+            self._count += 1
             if self._left == 0:
-                self.asleep, self.now, self._left = False, None, _AWAKE
+                self.asleep, self.now, self._left = False, None, 1 if self._count < self._ends else _AWAKE
 
     def wake(self) -> None:
         """Something new: awake until the loop is steady again."""
@@ -145,15 +180,23 @@ class Rest:
             for watch in self.watches:
                 watch.ledger.missed_backward()
         self.asleep, self.now = False, None
-        self._same, self._now, self._left, self._long = 0, [], 0, _ASLEEP
+        self._same, self._now, self._left, self._long, self._ends = 0, [], 0, _ASLEEP, 0
 
-    def _tiny(self) -> bool:
+    def _is_small(self) -> bool:
         accounts = [account for watch in self.watches for account in watch.ledger]
-        return sum(p.numel() for account in accounts for p in account.params) <= TINY
+        values = sum(p.numel() for account in accounts for p in account.params)
+        self.is_tiny = values <= TINY
+        # Of several processes each would rest in its own rhythm, and they have steps to compare.
+        return self.is_tiny or (values <= SMALL and not _several_processes())
 
     def _give_up(self) -> None:
         self.possible = self.asleep = False
         self.now = None
+
+
+def _several_processes() -> bool:
+    dist = torch.distributed
+    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
 
 
 def _key(name: str, subject: Any, info: dict[str, Any]) -> tuple:

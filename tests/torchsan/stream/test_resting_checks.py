@@ -90,7 +90,7 @@ def test_who_asks_to_look_closer_gets_no_rest(counted):
 
 @pytest.mark.parametrize(("level", "found"), [("default", []), ("thorough", ["TS127"])])
 def test_thorough_looks_at_every_step(level, found):
-    loop = Loop(width=20_000)  # no rest
+    loop = Loop(width=20_000)
     with torchsan.watch(loop.model, on_finding="collect", level=level) as san:
         loop.run(10)
         loop.optimizer.param_groups[0]["lr"] = 0.0
@@ -98,12 +98,44 @@ def test_thorough_looks_at_every_step(level, found):
         assert [f.code for f in san.findings] == found
 
 
-def test_large_models_never_rest(counted):
+def test_large_models_never_rest(counted, monkeypatch):
+    monkeypatch.setattr(resting_checks, "SMALL", 100_000)
     loop = Loop(width=20_000)
     with torchsan.watch(loop.model, on_finding="collect") as san:
         loop.run(100)
         assert counted(san) == (100, 100)
         assert not events.rest.possible
+
+
+LIGHTLY = 12_000  # wide: 84,002 values, small and not tiny
+WHEREVER = pytest.mark.parametrize(  # in the rhythm
+    ("before", "width"), [(before, 8) for before in range(66, 136, 3)] + [(before, LIGHTLY) for before in range(67, 136, 9)]
+)
+
+
+def test_a_small_model_rests_lightly(counted):
+    """Counted are all steps, heard those that are measured, and some more: never more than 15 in a row are missed."""
+    loop = Loop(width=LIGHTLY)
+    with torchsan.watch(loop.model, on_finding="collect") as san:
+        heard, missed, longest = 0, 0, 0
+        for _ in range(300):
+            loop.run(1)
+            now = counted(san)[0]
+            missed = missed + 1 if now == heard else 0
+            heard, longest = now, max(longest, missed)
+        assert san.steps == counted(san)[1] == 300
+        assert 64 <= heard < 110 and 10 <= longest <= 15
+        (line,) = san.series.of("gradient norm").values()
+    assert list(line.steps) == [*range(8), *range(23, 300, 16)]
+    assert not san.findings, san.report()
+
+
+def test_of_several_processes_only_tiny_models_rest(counted, monkeypatch):
+    monkeypatch.setattr(resting_checks, "_several_processes", lambda: True)
+    loop = Loop(width=LIGHTLY)
+    with torchsan.watch(loop.model, on_finding="collect") as san:
+        loop.run(100)
+        assert counted(san) == (100, 100)
 
 
 def calls_of_ours(function):
@@ -179,9 +211,9 @@ def test_a_look_that_fails_is_no_error_of_the_program(monkeypatch):
     assert not san.findings and not san.off
 
 
-@pytest.mark.parametrize("before", range(66, 136, 3))  # wherever in the rhythm
-def test_what_changes_is_heard_at_once(before):
-    loop = Loop()
+@WHEREVER
+def test_what_changes_is_heard_at_once(before, width):
+    loop = Loop(width)
     with torchsan.watch(loop.model, on_finding="collect") as san:
         loop.run(before)
         loop.run(3, zero=False)
@@ -190,9 +222,9 @@ def test_what_changes_is_heard_at_once(before):
         assert [f.code for f in san.findings] == ["TS101", "TS201"]
 
 
-@pytest.mark.parametrize("before", range(66, 136, 3))
-def test_changes_in_the_middle_of_a_step_are_no_findings(before):
-    loop = Loop()
+@WHEREVER
+def test_changes_in_the_middle_of_a_step_are_no_findings(before, width):
+    loop = Loop(width)
     with torchsan.watch(loop.model, on_finding="collect") as san:
         loop.run(before)
         loop.run(2, clip=1.0)
