@@ -90,30 +90,30 @@ class Remembered:
 
 
 class AtRest(Remembered):
-    """The same of a tiny model that rests, where there is little to be kept: it is on the CPU, has no small buffers, draws no
+    """The same of a model that rests, where there is little to be kept: it is on the CPU, has no small buffers, draws no
     random numbers, and no autocast is on."""
 
-    place = cpu = None
+    cpu = None
     device = _CPU
     buffers: dict[int, torch.Tensor] = {}
 
-    def __init__(self, module: weakref.ref, args: tuple, kwargs: dict):
-        self.module, self._given = module, (args, kwargs)
+    def __init__(self, module: weakref.ref, args: tuple, kwargs: dict, place: Where | None):
+        self.module, self._given, self.place = module, (args, kwargs), place
         self._versions = [*map(_quick_version, args)]
 
 
-def at_rest(module: nn.Module, args: tuple, kwargs: dict, draws: bool) -> Remembered:
-    """What is to be kept of a forward of a tiny model that rests."""
+def at_rest(module: nn.Module, args: tuple, kwargs: dict, draws: bool, place: Where | None) -> Remembered:
+    """What is to be kept of a forward of a model that rests."""
     known = _tables.get(id(module))
     if draws or known is None or known[0]() is not module or known[1] or _any_autocast():
-        return Remembered(module, args, kwargs, None, draws)
+        return Remembered(module, args, kwargs, place, draws)
     parameter = None if known[2] is None else known[2]()
     if parameter is not None and not parameter.is_cpu:
-        return Remembered(module, args, kwargs, None, draws)
+        return Remembered(module, args, kwargs, place, draws)
     try:
-        return AtRest(known[0], args, kwargs)
+        return AtRest(known[0], args, kwargs, place)
     except (AttributeError, RuntimeError):  # an argument that is no tensor, or one that was made in inference mode
-        return Remembered(module, args, kwargs, None, draws)
+        return Remembered(module, args, kwargs, place, draws)
 
 
 def cut(value: Any) -> Any:

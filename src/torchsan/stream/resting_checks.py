@@ -102,6 +102,11 @@ class Rest:
         """Whether this is a tiny model's loop that goes on as ever: then each look is a good part of a step's time."""
         return self.is_tiny and self.possible and self._same >= _STEADY
 
+    @property
+    def hears_few(self) -> bool:
+        """Whether a small model rests that is not tiny: who looks at one step in so many looks at each that is heard."""
+        return self.possible and self._same >= _STEADY and not self.is_tiny
+
     def hears(self, name: str, subject: Any, info: dict[str, Any]) -> bool:
         """Whether this event is to be told; to be asked once for each."""
         if get_ident() != self.thread:
@@ -124,7 +129,8 @@ class Rest:
         return True
 
     def hear_again(self, steps: int) -> None:
-        """A check that is told of a step wants to hear the one so many steps later, too. Of a tiny model it has to wait."""
+        """A check that is told of a step wants to hear the one so many steps later, too: to be asked at every step that is
+        told, for the first wish alone is kept. Of a tiny model it has to wait."""
         wanted = self._count + steps
         if wanted < self._wanted or self._wanted <= self._count:
             self._wanted = wanted

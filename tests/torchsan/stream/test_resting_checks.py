@@ -130,6 +130,39 @@ def test_a_small_model_rests_lightly(counted):
     assert not san.findings, san.report()
 
 
+@pytest.mark.parametrize(("kind", "code", "within"), [("same batch", "TS423", 40), ("softmax", "TS301", 40), ("keeps", "TS106", 80)])
+def test_what_makes_no_other_event_is_heard_a_little_later(kind, code, within):
+    loop = Loop(width=LIGHTLY)
+    kept = []
+    with torchsan.watch(loop.model, on_finding="collect") as san:
+        loop.run(90)
+        assert events.rest.hears_few
+        for _ in range(within):
+            loop.optimizer.zero_grad()
+            output = loop.model(torch.ones(8, 4) if kind == "same batch" else torch.randn(8, 4))
+            loss = F.cross_entropy(output.softmax(1) if kind == "softmax" else output, torch.randint(0, 2, (8,)))
+            if kind == "keeps":
+                kept.append(loss)
+            loss.backward()
+            loop.optimizer.step()
+    assert [f.code for f in san.findings] == [code], san.report()
+
+
+@pytest.mark.parametrize("step", [100, 107])
+def test_of_a_small_model_that_rests_the_line_of_a_forward_is_known(step):
+    batch = torch.randn(8, 4)
+    batch[0, 0] = float("nan")
+    loop = Loop(width=LIGHTLY)
+    with torchsan.watch(loop.model, on_finding="collect") as san:
+        loop.run(step)
+        loop.optimizer.zero_grad()
+        line = sys._getframe().f_lineno + 1
+        output = loop.model(batch)
+        output.sum().backward()
+        loop.optimizer.step()
+    assert [(f.code, f.location.row, f.step) for f in san.findings] == [("TS423", line, step)], san.report()
+
+
 def test_of_several_processes_only_tiny_models_rest(counted, monkeypatch):
     monkeypatch.setattr(resting_checks, "_several_processes", lambda: True)
     loop = Loop(width=LIGHTLY)

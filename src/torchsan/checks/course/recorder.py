@@ -98,6 +98,8 @@ class Recorder(Check):
         if state is None:
             state = self.measured[id(account)] = _Measured(self._name(event.where()))
         state.open = None
+        if account.steps < state.next:
+            rest.hear_again(state.next - account.steps)
         if event.closure or (account.steps < state.next and not self.thorough):
             return  # inside of a closure gradients come and go
         state.looks += 1

@@ -32,7 +32,7 @@ from torchsan.program.compiled import compiled_frames, is_compiled
 from torchsan.program.layers import parameters_of, parts_of
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned
-from torchsan.program.where import Where
+from torchsan.program.where import Where, here
 from torchsan.ranks.agreement import Agreement
 from torchsan.stream.events import Event, rest
 from torchsan.stream.forward_start import Remembered
@@ -140,11 +140,11 @@ class NonFinite(Check):
         if forwards:
             forwards[-1].let_go()
         # Of a tiny model that rests, a look at the line costs too much; then the finding lacks it.
-        forwards.append(Remembered(event.subject, event.args, event.kwargs, None if event.rested else event.where()))
+        forwards.append(Remembered(event.subject, event.args, event.kwargs, None if event.rested and rest.is_tiny else event.where()))
         if len(forwards) > _FORWARDS:
             del forwards[0]
 
-    # Quick looks while a tiny model rests: what comes first of the handlers below, where all is as ever.
+    # Quick looks while a model rests: what comes first of the handlers below, where all is as ever.
 
     def calm_before_forward(self, module: nn.Module, info: dict[str, Any]) -> bool:
         if info["depth"] or not info["grad"]:
@@ -156,7 +156,8 @@ class NonFinite(Check):
         if forwards:
             forwards[-1].let_go()
         # A loop that drew no random numbers in all the steps that were heard has no state of theirs to be kept.
-        forwards.append(forward_at_rest(module, info["args"], info["kwargs"], state.draws is not False))
+        place = None if rest.is_tiny else here()
+        forwards.append(forward_at_rest(module, info["args"], info["kwargs"], state.draws is not False, place))
         return True
 
     def calm_before_backward(self, loss: Any, info: dict[str, Any]) -> bool:
