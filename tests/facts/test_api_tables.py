@@ -93,9 +93,10 @@ def test_keywords_that_everybody_uses_are_known():
         "torch.linalg.norm": "ord dim keepdim",
         "torch.nn.parallel.DistributedDataParallel": "device_ids find_unused_parameters",
         "torch.Tensor.backward": "gradient retain_graph create_graph",
+        "torch.autograd.Variable": "data requires_grad volatile",
     }.items():
         assert set(words.split()) <= keywords(name), name
-    anything = "load nn.Identity autograd.Variable nn.Module utils.checkpoint.checkpoint"
+    anything = "load nn.Identity nn.Module utils.checkpoint.checkpoint"
     for name in (f"torch.{word}" for word in anything.split()):
         assert keywords(name) is None, name
 

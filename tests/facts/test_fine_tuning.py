@@ -9,7 +9,7 @@ import torch.nn.functional as F
 transformers = pytest.importorskip("transformers")
 peft = pytest.importorskip("peft")
 
-from torchlint.catalogue.protocols import DRIVER_METHODS, SETTINGS, SHIFTS_LABELS, TRAINER_ARGUMENTS  # noqa: E402
+from torchlint.catalogue.protocols import DRIVER_METHODS, SETTINGS, SHIFTS_LABELS, TRAINER_ARGUMENTS, TRL_SETS  # noqa: E402
 
 IDS = torch.arange(16).reshape(2, 8) % 11 + 1
 
@@ -122,7 +122,7 @@ def test_masked_models_do_not_shift():
     assert not SHIFTS_LABELS.search(type(model).__name__)
 
 
-@pytest.mark.parametrize("name", ["", "SFTTrainer", "RewardTrainer", "DPOTrainer", "GRPOTrainer"])
+@pytest.mark.parametrize("name", ["", "SFTTrainer", "RewardTrainer", "DPOTrainer", "GRPOTrainer", "RLOOTrainer"])
 def test_the_order_of_a_trainers_arguments(name):
     cls = getattr(pytest.importorskip("trl"), name) if name else transformers.Trainer
     order = [word for word in inspect.signature(cls.__init__).parameters if word != "self"]
@@ -135,6 +135,13 @@ def test_settings_and_their_defaults():
         if name in given:
             assert given[name].default == setting.default, name
             assert not any(before in given for before in setting.before)
+
+
+@pytest.mark.parametrize("name", ["SFTConfig", "DPOConfig", "RewardConfig", "GRPOConfig", "RLOOConfig", "KTOConfig"])
+def test_settings_and_what_trls_configs_make_of_them(name):
+    given = inspect.signature(getattr(pytest.importorskip("trl"), name).__init__).parameters
+    other = {word for word, setting in SETTINGS.items() if word in given and given[word].default != setting.default}
+    assert other <= TRL_SETS
 
 
 def test_methods_of_an_accelerator():

@@ -206,6 +206,8 @@ SETTINGS = {
     "completion_only_loss": Setting(None, "whether the prompt counts for the loss (SFTConfig)"),
     "assistant_only_loss": Setting(False, "whether all but the assistant's turns is masked (SFTConfig)"),
 }
+# What trl's configs have defaults of their own for: where it is not given, it is not known.
+TRL_SETS = frozenset({"bf16", "gradient_checkpointing", "remove_unused_columns"})
 SETTINGS_CLASS = re.compile(
     r"^(?:transformers\.(?:\w+\.)*(?:Seq2Seq)?TrainingArguments|trl\.(?:\w+\.)*[A-Z]\w*Config|sentence_transformers\.(?:\w+\.)*\w*TrainingArguments)$"
 )

@@ -142,6 +142,19 @@ def test_settings(given, name, value):
     assert SETTINGS[name].decides
 
 
+@pytest.mark.parametrize(("made", "name", "value"), [
+    ("SFTConfig('out')", "bf16", None),
+    ("GRPOConfig('out')", "remove_unused_columns", None),
+    ("DPOConfig('out', bf16=False)", "bf16", False),
+    ("SFTConfig('out')", "eval_strategy", "no"),
+])
+def test_what_trls_configs_set_themselves_is_known_where_it_is_given(made, name, value):
+    whole = run(MODEL + f"import trl\ntrl.SFTTrainer(model, trl.{made})\n")
+    (created,) = events(whole, "trainer.create")
+    found = whole.setting(created.given["args"], name)
+    assert (found.value if found is not None else None) == value
+
+
 def test_collators():
     assert protocols.collator("transformers.DataCollatorForLanguageModeling") == "pads by id"
     assert protocols.collator("trl.trainer.sft_trainer.DataCollatorForLanguageModeling") == "pads by row"

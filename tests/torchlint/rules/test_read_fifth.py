@@ -295,6 +295,17 @@ def main(loader):
     engine = Softmax(loader, model, torch.optim.SGD(model.parameters(), 0.1))
     engine.run(3)
 """,
+    "103: gradients that are given by another model": """
+def train(shared: nn.Module, own: nn.Module, loader):
+    optimizer = torch.optim.Adam(shared.parameters())
+    for x, y in loader:
+        loss = F.mse_loss(own(x), y)
+        optimizer.zero_grad()
+        loss.backward()
+        for theirs, mine in zip(shared.parameters(), own.parameters()):
+            theirs._grad = mine.grad
+        optimizer.step()
+""",
     "103: a factory of eight optimizers": """
 class Plateau(torch.optim.Optimizer):
     def __init__(self, optimizer):
@@ -355,6 +366,71 @@ def train(opt, loader):
         loss = nn.functional.mse_loss(model(x), y)
         loss.backward()
         optimizer.step()
+""",
+    "207: what moves a model is no run of it": """
+def place(parameter):
+    parameter.data = parameter.data.cuda()
+
+def main(path):
+    model = nn.Sequential(nn.Linear(3, 3), nn.Dropout())
+    model.load_state_dict(torch.load(path, weights_only=True))
+    model._apply(place)
+    return model
+""",
+    "401: devices are compared first": """
+class Cache(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.last = torch.empty(2)
+
+    def same(self):
+        x = torch.ones(2, device="cuda")
+        return x.device == self.last.device and torch.equal(x, self.last)
+""",
+    "412: a list, whoever calls it": """
+def convert(a):
+    if isinstance(a, list):
+        a = torch.tensor(a)
+    return a
+
+def main():
+    return convert(torch.ones(3))
+""",
+    "805: who saves is asked by somebody in another file": """
+from torch.nn.parallel import DistributedDataParallel
+
+class Agent:
+    def __init__(self, rank):
+        torch.distributed.init_process_group("nccl")
+        self.model = DistributedDataParallel(nn.Linear(3, 3).to(rank), device_ids=[rank])
+
+    def save(self, path):
+        torch.save(self.model.module.state_dict(), path)
+""",
+    "506: what timm has beside its models": """
+from timm.models.layers import to_2tuple
+
+class Embed(nn.Module):
+    def __init__(self, patch_size=7):
+        super().__init__()
+        patch_size = to_2tuple(patch_size)
+        self.patch_size = patch_size
+        self.proj = nn.Conv2d(3, 8, kernel_size=patch_size)
+
+    def forward(self, x):
+        return self.proj(x)
+""",
+    "506: a model of timm": """
+from timm.models import resnet18
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = resnet18()  # <- 506
+        self.proj = nn.Conv2d(3, 8, 3)
+
+    def forward(self, x):
+        return self.proj(x)
 """,
     "508: an array that a tensor was made from": """
 def f(x):

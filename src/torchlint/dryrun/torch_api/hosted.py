@@ -158,7 +158,8 @@ class Hosted:
         for word in (name, *known.before):
             if word in alt.kwargs:
                 return alt.kwargs[word]
-        return None if "**" in alt.kwargs or "*" in alt.kwargs else Const(known.default)
+        own = canonical(alt.type).startswith("trl.") and name in protocols.TRL_SETS
+        return None if own or "**" in alt.kwargs or "*" in alt.kwargs else Const(known.default)
 
     def table_method(self, owner: Opaque, name: str, args, kwargs, node) -> Value | None:
         """A method of a table of datasets; None if it has none of that name."""

@@ -83,7 +83,7 @@ class Modules(ModuleParts):
             return NONE
         if name in ("values", "keys", "items"):
             return Iter(name, owner, self.site(node))
-        if name in ("requires_grad_", "apply", "compile", "share_memory", "train_", "freeze"):
+        if name in ("requires_grad_", "apply", "_apply", "compile", "share_memory", "train_", "freeze"):
             if name == "requires_grad_":
                 wants = boolean(args[0] if args else kwargs.get("requires_grad", TRUE))
                 self.store.set(owner, " frozen", TRUE if wants is False else FALSE)

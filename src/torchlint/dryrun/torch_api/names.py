@@ -35,9 +35,14 @@ OPTIMIZERS = re.compile(
 _SCHEDULES = re.compile(r"^(?:transformers|diffusers|pytorch_transformers)\.(?:\w+\.)*get_\w*schedule\w*$")
 LOSSES = re.compile(r"^torch\.nn\.\w*Loss\w*$")
 _MODE = re.compile(r"^torch\.nn\.(?:\w*Dropout\w*|\w*BatchNorm\w*|RReLU)$")
+# timm's functions beside its models: what lies in these files of timm.models, and what begins like this.
+_NO_MODELS = (
+    r"(?!layers\.|helpers\.|_?hub\.|_?registry\.|_?features|_\w+\.)(?:\w+\.)*(?!(?:list|load|resume|register|get|set|is|parse|split|safe|clean|remap|push"
+    r"|save|model|named|group|checkpoint|adapt|filter|generate|resolve|build)(?:_|$))"
+)
 _MODEL_MAKERS = re.compile(
     r"^torchvision\.models\.(?:\w+\.)*(?!list_models|get_weight|get_model_weights|\w*_Weights)\w+$|^timm\.create_model$"
-    r"|^timm\.models\.create_model$|^timm\.models\.(?:\w+\.)*[a-z]\w*$|^torch\.hub\.load$|^segmentation_models_pytorch\.[A-Z]\w*$"
+    rf"|^timm\.models\.create_model$|^timm\.models\.{_NO_MODELS}[a-z]\w*$|^torch\.hub\.load$|^segmentation_models_pytorch\.[A-Z]\w*$"
     r"|^efficientnet_pytorch\.EfficientNet\.\w+$|^pretrainedmodels\.(?:\w+\.)*\w+$|^monai\.networks\.nets\.(?:\w+\.)*\w+$"
 )
 _WRAPPERS = re.compile(

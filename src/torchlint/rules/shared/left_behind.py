@@ -71,7 +71,7 @@ def from_cpu(view: View, whole: Value | None) -> bool:
     while isinstance(source, Opaque) and source.origin is not None:
         source = source.origin
     if not isinstance(source, Instance):
-        return isinstance(source, Opaque)
+        return isinstance(source, Opaque) and not _called_here(view)
     if source.kind != "loader" or "**" in source.kwargs or view.run.store.get(source, " prepared") is not None:
         return False
     if real(source.arg(6, "collate_fn")):
@@ -85,6 +85,15 @@ def from_cpu(view: View, whole: Value | None) -> bool:
         if any(unit.words & {"cuda", "to", "device"} for unit in methods):
             return False
     return True
+
+
+def _called_here(view: View) -> bool:
+    """Whether another line of the file calls the function that the run begins with: what it is given can be seen there, or not."""
+    root = view.run.root
+    if root is None:
+        return False
+    call = re.compile(rf"(?<!def )\b{re.escape(root.name)}\(")
+    return any(root.name in line and call.search(line) for line in root.facts.lines)
 
 
 def asked_elsewhere(dataset: Instance, value: Value) -> bool:

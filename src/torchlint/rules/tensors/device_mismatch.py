@@ -58,9 +58,16 @@ def _meetings(view: View) -> Iterator[Report]:
         tensors = [value for value in event.values if isinstance(value, Tensor)]
         gpu = [t for t in tensors if on_gpu(t.traits.get("device"))]
         cpu = [t for t in tensors if t.traits.get("device") in ("default", "cpu") and not t.traits.get("dim0") and not t.traits.get("maybe0")]
-        if gpu and cpu and len(tensors) == len(event.values) and not moved_elsewhere(cpu[0]):
+        if gpu and cpu and len(tensors) == len(event.values) and not moved_elsewhere(cpu[0]) and not _asks_first(event):
             site = gpu[0].sites.get("device")
             yield _report(view, event, cpu[0], site, "the other operand is put on its device here")
+
+
+def _asks_first(event: Event) -> bool:
+    """Whether the same line compares devices: `x.device != y.device or not torch.equal(x, y)`."""
+    place = event.site.location()
+    lines = event.site.parsed.facts.lines[place.row - 1 : place.end_row or place.row]
+    return any(re.search(r"\.device\s*[!=]=|\.is_cuda\b", line) for line in lines)
 
 
 def _graph_on_cpu(view: View, event: Event) -> Iterator[Report]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -25,7 +26,7 @@ def check(view: View) -> Iterator[Report]:
         if event.name in CALLS:
             places.setdefault(event.site, []).append(event)
     for site, events in places.items():
-        if not all(_copies(event) for event in events) or _converts(site, events):
+        if not all(_copies(event) for event in events) or _converts(site, events) or any(map(_is_no_tensor, events)):
             continue
         node = site.node
         given = site.parsed.text(node.args[0].value) if isinstance(node, cst.Call) and node.args else "x"
@@ -36,6 +37,15 @@ def check(view: View) -> Iterator[Report]:
 
 def _given(event: Event) -> tuple:
     return real(event.args[0] if event.args else event.kwargs.get("data"))
+
+
+def _is_no_tensor(event: Event) -> bool:
+    """Whether a condition around it says that the value is a list or an array: `if isinstance(x, list): x = torch.tensor(x)`."""
+    node = event.site.node.args[0].value if getattr(event.site.node, "args", ()) else None
+    if not isinstance(node, cst.Name):
+        return False
+    asked = re.compile(rf"isinstance\(\s*{node.value}\s*,(?!.*Tensor)")
+    return any(guard.holds and asked.search(guard.site.text()) for guard in event.guards)
 
 
 def _copies(event: Event) -> bool:
