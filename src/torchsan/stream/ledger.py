@@ -325,9 +325,8 @@ class Ledger:
 
     # What it missed, while a small model's loop went on as ever.
 
-    def missed_step(self, optimizer: Optimizer) -> None:
+    def missed_step(self, account: Account) -> None:
         """A step that is counted and no more."""
-        account = self.accounts.get(id(optimizer)) or self.account(optimizer)
         account.steps = steps = account.steps + 1
         account.missed += 1
         if steps > self._most:

@@ -10,10 +10,12 @@ changes without another event (a rate, a parameter that is frozen, memory that g
 is there in one single step alone (a strange batch) may be missed. Values that are not finite are looked for in every step.
 
 Checks with `always = True` hear every step, but for the events in `asleep_to`. To be told of an event costs several µs, so
-such a check can have a quick look of its own: `calm_before_<event>(subject, info)` and `calm_on_<event>(subject or event,
-None)`. Where it gives True nothing is told; else all goes on as if it had not been asked, so it must have changed nothing. Where
-one look alone is to be taken, probes go a short way (`events.at_rest`), on which no event is made. On that way it counts how
-many of Python's instructions are run: between two pieces of torch's work each of them costs some 20 ns.
+such a check can have quick looks of its own, made when the others fall asleep: `quick_before_<event>(plan)` and
+`quick_on_<event>(plan)` give functions that the probe calls instead of telling anybody, the first with the event's subject
+(and, of a forward, its arguments), the second with nothing. Where it gives True nothing is told; else, and where it fails, all
+goes on as if it had not been asked, so it must have changed nothing. On this short way it counts how many of Python's
+instructions are run: between two pieces of torch's work each of them costs some 30 ns. So what can be known before is bound
+when the look is made.
 """
 
 from __future__ import annotations
@@ -36,6 +38,10 @@ _LONGEST = 64  # events of a step; what has more is no tiny step
 _VALUES = frozenset(("backward", "autograd.grad", "clip"))
 
 
+def _never_calm(*_: Any) -> bool:
+    return False
+
+
 class Plan:
     """An event that is expected in a cycle.
 
@@ -43,22 +49,37 @@ class Plan:
         who: the id of its subject; 0 for any.
         matters: whether there is anything to be done.
         passes: of an event that does not matter, what a probe asks in one comparison: its name and `who`.
-        training, grad: of a forward, the modes it runs under.
-        steps: whether it is a step.
-        look, after: the quick looks before and after it, if there are any.
+        training, grad, depth: of a forward, the modes it runs under, and how many hooked modules it is inside of.
+        calls: the probe's list of these.
+        ends_unheard: whether no hook tells of its end, for the time being.
+        accounts: of a step, its account in each ledger.
+        ends: whether it is the last one of the cycle.
+        look, after: the quick looks before and after it; never calm where there are none.
         then: what is expected next; the first again after the last.
     """
 
-    __slots__ = ("name", "who", "place", "matters", "passes", "training", "grad", "steps", "look", "after", "then")
+    __slots__ = (
+        "name", "who", "place", "matters", "passes", "training", "grad", "depth", "calls", "ends_unheard", "accounts", "ends", "look",
+        "after", "then",
+    )
 
-    def __init__(self, place: int, name: str, who: int, modes: list[bool], listeners: tuple | None):
+    def __init__(self, place: int, name: str, who: int, modes: list, watches: tuple[Any, ...]):
         self.place, self.name, self.who = place, name, who
-        self.training, self.grad = modes or (None, None)
-        self.steps = name == "optimizer.step"
-        self.matters = listeners is not None or self.steps
-        self.passes = None if self.matters else (name, who)
-        self.look, self.after = listeners or (None, None)
+        self.training, self.grad, self.depth = modes or (None, None, 0)
+        self.calls: list | None = None
+        self.ends_unheard = False
+        self.accounts = None
+        if name == "optimizer.step":
+            self.accounts = [(watch.ledger, watch.ledger.accounts[who]) for watch in watches if who in watch.ledger.accounts]
+        self.look: Callable[..., bool] = _never_calm
+        self.after: Callable[[], bool] = _never_calm
         self.then: Plan = self
+
+    def listened(self, looks: tuple | None) -> None:
+        """Who hears it even so: their quick looks, if they have some; None for nobody."""
+        self.matters = looks is not None or self.accounts is not None
+        self.passes = None if self.matters else (self.name, self.who)
+        self.look, self.after = looks or (_never_calm, _never_calm)
 
 
 class Rest:
@@ -70,16 +91,20 @@ class Rest:
     def __init__(self) -> None:
         self.possible = False
         self.watches: tuple[Any, ...] = ()
-        self.reset((), {}.get)
+        self.now: Plan | None = None  # what is expected, while asleep
+        # For probes that have less in place meanwhile: they are told before the first event is missed, and heard again.
+        self.falls_asleep: Callable[[Plan], Any] = _never_calm
+        self.rises: Callable[[], Any] = _never_calm
+        self.reset((), lambda plan: None)
 
-    def reset(self, watches: tuple[Any, ...], listeners: Callable[[str], Any]) -> None:
+    def reset(self, watches: tuple[Any, ...], listeners: Callable[[Plan], tuple | None]) -> None:
         """Begin anew: a watch started or stopped, or a check was switched off. `listeners` gives who hears an event even
         so, by their quick looks before and after it; None for nobody."""
         self.watches = watches
         self._listeners = listeners
         self.possible = bool(watches) and all(watch.options.level == "default" for watch in watches)
-        self.asleep = self.is_tiny = False
-        self.now: Plan | None = None  # what is expected, while asleep
+        self._rise()
+        self.is_tiny = False
         self._first: Plan | None = None  # what comes first in a cycle
         self.thread = get_ident()
         self._anchor: Any = None
@@ -91,6 +116,11 @@ class Rest:
         self._count = 0  # cycles so far
         self._ends = 0  # the last of the `_long` cycles
         self._wanted = 0  # a cycle among them that is to be heard
+
+    @property
+    def asleep(self) -> bool:
+        """Whether steps are not heard now."""
+        return self.now is not None
 
     @property
     def at(self) -> int:
@@ -151,9 +181,10 @@ class Rest:
         self._now = []
 
     def _fall_asleep(self) -> None:
-        plan = [Plan(at, name, who, modes, self._listeners(name)) for at, (name, who, *modes) in enumerate(self._cycle)]
+        plan = [Plan(at, name, who, modes, self.watches) for at, (name, who, *modes) in enumerate(self._cycle)]
         for one, then in zip(plan, (*plan[1:], plan[0])):
-            one.then = then
+            one.then, one.ends = then, not then.place
+            one.listened(self._listeners(one))
         self._first = plan[0]
         if self._count >= self._ends:
             self._ends = self._count + self._long
@@ -166,26 +197,35 @@ class Rest:
         if self._count < self._wanted and not self.is_tiny:
             until = min(until, self._wanted - 1)
         self._left = until - self._count
-        self.asleep = self._left > 0
-        self.now = self._first if self.asleep else None
+        if self._left > 0:
+            if self.now is None:
+                self.falls_asleep(self._first)
+            self.now = self._first
+        else:
+            self._rise()
 
-    def missed_step(self, optimizer: Any) -> None:
+    def _rise(self) -> None:
+        if self.now is not None:
+            self.now = None
+            self.rises()
+
+    def missed_step(self, plan: Plan) -> None:
         """While asleep, the expected step came."""
-        for watch in self.watches:
-            watch.ledger.missed_step(optimizer)
-        now = self.now
-        if now is not None and not now.place:
-            self._left -= 1
+        for ledger, account in plan.accounts or ():
+            ledger.missed_step(account)
+        if plan.ends:
             self._count += 1
-            if self._left == 0:
-                self.asleep, self.now, self._left = False, None, 1 if self._count < self._ends else _AWAKE
+            self._left = left = self._left - 1
+            if not left:
+                self._rise()
+                self._left = 1 if self._count < self._ends else _AWAKE
 
     def wake(self) -> None:
         """Something new: awake until the loop is steady again."""
         if any(name == "backward" for name, *_ in self._cycle[:self.at]):
             for watch in self.watches:
                 watch.ledger.missed_backward()
-        self.asleep, self.now = False, None
+        self._rise()
         self._same, self._now, self._left, self._long, self._ends = 0, [], 0, _ASLEEP, 0
 
     def _is_small(self) -> bool:
@@ -196,8 +236,8 @@ class Rest:
         return self.is_tiny or (values <= SMALL and not _several_processes())
 
     def _give_up(self) -> None:
-        self.possible = self.asleep = False
-        self.now = None
+        self.possible = False
+        self._rise()
 
 
 def _several_processes() -> bool:
@@ -208,5 +248,5 @@ def _several_processes() -> bool:
 def _key(name: str, subject: Any, info: dict[str, Any]) -> tuple:
     """What tells events of a cycle apart."""
     if name == "forward":
-        return name, id(subject), info["training"], info["grad"]
+        return name, id(subject), info["training"], info["grad"], info["depth"]
     return name, 0 if name in _VALUES else id(subject)

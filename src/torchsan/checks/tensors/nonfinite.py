@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import operator
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -39,6 +40,7 @@ from torchsan.stream.forward_start import Remembered
 from torchsan.stream.forward_start import at_rest as forward_at_rest
 from torchsan.stream.ledger import Account
 from torchsan.stream.modes import none_active, without_subclasses
+from torchsan.stream.resting_checks import Plan
 from torchsan.stream.weak_ids import WeakIds
 
 _SKIPS = 3  # a scaler copes with an overflow now and then; steps skipped in a row before we look
@@ -99,6 +101,10 @@ class _State:
         self.is_plain = False  # nothing of all this is there, but forwards and marks: quick looks are enough
 
 
+def _nothing_to_see(*_: Any) -> bool:
+    return True
+
+
 class _States(threading.local):
     """Each thread's own. To read what a thread has takes several times as long as to read an attribute: once a look."""
 
@@ -146,51 +152,75 @@ class NonFinite(Check):
 
     # Quick looks while a model rests: what comes first of the handlers below, where all is as ever.
 
-    def calm_before_forward(self, module: nn.Module, info: dict[str, Any]) -> bool:
-        if info["depth"] or not info["grad"]:
-            return True
+    def quick_before_forward(self, plan: Plan) -> Callable[[nn.Module, tuple, dict], bool]:
+        if plan.depth or not plan.grad:
+            return _nothing_to_see
         state = self._states.own
         forwards = state.forwards
-        if not state.is_plain or len(forwards) >= _FORWARDS:
-            return False
-        if forwards:
-            forwards[-1].let_go()
         # A loop that drew no random numbers in all the steps that were heard has no state of theirs to be kept.
-        place = None if rest.is_tiny else here()
-        forwards.append(forward_at_rest(module, info["args"], info["kwargs"], state.draws is not False, place))
-        return True
+        remember, find_place = forward_at_rest(plan.who, state.draws is not False), None if rest.is_tiny else here
 
-    def calm_before_backward(self, loss: Any, info: dict[str, Any]) -> bool:
-        if type(loss) is not _Tensor or not self._states.own.is_plain or not loss.is_cpu:
-            return False
-        if any_function_ran[0] and running.step is not None:
-            return False
-        return loss.numel() == 1 and none_active() and _is_finite(loss.item())
-
-    def calm_on_backward(self, _: Any, __: Any) -> bool:
-        marks = self._states.own.marks
-        for account in self.ledger:
-            grads = [*map(_grad_of, account.params)]
-            if {*map(type, grads)} == _PLAIN:
-                if not finite_here(grads):
+        def look(module: nn.Module, args: tuple, kwargs: dict) -> bool:
+            if not state.is_plain:
+                return False
+            if forwards:
+                if len(forwards) >= _FORWARDS:
                     return False
-            else:
-                grads = [grad for grad in grads if grad is not None]
-                with without_subclasses():
-                    if grads and not finite_here(grads):
-                        return False
-            marks[account.key] = (id(grads[0]), grads[0]._version) if grads else None
-        return True
+                forwards[-1].let_go()
+            forwards.append(remember(module, args, kwargs, find_place and find_place()))
+            return True
 
-    def calm_before_optimizer_step(self, optimizer: Any, info: dict[str, Any]) -> bool:
-        state, key = self._states.own, id(optimizer)
-        account = self.ledger.accounts.get(key)
-        if account is None or not state.is_plain or info["closure"] or (any_function_ran[0] and running.step is not None):
-            return False
-        if _mark(account) != state.marks.get(key, -1):
-            return False
-        state.forwards.clear()  # nobody else has them
-        return True
+        return look
+
+    def quick_before_backward(self, plan: Plan) -> Callable[[Any], bool]:
+        state = self._states.own
+
+        def look(loss: Any) -> bool:
+            if type(loss) is not _Tensor or not state.is_plain or not loss.is_cpu or (any_function_ran[0] and running.step is not None):
+                return False
+            return none_active() and _is_finite(loss.item())  # of several values it fails
+
+        return look
+
+    def quick_on_backward(self, plan: Plan) -> Callable[[], bool]:
+        marks, accounts, all_finite = self._states.own.marks, [*self.ledger], finite_here()
+
+        def look() -> bool:
+            for account in accounts:
+                grads = [*map(_grad_of, account.params)]
+                if {*map(type, grads)} == _PLAIN:
+                    if not all_finite(grads):
+                        return False
+                else:
+                    grads = [grad for grad in grads if grad is not None]
+                    with without_subclasses():
+                        if grads and not (_PLAIN.issuperset(map(type, grads)) and all_finite(grads)):
+                            return False
+                if grads:
+                    first = grads[0]
+                    marks[account.key] = id(first), first._version
+                else:
+                    marks[account.key] = None
+            return True
+
+        return look
+
+    def quick_before_optimizer_step(self, plan: Plan) -> Callable[[Any], bool]:
+        state, key = self._states.own, plan.who
+        account, marks, forwards = self.ledger.accounts[key], state.marks, state.forwards
+
+        def look(optimizer: Any) -> bool:
+            if not state.is_plain or (any_function_ran[0] and running.step is not None):
+                return False
+            grad = account.params[0].grad
+            if ((id(grad), grad._version) if grad is not None else _mark(account)) != marks.get(key, -1):
+                return False
+            for forward in forwards:
+                forward._given = None
+            forwards.clear()
+            return True
+
+        return look
 
     def _first_look(self, module: nn.Module) -> None:
         if _distributed():
