@@ -213,15 +213,14 @@ def begin(name: str, subject: Any, /, **info: Any) -> Event | None:
     rested = False
     plan = rest.now
     if plan is not None and not (quiet_threads and get_ident() in quiet_threads):
-        if name == plan.name and (not plan.who or plan.who == id(subject)) and get_ident() == rest.thread:
+        is_same = name == plan.name and (not plan.who or plan.who == id(subject))
+        if is_same and get_ident() == rest.thread and plan.fits(info):
+            rest.now = plan.then
             if not plan.matters:
-                rest.now = plan.then
                 return None
-            if plan.grad is None or (info["training"] is plan.training and info["grad"] is plan.grad):
-                rested = True
-                rest.now = plan.then
-                if plan.accounts is not None:
-                    rest.missed_step(plan)
+            rested = True
+            if plan.accounts is not None:
+                rest.missed_step(plan)
     heard = (_always if rested else _heard).get(name)
     if heard is None or (quiet_threads and get_ident() in quiet_threads) or _transforms() is not None or _tracing() is not None:
         return None

@@ -5,9 +5,10 @@ times that. So once so many steps in a row have made the same events, on the sam
 hear a few steps, miss some, hear a few again. Any event that is not the expected one is heard at once, and so is
 everything after it. Large models never rest: there the looks cost nothing to speak of.
 
-A model that is small but not tiny rests lightly: the steps that the recorder measures, one in 16, are heard by all. So what
-changes without another event (a rate, a parameter that is frozen, memory that grows) is heard at most 15 steps later; what
-is there in one single step alone (a strange batch) may be missed. Values that are not finite are looked for in every step.
+A model that is small but not tiny rests lightly: the steps that the recorder measures, one in 16, are heard by all. A batch
+of another shape is another event: the last one of a pass, with what it alone brings out, is heard. So what changes without
+another event (a rate, a parameter that is frozen, memory that grows) is heard at most 15 steps later; what is there in the
+values of one single batch may be missed. Values that are not finite are looked for in every step.
 
 Checks with `always = True` hear every step, but for the events in `asleep_to`. To be told of an event costs several µs, so
 such a check can have quick looks of its own, made when the others fall asleep: `quick_before_<event>(plan)` and
@@ -25,6 +26,7 @@ from threading import get_ident
 from typing import Any
 
 from torchsan.own import torch
+from torchsan.program.layers import tensors
 
 # Values in all parameters that are trained.
 TINY = 1 << 16
@@ -48,7 +50,9 @@ class Plan:
     Attributes:
         who: the id of its subject; 0 for any.
         matters: whether there is anything to be done.
-        passes: of an event that does not matter, what a probe asks in one comparison: its name and `who`.
+        passes: of an event that does not matter, what a probe asks in one comparison: its name and `who`. None where it is to
+            ask more.
+        shapes: those of all tensors given, where they are to be the same.
         training, grad, depth: of a forward, the modes it runs under, and how many hooked modules it is inside of.
         calls: the probe's list of these.
         ends_unheard: whether no hook tells of its end, for the time being.
@@ -59,13 +63,14 @@ class Plan:
     """
 
     __slots__ = (
-        "name", "who", "place", "matters", "passes", "training", "grad", "depth", "calls", "ends_unheard", "accounts", "ends", "look",
-        "after", "then",
+        "name", "who", "place", "matters", "passes", "training", "grad", "depth", "shapes", "calls", "ends_unheard", "accounts",
+        "ends", "look", "after", "then",
     )
 
-    def __init__(self, place: int, name: str, who: int, modes: list, watches: tuple[Any, ...]):
+    def __init__(self, place: int, name: str, who: int, modes: tuple | None, shapes: tuple | None, watches: tuple[Any, ...]):
         self.place, self.name, self.who = place, name, who
         self.training, self.grad, self.depth = modes or (None, None, 0)
+        self.shapes = shapes
         self.calls: list | None = None
         self.ends_unheard = False
         self.accounts = None
@@ -78,8 +83,14 @@ class Plan:
     def listened(self, looks: tuple | None) -> None:
         """Who hears it even so: their quick looks, if they have some; None for nobody."""
         self.matters = looks is not None or self.accounts is not None
-        self.passes = None if self.matters else (self.name, self.who)
+        self.passes = None if self.matters or self.shapes is not None else (self.name, self.who)
         self.look, self.after = looks or (_never_calm, _never_calm)
+
+    def fits(self, info: dict[str, Any]) -> bool:
+        """Whether an event of this name and subject is as it is expected."""
+        if self.grad is not None and (info["training"] is not self.training or info["grad"] is not self.grad):
+            return False
+        return self.shapes is None or _shapes(self.name, info) == self.shapes
 
 
 class Rest:
@@ -142,7 +153,7 @@ class Rest:
         if get_ident() != self.thread:
             self._give_up()  # several threads have no order to rely on
             return True
-        key = _key(name, subject, info)
+        key = _key(name, subject, info, not self.is_tiny)
         if self.asleep:
             self.wake()
             self._now.append(key)
@@ -169,11 +180,18 @@ class Rest:
 
     def _cycle_ends(self) -> None:
         self._count += 1
+        if self._count == 2:  # all that steps is known by now
+            self._is_small()
+            if self.is_tiny:
+                self._cycle, self._now = ([(*key[:3], None) for key in keys] for keys in (self._cycle, self._now))
         if self._now == self._cycle:
             self._same += 1
             self._left -= 1
+            was_tiny = self.is_tiny
             if self._same == _STEADY and not self._is_small():
                 self._give_up()
+            elif self.is_tiny is not was_tiny:
+                self._same, self._cycle = 0, []  # shapes matter to one, and to the other they do not
             elif self._same >= _STEADY and self._left <= 0:
                 self._fall_asleep()
         else:
@@ -181,7 +199,7 @@ class Rest:
         self._now = []
 
     def _fall_asleep(self) -> None:
-        plan = [Plan(at, name, who, modes, self.watches) for at, (name, who, *modes) in enumerate(self._cycle)]
+        plan = [Plan(at, *key, self.watches) for at, key in enumerate(self._cycle)]
         for one, then in zip(plan, (*plan[1:], plan[0])):
             one.then, one.ends = then, not then.place
             one.listened(self._listeners(one))
@@ -245,8 +263,22 @@ def _several_processes() -> bool:
     return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
 
 
-def _key(name: str, subject: Any, info: dict[str, Any]) -> tuple:
-    """What tells events of a cycle apart."""
+def _key(name: str, subject: Any, info: dict[str, Any], with_shapes: bool) -> tuple:
+    """What tells events of a cycle apart: name, subject, modes, shapes."""
+    modes = (info["training"], info["grad"], info["depth"]) if name == "forward" else None
+    return name, 0 if name in _VALUES else id(subject), modes, _shapes(name, info) if with_shapes else None
+
+
+def _shapes(name: str, info: dict[str, Any]) -> tuple | None:
+    """The shapes of what a forward or a loss is given; None for other events."""
     if name == "forward":
-        return name, id(subject), info["training"], info["grad"], info["depth"]
-    return name, 0 if name in _VALUES else id(subject)
+        return shapes_of((info["args"], info["kwargs"]))
+    return shapes_of((info["input"], info["target"])) if name == "loss" else None
+
+
+def shapes_of(given: Any) -> tuple:
+    """The shapes of the tensors in what is given."""
+    try:
+        return tuple([value.shape for value in tensors(given)])
+    except Exception:  # of a class of the program's own
+        return (object(),)  # like no other

@@ -163,6 +163,35 @@ def test_of_a_small_model_that_rests_the_line_of_a_forward_is_known(step):
     assert [(f.code, f.location.row, f.step) for f in san.findings] == [("TS423", line, step)], san.report()
 
 
+@pytest.mark.parametrize("step", [90, 91, 92, 93, 100, 107])
+def test_of_a_small_model_that_rests_a_batch_of_another_shape_is_heard(step):
+    """Such as the last one of a pass; what it brings out is told at once."""
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Linear(4, LIGHTLY), nn.ReLU(), nn.Linear(LIGHTLY, 1))
+    optimizer = torch.optim.SGD(model.parameters(), lr=1e-3)
+    with torchsan.watch(model, on_finding="collect") as san:
+        for at in range(step + 1):
+            inputs, targets = (torch.randn(5, 4), torch.randn(5)) if at == step else (torch.randn(8, 4), torch.randn(8, 1))
+            optimizer.zero_grad()
+            line = sys._getframe().f_lineno + 1
+            loss = F.mse_loss(model(inputs), targets)
+            loss.backward()
+            optimizer.step()
+    assert [(f.code, f.location.row, f.step) for f in san.findings] == [("TS309", line, step)], san.report()
+
+
+@pytest.mark.parametrize("width", [8, LIGHTLY])
+def test_another_mode_is_heard_whatever_is_looked_for(width):
+    loop = Loop(width)
+    with torchsan.watch(loop.model, on_finding="collect", select="TS201"):
+        loop.run(80)
+        while not events.rest.asleep:
+            loop.run(1)
+        loop.model.eval()
+        loop.run(1)
+        assert not events.rest.asleep
+
+
 def test_of_several_processes_only_tiny_models_rest(counted, monkeypatch):
     monkeypatch.setattr(resting_checks, "_several_processes", lambda: True)
     loop = Loop(width=LIGHTLY)
@@ -290,9 +319,10 @@ def test_another_thread_ends_it(counted):
         loop.run(20)
 
 
+@pytest.mark.parametrize("tiny", [True, False])
 @pytest.mark.parametrize("path", SOUND, ids=lambda path: path.stem)
-def test_sound_programs_stay_silent(run, monkeypatch, path):
-    for name, value in {"TINY": 1 << 40, "_STEADY": 1, "_AWAKE": 1, "_ASLEEP": 2}.items():
+def test_sound_programs_stay_silent(run, monkeypatch, path, tiny):
+    for name, value in {"TINY": (1 << 40) * tiny, "SMALL": 1 << 40, "_STEADY": 1, "_AWAKE": 1, "_ASLEEP": 2}.items():
         monkeypatch.setattr(resting_checks, name, value)
     ran = run(path)
     assert not ran.findings, ran.san.report()

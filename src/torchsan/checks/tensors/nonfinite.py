@@ -40,7 +40,7 @@ from torchsan.stream.forward_start import Remembered
 from torchsan.stream.forward_start import at_rest as forward_at_rest
 from torchsan.stream.ledger import Account
 from torchsan.stream.modes import none_active, without_subclasses
-from torchsan.stream.resting_checks import Plan
+from torchsan.stream.resting_checks import Plan, shapes_of
 from torchsan.stream.weak_ids import WeakIds
 
 _SKIPS = 3  # a scaler copes with an overflow now and then; steps skipped in a row before we look
@@ -161,7 +161,7 @@ class NonFinite(Check):
         remember, find_place = forward_at_rest(plan.who, state.draws is not False), None if rest.is_tiny else here
 
         def look(module: nn.Module, args: tuple, kwargs: dict) -> bool:
-            if not state.is_plain:
+            if not state.is_plain or not (plan.shapes is None or plan.shapes == shapes_of((args, kwargs))):
                 return False
             if forwards:
                 if len(forwards) >= _FORWARDS:
