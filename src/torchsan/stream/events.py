@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from threading import get_ident
 from typing import Any
@@ -30,6 +30,7 @@ from torchsan.program.compiled import never_compiled
 from torchsan.program.where import Where, here
 from torchsan.report.deliver import SanError
 from torchsan.stream import training_thread
+from torchsan.stream.collector import patient
 from torchsan.stream.modes import aside
 from torchsan.stream.resting_checks import Plan, Rest
 
@@ -128,6 +129,9 @@ _heard: dict[str, tuple[_Handlers, _Handlers]] = {}  # by event: who hears it be
 _always: dict[str, tuple[_Handlers, _Handlers]] = {}  # those of them who hear it while the others rest
 rest = Rest()
 _alone = [False]  # whether some watch hears one thread only
+_LARGEST_LOOKS = 200  # tellings: in the first ten steps or so all that there is of a model is looked at, and kept
+_first_tellings = [0]
+_NO_CHANGE = nullcontext()
 
 
 def listening() -> bool:
@@ -292,7 +296,10 @@ def _tell(heard: _Handlers, event: Event) -> None:
     me = get_ident()
     if _alone[0] and not training_thread.in_autograd():
         heard = tuple(one for one in heard if getattr(one[0].watch, "follows", None) in (None, me))
-    with _lock, aside():
+    is_first = _first_tellings[0] > 0
+    if is_first:
+        _first_tellings[0] -= 1
+    with _lock, patient() if is_first else _NO_CHANGE, aside():
         quiet_threads[me] = 1
         try:
             for check, handler in heard:
@@ -335,6 +342,7 @@ def join(watch: Any) -> None:
         training_thread.begin()
         _alone[0] = False
     _listeners.append(watch)
+    _first_tellings[0] = _LARGEST_LOOKS
     refresh()
 
 
