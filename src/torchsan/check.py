@@ -72,7 +72,7 @@ class Check:
 
     Class attributes: `numbers`, the pitfalls it can find; `level`, the least level at which it runs ("default",
     "thorough"; "memory" checks run at that level alone); `serves_pages`, whether it also judges pages of the user's;
-    `always`, whether it must hear every step of a tiny model's too (see `stream/resting_checks.py`), but for the events
+    `always`, whether it must hear every step of a small model's too (see `stream/resting_checks.py`), but for the events
     in `asleep_to`; `hears_first`, whether other checks ask it about the event that they are just told.
     The first line of the docstring stands in for a page's message.
     """

@@ -47,6 +47,7 @@ from torchsan.report.deliver import Findings, SanError, say
 from torchsan.report.first_batch import FirstBatch, Shown
 from torchsan.report.series import Series
 from torchsan.stream import events, training_thread
+from torchsan.stream.collector import patient
 from torchsan.stream.late_values import Late
 from torchsan.stream.ledger import Account, Ledger, innermost
 from torchsan.stream.patches import Patches
@@ -389,6 +390,10 @@ class Watch:
     # Inside.
 
     def _begin(self) -> None:
+        with patient():
+            self._set_up()
+
+    def _set_up(self) -> None:
         from torchsan.probes import install_all, modules
 
         if not events.listening():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from torchsan.own import torch
 from torchsan.program.shards import local
@@ -37,23 +37,27 @@ def finite(values: Sequence[torch.Tensor]) -> bool:
         _set_grad_mode(grad)
 
 
-def finite_here(values: list[torch.Tensor]) -> bool:
-    """The same in the least time, of some values that are most likely dense, on the CPU and finite. False: ask `finite`."""
-    if not _PLAIN.issuperset(map(type, values)):
-        return False
+def finite_here() -> Callable[[list[torch.Tensor]], bool]:
+    """What does the same in the least time, of some values that are plain tensors, most likely dense, on the CPU and finite.
+    Where it gives False, `finite` is to be asked."""
     found, one = _flags.get(_CPU) or _flags_of(_CPU)
-    grad = _grad_mode()
-    _set_grad_mode(False)
-    try:
-        _check(values, found, one)
-    except (RuntimeError, NotImplementedError, TypeError):
+    read = found.item
+
+    def look(values: list[torch.Tensor]) -> bool:
+        grad = _grad_mode()
+        _set_grad_mode(False)
+        try:
+            _check(values, found, one)
+        except (RuntimeError, NotImplementedError, TypeError):
+            return False
+        finally:
+            _set_grad_mode(grad)
+        if read() == 0.0:
+            return True
+        found.zero_()
         return False
-    finally:
-        _set_grad_mode(grad)
-    if found.item() == 0.0:
-        return True
-    found.zero_()
-    return False
+
+    return look
 
 
 def _flags_of(device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 from torch.compiler import is_dynamo_compiling
@@ -14,7 +15,7 @@ from torch.compiler import is_dynamo_compiling
 from torchsan.nonfinite.step_function import local
 from torchsan.own import torch
 from torchsan.program.compiled import compiler
-from torchsan.stream.events import at_rest, begin, calm_after, end, rest
+from torchsan.stream.events import begin, end, not_calm, quiet_threads, rest
 from torchsan.stream.patches import Patches
 
 
@@ -47,11 +48,21 @@ def _backward(original: Callable) -> Callable:
     ) -> None:
         if is_dynamo_compiling() or compiler._is_compiling_flag or _running_backward() != -1:
             return original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
-        plan = rest.now if rest.asleep else None
-        if plan is not None and plan.name == "backward" and not (create_graph or retain_graph):
-            if kwargs.get("inputs") is None and at_rest(plan, tensors):
+        plan = rest.now
+        if plan is not None and plan.name == "backward" and get_ident() == rest.thread:
+            try:
+                is_calm = not (create_graph or retain_graph or quiet_threads) and kwargs.get("inputs") is None and plan.look(tensors)
+            except Exception:
+                is_calm = False
+            if is_calm:
+                rest.now = plan.then
                 original(tensors, grad_tensors, retain_graph, create_graph, *args, **kwargs)
-                calm_after(plan, "backward", tensors, _PLAIN)
+                try:
+                    is_calm = plan.after()
+                except Exception:
+                    is_calm = False
+                if not is_calm:
+                    not_calm(plan, tensors, _PLAIN)
                 return None
         if not isinstance(tensors, torch.Tensor):
             tensors = tuple(tensors)

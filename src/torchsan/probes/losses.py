@@ -44,7 +44,7 @@ def _wrapper(name: str) -> Callable[[Callable], Callable]:
         def loss(*args: Any, **kwargs: Any) -> Any:
             if is_dynamo_compiling() or compiler._is_compiling_flag:
                 return original(*args, **kwargs)
-            plan = rest.now if rest.asleep else None
+            plan = rest.now
             if plan is not None and plan.passes == expected and not quiet_threads:
                 rest.now = plan.then
                 try:

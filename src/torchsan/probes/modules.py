@@ -17,6 +17,7 @@ import copy
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from threading import get_ident
 from typing import Any
 
 from torch import nn
@@ -28,8 +29,10 @@ from torchsan.own import gc, threading, torch, weakref
 from torchsan.program.compiled import compiler
 from torchsan.report.deliver import SanError
 from torchsan.stream import events
-from torchsan.stream.events import at_rest, begin, end, happened, rest
+from torchsan.stream.events import begin, end, happened, quiet_threads, rest
+from torchsan.stream.hooks_at_rest import HooksAtRest
 from torchsan.stream.patches import Patches
+from torchsan.stream.resting_checks import Plan
 from torchsan.stream.weak_ids import WeakIds
 
 
@@ -76,14 +79,18 @@ class _BeforeHook(_Hook):
     def __call__(self, module: nn.Module, args: tuple, kwargs: dict) -> None:
         if is_dynamo_compiling() or compiler._is_compiling_flag:
             return
-        frame, calls = sys._getframe(1), _state.open
-        plan = rest.now if rest.asleep else None
-        if plan is not None and plan.who == id(module) and plan.name == "forward" and not calls:
-            training, grad = module.training, _grad_mode()
-            if plan.training is training and plan.grad is grad:
-                info = {"training": training, "grad": grad, "args": args, "kwargs": kwargs, "depth": 0}
-                if at_rest(plan, module, info):
-                    calls.append((module, None, frame))
+        frame, plan = sys._getframe(1), rest.now
+        # Whether this is just the call that is expected while the checks rest; else, and for all who look closer, `_before`.
+        if plan is not None and plan.who == id(module) and plan.grad is _grad_mode() and plan.training is module.training:
+            if get_ident() == rest.thread and not quiet_threads and (plan.ends_unheard or _is_in_place(plan)):
+                try:
+                    is_calm = plan.look(module, args, kwargs)
+                except Exception:
+                    is_calm = False
+                if is_calm:
+                    rest.now = plan.then
+                    if not plan.ends_unheard:
+                        plan.calls.append((module, None, frame))
                     return
         _before(module, args, kwargs, frame)
 
@@ -93,7 +100,7 @@ class _AfterHook(_Hook):
         if is_dynamo_compiling() or compiler._is_compiling_flag:
             return
         calls = _state.open
-        if calls and calls[-1][0] is module and calls[-1][1] is None:
+        if calls and (last := calls[-1])[1] is None and last[0] is module:
             calls.pop()  # nobody wants to know
         else:
             _after(module, args, kwargs, output)
@@ -129,6 +136,7 @@ def install(patches: Patches) -> None:
         nn.Module.__del__ = _end  # type: ignore[attr-defined]
         patches.on_undo(_no_end)
     patches.on_undo(_take_down)
+    rest.falls_asleep, rest.rises = _falls_asleep, _rises
 
 
 def let_go() -> None:
@@ -197,10 +205,11 @@ def _hook(module: nn.Module) -> list[Any]:
     """Hear of the calls of a module; what is to be removed in the end."""
     if module.__dict__.get("_compiled_call_impl") is not None:
         return [_CompiledCall(module)]
-    return [
-        module.register_forward_pre_hook(_before_hook, with_kwargs=True, prepend=True),
-        module.register_forward_hook(_after_hook, with_kwargs=True, always_call=True),
-    ]
+    return [module.register_forward_pre_hook(_before_hook, with_kwargs=True, prepend=True), _hook_after(module)]
+
+
+def _hook_after(module: nn.Module) -> Any:
+    return module.register_forward_hook(_after_hook, with_kwargs=True, always_call=True)
 
 
 class _CompiledCall:
@@ -214,12 +223,12 @@ class _CompiledCall:
             called = self._module()
             if called is None or is_compiling():
                 return original(*args, **kwargs)
-            _before(called, args, kwargs, sys._getframe())
+            _before_hook(called, args, kwargs)
             output = None
             try:
                 output = original(*args, **kwargs)
             finally:
-                _after(called, args, kwargs, output)
+                _after_hook(called, args, kwargs, output)
             return output
 
         self._call = module.__dict__["_compiled_call_impl"] = call
@@ -353,7 +362,11 @@ def _on_parameter(module: nn.Module, name: str, parameter: Any) -> None:
     let_go()
     _seen.add(module)
     _arm()
-    if _state.open and parameter is not None:
+    if parameter is None:
+        return
+    if rest.now is not None:
+        _rises()  # this may be in the midst of a forward
+    if _state.open:
         happened("parameter.create", module, name=name, parameter=parameter)
 
 
@@ -375,14 +388,43 @@ def _on_module(module: nn.Module, name: str, child: Any) -> None:
                 add([module])
 
 
+def _is_in_place(plan: Plan) -> bool:
+    """Whether a call comes as deep inside of others as is expected."""
+    if plan.calls is None:
+        plan.calls = _state.open  # to read what a thread has takes long
+    return len(plan.calls) == plan.depth
+
+
+def _falls_asleep(first: Plan) -> None:
+    _at_rest.take(first, _end_of)
+
+
+def _end_of(key: int) -> tuple[nn.Module, int] | None:
+    """The model with this id, and the key of the hook that tells how its forwards end."""
+    known, handles = _hooked.get(key, (_none, []))
+    module = known()
+    return None if module is None or len(handles) < 2 else (module, handles[1].id)
+
+
+def _none() -> None:
+    return None
+
+
+def _rises() -> None:
+    _state.open.extend(_at_rest.put_back(_hooked))
+
+
 def _before(module: nn.Module, args: tuple, kwargs: dict, frame: Any) -> None:
     if "_is_replica" in module.__dict__:
         return  # DataParallel makes these anew for each call of the model, and calls them in threads of their own
+    if rest.now is not None:
+        _rises()  # what is not just as expected is told how it ends
     calls = _state.open
     while calls and not _is_running(calls[-1][2]):
         calls.pop()  # torch calls no hook where a forward was interrupted
-    if id(module) not in _hooked:
-        _know(module, [])  # a copy announces itself by its first call
+    if id(module) not in _hooked:  # a copy announces itself by its first call
+        is_whole = any(hook is _after_hook for hook in module.__dict__.get("_forward_hooks", {}).values())
+        _know(module, [] if is_whole or "_forward_hooks" not in module.__dict__ else [_hook_after(module)])
     event = begin(
         "forward",
         module,
@@ -419,6 +461,7 @@ def _after(module: nn.Module, args: tuple, kwargs: dict, output: Any = None) -> 
 
 
 _before_hook, _after_hook, _first_hook = _BeforeHook(), _AfterHook(), _FirstHook()
+_at_rest = HooksAtRest()
 
 
 def _take_down() -> None:

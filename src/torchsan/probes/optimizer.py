@@ -7,6 +7,7 @@ module. `scheduler.step`: `arguments` (bool: a metric or an epoch was passed), `
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import get_ident
 from typing import Any
 
 from torch.compiler import is_dynamo_compiling
@@ -20,11 +21,10 @@ from torch.optim.optimizer import (
 from torchsan.nonfinite.step_function import local
 from torchsan.own import threading, torch
 from torchsan.program.compiled import compiler
-from torchsan.stream.events import Event, at_rest, begin, end, happened, quiet_threads, rest
+from torchsan.stream.events import Event, begin, end, happened, quiet_threads, rest
 from torchsan.stream.patches import Patches
 
 _open: dict[int, Event] = {}  # steps that have begun, by id of the optimizer
-_NO_CLOSURE = {"closure": False}
 
 
 def install(patches: Patches) -> None:
@@ -52,10 +52,16 @@ def _subclasses(cls: type) -> list[type]:
 def _before_step(optimizer: Optimizer, args: tuple, kwargs: dict) -> None:
     if is_dynamo_compiling() or compiler._is_compiling_flag:
         return
-    plan = rest.now if rest.asleep else None
-    if plan is not None and plan.steps and plan.who == id(optimizer) and len(args) == 1 and not kwargs:
-        if at_rest(plan, optimizer, _NO_CLOSURE):
-            return
+    plan = rest.now
+    if plan is not None and plan.accounts is not None and plan.who == id(optimizer):
+        if not kwargs and (len(args) == 1 or args[1] is None) and get_ident() == rest.thread and not quiet_threads:
+            try:
+                if plan.look(optimizer):
+                    rest.now = plan.then
+                    rest.missed_step(plan)
+                    return
+            except Exception:
+                pass
     if local.rehearsal is not None:
         local.rehearsal.optimizer_step(args, kwargs)
     closure = (args[1] if len(args) > 1 else kwargs.get("closure")) is not None
@@ -81,7 +87,7 @@ def _zero_grad(original: Callable) -> Callable:
     def zero_grad(self: Any, *args: Any, **kwargs: Any) -> None:
         if is_dynamo_compiling() or compiler._is_compiling_flag:
             return original(self, *args, **kwargs)
-        plan = rest.now if rest.asleep else None
+        plan = rest.now
         if plan is not None and plan.passes == ("optimizer.zero_grad", id(self)) and not quiet_threads:
             rest.now = plan.then
             return original(self, *args, **kwargs)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import lru_cache
 from threading import get_ident
 from typing import Any
@@ -30,6 +30,7 @@ from torchsan.program.compiled import never_compiled
 from torchsan.program.where import Where, here
 from torchsan.report.deliver import SanError
 from torchsan.stream import training_thread
+from torchsan.stream.collector import patient
 from torchsan.stream.modes import aside
 from torchsan.stream.resting_checks import Plan, Rest
 
@@ -128,6 +129,9 @@ _heard: dict[str, tuple[_Handlers, _Handlers]] = {}  # by event: who hears it be
 _always: dict[str, tuple[_Handlers, _Handlers]] = {}  # those of them who hear it while the others rest
 rest = Rest()
 _alone = [False]  # whether some watch hears one thread only
+_LARGEST_LOOKS = 200  # tellings: in the first ten steps or so all that there is of a model is looked at, and kept
+_first_tellings = [0]
+_NO_CHANGE = nullcontext()
 
 
 def listening() -> bool:
@@ -164,22 +168,27 @@ def _hears_at_rest(check: Any, name: str) -> bool:
     return getattr(check, "always", False) and name not in getattr(check, "asleep_to", ())
 
 
-def _listens_at_rest(name: str) -> tuple | None:
-    """The quick looks before and after an event of those who hear it while the others rest; None where there are none."""
-    both = _always.get(name)
+def _listens_at_rest(plan: Plan) -> tuple | None:
+    """The quick looks before and after an event of those who hear it while the others rest; empty where they are to be told
+    each time, None where nobody hears it."""
+    both = _always.get(plan.name)
     if both is None:
         return None
-    method = name.replace(".", "_")
+    method = plan.name.replace(".", "_")
     checks = {id(check): check for some in both for check, _ in some}.values()
-    looks = [[getattr(check, f"calm_{word}_{method}", None) for check in checks] for word in ("before", "on")]
-    return (None, None) if None in looks[0] else tuple(_together([one for one in some if one is not None]) for some in looks)
+    try:
+        before = [getattr(check, f"quick_before_{method}")(plan) for check in checks]
+        after = [make(plan) for check in checks if (make := getattr(check, f"quick_on_{method}", None)) is not None]
+    except Exception:  # one has none, or fails in making it: if it fails in what it is told too it is switched off
+        return ()
+    return _together(before), _together(after)
 
 
-def _together(looks: list[Callable[[Any, Any], bool]]) -> Callable[[Any, Any], bool] | None:
+def _together(looks: list[Callable[..., bool]]) -> Callable[..., bool]:
     """One look that is calm where all are."""
-    if len(looks) < 2:
-        return looks[0] if looks else None
-    return lambda subject, info: all([look(subject, info) for look in looks])
+    look = looks[0] if len(looks) == 1 else lambda *given: all([look(*given) for look in looks])
+    never_compiled(look.__code__, all_that_it_calls=True)
+    return look
 
 
 _NAMES = {name.replace(".", "_"): name for name in vocabulary.EVENTS}
@@ -198,54 +207,24 @@ def _handlers(cls: type) -> tuple[tuple[str, str, str], ...]:
     return tuple(found)
 
 
-def at_rest(plan: Plan, subject: Any, info: Any = None) -> bool:
-    """The short way of a probe while the others rest. Where this is the event `plan` that is expected, as the probe has seen,
-    and its one quick look is calm, that was all that is to be done before it, and `calm_after` is to be told afterwards. False:
-    nothing was done, and `begin` is to be told, which looks closer. `info` has what the look asks for."""
-    if get_ident() != rest.thread or quiet_threads:
-        return False
-    look = plan.look
-    try:
-        if look is None or not look(subject, info):
-            return False
-    except Exception:
-        return False
-    rest.now = plan.then
-    if plan.steps:
-        rest.missed_step(subject)
-    return True
-
-
-def calm_after(plan: Plan, name: str, subject: Any, info: Any) -> None:
-    """The quick look after an event that went the short way; where not all is calm those are told who hear it at rest."""
-    look = plan.after
-    try:
-        if look is None or look(subject, None):
-            return
-    except Exception:
-        pass  # the check is told, as below
-    end(Event(name, subject, {**info, "rested": True, "calm": None}))
+def not_calm(plan: Plan, subject: Any, info: dict[str, Any]) -> None:
+    """After an event that went the short way not all is as ever: those are told who hear it at rest."""
+    end(Event(plan.name, subject, {**info, "rested": True}))
 
 
 def begin(name: str, subject: Any, /, **info: Any) -> Event | None:
     """An event starts: tells it to those who want to know before, and gives it back for `end`. None: nobody listens."""
     rested = False
-    plan = rest.now if rest.asleep else None
+    plan = rest.now
     if plan is not None and not (quiet_threads and get_ident() in quiet_threads):
-        if name == plan.name and (not plan.who or plan.who == id(subject)) and get_ident() == rest.thread:
+        is_same = name == plan.name and (not plan.who or plan.who == id(subject))
+        if is_same and get_ident() == rest.thread and plan.fits(info):
+            rest.now = plan.then
             if not plan.matters:
-                rest.now = plan.then
                 return None
-            if plan.grad is None or (info["training"] is plan.training and info["grad"] is plan.grad):
-                rested = True
-                rest.now = plan.then
-                if plan.steps:
-                    rest.missed_step(subject)
-                if plan.look is not None and _is_calm(plan.look, subject, info):
-                    if plan.after is None:
-                        return None
-                    info["rested"], info["calm"] = True, plan.after
-                    return Event(name, subject, info)
+            rested = True
+            if plan.accounts is not None:
+                rest.missed_step(plan)
     heard = (_always if rested else _heard).get(name)
     if heard is None or (quiet_threads and get_ident() in quiet_threads) or _transforms() is not None or _tracing() is not None:
         return None
@@ -259,7 +238,7 @@ def begin(name: str, subject: Any, /, **info: Any) -> Event | None:
                 heard = _heard.get(name, ((), ()))
         if rest.possible:
             rest.hears(name, subject, info)
-    info["rested"], info["calm"] = rested, None
+    info["rested"] = rested
     event = Event(name, subject, info)
     if heard[0]:
         _tell(heard[0], event)
@@ -269,8 +248,6 @@ def begin(name: str, subject: Any, /, **info: Any) -> Event | None:
 def end(event: Event | None) -> None:
     """The event is over: tells it to those who want to know after. Does nothing with None."""
     if event is not None:
-        if event.calm is not None and _is_calm(event.calm, event, None):
-            return  # nobody keeps it
         heard = (_always if event.rested else _heard).get(event.name)
         if heard is not None and heard[1] and not (quiet_threads and get_ident() in quiet_threads):
             _tell(heard[1], event)
@@ -279,15 +256,8 @@ def end(event: Event | None) -> None:
         event.let_go()
 
 
-for _ours in (at_rest, calm_after, begin, end):
+for _ours in (not_calm, begin, end, Rest.missed_step):
     never_compiled(_ours.__code__, all_that_it_calls=True)
-
-
-def _is_calm(look: Callable[[Any, Any], bool], subject: Any, info: Any) -> bool:
-    try:
-        return look(subject, info)
-    except Exception:
-        return False  # the check is told, and if it fails in that too it is switched off
 
 
 def happened(name: str, subject: Any, /, **info: Any) -> None:
@@ -326,7 +296,10 @@ def _tell(heard: _Handlers, event: Event) -> None:
     me = get_ident()
     if _alone[0] and not training_thread.in_autograd():
         heard = tuple(one for one in heard if getattr(one[0].watch, "follows", None) in (None, me))
-    with _lock, aside():
+    is_first = _first_tellings[0] > 0
+    if is_first:
+        _first_tellings[0] -= 1
+    with _lock, patient() if is_first else _NO_CHANGE, aside():
         quiet_threads[me] = 1
         try:
             for check, handler in heard:
@@ -369,6 +342,7 @@ def join(watch: Any) -> None:
         training_thread.begin()
         _alone[0] = False
     _listeners.append(watch)
+    _first_tellings[0] = _LARGEST_LOOKS
     refresh()
 
 

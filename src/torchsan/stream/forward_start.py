@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from torch import nn
@@ -90,30 +90,40 @@ class Remembered:
 
 
 class AtRest(Remembered):
-    """The same of a tiny model that rests, where there is little to be kept: it is on the CPU, has no small buffers, draws no
-    random numbers, and no autocast is on."""
+    """The same of a model that rests, where there is little to be kept: it is on the CPU, has no small buffers, draws no
+    random numbers, and no autocast is on. One for each place in a step, used again in the next one."""
 
-    place = cpu = None
+    cpu = None
     device = _CPU
     buffers: dict[int, torch.Tensor] = {}
 
-    def __init__(self, module: weakref.ref, args: tuple, kwargs: dict):
-        self.module, self._given = module, (args, kwargs)
-        self._versions = [*map(_quick_version, args)]
+    def __init__(self, module: weakref.ref):
+        self.module = module
 
 
-def at_rest(module: nn.Module, args: tuple, kwargs: dict, draws: bool) -> Remembered:
-    """What is to be kept of a forward of a tiny model that rests."""
-    known = _tables.get(id(module))
-    if draws or known is None or known[0]() is not module or known[1] or _any_autocast():
-        return Remembered(module, args, kwargs, None, draws)
-    parameter = None if known[2] is None else known[2]()
-    if parameter is not None and not parameter.is_cpu:
-        return Remembered(module, args, kwargs, None, draws)
-    try:
-        return AtRest(known[0], args, kwargs)
-    except (AttributeError, RuntimeError):  # an argument that is no tensor, or one that was made in inference mode
-        return Remembered(module, args, kwargs, None, draws)
+def at_rest(key: int, draws: bool) -> Callable[[nn.Module, tuple, dict, Where | None], Remembered]:
+    """What takes what is to be kept of a forward of a model that rests, by the model's id."""
+
+    def whole(module: nn.Module, args: tuple, kwargs: dict, place: Where | None) -> Remembered:
+        return Remembered(module, args, kwargs, place, draws)
+
+    known = _tables.get(key)
+    if draws or known is None or known[1] or known[2] is None:
+        return whole
+    one, parameter = AtRest(known[0]), known[2]
+
+    def little(module: nn.Module, args: tuple, kwargs: dict, place: Where | None) -> Remembered:
+        if _any_autocast() or not parameter().is_cpu:
+            return whole(module, args, kwargs, place)
+        try:
+            one._versions = [*map(_quick_version, args)]
+        except (AttributeError, RuntimeError):  # an argument that is no tensor, or one that was made in inference mode
+            return whole(module, args, kwargs, place)
+        one._given = args, kwargs
+        one.place = place
+        return one
+
+    return little
 
 
 def cut(value: Any) -> Any:

@@ -323,11 +323,10 @@ class Ledger:
     def on_optimizer_step(self, event: Event) -> None:
         self._stepped(self.account(event.subject), event)
 
-    # What it missed, while a tiny model's loop went on as ever.
+    # What it missed, while a small model's loop went on as ever.
 
-    def missed_step(self, optimizer: Optimizer) -> None:
+    def missed_step(self, account: Account) -> None:
         """A step that is counted and no more."""
-        account = self.accounts.get(id(optimizer)) or self.account(optimizer)
         account.steps = steps = account.steps + 1
         account.missed += 1
         if steps > self._most:

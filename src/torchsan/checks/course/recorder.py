@@ -98,12 +98,15 @@ class Recorder(Check):
         if state is None:
             state = self.measured[id(account)] = _Measured(self._name(event.where()))
         state.open = None
+        if account.steps < state.next:
+            rest.hear_again(state.next - account.steps)
         if event.closure or (account.steps < state.next and not self.thorough):
             return  # inside of a closure gradients come and go
         state.looks += 1
         is_large = len(account.params) > _MANY and not self.thorough
         first = max(1, account.steps) if is_large else 1
         state.next = account.steps + (first if state.looks < FIRST and first < EVERY else gap(account.steps))
+        rest.hear_again(state.next - account.steps)
         self._know_layers(account, state)
         chosen = state.kept if is_large and state.looks % _WHOLE else range(len(state.layers))
         scale = getattr(event.subject, "grad_scale", None)  # a fused optimizer unscales inside
@@ -196,7 +199,7 @@ class Recorder(Check):
 
 def gap(step: int) -> int:
     """Steps until the next look, after the first ones; of a tiny model that rests, as many as there were so far."""
-    return max(EVERY, step) if rest.rests else EVERY
+    return max(EVERY, step) if rest.looks_are_dear else EVERY
 
 
 def _called(place: Where, pattern: re.Pattern) -> str | None:

@@ -13,7 +13,7 @@ from torchsan.probes.losses import NAMES
 from torchsan.program.autograd_graph import trait_of
 from torchsan.program.lines import line_of
 from torchsan.report import wording
-from torchsan.stream.events import Event
+from torchsan.stream.events import Event, rest
 
 _ARGUMENTS = ("input", "target")
 _LOOKS = 3  # calls of one line whose numbers are looked at; all must agree
@@ -67,7 +67,7 @@ class Traits(Check):
 
     def before_loss(self, event: Event) -> None:
         calls = self.calls[event.subject] = self.calls.get(event.subject, 0) + 1
-        if calls > _FIRST and calls % _EVERY and not self.thorough:
+        if calls > _FIRST and calls % _EVERY and not (self.thorough or rest.hears_few):
             return
         for number, form in self.forms.get(event.subject, ()):
             argument = form.get("argument", "input")

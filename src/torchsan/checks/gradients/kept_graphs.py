@@ -17,7 +17,7 @@ from torchsan.program.naming import find, scopes
 from torchsan.program.referrers import keeper
 from torchsan.program.source import growing_rows, grows, users_class
 from torchsan.program.where import Where, here
-from torchsan.stream.events import Event
+from torchsan.stream.events import Event, rest
 
 _ALIVE = 3  # graphs of earlier backward passes, more at each step: truncated BPTT keeps a bounded number, and in a GAN
 # the variables of the loop hold the graphs of all the losses of one iteration
@@ -49,7 +49,7 @@ class KeptGraphs(Check):
 
     def on_backward(self, event: Event) -> None:
         self.backwards += 1
-        if self.backwards > _FIRST and self.backwards % _EVERY and not self.thorough:
+        if self.backwards > _FIRST and self.backwards % _EVERY and not (self.thorough or rest.hears_few):
             return
         node = getattr(event.subject, "grad_fn", None)
         if node is None or event.retain_graph or event.create_graph:

@@ -8,7 +8,7 @@ from torchsan.check import Check
 from torchsan.own import torch
 from torchsan.program.naming import name_of
 from torchsan.program.shards import local
-from torchsan.stream.events import Event
+from torchsan.stream.events import Event, rest
 from torchsan.stream.ledger import Account
 
 _LOST = (
@@ -64,6 +64,7 @@ class NoOpStep(Check):
 
     def before_optimizer_step(self, event: Event) -> None:
         account = self.ledger.account(event.subject)
+        rest.hear_again(self._EVERY - account.steps % self._EVERY if account.steps % self._EVERY else 1)
         if account.steps >= self._FIRST and account.steps % self._EVERY > 1 and not self.thorough:
             return
         optimizer = event.subject

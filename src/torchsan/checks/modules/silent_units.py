@@ -89,7 +89,7 @@ class SilentUnits(Check):
         root = id(event.subject)
         if step < self.next.get(root, 0):
             return
-        share = 1 if rest.rests else _SHARE
+        share = 1 if rest.looks_are_dear else _SHARE
         gap = step or 1 if step < _GAP else _THOROUGH if self.thorough else max(_GAP, step // share)
         self.next[root] = step + gap
         if is_compiled(event.subject):

@@ -15,7 +15,7 @@ from torchsan.own import torch
 from torchsan.program.layers import tensors
 from torchsan.program.naming import name_of
 from torchsan.program.source import users_class
-from torchsan.stream.events import Event
+from torchsan.stream.events import Event, rest
 
 _FIRST, _EVERY = 4, 64  # inputs that are looked at closely: the first few, then one in so many
 _SAMPLES, _IN_ALL = 4, 3  # samples that are compared, at least; batches that must all be so
@@ -50,7 +50,7 @@ class BadBatch(Check):
             return
         self.count += 1
         drawn, self.drawn = self.drawn, False
-        closely = self.thorough or self.count <= _FIRST or not self.count % _EVERY
+        closely = self.thorough or self.count <= _FIRST or not self.count % _EVERY or rest.hears_few
         inputs = list(tensors((event.args, event.kwargs) if event.kwargs else event.args))
         for given in inputs:
             if type(given) not in _PLAIN:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import operator
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import Any, NamedTuple
 
@@ -33,13 +34,14 @@ from torchsan.program.compiled import compiled_frames, is_compiled
 from torchsan.program.layers import parameters_of, parts_of
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned
-from torchsan.program.where import Where
+from torchsan.program.where import Where, here
 from torchsan.ranks.agreement import Agreement
 from torchsan.stream.events import Event, rest
 from torchsan.stream.forward_start import Remembered
 from torchsan.stream.forward_start import at_rest as forward_at_rest
 from torchsan.stream.ledger import Account
 from torchsan.stream.modes import none_active, without_subclasses
+from torchsan.stream.resting_checks import Plan, shapes_of
 from torchsan.stream.weak_ids import WeakIds
 
 _SKIPS = 3  # a scaler copes with an overflow now and then; steps skipped in a row before we look
@@ -100,6 +102,10 @@ class _State:
         self.is_plain = False  # nothing of all this is there, but forwards and marks: quick looks are enough
 
 
+def _nothing_to_see(*_: Any) -> bool:
+    return True
+
+
 class _States(threading.local):
     """Each thread's own. To read what a thread has takes several times as long as to read an attribute: once a look."""
 
@@ -141,56 +147,81 @@ class NonFinite(Check):
         if forwards:
             forwards[-1].let_go()
         # Of a tiny model that rests, a look at the line costs too much; then the finding lacks it.
-        forwards.append(Remembered(event.subject, event.args, event.kwargs, None if event.rested else event.where()))
+        forwards.append(Remembered(event.subject, event.args, event.kwargs, None if event.rested and rest.is_tiny else event.where()))
         if len(forwards) > _FORWARDS:
             del forwards[0]
 
-    # Quick looks while a tiny model rests: what comes first of the handlers below, where all is as ever.
+    # Quick looks while a model rests: what comes first of the handlers below, where all is as ever.
 
-    def calm_before_forward(self, module: nn.Module, info: dict[str, Any]) -> bool:
-        if info["depth"] or not info["grad"]:
-            return True
+    def quick_before_forward(self, plan: Plan) -> Callable[[nn.Module, tuple, dict], bool]:
+        if plan.depth or not plan.grad:
+            return _nothing_to_see
         state = self._states.own
         forwards = state.forwards
-        if not state.is_plain or len(forwards) >= _FORWARDS:
-            return False
-        if forwards:
-            forwards[-1].let_go()
         # A loop that drew no random numbers in all the steps that were heard has no state of theirs to be kept.
-        forwards.append(forward_at_rest(module, info["args"], info["kwargs"], state.draws is not False))
-        return True
+        remember, find_place = forward_at_rest(plan.who, state.draws is not False), None if rest.is_tiny else here
 
-    def calm_before_backward(self, loss: Any, info: dict[str, Any]) -> bool:
-        if type(loss) is not _Tensor or not self._states.own.is_plain or not loss.is_cpu:
-            return False
-        if any_function_ran[0] and running.step is not None:
-            return False
-        return loss.numel() == 1 and none_active() and _is_finite(loss.item())
-
-    def calm_on_backward(self, _: Any, __: Any) -> bool:
-        marks = self._states.own.marks
-        for account in self.ledger:
-            grads = [*map(_grad_of, account.params)]
-            if {*map(type, grads)} == _PLAIN:
-                if not finite_here(grads):
+        def look(module: nn.Module, args: tuple, kwargs: dict) -> bool:
+            if not state.is_plain or not (plan.shapes is None or plan.shapes == shapes_of((args, kwargs))):
+                return False
+            if forwards:
+                if len(forwards) >= _FORWARDS:
                     return False
-            else:
-                grads = [grad for grad in grads if grad is not None]
-                with without_subclasses():
-                    if grads and not finite_here(grads):
-                        return False
-            marks[account.key] = (id(grads[0]), grads[0]._version) if grads else None
-        return True
+                forwards[-1].let_go()
+            forwards.append(remember(module, args, kwargs, find_place and find_place()))
+            return True
 
-    def calm_before_optimizer_step(self, optimizer: Any, info: dict[str, Any]) -> bool:
-        state, key = self._states.own, id(optimizer)
-        account = self.ledger.accounts.get(key)
-        if account is None or not state.is_plain or info["closure"] or (any_function_ran[0] and running.step is not None):
-            return False
-        if _mark(account) != state.marks.get(key, -1):
-            return False
-        state.forwards.clear()  # nobody else has them
-        return True
+        return look
+
+    def quick_before_backward(self, plan: Plan) -> Callable[[Any], bool]:
+        state = self._states.own
+
+        def look(loss: Any) -> bool:
+            if type(loss) is not _Tensor or not state.is_plain or not loss.is_cpu or (any_function_ran[0] and running.step is not None):
+                return False
+            return none_active() and _is_finite(loss.item())  # of several values it fails
+
+        return look
+
+    def quick_on_backward(self, plan: Plan) -> Callable[[], bool]:
+        marks, accounts, all_finite = self._states.own.marks, [*self.ledger], finite_here()
+
+        def look() -> bool:
+            for account in accounts:
+                grads = [*map(_grad_of, account.params)]
+                if {*map(type, grads)} == _PLAIN:
+                    if not all_finite(grads):
+                        return False
+                else:
+                    grads = [grad for grad in grads if grad is not None]
+                    with without_subclasses():
+                        if grads and not (_PLAIN.issuperset(map(type, grads)) and all_finite(grads)):
+                            return False
+                if grads:
+                    first = grads[0]
+                    marks[account.key] = id(first), first._version
+                else:
+                    marks[account.key] = None
+            return True
+
+        return look
+
+    def quick_before_optimizer_step(self, plan: Plan) -> Callable[[Any], bool]:
+        state, key = self._states.own, plan.who
+        account, marks, forwards = self.ledger.accounts[key], state.marks, state.forwards
+
+        def look(optimizer: Any) -> bool:
+            if not state.is_plain or (any_function_ran[0] and running.step is not None):
+                return False
+            grad = account.params[0].grad
+            if ((id(grad), grad._version) if grad is not None else _mark(account)) != marks.get(key, -1):
+                return False
+            for forward in forwards:
+                forward._given = None
+            forwards.clear()
+            return True
+
+        return look
 
     def _first_look(self, module: nn.Module) -> None:
         if _distributed():
