@@ -147,7 +147,7 @@ class Engine:
         Raises:
             Odd, Unlike: the scout cannot tell.
         """
-        from torchlint.dryrun.parts import Shortened
+        from torchlint.dryrun.parts import TOO_DEEP, Shortened
         from torchlint.dryrun.roots import runs_of
         from torchlint.rules.shared.tests import meant_to_fail
 
@@ -166,6 +166,7 @@ class Engine:
             except RecursionError:
                 # Code nested this deeply cannot be walked to its end; what was found before stays.
                 shortened.lost.update([run.title])
+                shortened.why[run.title[0]] = TOO_DEEP
             collect_if_much()
         return list(found.values()), shortened.told()
 

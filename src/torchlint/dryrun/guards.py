@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 import libcst as cst
 
@@ -51,10 +52,15 @@ class Guard:
     def lasting(self) -> bool:
         """Whether the same names bound to the same objects give the same answer: not what is counted, got or found in an object,
         which may have changed inside."""
-        return not _INSIDE.search(self.condition[0])
+        return _is_lasting(self.condition[0])
 
     def contrary(self) -> Guard:
         return Guard(self.site, not self.holds, self.condition, not self.when, self.reads, self.varies)
+
+
+@lru_cache(maxsize=4096)
+def _is_lasting(text: str) -> bool:
+    return not _INSIDE.search(text)
 
 
 class Asked:

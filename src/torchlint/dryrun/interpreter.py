@@ -41,6 +41,7 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
     met: Callable[[set[str]], bool] = staticmethod(lambda words: True)  # whether some rule has anything to say of some words
     alone = False  # a part of what was too much: what it calls, or what it is called on, is not known
     orphan = False  # a root only because a run that would have come to it was too much: what it is given there is not known
+    too_deep = False  # given up because it is nested too deeply, and not because it is too much
     Frame, Context, TooMuch = Frame, Context, TooMuch
 
     def __init__(self, world: World, store: Store | None = None):

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import libcst as cst
+
+from torchlint.dryrun.source_text import RowsLost, TooDeep, TooLong, parse
 from torchlint.sieve.facts import FileFacts, Unit
 
 MOST_STEPS_OF_FILE = 250_000  # expressions evaluated in all runs of a file; those of one are bounded besides
@@ -12,6 +15,9 @@ LEAST_STEPS = 400  # kept back for each root that is still to come: more than mo
 SHARE_ALONE = 3  # what is tried again alone may take one part in three: it is to cost little where that is too much, too
 HOPELESS = 0.95  # a function that took this part of a run that was too much is not run whole again
 _MOST_NAMES = 3
+# What stands in the way of a root.
+TOO_LARGE, TOO_DEEP, UNREAD, ROWS_LOST = "too large", "nested too deeply", "unread", "rows lost"
+_LOST = {UNREAD: "not judged: libcst cannot parse that", ROWS_LOST: "not judged: libcst loses rows that hold nothing but a backslash"}
 
 
 class Budget:
@@ -61,29 +67,50 @@ class Orphans:
 class Shortened:
     """What of a file was not judged whole: roots by what they are called, with their rows.
 
-    `alone` are those that were judged without what they call, `lost` those of which not even that was possible.
+    `alone` are those that were judged without what they call, `lost` those of which not even that was possible, `why` what
+    stands in the way of some, where that is not their size.
     """
 
     def __init__(self) -> None:
         self.alone: dict[str, int] = {}
         self.lost: dict[str, int] = {}
+        self.why: dict[str, str] = {}
 
     def told(self) -> tuple[int, str] | None:
         """The row it begins on, and the one line that is said of it; None where all was judged whole."""
         for name in self.lost:
             self.alone.pop(name, None)
         said = []
-        if self.alone:
-            one = len(self.alone) == 1
-            said.append(f"{_named(list(self.alone))} {'is' if one else 'are'} too large for one dry run; "
-                        f"{'its' if one else 'their'} parts were judged by themselves")
-        if self.lost:
-            said.append(f"{_named(list(self.lost))} {'is' if len(self.lost) == 1 else 'are'} too large to be judged whole")
+        for why, names in self._by_reason(self.alone).items():
+            said.append(f"{_named(names)} {why} for one dry run; {'its' if len(names) == 1 else 'their'} parts were judged by themselves")
+        for why, names in self._by_reason(self.lost).items():
+            said.append(f"{_named(names)} {_LOST.get(why) or f'{why} to be judged whole'}")
         return (min([*self.alone.values(), *self.lost.values()]), "judged in part: " + "; ".join(said)) if said else None
+
+    def _by_reason(self, roots: dict[str, int]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        for name in roots:
+            found.setdefault(self.why.get(name, TOO_LARGE), []).append(name)
+        return found
 
 
 def _named(names: Sequence[str]) -> str:
     if len(names) == 1:
-        return names[0]
+        return f"{names[0]} is"
     more = len(names) - _MOST_NAMES
-    return f"{', '.join(names[:_MOST_NAMES])} and {more} more" if more > 0 else f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{', '.join(names[:_MOST_NAMES])} and {more} more are" if more > 0 else f"{', '.join(names[:-1])} and {names[-1]} are"
+
+
+def why_unread(facts: FileFacts, unit: Unit) -> str:
+    """What stands in the way of a unit of which there is no tree."""
+    try:
+        parse(facts, unit)
+    except RowsLost:
+        return ROWS_LOST
+    except (TooDeep, RecursionError):
+        return TOO_DEEP
+    except TooLong:
+        return TOO_LARGE
+    except (cst.ParserSyntaxError, cst.CSTValidationError):
+        return UNREAD
+    return TOO_DEEP  # there is one by now: it was asked for in the depths of a run

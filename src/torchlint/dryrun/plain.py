@@ -27,7 +27,7 @@ from torchlint.dryrun.values import (
 
 TAGS = frozenset({"str", "number", "numbers", "bool", "range", "file", "foreign", "batch?"})  # of what is nothing of torch
 _KINDS = frozenset(
-    """append assign augment bare called consume discarded forward item.set join loader.iterate loop method readout setattr unknown""".split()
+    """append assign augment bare called consume discarded forward item.set join loader.iterate loop method readout repeat setattr unknown""".split()
 )
 IN_THE_WAY = frozenset({"unknown", "called"})  # calls that cannot be seen: rules ask whether there was any
 _ABOUT_THE_RUN = frozenset({"contexts", "guards", "choice", "loop"})

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
 from torchlint.dryrun.interpreter import Run, TooMuch
-from torchlint.dryrun.parts import SHARE_ALONE, Budget, Orphans, Shortened
+from torchlint.dryrun.parts import SHARE_ALONE, TOO_DEEP, Budget, Orphans, Shortened, why_unread
 from torchlint.dryrun.relevance import Relevance
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.torch_api.frameworks import inherited_hooks
@@ -83,7 +83,9 @@ class _Roots:
                 body.most_depth, body.most_steps = 0, body.most_steps // SHARE_ALONE
             try:
                 body.run_file(self.facts, self.relevance.statements)
-            except (TooMuch, RecursionError):
+            except (TooMuch, RecursionError) as error:
+                if isinstance(error, RecursionError):
+                    self.shortened.why[body.title[0]] = TOO_DEEP
                 self.orphans.lose(*(item for item in self.facts.body if isinstance(item, Unit)))
                 continue
             finally:
@@ -105,6 +107,7 @@ class _Roots:
         for unit in body.unread:
             if self.relevance.statements(unit):
                 self.shortened.lost[f"line {unit.start}"] = unit.start
+                self.shortened.why[f"line {unit.start}"] = why_unread(self.facts, unit)
 
     def _class(self, body: Run, cf: ClassFacts, wanted: list[Unit]) -> Iterator[Run]:
         """The runs of one class: its __init__ on an instance of which nothing is known, then each method on that."""
@@ -178,6 +181,8 @@ class _Roots:
         run.alone = alone or before.alone
         run.orphan = root.func.unit in self.orphans
         finished = _finish(run, lambda: work(run), root.func, self.facts)
+        if run.too_deep:
+            self.shortened.why[root.name] = TOO_DEEP
         if finished:
             self.waiting -= run.entered
         else:
@@ -188,6 +193,8 @@ class _Roots:
             run.alone, run.most_depth, run.most_steps = True, 1, run.most_steps // SHARE_ALONE
             finished = _finish(run, lambda: work(run), root.func, self.facts)
         run.title = root.name, root.row
+        if root.unread:
+            self.shortened.why[root.name] = why_unread(root.func.facts, root.func.unit)
         if not finished or root.unread:
             self.shortened.lost.update([run.title])
         elif run.alone and not alone:
@@ -256,7 +263,8 @@ def _finish(run: Run, work, func: Func, facts: FileFacts) -> bool:
         return False
     try:
         work()
-    except (TooMuch, RecursionError):
+    except (TooMuch, RecursionError) as error:
+        run.too_deep = isinstance(error, RecursionError)
         return False
     finally:
         frame.base = None

@@ -28,6 +28,14 @@ class TooLong(Exception):
     """A unit that is not for libcst to parse."""
 
 
+class TooDeep(TooLong):
+    """It is nested too deeply for that."""
+
+
+class RowsLost(TooLong):
+    """libcst loses some of it."""
+
+
 class Parsed:
     """The tree of one unit. `body` are its statements.
 
@@ -100,7 +108,7 @@ def parse(facts: FileFacts, unit: Unit) -> cst.Module:
     module = cst.parse_module(text)
     # libcst leaves out such rows in front of a statement, so that what is below stands in other rows for it.
     if _ALONE.search(text) and module.code != text:
-        raise TooLong
+        raise RowsLost
     return module
 
 
@@ -121,7 +129,7 @@ def text_of(facts: FileFacts, unit: Unit) -> str:
     # A method's text is indented: a block around it lets it parse as it stands, strings and all.
     text = "if 1:\n" + text if unit.indent else text
     if len(text) > MOST_LEVELS and _may_nest(text) and _levels(text) > MOST_LEVELS:
-        raise TooLong
+        raise TooDeep
     return text
 
 

@@ -378,12 +378,18 @@ def with_parts(value: Value) -> frozenset[Value]:
 def _cut(both: frozenset, first: frozenset) -> frozenset:
     """Those of `both` that are worth most; of equal ones, those of `first`. A set's own order would be that of addresses, which
     differ from run to run."""
+    if len(first) == MOST and not any(map(_inside, first)):
+        return first
     ranked = []
     for place, item in enumerate(both):
-        inside = type(item) is Event and bool(item.data) and bool(item.data.get("inside"))
-        ranked.append((inside, item not in first, -getattr(item, "serial", 0), place, item))
+        ranked.append((_inside(item), item not in first, -getattr(item, "serial", 0), place, item))
     ranked.sort()
     return frozenset([rank[4] for rank in ranked[:MOST]])
+
+
+def _inside(item: object) -> bool:
+    """Whether it is a call of a layer inside of a model."""
+    return type(item) is Event and bool(item.data) and bool(item.data.get("inside"))
 
 
 def alternatives(value: Value) -> tuple[Value, ...]:

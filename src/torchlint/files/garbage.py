@@ -7,7 +7,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-MANY = 1_500_000  # containers made and not freed since the last collection, a few hundred MB
+MANY = 600_000  # containers made and not freed since the last collection, some hundred MB
 
 
 def only_if_much() -> None:

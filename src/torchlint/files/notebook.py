@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import re
 import textwrap
 import warnings
@@ -46,6 +47,11 @@ _LEXEME = re.compile(
 )
 
 
+# What was read last: who mends a notebook asks for its two texts, before and after, again and again.
+_KEPT = 2
+_last: tuple[tuple[tuple[str, bytes], Source], ...] = ()
+
+
 def parse_notebook(filename: str, raw: bytes) -> Source:
     """The Python code of a notebook. A cell that does not parse is left out and becomes one of the source's problems;
     a notebook in another language is empty.
@@ -53,6 +59,17 @@ def parse_notebook(filename: str, raw: bytes) -> Source:
     Raises:
         SourceError: this is no notebook, or it is too large to judge.
     """
+    global _last
+    name = filename, hashlib.sha256(raw).digest()
+    source = next((known for key, known in _last if key == name), None)
+    if source is None:
+        with no_gc():
+            source = _read(filename, raw)
+        _last = ((name, source), *_last)[:_KEPT]
+    return source
+
+
+def _read(filename: str, raw: bytes) -> Source:
     try:
         book = msgspec.json.decode(raw.removeprefix(b"\xef\xbb\xbf"), type=_Notebook)
     except UnicodeDecodeError:
@@ -121,7 +138,7 @@ def _python(lines: list[str]) -> tuple[list[str], SyntaxError | None]:
 
 def _parses(code: str) -> SyntaxError | None:
     try:
-        with no_gc(), warnings.catch_warnings():
+        with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             ast.parse(code)
     except SyntaxError as error:

@@ -43,6 +43,10 @@ PROGRAMS = {
     "def a(x):\n    shape(x, 1)\n    shape(x, 2)\n    for y in x:\n        shape(y, 3)\n        shape(y, 4)\n",
     "flags": "def build(kind):\n    parts = [1, 2, 3, 4, 5]\n    if kind == 'norm':\n        parts.append(nn.BatchNorm1d(3))\n    elif kind:\n        parts.append(kind)\n    return parts\n\n\n"
     "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.a = build('x')\n        self.b = build('x')\n        self.c = build('norm')\n",
+    "layers are repeated": "def many(value, count):\n    parts = [1, 2, 3, 4, 5]\n    return [value] * count\n\n\n"
+    "class Net(nn.Module):\n    def __init__(self):\n        super().__init__()\n        many(1, 2), many(2, 2), many(3, 2)\n"
+    "        self.layers = nn.ModuleList([nn.Linear(2, 2)] * 3)\n        self.more = nn.ModuleList(many(nn.Linear(2, 2), 3))\n\n"
+    "    def forward(self, x):\n        for layer in self.layers:\n            x = layer(x)\n        return x\n",
     "a global": "MODEL = None\n\n\ndef current(x):\n    y = [x, 1, 2, 3, 4]\n    if MODEL is not None:\n        MODEL.eval\n    return y\n\n\n"
     "def set_up():\n    global MODEL\n    MODEL = nn.Linear(1, 1)\n\n\ncurrent(1)\ncurrent(2)\ncurrent(3)\nset_up()\ncurrent(4)\n",
 }
@@ -98,6 +102,14 @@ def steps_of(monkeypatch, text, **options):
 def test_what_is_plain_is_run_for_what_differs_only(monkeypatch):
     calls = "".join(f"    widen(tables, key, {row})\n    names.add(key, {row})\n" for row in range(30))
     text = PLAIN + f"def start(net, x, tables, key):\n    names = Names()\n{calls}    net(x).backward()\n    return names\n"
+    assert steps_of(monkeypatch, text) < steps_of(monkeypatch, text, summaries=False) / 2
+
+
+def test_a_number_in_a_tuple_of_it(monkeypatch):
+    """`(kernel,) * 2`: what is repeated is nothing of torch."""
+    pair = "def pair(value, length):\n    if isinstance(value, list):\n        value = tuple(value)\n    return value if isinstance(value, tuple) else (value,) * length\n\n\n"
+    calls = "".join(f"    pair({row}, 2)\n" for row in range(30))
+    text = f"{pair}def start(net, x):\n{calls}    net(x).backward()\n"
     assert steps_of(monkeypatch, text) < steps_of(monkeypatch, text, summaries=False) / 2
 
 

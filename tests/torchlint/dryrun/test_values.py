@@ -473,3 +473,11 @@ def test_the_layers_inside_of_a_model_are_cut_off_first():
     model = Event("forward", None, None, (), (), {"inside": None})
     layers = frozenset(Event("forward", None, None, (), (), {"inside": model}) for _ in range(MOST))
     assert model in union_of([layers, frozenset({model})])
+
+
+def test_a_provenance_that_is_full_stays_what_it_is():
+    """Nothing that comes later is worth more: no new set, for the same many times over."""
+    full = frozenset(Event("forward", None, None, (), (), {}) for _ in range(MOST))
+    later = frozenset({Event("forward", None, None, (), (), {})})
+    assert union_of([full, later]) is full
+    assert union_of([later, full]) >= later

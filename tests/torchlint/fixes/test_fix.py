@@ -15,7 +15,9 @@ from torchlint.catalogue.fixable import FIXABLE
 from torchlint.catalogue.pages import DEFAULT_GROUPS, catalogue
 from torchlint.cli import main
 from torchlint.engine import Engine
+from torchlint.files import notebook
 from torchlint.findings import Edit, Location
+from torchlint.fixes.diff import diff
 from torchlint.fixes.edits import EditError, apply
 from torchlint.fixes.fixer import Fixer, write
 from torchlint.run.judge import Judge
@@ -109,6 +111,18 @@ def test_magic_lines_are_left_alone(tmp_path):
     path = str(tmp_path / "n.ipynb")
     assert [item.code for item in fixer(tmp_path)._findings(path, raw)] == ["TL132"]
     assert fixer(tmp_path).mend(path, raw) is None
+
+
+def test_a_notebook_is_read_once_before_and_once_after(tmp_path, monkeypatch):
+    """All cells are parsed to see which do: not again for each question that is asked on the way."""
+    asked = Counter()
+    parses = notebook._parses
+    monkeypatch.setattr(notebook, "_parses", lambda code: asked.update([code]) or parses(code))
+    cells = [{"cell_type": "code", "source": source} for source in ("import torch\nmodel = torch.nn.Linear(2, 2)", "model.eval")]
+    path = str(tmp_path / "n.ipynb")
+    mended = fixer(tmp_path).mend(path, json.dumps({"cells": cells}).encode())
+    assert "+model.eval()" in diff(mended, "n.ipynb")
+    assert asked == {cells[0]["source"]: 2, "model.eval": 1, "model.eval()": 1}
 
 
 def test_edits():

@@ -162,6 +162,37 @@ def test_what_no_budget_is_left_for_is_told(low):
     assert note.message.endswith("more are too large to be judged whole")
 
 
+@pytest.mark.parametrize(
+    "body, why",
+    [
+        ("    \\\n    \\\n    return F.relu(x.softmax(1))", "is not judged: libcst loses rows that hold nothing but a backslash"),
+        ("    if x:\n        \\\n            return F.relu(x.softmax(1))", "is not judged: libcst cannot parse that"),
+        (f"    return x{' + x' * 1_200}", "is nested too deeply to be judged whole"),
+    ],
+    ids=["rows", "syntax", "depth"],
+)
+def test_what_stands_in_the_way_is_told_where_it_is_not_the_size(body, why):
+    (note,) = judged(f"{HEAD}def f(x):\n    x = F.cross_entropy(x.softmax(1), x)\n{body}\n").problems
+    assert note.note and note.message == f"judged in part: f() {why}"
+
+
+def test_a_run_that_is_nested_too_deeply_is_not_said_to_be_too_large():
+    """Brackets may not be as deep, but a long way from one `elif` to the next, each within the one before."""
+    steps = "".join(f"    elif x > {number}:\n        x = x.relu()\n" for number in range(400))
+    (note,) = judged(f"{HEAD}def f(x):\n    if x > 0:\n        x = F.cross_entropy(x.softmax(1), x)\n{steps}    return x\n").problems
+    assert "nested too deeply" in note.message and "too large" not in note.message
+
+
+def test_a_method_kept_under_its_own_name_is_the_one_of_the_class():
+    text = HEAD + (
+        "class Net(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n        self.forward = self.forward\n\n"
+        "    def forward(self, x):\n        return x.softmax(1)\n\n\n"
+        "def loss_of(x, y):\n    return F.cross_entropy(Net().forward(x), y)  # 301\n"
+    )
+    verdict = judged(text)
+    assert verdict.problems == () and numbers(verdict) == [(301, text[: text.index("# 301")].count("\n") + 1)]
+
+
 def test_nothing_is_said_of_what_is_judged_whole():
     assert judged(HEAD + LOSS + TRAIN).problems == ()
 

@@ -39,7 +39,17 @@ class Methods(Tensors, Devices, Modules, Optimizers, Contexts, Unknown):
         """Calls `owner.name(...)`."""
         set_value = self.store.get(owner, name)
         if set_value is not None and not isinstance(owner, (Ref, ProjectModule)) and not (isinstance(set_value, Opaque) and set_value.origin is owner):
-            return self.each(real(set_value), lambda alt: self.call_value(alt, args, kwargs, node))
+            return self.each(real(set_value), lambda alt: self._call_kept(alt, owner, name, args, kwargs, node))
+        return self._call_own(owner, name, args, kwargs, node)
+
+    def _call_kept(self, kept: Value, owner: Value, name: str, args, kwargs, node: cst.CSTNode) -> Value:
+        """Calls what is kept under a name on an object. After `self.forward = self.forward` that is the method of its class."""
+        if isinstance(kept, Method) and kept.owner is owner and kept.name == name:
+            return self._call_own(owner, name, args, kwargs, node)
+        return self.call_value(kept, args, kwargs, node)
+
+    def _call_own(self, owner: Value, name: str, args, kwargs, node: cst.CSTNode) -> Value:
+        """Calls a method that nobody has put another in the place of."""
         if isinstance(owner, (Ref, ProjectModule, Class)):
             value = self.attribute(owner, name, node)
             if isinstance(owner, Class) and isinstance(value, Func) and value.unit is not None and "classmethod" in value.unit.decorators:

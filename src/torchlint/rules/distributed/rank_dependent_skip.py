@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from collections import deque
 from collections.abc import Iterator
 
 from torchlint.dryrun.source_text import Parsed
@@ -46,8 +47,9 @@ def _report(view: View, backward: Event, forward: Event, leave: ast.stmt, test: 
 
 def _between(parsed: Parsed, first: int, last: int) -> Iterator[tuple[ast.stmt, str]]:
     """The statements that leave a turn between two rows, and the test that they stand under."""
-    body = _rows(parsed, first, last)
-    for node in body:
+    if not any("if" in line for line in parsed.facts.lines[first : last - 1]):
+        return
+    for node in _rows(parsed, first, last):
         if not isinstance(node, ast.If) or not (first < node.lineno < last) or node.orelse and last <= (node.end_lineno or last):
             continue
         text = ast.unparse(node.test)
@@ -64,7 +66,12 @@ def _rows(parsed: Parsed, first: int, last: int) -> list[ast.stmt]:
     except (SyntaxError, ValueError, RecursionError):
         return []
     best: list[ast.stmt] = []
-    for node in ast.walk(tree):
+    todo: deque[ast.AST] = deque([tree])
+    while todo:
+        node = todo.popleft()
+        if isinstance(node, ast.stmt) and not (node.lineno <= min(first, last) and max(first, last) <= (node.end_lineno or last)):
+            continue
+        todo.extend(child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr))
         for name in ("body", "orelse"):
             block = getattr(node, name, None)
             if not isinstance(block, list) or not block or not isinstance(block[0], ast.stmt):
@@ -73,4 +80,3 @@ def _rows(parsed: Parsed, first: int, last: int) -> list[ast.stmt]:
             if spans and any(item.lineno <= last <= (item.end_lineno or item.lineno) for item in block):
                 best = block if not best or block[0].lineno >= best[0].lineno else best
     return best
-

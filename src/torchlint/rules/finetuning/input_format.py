@@ -28,7 +28,7 @@ def check(view: View) -> Iterator[Report]:
 
 def _found(view: View) -> Iterator[Report]:
     for event in view.of("forward"):
-        if not event.get("args") or may_be_dead(event) or not _takes_images(view, event.subject):
+        if not event.get("args") or not _takes_images(view, event.subject) or may_be_dead(event):
             continue
         alts = real(event.args[0])
         image = _image(alts[0], _written(event)) if len(alts) == 1 else None
