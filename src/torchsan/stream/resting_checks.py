@@ -27,6 +27,7 @@ from typing import Any
 
 from torchsan.own import torch
 from torchsan.program.layers import tensors
+from torchsan.stream.modes import aside
 
 # Values in all parameters that are trained.
 TINY = 1 << 16
@@ -248,7 +249,8 @@ class Rest:
 
     def _is_small(self) -> bool:
         accounts = [account for watch in self.watches for account in watch.ledger]
-        values = sum(p.numel() for account in accounts for p in account.params)
+        with aside():
+            values = sum(p.numel() for account in accounts for p in account.params)
         self.is_tiny = values <= TINY
         # Of several processes each would rest in its own rhythm, and they have steps to compare.
         return self.is_tiny or (values <= SMALL and not _several_processes())
@@ -277,8 +279,9 @@ def _shapes(name: str, info: dict[str, Any]) -> tuple | None:
 
 
 def shapes_of(given: Any) -> tuple:
-    """The shapes of the tensors in what is given."""
+    """The shapes of the tensors in what is given; the program's own modes do not see that they are asked for."""
     try:
-        return tuple([value.shape for value in tensors(given)])
+        with aside():
+            return tuple([value.shape for value in tensors(given)])
     except Exception:  # of a class of the program's own
         return (object(),)  # like no other
