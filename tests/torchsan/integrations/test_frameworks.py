@@ -356,8 +356,8 @@ class TestTransformers:
         rows = [{"input_ids": ids, "labels": ids} for ids in torch.randint(0, 11, (12, 8), generator=generator)]
 
         class Distilled(self.T.Trainer):
-            def compute_loss(self, model, inputs, return_outputs=False, **kwargs):
-                output = model(**inputs)
+            def compute_loss(self, model, inputs, return_outputs=False, num_items_in_batch=None):
+                output = model(**inputs, num_items_in_batch=num_items_in_batch)
                 losses = {"all": output.loss}
                 if broken and model.training:
                     losses["all"] = losses["all"] + entropy_of(output.logits[:, 0] * 1e6)

@@ -49,9 +49,7 @@ def _grown(view: View, created: list[Event]) -> Iterator[Report]:
         for event in created:
             if not any(_part_of(view, alt, module) for alt in real(change.subject) for module in event.modules):
                 continue
-            if not after(event, lambda other: other is change)[0] or after(change, lambda other: other is event)[0]:
-                continue
-            if _seen_again(view, event, change) or not _trains(view, event.subject, change):
+            if not _later(view, event, change) or _seen_again(view, event, change) or not _trains(view, event.subject, change):
                 continue
             owner = view.owner_text(change, "model")
             optimizer = _named(view, event) or getattr(event.subject, "name", "") or "optimizer"

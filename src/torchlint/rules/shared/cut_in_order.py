@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 import libcst as cst
-import libcst.matchers as m
 
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Event, Loop
 
 # Words of what mixes the data, draws from them, or goes through them in an order that means something.
@@ -36,13 +36,20 @@ def _cut(loop: Loop) -> str | None:
     if not isinstance(node, cst.For) or not isinstance(node.target, cst.Name) or "range(" not in loop.site.parsed.text(node.iter):
         return None
     number = node.target.value
-    begins = m.Name(number) | m.BinaryOperation(left=m.Name(number), operator=m.Multiply()) | m.BinaryOperation(operator=m.Multiply(), right=m.Name(number))
-    for found in m.findall(node.body, m.Subscript(value=m.Name() | m.Attribute())):
-        index = found.slice[0].slice if found.slice else None
-        if isinstance(index, cst.Slice) and index.step is None and index.lower is not None and index.upper is not None and m.matches(index.lower, begins):
-            if number in {name.value for name in m.findall(index.upper, m.Name())}:
+    for found in walk(node.body):
+        if not isinstance(found, cst.Subscript) or not isinstance(found.value, cst.Name | cst.Attribute) or not found.slice:
+            continue
+        cut = found.slice[0].slice
+        if isinstance(cut, cst.Slice) and cut.step is None and cut.lower is not None and cut.upper is not None and _times(cut.lower, number):
+            if number in {name.value for name in walk(cut.upper) if isinstance(name, cst.Name)}:
                 return loop.site.parsed.text(found.value)
     return None
+
+
+def _times(node: cst.CSTNode, number: str) -> bool:
+    """Whether an expression is a loop's number, or that times something."""
+    sides = (node.left, node.right) if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Multiply) else (node,)
+    return any(isinstance(side, cst.Name) and side.value == number for side in sides)
 
 
 def _lines(loop: Loop) -> str:
