@@ -457,6 +457,8 @@ def _merged(old: Value, new: Value) -> Value | None:
     if old.site.node is not new.site.node or old.source != new.source or old.origin is not new.origin:
         return None
     if kind is Tensor and old.traits != new.traits:
+        if old.traits.get("act") != new.traits.get("act"):
+            return None  # two functions are called here: `self.last = F.softmax if own else F.log_softmax`
         traits = {key: value for key, value in new.traits.items() if key in old.traits and old.traits[key] is value}
         sites = {key: site for key, site in new.sites.items() if key in traits}
         return Tensor(new.name, new.source, new.site, union_of((new.flows, old.flows)), union_of((new.parts, old.parts)), new.origin,
