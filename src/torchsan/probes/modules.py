@@ -158,8 +158,8 @@ def add(modules: Iterable[nn.Module]) -> None:
 
 
 def _know(module: nn.Module, handles: list[Any]) -> None:
-    def gone(_: Any, key: int = id(module)) -> None:
-        _hooked.pop(key, None)
+    def gone(_: Any, key: int = id(module), pop: Any = _hooked.pop) -> None:  # bound: at the interpreter's end names are gone
+        pop(key, None)
 
     _hooked[id(module)] = (weakref.ref(module, gone), handles)
     _keep(module)
@@ -292,7 +292,7 @@ def wait_for_those_alive() -> None:
                 add([module])  # a hook that goes away again would have it compiled twice
             else:
                 handle = module.register_forward_pre_hook(_first_hook, with_kwargs=True, prepend=True)
-                _waiting[id(module)] = weakref.ref(module, lambda _, key=id(module): _waiting.pop(key, None)), handle
+                _waiting[id(module)] = weakref.ref(module, lambda _, key=id(module), pop=_waiting.pop: pop(key, None)), handle
 
 
 def remove(modules: Iterable[nn.Module]) -> None:

@@ -66,7 +66,7 @@ def mode_layers(module: nn.Module) -> list[nn.Module]:
     known = _modes.get(id(module))
     if known is None or known[0]() is not module:
         found = [weakref.ref(layer) for layer in parts_of(module) if _depends(layer)]
-        known = _modes[id(module)] = (weakref.ref(module, lambda _, key=id(module): _modes.pop(key, None)), found)
+        known = _modes[id(module)] = (weakref.ref(module, lambda _, key=id(module), pop=_modes.pop: pop(key, None)), found)
     return [layer for ref in known[1] if (layer := ref()) is not None]
 
 

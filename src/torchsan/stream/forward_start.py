@@ -158,7 +158,7 @@ def _look(module: nn.Module) -> _Known:
     norms = {id(b) for m in parts_of(module) if isinstance(m, _BatchNorm) for b in m.buffers(recurse=False)}
     buffers = [b for b in module.buffers() if not is_lazy(b) and b.numel() <= _SMALL and id(b) not in norms]
     first = next(module.parameters(), None)
-    ref = weakref.ref(module, lambda _, key=id(module): _tables.pop(key, None))
+    ref = weakref.ref(module, lambda _, key=id(module), pop=_tables.pop: pop(key, None))
     known = _tables[id(module)] = (ref, buffers, None if first is None else weakref.ref(first))
     return known
 

@@ -67,7 +67,7 @@ def used(name: str, subject: Any, info: dict[str, Any]) -> int | None:
     me, key = get_ident(), id(subject)
     before = user(subject)
     if before != me:
-        _users[key] = weakref.ref(subject, lambda _: _users.pop(key, None)), me
+        _users[key] = weakref.ref(subject, lambda _, pop=_users.pop: pop(key, None)), me
     return None if before == me else before
 
 
