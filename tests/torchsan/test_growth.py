@@ -120,7 +120,8 @@ with san:
         optimizer.step()
         layers.mode_layers(model)
 assert training_thread._users and forward_start._tables and layers._modes
-# What the end of an interpreter does to a module's names before the last objects die.
+# What the end of an interpreter does to a module's names before the last objects die; others may still hold what they named.
+held = forward_start._tables, layers._modes, training_thread._users, modules._hooked, modules._waiting
 forward_start._tables = layers._modes = training_thread._users = modules._hooked = modules._waiting = None
 del model, optimizer
 gc.collect()
