@@ -14,6 +14,7 @@ from typing import Any
 from torch import nn
 
 from torchsan.own import math, re, torch
+from torchsan.program.layers import parameters_of, parts_of
 from torchsan.stream.events import quiet
 
 _TIMES = 3  # the parameters, their gradients, and what a forward keeps
@@ -118,3 +119,19 @@ def _free(device: torch.device) -> float:
     except OSError:
         whole = 0
     return whole / torch.distributed.get_world_size() if whole else math.inf
+
+
+def is_distributed() -> bool:
+    dist = torch.distributed
+    return dist.is_available() and dist.is_initialized() and dist.get_world_size() > 1
+
+
+def runs_alone(module: nn.Module) -> bool:
+    """Whether a module can be run again by this process alone."""
+    if not is_distributed():
+        return True
+    for part in parts_of(module):
+        name = type(part).__name__
+        if isinstance(part, nn.SyncBatchNorm) or "FSDP" in name or "FullySharded" in name:
+            return False
+    return not any(hasattr(p, "device_mesh") for p in parameters_of(module))
