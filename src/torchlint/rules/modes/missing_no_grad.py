@@ -15,7 +15,7 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
 from torchlint.rules.shared.evaluations import LOSS, LOSS_FUNCTION, collects, is_evaluation, read_out
-from torchlint.rules.shared.frozen import frozen_by, switches
+from torchlint.rules.shared.frozen import frozen_by, is_off_at, switches
 from torchlint.rules.shared.may_train import may_train
 from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_module, made_of, unseen, within
 
@@ -36,7 +36,10 @@ def check(view: View) -> Iterator[Report]:
             continue
         if event.get("frozen") is TRUE or _frozen_one_by_one(view, event) or not read_out(view, event) or _gradient_wanted(view, event):
             continue
-        if _volatile(event) or _graph_may_be_used(view, event) or frozen_by(view, event.subject, switches(view)) is not None:
+        if _volatile(event) or _graph_may_be_used(view, event):
+            continue
+        made = switches(view)
+        if frozen_by(view, event.subject, made) is not None or is_off_at(view, event, made):
             continue
         evaluation = (id(event.mode_site.node) if evaluates else None, event.loops[-1])
         if evaluation in told:
