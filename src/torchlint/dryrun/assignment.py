@@ -225,11 +225,11 @@ class Assignment:
         for alt in real(old):
             if isinstance(alt, Seq) and operator == "Add":
                 self.gather(alt, value)
-                extra = self.known_items(value) if isinstance(value, Seq) else ()
                 items = self.store.to_change(alt, "[]") or Items((), True)
-                more = self.store.get(value, "[]") if isinstance(value, Seq) else None
-                alike = items.of_known_kinds and more is not None and more.of_known_kinds
-                self.store.set(alt, "[]", Items((*items.known, *extra), items.open or more is None or more.open, alike))
+                more = self.store.get(value, "[]") if isinstance(value, Seq) else self.spread(value)
+                more = more or Items((), True)
+                alike = items.of_known_kinds and more.of_known_kinds
+                self.store.set(alt, "[]", Items((*items.known, *more.known), items.open or more.open, alike))
                 return
         result = self.arithmetic(node, operator, old, value)
         if type(result) in (Opaque, Tensor):

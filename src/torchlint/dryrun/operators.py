@@ -58,7 +58,7 @@ class Operators:
         if isinstance(left, Seq) and isinstance(right, Seq) and operator == "Add":
             one, two = self.store.get(left, "[]"), self.store.get(right, "[]")
             if one is not None and two is not None:
-                return self.sequence(left.kind, [*one.known, *two.known], node, one.open or two.open)
+                return self.sequence(left.kind, [*one.known, *two.known], node, one.open or two.open, one.of_known_kinds and two.of_known_kinds)
         if operator == "Multiply" and isinstance(left, Seq) and self.known_items(left):
             for item in self.known_items(left):
                 self.emit("repeat", item, node, count=b)

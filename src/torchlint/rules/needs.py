@@ -14,6 +14,7 @@ from torchlint.catalogue.effects import CREATES, KEEP_RESULT
 from torchlint.catalogue.hosted import gone_names, hosted
 from torchlint.catalogue.pages import Rule
 from torchlint.catalogue.protocols import GROWS
+from torchlint.catalogue.torchvision_models import builders
 
 Need = tuple[frozenset[str], ...]
 
@@ -280,7 +281,8 @@ _CUSTOM |= {
         (words({name: entry for name, entry in table().deprecated.items() if name not in COMMON_INITS}) - {"range"},),
         (frozenset(name.rpartition(".")[2] for name in COMMON_INITS), _any("init")),
         (_any("!reduced"),),
-        (_SCHEDULERS, _any("step")),
+        (_SCHEDULERS, _any("step get_lr")),
+        (words(builders()) | {"!pretrained"},),
     ),
 }
 

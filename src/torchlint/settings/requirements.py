@@ -1,4 +1,4 @@
-"""Which releases of torch, transformers and accelerate a project runs on, as its own requirements tell."""
+"""Which releases of torch, torchvision, transformers and accelerate a project runs on, as its own requirements tell."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from typing import Any
 from torchlint.catalogue.pages import tomllib
 from torchlint.files.reading import read_bytes
 
-PACKAGES = ("torch", "transformers", "accelerate")
+PACKAGES = ("torch", "torchvision", "transformers", "accelerate")
 Release = tuple[int, int]
-_REQUIREMENT = re.compile(r"""["']?(?P<name>torch|transformers|accelerate) ?(?:\[[^\]]*\])? ?\(? ?(?P<bounds>[=<>~!][^;#"')\\]*)""", re.IGNORECASE)
+_REQUIREMENT = re.compile(r"""["']?(?P<name>torch|torchvision|transformers|accelerate) ?(?:\[[^\]]*\])? ?\(? ?(?P<bounds>[=<>~!][^;#"')\\]*)""", re.IGNORECASE)
 # The bounds that nearly all projects have. `packaging`, which reads the others, takes a tenth of a small run's time to load.
 _OTHER = r"(?:<=?|!=) ?[0-9]+(?:\.[0-9]+)*"
 _PLAIN = re.compile(
@@ -21,7 +21,7 @@ _PLAIN = re.compile(
 )
 _FROM_BELOW = ("==", "===", ">=", "~=", ">")
 # conda's: a list item, perhaps with a channel before the name; one equals sign is enough there.
-_CONDA = re.compile(r"""^ ?- ?["']?(?:[\w./-]+::)?(?:py)?(?P<name>torch|transformers|accelerate) ?(?P<bounds>[=<>~!][^#"']*)""")
+_CONDA = re.compile(r"""^ ?- ?["']?(?:[\w./-]+::)?(?:py)?(?P<name>torch|torchvision|transformers|accelerate) ?(?P<bounds>[=<>~!][^#"']*)""")
 _MOST_BYTES = 2_000_000
 _MOST_CHARACTERS = 2_000  # of one line: a requirement has fewer, and patterns take their time over long ones
 

@@ -1,4 +1,5 @@
-"""Whether a training goes on from a file: it begins at an epoch that is not the first, with weights that were loaded for it."""
+"""Whether a training goes on from a file: it begins at an epoch that is not the first, with weights that were loaded for it, or an
+option says in so many words that it is resumed."""
 
 from __future__ import annotations
 
@@ -20,6 +21,9 @@ _BROUGHT_BACK = re.compile(
     r"opt\w*(?:\[[^]]*\]|\(\))?\.load_state_dict|(?:load|resum|restor)\w*\([^)]*optim|load_checkpoint|load_state\(|accelerat|deepspeed|set_state_dict",
     re.IGNORECASE,
 )
+# What an option is called that says so, and what is said of weights that something else is done with.
+_OPTION = re.compile(r"resum|(?<![a-z])continue[_d]|(?<![a-z])cont_|restor(?!ation)|restart", re.IGNORECASE)
+_ELSE = re.compile(r"pre_?train|fine_?tun|transfer|teacher|backbone_w|init_|test|eval|valid|infer|predict|demo|sampl|generat|imagenet|export", re.IGNORECASE)
 _NEAR = 4
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
 _OF_ALL = frozenset({"self", "args", "opts", "config", "torch", "load", "path", "join", "else", "load_state_dict", "print", "model", "range"})
@@ -29,14 +33,14 @@ def weights_gone_on_from(view: View, step: Event) -> Site | None:
     """The line that loads the weights alone that the training around a step goes on from; None where it begins anew, or the optimizer's
     state may be loaded, too."""
     loop = next((loop for loop in step.loops if _beginning(loop) is not None), None)
-    if loop is None or in_files(view, step, _BROUGHT_BACK):
+    if loop is None and not (step.loops and in_files(view, step, r"(?<!def )save\w*\(")) or in_files(view, step, _BROUGHT_BACK):
         return None
-    here = (step.site.parsed.facts, loop.site.parsed.facts)
+    here = (step.site.parsed.facts, (loop or step.loops[0]).site.parsed.facts)
     for load in view.of("load"):
         if load.loops or not any(map(from_file, real(load.get("state")))) or not _trains(view, load.subject):
             continue
         for site in (load.site, *reversed(load.calls)):
-            if site.parsed.facts in here and site not in step.calls and _is_resumed(site, loop):
+            if site.parsed.facts in here and site not in step.calls and (_by_option(site) if loop is None else _is_resumed(site, loop)):
                 return site
     return None
 
@@ -75,6 +79,14 @@ def _is_resumed(site: Site, loop: Loop) -> bool:
     assigned = re.compile(rf"(?<![\w.]){beginning}\s*=[^=]")
     begins = [line for row, line in enumerate(lines, 1) if assigned.search(line) for line in (line, *_heads(lines, row))]
     return bool(_names(begins) & _names(around))
+
+
+def _by_option(site: Site) -> bool:
+    """Whether a load stands under an `if` that asks for an option to resume, and nothing says that it is about other weights."""
+    lines, row = site.parsed.facts.lines, site.location().row
+    heads = [line.split("#", 1)[0] for line in _heads(lines, row)]
+    asks = [line for line in heads if line.lstrip().startswith(("if ", "elif ")) and _OPTION.search(line)]
+    return bool(asks) and not any(_ELSE.search(line) for line in (lines[row - 1], *heads))
 
 
 def _around(lines: list[str], row: int) -> list[str]:
