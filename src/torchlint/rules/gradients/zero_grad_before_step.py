@@ -30,7 +30,7 @@ def _every_so_often(view: View) -> Iterator[Report]:
     """`zero_grad(); loss.backward(); if i % k == 0: step()`: of k batches, one counts."""
     for step in view.steps():
         optimizer = step.subject
-        if not step.loops or step.get("closure") is not None or not isinstance(optimizer, (Instance, Opaque)):
+        if not step.loops or view.in_own_time(step) or not isinstance(optimizer, (Instance, Opaque)):
             continue
         if isinstance(optimizer, Opaque) and not view.only_optimizer(optimizer):
             continue
