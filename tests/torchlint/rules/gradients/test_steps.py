@@ -456,3 +456,30 @@ def train(loader, model: nn.Module):
         update(optimizer, loss)
         optimizer.step()  # <- 103
 """)
+
+
+TWO_PACES = """
+encoder, head = nn.Linear(4, 8), nn.Linear(8, 2)
+slow = torch.optim.Adam(encoder.parameters(), lr=1e-4)
+fast = torch.optim.Adam(head.parameters(), lr=1e-3)
+
+
+def train(loader, stop):
+    for i, (x, y) in enumerate(loader):
+        slow.zero_grad(){mark}
+        fast.zero_grad()
+        loss = F.cross_entropy(head(encoder(x)), y)
+        loss.backward()
+{rest}
+        if i % 4 == 0:
+            slow.step()
+"""
+
+
+@pytest.mark.parametrize(("rest", "told"), [
+    ("fast.step()", False),
+    ("if stop:\n    fast.step()", True),
+    ("pass", True),
+])
+def test_of_two_optimizers_the_rarer_one_is_cleared_with_the_other(rest, told):
+    holds(TWO_PACES.format(rest="\n".join(" " * 8 + line for line in rest.split("\n")), mark="  # <- 102" if told else ""))
