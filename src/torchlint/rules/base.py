@@ -234,6 +234,11 @@ class View:
     def steps(self) -> list[Event]:
         return self.of("optimizer.step")
 
+    def in_own_time(self, step: Event) -> bool:
+        """Whether more goes into a step than the loop around it says: a closure, or an engine that accumulates, clips and clears as
+        its configuration has it."""
+        return step.get("closure") is not None or step.get("engine") is not None
+
     def optimizers(self) -> list[Value]:
         """The optimizers that step in this run."""
         if self._optimizers is None:

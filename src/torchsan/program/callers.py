@@ -6,6 +6,7 @@ import sys
 from types import FrameType
 from typing import Any
 
+from torchsan.program.naming import find
 from torchsan.program.where import _USER, kind_of
 
 _DEEP = 40  # frames between a step and the program
@@ -29,6 +30,12 @@ def accelerated() -> tuple[Any, int]:
     owner = frame.f_locals.get("self") if frame is not None else None
     state = getattr(owner, "gradient_state", None)
     return (None, 1) if state is None else (owner, int(getattr(state, "num_steps", 1) or 1))
+
+
+def accelerator_name() -> str:
+    """What the program calls its Accelerator."""
+    kind = getattr(sys.modules.get("accelerate.accelerator"), "Accelerator", None)
+    return find(lambda value: isinstance(value, kind)) or "Accelerator" if isinstance(kind, type) else "Accelerator"
 
 
 def accelerator_divides_by() -> int:

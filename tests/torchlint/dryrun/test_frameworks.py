@@ -291,6 +291,45 @@ def train(args, loader):
         for x, y in loader:
             print((engine(x).argmax(1) == y).sum().item())  # <- 202
 """,
+    "its configuration says when it steps": """
+def train(args, loader, k):
+    model, _ = parts()
+    engine, _, _, _ = deepspeed.initialize(args=args, model=model, model_parameters=model.parameters())
+    for epoch in range(3):
+        for i, (x, y) in enumerate(loader):
+            engine.backward(F.cross_entropy(engine(x), y))
+            torch.nn.utils.clip_grad_norm_(engine.parameters(), 1.0)
+            if (i + 1) % k == 0:
+                engine.step()
+""",
+    "it clears what it has used, and nothing before": """
+def train(args, loader, k):
+    model, optimizer = parts()
+    engine, optimizer, _, _ = deepspeed.initialize(args=args, model=model, optimizer=optimizer)
+    for epoch in range(3):
+        for i, (x, y) in enumerate(loader):
+            engine.backward(F.cross_entropy(engine(x), y) / k)
+            engine.step()
+            if i % k == 0:
+                engine.step()
+""",
+    "it steps the scheduler": """
+def train(args, loader):
+    model, optimizer = parts()
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 30)
+    engine, optimizer, _, _ = deepspeed.initialize(args=args, model=model, optimizer=optimizer, lr_scheduler=scheduler)
+    for x, y in loader:
+        engine.backward(F.cross_entropy(engine(x), y))
+        engine.step()
+""",
+    "it has no gradients of its own": """
+def train(args, loader):
+    model, optimizer = parts()
+    engine, optimizer, _, _ = deepspeed.initialize(args=args, model=model, optimizer=optimizer)
+    for x, y in loader:
+        loss = F.cross_entropy(engine(x), y)
+        engine.step()  # <- 103
+""",
 })
 def test_deepspeed(code):
     holds("import deepspeed\n" + ACCELERATE + code)

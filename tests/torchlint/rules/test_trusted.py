@@ -46,6 +46,23 @@ class Sampler(nn.Module):
     def sample(self, x):
         return x.mean() * self.width
 """,
+    "503: an __init__ that does nothing, of a class that nobody makes": """
+class Part(nn.Module):
+    def __init__(self):
+        pass
+
+    def forward(self, x):
+        return x * 2
+
+class Whole(nn.Module):
+    def __init__(self):  # <- 503
+        pass
+
+    def forward(self, x):
+        return x * 2
+
+print(Whole()(torch.ones(2)))
+""",
     "815: the parameters stay the same objects": """
 from torch.distributed.fsdp import FullyShardedDataParallel as FSDP
 

@@ -329,6 +329,21 @@ def test_backward_around_the_accelerator(run, saved):
     assert ran.lines == ran.marked, ran.san.report()
 
 
+@pytest.mark.parametrize(("before", "after"), [
+    (f"{AROUND}\n            optimizer.step()", "optimizer.step()  # <- 103"),
+    (f"{AROUND}\n            optimizer.step()", f"{AROUND}  # <- 103"),
+    ("optimizer.step()", "optimizer.step()\n            optimizer.step()  # <- 103"),
+], ids=["no backward", "no step", "two steps"])
+def test_half_a_step_with_accelerate(run, saved, before, after):
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    assert before in LOOP
+    program = LOOP.replace("LOSS", EQUAL).replace(before, after).replace("range(2)", "range(4)")
+    ran = run(HEAD.format(name=str(saved), texts=TEXTS) + LLAMA + program)
+    assert ran.error is None and ran.lines == ran.marked, ran.san.report()
+    if "\n" in before:
+        assert ran.findings[0].help.endswith("`accelerator.backward(loss)`, then `optimizer.step()`")
+
+
 def test_one_batch_in_an_inner_loop(run, saved):
     pytest.importorskip("accelerate", reason="accelerate is not installed")
     assert "def " not in STEP

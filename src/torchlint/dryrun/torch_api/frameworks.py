@@ -281,7 +281,10 @@ class Frameworks(Hosted):
         for alt in real(model):
             self.store.set(alt, " device", NONE)
         loader = Opaque("loader", "call", self.site(node))
-        scheduler = kwargs.get("lr_scheduler") or Opaque("scheduler", "call", self.site(node))
+        scheduler = kwargs.get("lr_scheduler", args[5] if len(args) > 5 else None)
+        self.escaped.update(id(alt) for alt in real(scheduler))  # the engine steps it
+        self.keep.extend(real(scheduler))
+        scheduler = scheduler or Opaque("scheduler", "call", self.site(node))
         return self.sequence("tuple", [made, stepped, loader, scheduler], node)
 
     def engine_method(self, owner: Instance, name: str, args, kwargs, node) -> Value | None:
@@ -292,7 +295,8 @@ class Frameworks(Hosted):
             self.sent_backward(loss, owner, kwargs, node)
             return loss if loss is not None else NONE
         if name == "step":
-            self.emit("optimizer.step", optimizer, node, closure=None)
+            # When it steps, and what it clips and clears, stands in its configuration.
+            self.emit("optimizer.step", optimizer, node, closure=None, engine=owner)
             self.emit("optimizer.zero_grad", optimizer, node)
             return NONE
         if name in ("save_checkpoint", "load_checkpoint", "save_16bit_model"):

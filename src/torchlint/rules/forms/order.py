@@ -331,7 +331,7 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
         back, start = before(event, lambda e: e.kind == "backward" or links.possible(e, "optimizer.zero_grad", key))
         if back and not start and all(e.kind != "backward" for e in back):
             return False
-        return not _has_closure(event) and not _differentiable(found)
+        return not view.in_own_time(event) and not _differentiable(found)
     if second == "scheduler.step":
         steps = links.belonging("optimizer.step", key)
         return any(common_loop(found, step) is not None for step in steps) and bool(found.loops)
@@ -392,7 +392,7 @@ def _forbidden(view: View, code: int, order: Order, links: OptimizerLinks) -> It
     first, second, bad = order["after"], order["before"], order["forbidden"]
     for key in links.keys():
         seconds = links.belonging(second, key)
-        if not seconds or any(_has_closure(event) for event in seconds):
+        if not seconds or any(view.in_own_time(event) for event in seconds):
             continue
         bads = links.belonging(bad, key)
 
@@ -478,10 +478,6 @@ _DONE = {
     "scheduler.create": "the scheduler is built here",
     "scheduler.step": "the learning rate moves on here",
 }
-
-
-def _has_closure(step: Event) -> bool:
-    return step.get("closure") is not None
 
 
 def _differentiable(backward: Event) -> bool:

@@ -15,7 +15,7 @@ def check(view: View) -> Iterator[Report]:
     """An unconditional step to which every path from the loop's head comes without a backward, and one follows."""
     for step in view.steps():
         optimizer = step.subject
-        if not step.loops or step.get("closure") is not None or not isinstance(optimizer, Instance) and not view.only_optimizer(optimizer):
+        if not step.loops or view.in_own_time(step) or not isinstance(optimizer, Instance) and not view.only_optimizer(optimizer):
             continue
         for backward in view.of("backward"):
             if backward.loops == step.loops and backward.guards == step.guards and _out_of_order(view, step, backward):

@@ -1,21 +1,34 @@
-"""103: one half of a training step is missing."""
+"""103: one half of a training step is missing, or comes twice."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import common_loop
-from torchlint.dryrun.values import Dict, Func, Instance, Method, Ref, Seq, Value, real
+from torchlint.dryrun.flow import before, common_loop
+from torchlint.dryrun.torch_api.hosted import is_accelerator
+from torchlint.dryrun.values import Dict, Event, Func, Instance, Method, Ref, Seq, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 103
+_AGAIN = (
+    "`{call}` uses the gradients of `{backward}` a second time: the same update is made twice",
+    "call it once per `backward()`: take one of the two steps away, or make new gradients in between",
+)
+_BY_ACCELERATOR = (
+    "the loop calls `{call}` but not the other half of a training step, so `{model}` never learns",
+    "a training step needs both, in this order: `{owner}.backward({loss})`, then `{optimizer}.step()`",
+)
+_STEPS_TOO = frozenset({"deepspeed_plugin", "deepspeed_plugins", "megatron_lm_plugin", "**"})
+_OTHER_UPDATE = re.compile(r"grad|\blr\b|_lr\b|param_groups|\.data\b|state_dict|copy_")  # between two steps: the second is another one
 
 
 def check(view: View) -> Iterator[Report]:
-    """A loop that computes a loss and steps, with no backward anywhere; or backward, and the optimizer never steps."""
+    """A loop that computes a loss and steps, with no backward anywhere; or backward, and the optimizer never steps; or two steps
+    on one backward."""
     for optimizer in view.optimizers():
-        if isinstance(optimizer, Instance) and isinstance(optimizer.cls, Ref) and not _gradients_come(view, optimizer):
-            yield from _step_alone(view, optimizer)
+        if isinstance(optimizer, Instance) and isinstance(optimizer.cls, Ref):
+            yield from _step_again(view, optimizer) if _gradients_come(view, optimizer) else _step_alone(view, optimizer)
     for created in view.of("optimizer.create"):
         yield from _backward_alone(view, created)
 
@@ -39,7 +52,55 @@ def _step_alone(view: View, optimizer) -> Iterator[Report]:
                 related = (others[-1].site, "this computes no gradient for what the optimizer steps")
             else:
                 related = (losses[-1].site, "computed here, but never sent backward")
-            yield Report(CODE, step.site, roles, [related])
+            yield Report(CODE, step.site, roles, [related], words=_of_accelerator(view, optimizer, roles))
+
+
+def _step_again(view: View, optimizer: Instance) -> Iterator[Report]:
+    steps = [step for step in view.steps() if step.subject is optimizer and step.loops and not view.in_own_time(step)]
+
+    def matters(event: Event) -> bool:
+        if event.kind == "backward":
+            return view.reaches(event, optimizer) is not False
+        if event.kind in ("unknown", "called"):
+            return view.may_touch(event, optimizer) or _given_model(view, event, optimizer)
+        return event.kind in ("autograd.grad", "clip", "loop") or event in steps or view.may_clear(event, optimizer)
+
+    for step in steps:
+        back, start = before(step, matters, step.loops[-1])
+        first = back[0] if len(back) == 1 and not start and back[0] in steps else None
+        if first is None or first.site == step.site or not _side_by_side(first, step) or {first.get("scaler"), step.get("scaler")} != {None}:
+            continue
+        made, start = before(first, matters, step.loops[-1])
+        if len(made) == 1 and not start and made[0].kind == "backward" and _side_by_side(made[0], first) and view.reaches(made[0], optimizer):
+            roles = {"call": view.call_text(step.site), "backward": view.call_text(made[0].site)}
+            related = [(first.site, "the first step"), (made[0].site, "the backward pass that made the gradients")]
+            yield Report(CODE, step.site, roles, related, words=_AGAIN)
+
+
+def _side_by_side(one: Event, other: Event) -> bool:
+    """Whether one event always comes with the other, and nothing between their lines makes another update of it."""
+    if one.loops != other.loops or list(one.guards) != list(other.guards):
+        return False
+    if one.site.parsed is not other.site.parsed:
+        return True
+    rows = sorted((one.site.location().row, other.site.location().row))
+    return one.kind == "backward" or not _OTHER_UPDATE.search("".join(one.site.parsed.facts.lines[rows[0] : rows[1] - 1]))
+
+
+def _given_model(view: View, event: Event, optimizer: Instance) -> bool:
+    """Whether a call that is not seen gets what the optimizer updates."""
+    given = [alt for value in (event.subject, *event.get("args", ())) for alt in real(value)]
+    modules, tensors, _ = view.held_by(optimizer)
+    return any(alt in tensors or any(view.related_modules(module, alt) for module in modules) for alt in given)
+
+
+def _of_accelerator(view: View, optimizer: Instance, roles: dict[str, str]) -> tuple[str, str] | None:
+    """The words where an Accelerator prepared an optimizer: its own `backward` is the other half."""
+    for event in view.of("prepare"):
+        if is_accelerator(event.subject) and any(alt is optimizer for value in event.args for alt in real(value)):
+            roles["owner"] = view.owner_text(event, "accelerator")
+            return _BY_ACCELERATOR
+    return None
 
 
 def _backward_alone(view: View, created) -> Iterator[Report]:
@@ -53,13 +114,20 @@ def _backward_alone(view: View, created) -> Iterator[Report]:
     if not view.of("optimizer.zero_grad"):
         return
     for backward in view.of("backward"):
-        if backward.loops and view.reaches(backward, optimizer) and backward.get("framework") is None:
+        framework = backward.get("framework")
+        if backward.loops and view.reaches(backward, optimizer) and (framework is None or _steps_nothing(framework)):
             if _by_hand(view, backward):
                 return
-            loss = view.owner_text(backward, "loss")
-            roles = {"call": view.call_text(backward.site), "loss": loss, "model": view.model_text(optimizer)}
-            yield Report(CODE, backward.site, roles, [(created.site, "this optimizer never steps")])
+            roles = {"call": view.call_text(backward.site), "loss": view.loss_text(backward), "model": view.model_text(optimizer)}
+            words = None if framework is None else _of_accelerator(view, optimizer, roles)
+            yield Report(CODE, backward.site, roles, [(created.site, "this optimizer never steps")], words=words)
             return
+
+
+def _steps_nothing(framework: Value) -> bool:
+    """Whether a framework's backward is that for certain: with DeepSpeed an Accelerator's steps, too."""
+    own = [alt for alt in real(framework) if isinstance(alt, Instance)]
+    return is_accelerator(framework) and bool(own) and not any(alt.kwargs.keys() & _STEPS_TOO for alt in own)
 
 
 def _by_hand(view: View, backward) -> bool:

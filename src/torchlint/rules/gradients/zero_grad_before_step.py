@@ -30,7 +30,7 @@ def _every_so_often(view: View) -> Iterator[Report]:
     """`zero_grad(); loss.backward(); if i % k == 0: step()`: of k batches, one counts."""
     for step in view.steps():
         optimizer = step.subject
-        if not step.loops or step.get("closure") is not None or not isinstance(optimizer, (Instance, Opaque)):
+        if not step.loops or view.in_own_time(step) or not isinstance(optimizer, (Instance, Opaque)):
             continue
         if isinstance(optimizer, Opaque) and not view.only_optimizer(optimizer):
             continue
@@ -53,7 +53,7 @@ def _every_so_often(view: View) -> Iterator[Report]:
                 if event.loops == step.loops and _clears(view, event, optimizer)
             ]
             clears = [event for event in clears if set(event.guards) <= set(backward.guards)]
-            if clears:
+            if clears and not _used_by_another(view, backward, optimizer):
                 roles = {
                     "call": view.call_text(clears[0].site),
                     "loss": view.loss_text(backward),
@@ -73,6 +73,18 @@ def _every_so_often(view: View) -> Iterator[Report]:
                     ],
                 )
                 break
+
+
+def _used_by_another(view: View, backward: Event, optimizer: Value) -> bool:
+    """Whether the step of another optimizer uses the gradients of every batch: then none is computed in vain, and the rarer step may
+    well mean the last batch alone."""
+    return any(
+        step.loops == backward.loops
+        and set(step.guards) <= set(backward.guards)
+        and optimizer not in real(step.subject)
+        and any(view.reaches(backward, other) is not False for other in real(step.subject))
+        for step in view.steps()
+    )
 
 
 def _under_accumulate(view: View) -> Iterator[Report]:

@@ -6,8 +6,11 @@ import ast
 import re
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.flow import before
-from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.source_text import Parsed, Site
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Event, Func, Instance, Ref, Tensor, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
@@ -56,10 +59,20 @@ def _reports(view: View, root: Func) -> Iterator[Report]:
             yield Report(CODE, early.site, {"name": root.home.name}, mend=_mend(early.site))
     elif early is not None or _does_something(root.home) and not view.of("unknown") and not view.run.graph.dead:
         definition, parsed = view.run.definition(root)
-        if definition is not None:
+        if definition is not None and (early is not None or not _only_stands_in(definition, parsed, root.home.name)):
             related = [(early.site, "the first layer is assigned here")] if early is not None else []
             site = Site(parsed, definition.name)
             yield Report(CODE, site, {"name": root.home.name}, related, _mend(site))
+
+
+def _only_stands_in(definition: cst.FunctionDef, parsed: Parsed, name: str) -> bool:
+    """Whether an __init__ does nothing, and nobody in the file makes the object that would be none."""
+    made = re.compile(rf"(?<!class )\b{re.escape(name)}\(")
+    empty = all(isinstance(node, _NOTHING) for node in walk(definition.body))
+    return empty and not made.search("".join(parsed.facts.lines))
+
+
+_NOTHING = (cst.IndentedBlock, cst.SimpleStatementLine, cst.SimpleStatementSuite, cst.Pass, cst.Expr, cst.SimpleString, cst.ConcatenatedString, cst.Ellipsis)
 
 
 def _does_something(cls: Class) -> bool:

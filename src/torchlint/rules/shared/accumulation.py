@@ -31,7 +31,7 @@ def accumulations(view: View) -> Iterator[Accumulation]:
     """The accumulating loops of a run: `backward()` for each batch, `step()` and `zero_grad()` every k batches."""
     for step in view.steps():
         optimizer = step.subject
-        if not step.loops or step.get("closure") is not None:
+        if not step.loops or view.in_own_time(step):
             continue
         for backward in view.of("backward"):
             if (

@@ -11,9 +11,8 @@ from typing import Any
 
 from torchsan.check import Check
 from torchsan.own import torch, weakref
-from torchsan.program.callers import accelerated, library_frame
+from torchsan.program.callers import accelerated, accelerator_name, library_frame
 from torchsan.program.layers import tensors
-from torchsan.program.naming import find
 from torchsan.stream.events import Event
 
 _STEPS = 64  # that are looked at
@@ -75,14 +74,14 @@ class Accelerated(Check):
         if plain is not None and (scaled or length > 1 and not self.weighed):
             fact = "the optimizer's gradients are unscaled, the loss was not scaled" if scaled else f"gradients are {length} times too large"
             lost = "mixed precision scales no loss here, and an accumulation is not divided by its length"
-            self.found(5, plain, fact=fact, call="backward()", owner=_accelerator(), lost=lost, instead=f"{_accelerator()}.backward(loss)")
+            self.found(5, plain, fact=fact, call="backward()", owner=accelerator_name(), lost=lost, instead=f"{accelerator_name()}.backward(loss)")
         if length > 1 and self.scheduled >= length and self.schedule is not None and self.steps > 1:
             self.short += 1
             if self.short == _TWICE:
                 lost = "it does so after each batch, and not once an accumulation"
                 self.found(
                     5, self.schedule, fact=f"{self.scheduled} steps of the schedule to one of the optimizer", call="scheduler.step()",
-                    owner=_accelerator(), lost=lost, instead=f"scheduler = {_accelerator()}.prepare(scheduler)",
+                    owner=accelerator_name(), lost=lost, instead=f"scheduler = {accelerator_name()}.prepare(scheduler)",
                 )
         if length > 1 and self.backwards == length == len(self.inputs) and _one(self.inputs):
             self.same += 1
@@ -103,12 +102,6 @@ def _one(inputs: list[Any]) -> bool:
         if len(now) != len(first) or any(a is not b or one != other for (a, one), (b, other) in zip(first, now)):
             return False
     return True
-
-
-def _accelerator() -> str:
-    """What the program calls its Accelerator."""
-    kind = getattr(sys.modules.get("accelerate.accelerator"), "Accelerator", None)
-    return find(lambda value: isinstance(value, kind)) or "Accelerator" if isinstance(kind, type) else "Accelerator"
 
 
 CHECKS = (Accelerated,)

@@ -6,7 +6,8 @@ from typing import Any
 
 from torchsan.check import Check
 from torchsan.checks.gradients.gradients_elsewhere import misled
-from torchsan.own import torch
+from torchsan.own import re, torch
+from torchsan.program.callers import accelerated, accelerator_name
 from torchsan.program.layers import parameters_of
 from torchsan.program.naming import name_of
 from torchsan.program.shards import local
@@ -14,6 +15,7 @@ from torchsan.report.printing import code_at
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 
+_BY_ACCELERATOR = re.compile(r"[\w.]*accelerator\.backward\([\w.]+\)")
 _IDLE = 2  # steps without any gradient, or backwards without any step, that are one too many
 
 
@@ -152,6 +154,7 @@ class OrderOfStep(Check):
                     optimizer=name,
                     model=self._trained(account),
                     fact=f"{self.idle[id(account)]} steps, no gradient in any parameter",
+                    words=_both_by(f"{accelerator_name()}.backward(loss)") if accelerated()[0] is not None else None,
                 )
 
     def on_loader_end(self, event: Event) -> None:
@@ -173,12 +176,14 @@ class OrderOfStep(Check):
                     continue  # another optimizer, or a wrapped copy of this one, does the stepping
                 if not self._unchanged(account) or misled(self.watch, account):
                     continue
+                call = _as_written(first)
                 self.found(
                     103,
                     first,
-                    call=_as_written(first) or f"{name_of(first.subject) or 'loss'}.backward()",
+                    call=call or f"{name_of(first.subject) or 'loss'}.backward()",
                     model=self._trained(account),
                     fact=f"{account.backwards_in_all} backward passes, no step of {type(account.optimizer).__name__}",
+                    words=_both_by(call) if _BY_ACCELERATOR.fullmatch(call) else None,
                 )
 
     def _trained(self, account: Account) -> str | None:
@@ -205,7 +210,15 @@ class OrderOfStep(Check):
 def _as_written(event: Event) -> str:
     """A call of backward as it stands in its line; empty where another call leads to it."""
     text = code_at(event.where())
-    return text if text.endswith(".backward()") else ""
+    return text if text.endswith(".backward()") or _BY_ACCELERATOR.fullmatch(text) else ""
+
+
+def _both_by(backward: str) -> tuple[str, str]:
+    """The page's words, with the call of backward that the program's Accelerator has."""
+    return (
+        "the loop calls `{call}` but not the other half of a training step, so `{model}` never learns",
+        f"a training step needs both, in this order: `{backward}`, then `{{optimizer}}.step()`",
+    )
 
 
 def _sample(account: Account) -> list[torch.Tensor]:

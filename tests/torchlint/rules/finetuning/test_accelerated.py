@@ -1,4 +1,5 @@
-"""005 and 006: what of a step goes around the Accelerator, and what only looks so; and what the fix of 005 makes of it."""
+"""005, 006 and 103: what of a step goes around the Accelerator, is not there or comes twice, and what only looks so; and what the fix
+of 005 makes of it."""
 
 import pytest
 
@@ -174,3 +175,23 @@ TOKENS = LAST.replace("F.mse_loss(model(inputs), targets)", "F.cross_entropy(mod
 })
 def test_means_over_tokens(code):
     holds(code)
+
+
+@table({
+    "no backward": program("optimizer.step()  # <- 103\nscheduler.step()"),
+    "a loss that is only shown": program("accelerator.log({'loss': loss.item()})\noptimizer.step()  # <- 103\nscheduler.step()"),
+    "no step": program("accelerator.backward(loss)  # <- 103"),
+    "no step, but by DeepSpeed": program("accelerator.backward(loss)", given=TEN + ", deepspeed_plugin=args.plugin"),
+    "the step in a helper": program("accelerator.backward(loss)\nargs.update(optimizer)\nscheduler.step()"),
+    "two steps": program(SOUND.replace("optimizer.step()", "optimizer.step()\noptimizer.step()  # <- 103")),
+    "two steps, two backwards": program(f"{SOUND}\noptimizer.zero_grad()\naccelerator.backward(F.l1_loss(model(inputs), targets))\noptimizer.step()"),
+})
+def test_half_a_step(code):
+    holds(code)
+
+
+@pytest.mark.parametrize("step", ["optimizer.step()", "accelerator.backward(loss)"])
+def test_the_other_half_is_the_accelerator_s_own(step):
+    text = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n" + program(step)
+    (finding,) = engine().check("snippet.py", text).findings
+    assert finding.help.endswith("`accelerator.backward(loss)`, then `optimizer.step()`")

@@ -3,6 +3,8 @@ not say."""
 
 from collections import Counter
 
+import pytest
+
 from tests.torchlint.dryrun.support import IMPORTS, engine, events, found, holds, runs, table
 from torchlint.dryrun.flow import after
 from torchlint.dryrun.values import Instance
@@ -402,3 +404,82 @@ for epoch in range(5):
 })
 def test_who_can_know_an_optimizer(code):
     holds(code)
+
+
+AGAIN = """
+def train(loader, group, update):
+    model, other = nn.Linear(4, 2), nn.Linear(2, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    second = torch.optim.SGD(other.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        second.zero_grad()
+        loss = F.mse_loss(other(model(x)), y)
+        loss.backward()
+        optimizer.step()
+{rest}
+"""
+
+
+@pytest.mark.parametrize(("rest", "told"), [
+    ("optimizer.step()", True),
+    ("print(loss.item())\noptimizer.step()", True),
+    ("second.step()\noptimizer.step()", True),
+    ("second.step()", False),
+    ("F.mse_loss(other(model(x)), y).backward()\noptimizer.step()", False),
+    ("if update:\n    optimizer.step()", False),
+    ("for _ in range(3):\n    optimizer.step()", False),
+    ("for p in model.parameters():\n    p.grad.neg_()\noptimizer.step()", False),
+    ("group['lr'] = 0.01\noptimizer.step()", False),
+    ("update(model)\noptimizer.step()", False),
+    ("update(optimizer)\noptimizer.step()", False),
+    ("optimizer.step(lambda: F.mse_loss(other(model(x)), y))", False),
+])
+def test_a_second_step_on_one_backward(rest, told):
+    text = IMPORTS + AGAIN.format(rest="\n".join(" " * 8 + line for line in rest.split("\n")))
+    at = [text[: text.rindex("optimizer.step()")].count("\n") + 1] if told else []
+    assert [row for row, number in found(text) if number == 103] == at
+
+
+def test_a_second_step_in_another_function():
+    holds("""
+def update(optimizer, loss):
+    optimizer.zero_grad()
+    loss.backward()
+    optimizer.step()
+
+
+def train(loader, model: nn.Module):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        loss = F.mse_loss(model(x), y)
+        update(optimizer, loss)
+        optimizer.step()  # <- 103
+""")
+
+
+TWO_PACES = """
+encoder, head = nn.Linear(4, 8), nn.Linear(8, 2)
+slow = torch.optim.Adam(encoder.parameters(), lr=1e-4)
+fast = torch.optim.Adam(head.parameters(), lr=1e-3)
+
+
+def train(loader, stop):
+    for i, (x, y) in enumerate(loader):
+        slow.zero_grad(){mark}
+        fast.zero_grad()
+        loss = F.cross_entropy(head(encoder(x)), y)
+        loss.backward()
+{rest}
+        if i % 4 == 0:
+            slow.step()
+"""
+
+
+@pytest.mark.parametrize(("rest", "told"), [
+    ("fast.step()", False),
+    ("if stop:\n    fast.step()", True),
+    ("pass", True),
+])
+def test_of_two_optimizers_the_rarer_one_is_cleared_with_the_other(rest, told):
+    holds(TWO_PACES.format(rest="\n".join(" " * 8 + line for line in rest.split("\n")), mark="  # <- 102" if told else ""))
