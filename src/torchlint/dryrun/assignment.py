@@ -53,6 +53,9 @@ class Assignment:
             owner = self.eval(target.value)
             if not quiet:
                 self.emit_assign(target, value, node)
+                if self.filled_in and self.is_none(value):
+                    for alt in real(owner):
+                        self.filled_in.pop((id(alt), target.attr.value), None)
             self.set_attribute(owner, target.attr.value, value, node or target)
         elif kind in (cst.Tuple, cst.List):
             self.unpack(target, value, node, quiet or node is None)

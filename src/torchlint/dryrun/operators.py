@@ -7,10 +7,8 @@ import libcst as cst
 from torchlint.dryrun.values import (
     FALSE,
     NOTHING,
-    UNSET,
     Class,
     Const,
-    Dict,
     Func,
     Instance,
     Opaque,
@@ -140,10 +138,9 @@ class Operators:
             before = part.comparator
             if len(node.comparisons) == 1:
                 if operator in (cst.Is, cst.IsNot) and isinstance(right, Const) and right.value is None:
-                    if isinstance(left, Const) and left is not UNSET:
-                        return Const((left.value is None) == (operator is cst.Is))
-                    if isinstance(left, (Instance, Seq, Dict, Func, Class, Tensor)):
-                        return Const(operator is cst.IsNot)
+                    nothing = self.is_none(left, self.is_filled_in(node.left))
+                    if nothing is not None:
+                        return Const(nothing == (operator is cst.Is))
                 if operator in (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual) and same_class(left, right):
                     return Const(operator in (cst.Is, cst.Equal))
                 if operator in (cst.Equal, cst.NotEqual) and isinstance(left, Const) and isinstance(right, Const):
