@@ -75,3 +75,49 @@ def finish(agent, rewards):
 })
 def test_reinforce(code):
     holds(code)
+
+
+SCHEDULERS = """
+from torch.optim.lr_scheduler import CosineAnnealingLR, ExponentialLR, LinearLR, MultiStepLR, ReduceLROnPlateau, StepLR
+
+class Still(torch.optim.lr_scheduler.LRScheduler):
+    def get_lr(self):
+        return self.base_lrs
+
+TABLE = {table}
+
+def build(optimizer, config):
+    if config is None:
+        return {otherwise}
+    return TABLE[config["name"]](optimizer, **config)
+
+def main(model, loader, config):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = build(optimizer, config)
+    for epoch in range(3):
+        scheduler.step(){mark}
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+"""
+
+
+def scheduled(table, otherwise="TABLE['step'](optimizer, 3)", mark="  # <- 109"):
+    return SCHEDULERS.format(table=table, otherwise=otherwise, mark=mark)
+
+
+@table({
+    "one of two": scheduled("{'step': MultiStepLR, 'exp': ExponentialLR}"),
+    "one of many": scheduled("{'step': StepLR, 'many': MultiStepLR, 'exp': ExponentialLR, 'cos': CosineAnnealingLR, 'lin': LinearLR}"),
+    "one of many, some of the program's own": scheduled(
+        "{'still': Still, 'step': StepLR, 'many': MultiStepLR, 'exp': ExponentialLR, 'cos': CosineAnnealingLR}", "Still(optimizer)"
+    ),
+    "one that is told a metric": scheduled(
+        "{'step': StepLR, 'many': MultiStepLR, 'exp': ExponentialLR, 'cos': CosineAnnealingLR, 'drop': ReduceLROnPlateau}", "None", ""
+    ),
+    "in the right order": scheduled("{'step': MultiStepLR, 'exp': ExponentialLR}", mark="  # <- 109").replace("        scheduler.step()  # <- 109\n", "")
+    + "        scheduler.step()\n",
+})
+def test_schedulers_out_of_a_table(code):
+    holds(code)
