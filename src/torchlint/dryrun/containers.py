@@ -230,6 +230,10 @@ class Containers:
             callable_ = items is not None and key is not None and not isinstance(key, Const) and not items.open and 0 < len(items.known) <= 4
             if callable_ and all(isinstance(item, (Ref, Class, Func, Partial)) for item in items.known.values()):
                 return functools.reduce(join, items.known.values())  # a table of classes or functions: one of them
+            if items is not None and key is not None and not isinstance(key, Const) and not items.open:
+                picked = self.picked_out_of(items.known.values())
+                if picked is not None:
+                    return picked
             if items is not None and isinstance(key, Const):
                 try:
                     if key.value in items.known:

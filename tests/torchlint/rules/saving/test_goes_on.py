@@ -113,6 +113,26 @@ def main(args, loader):
 """ + LOOP.format(start="0") + """
         torch.save(model.state_dict(), f"checkpoints/{epoch}.pt")
 """,
+    "an option that is used to fine-tune": MADE + """
+    if args.resume is not None:
+        print("finetune COCO trained")
+        model.load_state_dict(torch.load(args.resume), strict=False)
+""" + LOOP.format(start="0") + """
+    torch.save(model.state_dict(), "last.pt")
+""",
+    "the optimizer is made anew in each epoch": """
+def main(args, loader):
+    model = nn.Linear(4, 2)
+    if args.resume:
+        model.load_state_dict(torch.load(args.resume))
+    for epoch in range(args.epochs):
+        optimizer = torch.optim.RMSprop(model.parameters())  # <- 122
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    torch.save(model.state_dict(), "last.pt")
+""",
     "an option, and other weights": MADE + """
     if args.resume_from_imagenet:
         model.load_state_dict(torch.load(args.resume_from_imagenet))

@@ -1,0 +1,123 @@
+"""What the six tables of reading say was missed, once more: one case for each cause that was mended, and its sound twin."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+
+@table({
+    "305: what is picked out of a softmax": """
+def nll(scores, y):
+    p = F.softmax(scores, dim=1)
+    return -torch.log(torch.gather(p, 1, y.view(-1, 1)).squeeze(1)).mean()  # <- 305
+""",
+    "305: a softmax in another shape": """
+def entropy(scores, y):
+    p = F.softmax(scores, dim=1).permute(0, 2, 3, 1).contiguous().view(-1, 4)
+    return -(p.detach() * p.log()).sum()  # <- 305
+""",
+    "305: what keeps it off zero was thought about": """
+def nll(scores, y):
+    p = F.softmax(scores, dim=1)
+    return -torch.log(p.gather(1, y).clamp(min=1e-8)).mean() - torch.log(p.view(-1) + 1e-8).mean()
+""",
+    "305: the mean of several": """
+def marginal(scores):
+    return torch.log(F.softmax(scores, dim=1).mean(0))
+""",
+})
+def test_log_of_softmax(code):
+    holds(code)
+
+
+SAVES = """
+def main(loader):
+    net = nn.Linear(4, 2)
+    {line}
+    torch.save(net, "net.pth")
+"""
+
+
+@table({
+    "902: beside letters that mean nothing": "from torchvision import transforms\nimport traceback\n"
+    + SAVES.format(line="transform, description = transforms.ColorJitter(0.5), traceback.format_exc()").replace('"net.pth")', '"net.pth")  # <- 902'),
+    "902: a form that no source has": SAVES.format(line="net = prune_channels(net)") + "\nfrom tools import prune_channels\n",
+    "902: the same, in a name of capitals": SAVES.format(line="net = ModelQuantizer(net)") + "\nfrom tools import ModelQuantizer\n",
+})
+def test_whole_model(code):
+    holds(code)
+
+
+@table({
+    "941: a reward for what was drawn": """
+def select(policy, state):
+    return F.softmax(policy(state), dim=1).multinomial(1)
+
+def finish(actions, rewards):
+    for action, reward in zip(actions, rewards):
+        action.reinforce(reward)  # <- 941
+""",
+    "941: a method of the program's own": """
+class Action:
+    def __init__(self, p):
+        self.drawn = p.multinomial(1)
+
+    def reinforce(self, reward):
+        return -reward
+
+def finish(actions, rewards):
+    for action, reward in zip(actions, rewards):
+        action.reinforce(reward)
+""",
+    "941: nothing is drawn": """
+def finish(agent, rewards):
+    for reward in rewards:
+        agent.reinforce(reward)
+""",
+})
+def test_reinforce(code):
+    holds(code)
+
+
+SCHEDULERS = """
+from torch.optim.lr_scheduler import CosineAnnealingLR, ExponentialLR, LinearLR, MultiStepLR, ReduceLROnPlateau, StepLR
+
+class Still(torch.optim.lr_scheduler.LRScheduler):
+    def get_lr(self):
+        return self.base_lrs
+
+TABLE = {table}
+
+def build(optimizer, config):
+    if config is None:
+        return {otherwise}
+    return TABLE[config["name"]](optimizer, **config)
+
+def main(model, loader, config):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = build(optimizer, config)
+    for epoch in range(3):
+        scheduler.step(){mark}
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+"""
+
+
+def scheduled(table, otherwise="TABLE['step'](optimizer, 3)", mark="  # <- 109"):
+    return SCHEDULERS.format(table=table, otherwise=otherwise, mark=mark)
+
+
+@table({
+    "one of two": scheduled("{'step': MultiStepLR, 'exp': ExponentialLR}"),
+    "one of many": scheduled("{'step': StepLR, 'many': MultiStepLR, 'exp': ExponentialLR, 'cos': CosineAnnealingLR, 'lin': LinearLR}"),
+    "one of many, some of the program's own": scheduled(
+        "{'still': Still, 'step': StepLR, 'many': MultiStepLR, 'exp': ExponentialLR, 'cos': CosineAnnealingLR}", "Still(optimizer)"
+    ),
+    "one that is told a metric": scheduled(
+        "{'step': StepLR, 'many': MultiStepLR, 'exp': ExponentialLR, 'cos': CosineAnnealingLR, 'drop': ReduceLROnPlateau}", "None", ""
+    ),
+    "in the right order": scheduled("{'step': MultiStepLR, 'exp': ExponentialLR}", mark="  # <- 109").replace("        scheduler.step()  # <- 109\n", "")
+    + "        scheduler.step()\n",
+})
+def test_schedulers_out_of_a_table(code):
+    holds(code)
