@@ -80,6 +80,7 @@ class Watch:
         self.series_of_ranks: dict[int, dict[str, Any]] = {}  # of the others, in brief
         self.tokenizer: Any = None  # of the user's, where one was given
         self.first_batch: FirstBatch | None = None  # of a language model
+        self.no_batch = first_batch.NO_FORWARD  # why there is none yet
         self.gathered = Findings(options.on_finding)
         self.checks: list[Any] = []
         self.off: dict[str, str] = {}
@@ -136,9 +137,10 @@ class Watch:
         return told
 
     def batch(self) -> Shown:
-        """What a language model was trained on in its first batch, decoded, and what trains; in a notebook as HTML."""
+        """What a language model was trained on in its first batch, decoded, and what trains; in a notebook as HTML. Without one it
+        says what is looked for, and what was missing."""
         self._is_used = True
-        return Shown(self.first_batch)
+        return Shown(self.first_batch, self.no_batch)
 
     def __repr__(self) -> str:
         return f"<torchsan.Watch: {printing.told(self.findings, self.steps)}>"

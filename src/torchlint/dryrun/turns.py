@@ -47,13 +47,15 @@ class Turns:
         self.run_loop("turns", definition.name, None, turn)
 
     def _is_turn(self, func: Func, instance: Instance, events: list[Event]) -> bool:
-        """Whether a method computes gradients and steps with an optimizer that is there before and after it."""
+        """Whether a method computes gradients, or clears them for a loss, and steps with an optimizer that is there before and
+        after it."""
         depth = 1 if _AN_EPOCH.match(func.name) else 0
         if self.alone or self.graph.dead or _ONCE.match(func.name) or self.steps > self.most_steps // _SHARE:
             return False
         steps = [event for event in events if event.kind == "optimizer.step" and len(event.loops) == depth]
+        done = {event.kind for event in events if len(event.loops) == depth}
         return (
-            any(event.kind == "backward" and len(event.loops) == depth for event in events)
+            ("backward" in done or {"loss", "optimizer.zero_grad"} <= done)
             and any(self._keeps(instance, step.subject) for step in steps)
             and not any(event.kind == "optimizer.create" for event in events)
         )

@@ -135,6 +135,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     308: ((_TARGETS | _VALUES,),),
     309: ((_VALUES,),),
     310: ((_TARGETS,),),
+    319: ((_any("cross_entropy nll_loss CrossEntropyLoss NLLLoss softmax log_softmax Softmax LogSoftmax"),),),
     312: ((_any("softmax log_softmax softmin Softmax LogSoftmax Softmin"),),),
     313: ((_any("relu relu_ ReLU"), _TARGETS), (_any("cross_entropy CrossEntropyLoss binary_cross_entropy_with_logits BCEWithLogitsLoss"),)),
     314: ((_any("log sqrt"),),),

@@ -14,6 +14,15 @@ from torchsan.report.page.code import with_code
 from torchsan.report.page.numbers import short
 
 NONE = "no batch of a language model was seen"
+# Why there is none, as far as the first forwards tell.
+NO_FORWARD = "no forward with gradients has run yet"
+NO_IDS = "the first forwards with gradients were given no ids (whole numbers in rows of several)"
+NO_TARGET = "a forward was given ids, and no backward of a loss that is looked at has come after it"
+NOT_THESE = "the loss asks neither for the ids that the forward was given nor for as many classes as the model embeds"
+_LOOKED_FOR = (
+    "looked for is a forward that is given ids, and after it torch's cross_entropy or nll_loss, or a model's own loss of `labels`, that asks for "
+    "these ids, moved or not, or for as many classes as the model embeds"
+)
 _ROWS, _RUNS, _HEAD, _TAIL = 2, 14, 100, 50  # of what a terminal shows: rows, runs of a row, characters of a run
 _WIDE = 16  # letters of the names in front of facts
 _READERS = {"Letters": "the program's own table of texts"}
@@ -267,17 +276,18 @@ _KEY = (
 
 
 class Shown:
-    """What `san.batch()` gives: told as text or, in a notebook, as HTML. `batch` is None where none was seen."""
+    """What `san.batch()` gives: told as text or, in a notebook, as HTML. `batch` is None where none was seen; `why` says why, then."""
 
-    def __init__(self, batch: FirstBatch | None):
-        self.batch = batch
+    def __init__(self, batch: FirstBatch | None, why: str = NO_FORWARD):
+        self.batch, self.why = batch, why
 
     def __repr__(self) -> str:
-        return f"torchsan: {NONE}" if self.batch is None else as_text(self.batch)
+        return f"torchsan: {NONE}: {self.why}\n  {_LOOKED_FOR}" if self.batch is None else as_text(self.batch)
 
     def _repr_html_(self) -> str:
-        if self.batch is None:
-            return f"<div>torchsan: {NONE}</div>"
         from markupsafe import escape
+
+        if self.batch is None:
+            return f"<div>torchsan: {escape(NONE)}: {escape(self.why)}<br><small>{with_code(_LOOKED_FOR)}</small></div>"
 
         return f'{_STYLE}<div class="torchsan-batch"><b>torchsan</b> · {escape(head(self.batch))}{as_html(self.batch)}{_KEY}</div>'

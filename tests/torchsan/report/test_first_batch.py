@@ -14,7 +14,20 @@ import torchsan
 from tests.torchsan.test_same_numbers import digest, states
 from torchsan.program import letters
 from torchsan.program.tokenizers import Reader, find
-from torchsan.report.first_batch import FirstBatch, Run, Shown, as_html, as_text, lines, tell
+from torchsan.report.first_batch import (
+    NO_FORWARD,
+    NO_IDS,
+    NO_TARGET,
+    NONE,
+    NOT_THESE,
+    FirstBatch,
+    Run,
+    Shown,
+    as_html,
+    as_text,
+    lines,
+    tell,
+)
 
 CLASSES = 32
 
@@ -161,7 +174,24 @@ def test_no_language():
             F.cross_entropy(model(torch.randn(8, 3, 4)), torch.randint(0, 4, (8,))).backward()
             optimizer.step()
     assert san.first_batch is None and "batch" not in san.report()
-    assert repr(san.batch()) == "torchsan: no batch of a language model was seen" == f"torchsan: {san.batch()._repr_html_()[15:-6]}"
+    told, *rest = repr(san.batch()).splitlines()
+    assert told == f"torchsan: {NONE}: {NO_IDS}" and "looked for is a forward" in rest[0]
+    assert told in san.batch()._repr_html_() and "<code>labels</code>" in san.batch()._repr_html_()
+
+
+def test_why_there_is_none():
+    model, ids = Words(), torch.randint(0, 9, (4, 6))
+    with torchsan.watch(model, on_finding="collect") as san:
+        with torch.no_grad():
+            model(ids)
+        assert san.batch().why == NO_FORWARD
+        scores = model(ids)
+        scores.sum().backward()
+        assert san.batch().why == NO_TARGET
+        F.cross_entropy(model(ids).mean(1), torch.randint(0, 3, (4,))).backward()
+        assert san.batch().why == NOT_THESE
+        nn.Linear(2, 2)(torch.ones(2, 2)).sum().backward()
+        assert san.batch().why == NOT_THESE and NOT_THESE in repr(san.batch())
 
 
 def test_a_classifier_of_texts_is_no_language_model():

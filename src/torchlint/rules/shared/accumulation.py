@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from torchlint.dryrun.flow import before, may_meet
-from torchlint.dryrun.values import Event, Instance, Value, number, real
+from torchlint.dryrun.guards import Asked, Guard
+from torchlint.dryrun.values import Event, Instance, Opaque, Value, number, real
 from torchlint.rules.base import View
 
 _EVERY = re.compile(r"(\w+)\s*(?:[-+]\s*1\s*)?\)?\s*%\s*\(?\s*([\w.]+(?:\[[^\]]*\])?)")
@@ -71,7 +72,27 @@ def every_so_often(step: Event, backward: Event) -> tuple[tuple, str, str] | Non
     match = _EVERY.search(text)
     if match is None or not (_REST.search(text) or text.startswith("not ")) or match[2] in ("0", "1"):
         return None
+    if _never_longer(extra[0], match[2]):
+        return None
     return extra[0], match[1], match[2]
+
+
+def _never_longer(guard: Guard, every: str) -> bool:
+    """Whether what the batches are counted by is one, wherever it is not what DeepSpeed's configuration says: its engine
+    adds up by itself."""
+    reads = Asked(guard.site).reads
+    if len(reads) != len(guard.reads):
+        return False
+    value = next((value for node, value in zip(reads, guard.reads) if guard.site.parsed.text(node) == every), None)
+    return value is not None and all(number(alt) == 1 or _of_deepspeed(alt) for alt in real(value))
+
+
+def _of_deepspeed(value: Value | None) -> bool:
+    while isinstance(value, Opaque):
+        if "deepspeed" in value.name.lower() or value.name.startswith("ds_config"):
+            return True
+        value = value.origin
+    return False
 
 
 def in_accumulate(event: Event):

@@ -16,9 +16,10 @@ from torchsan.checks.course.what_trains import parameters_of
 from torchsan.own import torch, weakref
 from torchsan.program import letters, tokenizers
 from torchsan.program.layers import WRAPPERS
-from torchsan.report.first_batch import FirstBatch, Run
+from torchsan.report.first_batch import NO_FORWARD, NO_IDS, NO_TARGET, NOT_THESE, FirstBatch, Run
 from torchsan.stream.events import Event
 
+_NEARER = (NO_FORWARD, NO_IDS, NO_TARGET, NOT_THESE)
 _FORWARDS = 16  # after which a model is taken for none of language
 _VALUES = 1 << 18  # of ids that are copied; beyond it, whole rows as far as they go
 _ROWS = 4  # that are kept as text
@@ -55,9 +56,16 @@ class FirstBatchOfText(Check):
                     self.labels = weakref.ref(value)
                 elif name not in ("attention_mask", "position_ids", "token_type_ids") and value.shape[1] > 1:
                     self.ids.insert(0, weakref.ref(value)) if name == "input_ids" else self.ids.append(weakref.ref(value))
+        self._lacks(NO_TARGET if self.ids else NO_IDS)
         self.model = weakref.ref(event.subject)
         kind = next((t().device.type for t in self.ids), "cpu")
         self.computed_in = str(torch.get_autocast_dtype(kind)).removeprefix("torch.") if torch.is_autocast_enabled(kind) else ""
+
+    def _lacks(self, why: str) -> None:
+        """What the newest forward lacks is told, but for those that have come nearer before."""
+        watch: Any = self.watch
+        if _NEARER.index(why) > _NEARER.index(watch.no_batch):
+            watch.no_batch = why
 
     def before_loss(self, event: Event) -> None:
         if not self.left or not self.ids or event.subject not in ("cross_entropy", "nll_loss"):
@@ -86,6 +94,7 @@ class FirstBatchOfText(Check):
         self.ids, self.labels = [], None
         asked, grid = _laid_out(ids, target)
         if grid is None or not (asked or _embeds(model, classes)):
+            self._lacks(NOT_THESE)
             return
         moves = not is_loss and _moves_labels(model)
         counts = grid != ignored
@@ -119,6 +128,7 @@ class FirstBatchOfText(Check):
             given, targets, relation = related(given, targets, ignored)
             if relation == "other" and not embeds:
                 self.left = 0  # whole numbers, and no language
+                self._lacks(NOT_THESE)
                 return
             counted = sum(one != ignored for row in targets for one in row)
             pads = {one for one, role in reader.roles.items() if "pad" in role}

@@ -195,3 +195,35 @@ def test_the_other_half_is_the_accelerator_s_own(step):
     text = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n" + program(step)
     (finding,) = engine().check("snippet.py", text).findings
     assert finding.help.endswith("`accelerator.backward(loss)`, then `optimizer.step()`")
+
+
+COUNTED = """
+from accelerate import Accelerator
+
+
+def train(loader, args, batch_size):
+    accelerator = Accelerator()
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    plugin = accelerator.state.deepspeed_plugin
+    {length}
+    model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+    for epoch in range(3):
+        for step, (x, y) in enumerate(loader):
+            accelerator.backward(F.mse_loss(model(x), y) / k)
+            if step % k == 0:
+                optimizer.step()
+                optimizer.zero_grad()
+"""
+
+
+@pytest.mark.parametrize(("length", "told"), [
+    ("k = args.k", True),
+    ("k = 1 if batch_size < 16 else batch_size // 16", True),
+    ("k = 1", False),
+    ("k = 1 if plugin is None else plugin.deepspeed_config['gradient_accumulation_steps']", False),
+    ("k = accelerator.state.deepspeed_plugin.gradient_accumulation_steps", False),
+])
+def test_an_accumulation_that_only_deepspeed_has(length, told):
+    text = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n" + COUNTED.format(length=length)
+    assert [number for _, number in found(text)] == ([105] if told else [])
