@@ -1,6 +1,7 @@
 """Evaluations that keep the graph as small programs have them: 202, and what is none."""
 
-from tests.torchlint.dryrun.support import holds, table
+from tests.torchlint.dryrun.support import IMPORTS, RULES, found, holds, table
+from torchlint.engine import Engine
 
 TRAINED = """
 model = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
@@ -74,6 +75,37 @@ def main(train_loader, test_loader):""" + TRAINED.replace("\n", "\n    ") + """
     for x, y in test_loader:
         test_loss = F.cross_entropy(model(x), y)  # <- 202
     print(test_loss.detach().numpy())
+""",
+    "one of several models, whichever was made": """
+def test(kind, loader):
+    if kind == "a":
+        net = torch.hub.load("x", "a")
+    elif kind == "b":
+        net = torch.hub.load("x", "b")
+    elif kind == "c":
+        net = nn.Linear(4, 3)
+    else:
+        net = nn.Linear(4, 5)
+    net.eval()
+    for x in loader:
+        print(net(x).argmax(1))  # <- 202
+""",
+    "the loss is added up with its graph, in training mode": """
+def main(train_loader, test_loader):""" + TRAINED.replace("\n", "\n    ") + """
+    for x, y in train_loader:""" + STEP + """
+    total = 0
+    for x, y in test_loader:
+        total += F.cross_entropy(model(x), y)  # <- 202
+    print(total)
+""",
+    "the graph is cut off for the loss": """
+def vali(net: nn.Module, criterion, loader):
+    net.eval()
+    total = []
+    for x, y in loader:
+        guess = net(x)  # <- 202
+        total.append(criterion(guess.detach().cpu(), y))
+    return sum(total)
 """,
     "indices carry no graph, and are kept": """
 def testOnce(net, loader):
@@ -202,3 +234,14 @@ def main(x, y):
 })
 def test_evaluations_that_keep_the_graph(code):
     holds(code)
+
+
+def test_before_no_grad_there_was_nothing_else():
+    text = IMPORTS + """
+def test(net: nn.Module, loader):
+    net.eval()
+    for x in loader:
+        print(net(torch.autograd.Variable(x, volatile=True)).argmax(1))
+"""
+    assert [number for _, number in found(text)] == [202]
+    assert not found(text, judge=Engine(RULES, torch_version=(0, 3)))

@@ -11,7 +11,7 @@ from torchlint.dryrun.values import Event, Instance, Opaque, Value
 from torchlint.rules.base import View
 
 _EVALUATION_DATA = re.compile(
-    r"(?<![A-Za-z_])(?:test|val|valid|validation|eval|dev)_?(?:loader|data_?loader|dl|iter|iterator|gen|generator|batches|set|dataset|data)(?![A-Za-z_(])",
+    r"(?<![A-Za-z])(?<!train_)(?<!trn_)(?:test|val|valid|validation|eval|dev)_?(?:loader|data_?loader|dl|iter|iterator|gen|generator|batches|set|dataset|data)(?![A-Za-z_(])",
     re.IGNORECASE,
 )
 # What is no training data by its name: `x_test`, `val_inputs`, `testX`. `dev` alone is a device.

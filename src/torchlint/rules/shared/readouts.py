@@ -112,7 +112,7 @@ def _raises_with_graph(view: View, event: Event) -> bool:
 def kept_as_numbers(view: View, event: Event) -> bool:
     """Whether what is computed from the output is added up, kept or given away when its graph is cut off: `total += loss.data`."""
     loop = event.loops[-1]
-    for other in view.of("augment", "append", "unknown"):
+    for other in view.of("augment", "append", "unknown", "called", "loss"):
         if loop in other.loops and any(
             without_graph(alt) and comes_from(event, alt) for value in _what(view, other) for alt in real(value)
         ):
@@ -122,7 +122,7 @@ def kept_as_numbers(view: View, event: Event) -> bool:
 
 def _what(view: View, event: Event) -> Iterator[Value]:
     """What a sum, a list or a call is given, and what is in it where it is a tuple, list or dict."""
-    for value in event.args if event.kind == "unknown" else (event.value,):
+    for value in event.args if event.kind in ("unknown", "called", "loss") else (event.value,):
         yield value
         for alt in real(value):
             if isinstance(alt, (Seq, Dict)):
@@ -134,8 +134,8 @@ def _sets_its_mode(event: Event) -> bool:
 
 
 def _adds_up(view: View, event: Event) -> bool:
-    """Whether an evaluation in evaluation mode adds up the loss with its graph: `val_loss += criterion(...)`."""
-    if not _sets_its_mode(event):
+    """Whether an evaluation adds up the loss with its graph: `val_loss += criterion(...)`."""
+    if not _sets_its_mode(event) and not measures(view, event):
         return False
     return any(
         other.operator == "Add" and other.loops and other.loops[-1] is event.loops[-1]
