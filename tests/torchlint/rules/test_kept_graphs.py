@@ -107,6 +107,19 @@ def vali(net: nn.Module, criterion, loader):
         total.append(criterion(guess.detach().cpu(), y))
     return sum(total)
 """,
+    "a model that something unknown has": """
+def test(learner, loader):
+    learner.model.eval()
+    for x in loader:
+        print(learner.model(x).argmax(1))  # <- 202
+""",
+    "an array of what was computed from data": """
+def test(net: nn.Module, scale, loader):
+    net.eval()
+    for x in loader:
+        boxes = net(x).data  # <- 202
+        print((boxes[0] * scale).cpu().numpy())
+""",
     "indices carry no graph, and are kept": """
 def testOnce(net, loader):
     guesses = []
@@ -149,6 +162,20 @@ def test(net: nn.Module, loader):
         output = net(x)  # <- 202
         total += dice_error(output, y)
         print(output.argmax(1))
+""",
+    "a metric that keeps what it measures": """
+from metrics import compute_metrics
+
+def test(net: nn.Module, loader, manager):
+    net.eval()
+    for x, y in loader:
+        compute_metrics(net(x), y, manager)  # <- 202
+""",
+    "the program of a test": """
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+net.load_state_dict(torch.load("net.pth", weights_only=True))
+for x in testloader:
+    print(torch.max(net(x).data, 1)[1].numpy())  # <- 202
 """,
     "what is made of the data is no model": """
 def predict(net: nn.Module, transform, images):

@@ -102,6 +102,9 @@ class Unknown:
             return NONE
         if name == "forward":
             return self.call_opaque(owner, args, kwargs, node, direct=True) if isinstance(owner, Opaque) else self.unknown_call(name, args, kwargs, node, owner)
+        kept = self.store.get(owner, name) if isinstance(owner, Opaque) else None
+        if type(kept) is Opaque and "module" in kept.tags:  # `wrapped.model(x)`, behind `wrapped.model.eval()`
+            return self.call_opaque(kept, args, kwargs, node)
         given = [*args, *kwargs.values()]
         if isinstance(owner, Instance) and owner.kind == "instance":  # a distribution, say, computes with what it was made of
             given += [*owner.args, *owner.kwargs.values()]

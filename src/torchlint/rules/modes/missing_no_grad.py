@@ -18,7 +18,7 @@ from torchlint.rules.shared.evaluations import LOSS_FUNCTION, is_evaluation
 from torchlint.rules.shared.frozen import frozen_by, switches
 from torchlint.rules.shared.held_out import LOSS
 from torchlint.rules.shared.may_train import may_train
-from torchlint.rules.shared.readouts import collects, read_out
+from torchlint.rules.shared.readouts import collects, only_measures, read_out
 from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_module, made_of, unseen, within
 
 CODE = 202
@@ -147,7 +147,7 @@ def _graph_may_be_used(view: View, event: Event) -> bool:
     if _has_model(view, event, loop.over) or any(other.kind in ("backward", "autograd.grad") for other in within(view, [event])):
         return True
     for other in view.of("unknown", "called"):
-        if not unseen(other) or _is_criterion(other) or _only_measures(other) or other.kind == "called" and event.subject in real(other.subject):
+        if not unseen(other) or _is_criterion(other) or only_measures(other) or other.kind == "called" and event.subject in real(other.subject):
             continue
         if other.name not in _OF_SCALERS and any(carries(view, value, event) for value in other.args):
             return True
@@ -158,15 +158,6 @@ def _graph_may_be_used(view: View, event: Event) -> bool:
     return False
 
 
-def _only_measures(event: Event) -> bool:
-    """Whether a function of a file that is not there is one that gives a number or cuts graphs, as far as its name tells."""
-    return event.kind == "unknown" and bool(_MEASURES.search((event.name or "").rpartition(".")[2]))
-
-
-_MEASURES = re.compile(
-    r"(?:^|_)(?:acc|accuracy|auc|bleu|confusion|dice|error|f1|iou|jaccard|kmeans|mae|metrics?|miou|mse|precision|psnr|recall|repackage"
-    r"|rmse|rouge|scores?|ssim|topk|wer)(?:_|$)|^(?:save|plot|draw|show|print|log|visuali[sz]e|write)_"
-)
 # What takes data back to the units that they came in; nothing goes backward from there.
 _OF_SCALERS = frozenset({"inverse_transform", "denormalize", "unnormalize"})
 

@@ -7,7 +7,7 @@ import re
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, real
 from torchlint.rules.base import View
-from torchlint.rules.shared.held_out import is_model, measures, trained
+from torchlint.rules.shared.held_out import goes_over_held_out, is_model, measures, trained
 from torchlint.rules.shared.readouts import NAMED_SO, comes_from, kept_as_numbers, without_graph
 from torchlint.sieve.facts import ClassFacts
 
@@ -30,7 +30,7 @@ def is_evaluation(view: View, event: Event) -> bool:
         return False
     if measures(view, event) or is_model(model) and trained(view, model) and _behind_training(view, event):
         return True
-    if not EVALUATION.search(unit.name):
+    if not EVALUATION.search(unit.name) and not goes_over_held_out(event):
         return False
     if isinstance(model, Instance) and NAMED_SO.search(unit.name) and trained(view, model):
         return True

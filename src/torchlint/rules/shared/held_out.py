@@ -25,10 +25,10 @@ _PREPARES = re.compile(r"transform(?!er)|tokeni[sz]|pre_?proc|normali[sz]|augmen
 
 def measures(view: View, event: Event) -> bool:
     """Whether a model that is trained here is asked about data that it is not trained on, by what the data are called."""
-    return is_model(event.subject) and trained(view, event.subject) and (_goes_over_evaluation_data(event) or _given_held_out(event))
+    return is_model(event.subject) and trained(view, event.subject) and (goes_over_held_out(event) or _given_held_out(event))
 
 
-def _goes_over_evaluation_data(event: Event) -> bool:
+def goes_over_held_out(event: Event) -> bool:
     """Whether the loop is one over what is called so: `for x, y in test_loader`, `enumerate(tqdm(self.val_dl))`."""
     site = event.loops[-1].site
     if site is None or not isinstance(site.node, cst.For) or site.parsed is not event.site.parsed:

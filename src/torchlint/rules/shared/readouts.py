@@ -10,6 +10,10 @@ from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import LOSS, measures
 
 NAMED_SO = re.compile(r"(?:^|_)(?:test|eval|evaluate|evaluation|valid|validate|validation|val|predict|prediction|infer|inference)(?:$|_)", re.I)
+_MEASURES = re.compile(
+    r"(?:^|_)(?:acc|accuracy|auc|bleu|confusion|dice|error|f1|iou|jaccard|kmeans|mae|metrics?|miou|mse|precision|psnr|recall|repackage"
+    r"|rmse|rouge|scores?|ssim|topk|wer)(?:_|$)|^(?:save|plot|draw|show|print|log|visuali[sz]e|write)_"
+)
 _MOST = 40  # values that are gone back over
 
 
@@ -104,9 +108,15 @@ def _of_several(value: Value | None) -> bool:
 def _raises_with_graph(view: View, event: Event) -> bool:
     """Whether the output is made an array as it is, which raises where it has a graph: so somebody else switched gradients off."""
     return any(
-        other.name == "numpy" and _among(event, alt.flows) and not without_graph(alt) and not _of_several(alt)
+        other.name == "numpy" and _among(event, alt.flows) and not without_graph(alt) and not _of_several(alt) and not _of_cut(event, alt)
         for other in view.of("readout") for alt in real(other.subject)
     )
+
+
+def _of_cut(event: Event, value: Value) -> bool:
+    """Whether a value is computed from what was cut off, `(output.data[0] * scale).numpy()`, and not known to have a graph again."""
+    known = isinstance(value, Tensor) and value.traits.get("graph") is True
+    return not known and any(without_graph(part) and comes_from(event, part) for part in value.parts)
 
 
 def kept_as_numbers(view: View, event: Event) -> bool:
@@ -114,10 +124,15 @@ def kept_as_numbers(view: View, event: Event) -> bool:
     loop = event.loops[-1]
     for other in view.of("augment", "append", "unknown", "called", "loss"):
         if loop in other.loops and any(
-            without_graph(alt) and comes_from(event, alt) for value in _what(view, other) for alt in real(value)
+            (without_graph(alt) or only_measures(other)) and comes_from(event, alt) for value in _what(view, other) for alt in real(value)
         ):
             return True
     return False
+
+
+def only_measures(event: Event) -> bool:
+    """Whether a function of a file that is not there is one that gives a number or cuts graphs, as far as its name tells."""
+    return event.kind == "unknown" and bool(_MEASURES.search((event.name or "").rpartition(".")[2]))
 
 
 def _what(view: View, event: Event) -> Iterator[Value]:
