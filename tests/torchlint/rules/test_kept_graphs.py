@@ -163,6 +163,64 @@ def test(net: nn.Module, loader):
         total += dice_error(output, y)
         print(output.argmax(1))
 """,
+    "a model out of a checkpoint": """
+def test(loader):
+    net = torch.load("all.pth", weights_only=False)["net"].cuda()
+    net.eval()
+    for x in loader:
+        print(net(x).argmax(1))  # <- 202
+""",
+    "106: the losses of one step, in a list that is made for it": """
+def train(net: nn.Module, optimizer, batches, parts):
+    for x, y in batches:
+        optimizer.zero_grad()
+        losses = []
+        for part in range(parts):
+            loss = F.cross_entropy(net(x[part]), y[part])
+            losses.append(loss)
+            loss.backward()
+        optimizer.step()
+        print(sum(losses).item())
+""",
+    "106: the losses of an epoch": """
+def train(net: nn.Module, optimizer, batches, epochs):
+    for epoch in range(epochs):
+        losses = []
+        for x, y in batches:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(x), y)
+            losses.append(loss)  # <- 106
+            loss.backward()
+            optimizer.step()
+        print(sum(losses).item())
+""",
+    "layers in a list, called in a method of the model": """
+class Encoder(nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.first = nn.Linear(4, 4)
+        self.layers = nn.ModuleList()
+        for _ in range(depth):
+            self.layers.append(nn.Linear(4, 4))
+
+    def encode(self, x):
+        x = self.first(x)
+        for i in range(len(self.layers)):
+            x = self.layers[i](x)
+        return x
+
+    def predict(self, x):
+        return self.encode(x)
+
+def test(net: nn.Module, data):
+    for x in data:
+        print(net.predict(x).data.cpu().numpy())  # <- 202
+
+def main(data, depth):
+    net = Encoder(depth)
+    net.eval()
+    test(net, data)
+""",
     "a metric that keeps what it measures": """
 from metrics import compute_metrics
 

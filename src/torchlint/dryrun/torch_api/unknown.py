@@ -169,7 +169,8 @@ class Unknown:
         made = (self.made_elsewhere(callee.name, args, kwargs, node) or self.shown(callee.name, args, node)) if args or kwargs else None
         if made is not None:
             return made
-        if callee.source in ("param", "attr", "item", "call", "global") or callee.source == "join" and "module" in callee.tags:
+        moved = callee.source == "op" and callee.origin is not None  # `checkpoint["model"].cuda()`: what is called is no tensor
+        if callee.source in ("param", "attr", "item", "call", "global") or moved or callee.source == "join" and "module" in callee.tags:
             grad, grad_site = self.grad_state()
             values = [*args, *kwargs.values()]
             event = self.emit("forward", callee, node, mode=self.mode_of(callee), mode_site=self.mode_site(callee), grad=grad,
