@@ -93,6 +93,8 @@ class Assignment:
                     piece: Value = items[n]
                 elif isinstance(alt, Tensor):
                     piece = self.note_part(alt.with_(None, maybe0=True), alt)
+                elif len(elements) == 2 and not starred and (picked := self.indices(alt, n, node)) is not None:
+                    piece = self.note_part(picked, alt, n)
                 else:
                     tags = alt.tags & (BATCHY | TORCH) if isinstance(alt, Opaque) else NOTHING
                     piece = Opaque("", "item", None, alt.flows, alt.parts, alt, tags)

@@ -252,8 +252,8 @@ class Containers:
                 name = f"[{key.value!r}]"
                 found = self.store.get(owner, name)
                 if found is None:
-                    found = Opaque(str(key.value), "item", None, owner.flows, owner.parts, owner, owner.tags & BATCHY)
-                    self.note_item(found, owner, keys, node)
+                    found = self.indices(owner, key.value, node) or Opaque(str(key.value), "item", None, owner.flows, owner.parts, owner, owner.tags & BATCHY)
+                    found = self.note_item(found, owner, keys, node)
                     self.base_store.set(owner, name, found)
                 return found
             return self.note_item(Opaque("", "item", None, owner.flows, owner.parts, owner, owner.tags & BATCHY), owner, keys, node)

@@ -25,7 +25,7 @@ from torchlint.dryrun.values import Class, Event, Func, Instance, Loop, Value
 from torchlint.dryrun.world import World
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
 
-MOST_STEPS = 75_000  # expressions evaluated for one root: a bound on time, above what nearly all real code needs
+MOST_STEPS = 150_000  # expressions evaluated for one root: a bound on time, above what nearly all real code needs
 MOST_EVENTS = 20_000
 MOST_DEPTH = 12
 

@@ -102,6 +102,9 @@ class Unknown:
             return NONE
         if name == "forward":
             return self.call_opaque(owner, args, kwargs, node, direct=True) if isinstance(owner, Opaque) else self.unknown_call(name, args, kwargs, node, owner)
+        kept = self.store.get(owner, name) if isinstance(owner, Opaque) else None
+        if type(kept) is Opaque and "module" in kept.tags:  # `wrapped.model(x)`, behind `wrapped.model.eval()`
+            return self.call_opaque(kept, args, kwargs, node)
         given = [*args, *kwargs.values()]
         if isinstance(owner, Instance) and owner.kind == "instance":  # a distribution, say, computes with what it was made of
             given += [*owner.args, *owner.kwargs.values()]
@@ -166,7 +169,8 @@ class Unknown:
         made = (self.made_elsewhere(callee.name, args, kwargs, node) or self.shown(callee.name, args, node)) if args or kwargs else None
         if made is not None:
             return made
-        if callee.source in ("param", "attr", "item", "call", "global"):
+        moved = callee.source == "op" and callee.origin is not None  # `checkpoint["model"].cuda()`: what is called is no tensor
+        if callee.source in ("param", "attr", "item", "call", "global") or moved or callee.source == "join" and "module" in callee.tags:
             grad, grad_site = self.grad_state()
             values = [*args, *kwargs.values()]
             event = self.emit("forward", callee, node, mode=self.mode_of(callee), mode_site=self.mode_site(callee), grad=grad,
