@@ -121,3 +121,38 @@ def scheduled(table, otherwise="TABLE['step'](optimizer, 3)", mark="  # <- 109")
 })
 def test_schedulers_out_of_a_table(code):
     holds(code)
+
+
+@table({
+    "401: a type of the CPU brings the target there": """
+def train(loader):
+    model = nn.Linear(3, 2).cuda()
+    for x, y in loader:
+        loss = F.cross_entropy(model(x.cuda()), y.type(torch.LongTensor))  # <- 401
+        loss.backward()
+""",
+    "401: the same, of what was moved already": """
+def train(loader):
+    model = nn.Linear(3, 2).cuda()
+    for x, y in loader:
+        x = x.cuda().type(torch.FloatTensor)
+        loss = F.cross_entropy(model(x), y.cuda())  # <- 401
+        loss.backward()
+""",
+    "401: moved afterwards": """
+def train(loader):
+    model = nn.Linear(3, 2).cuda()
+    for x, y in loader:
+        y = y.type(torch.LongTensor).cuda()
+        F.cross_entropy(model(x.cuda()), y).backward()
+""",
+    "401: a type that an option chooses": """
+def train(loader, args):
+    kind = torch.cuda.LongTensor if args.cuda else torch.LongTensor
+    model = nn.Linear(3, 2).cuda()
+    for x, y in loader:
+        F.cross_entropy(model(x.cuda()), y.type(kind)).backward()
+""",
+})
+def test_types_of_the_cpu(code):
+    holds(code)

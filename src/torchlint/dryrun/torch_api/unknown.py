@@ -6,6 +6,7 @@ import re
 
 from torchlint.catalogue import effects
 from torchlint.catalogue.protocols import DRIVER_NAME, DRIVES, GROWS
+from torchlint.dryrun.torch_api.devices import OF_THE_CPU, type_name
 from torchlint.dryrun.torch_api.hosted import is_table
 from torchlint.dryrun.torch_api.modules import MOVES, PARAMETER_VIEWS
 from torchlint.dryrun.torch_api.names import FRAMEWORK_NAME, OPTIMIZER_NAME, SCALER_NAME, SCHEDULER_NAME
@@ -83,6 +84,9 @@ class Unknown:
         if name in PARAMETER_VIEWS and not args:
             self.tag(owner, "module")
             return self.view_of(name, owner, node)
+        if name == "type" and len(args) == 1 and OF_THE_CPU.fullmatch(type_name(args[0])) and isinstance(owner, Opaque) and owner.source in ("op", "item"):
+            site, parts = self.site(node), union_of((frozenset({owner}), owner.parts))
+            return Tensor("", "op", site, owner.flows, parts, owner, {"device": "cpu"}, {"device": site})
         if name in MOVES:
             of_tensor = isinstance(owner, Opaque) and owner.source == "call" and owner.name in effects.ONLY_TENSORS_GIVE
             if isinstance(owner, Opaque) and (of_tensor or owner.tags & {"batch", "batch?"} or owner.source in ("op", "item")):

@@ -33,7 +33,8 @@ def left_out(view: View) -> Iterator[tuple[Event, list[Value], Event]]:
         return
     inside = {id(child) for children in view.run.children.values() for child in children}
     found: dict[int, Value] = {}
-    for module in (event.subject for event in backward.flows if event.kind == "forward" and event.get("grad") is not False):
+    called = [event for event in backward.flows if event.kind == "forward" and event.get("grad") is not False]
+    for module in (event.subject for event in called if not event.get("inside")):  # of a model's own layers 501 tells
         if isinstance(module, Instance) and module.kind == "module" and id(module) not in inside and _learns(view, module):
             if not any(view.related_modules(module, other) for other in held) and _is_left_alone(view, module, backward):
                 found[id(module)] = module

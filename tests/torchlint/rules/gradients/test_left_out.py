@@ -73,6 +73,22 @@ head = nn.Linear(4, 1)
 model = Net(head)
 optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
 """ + LOOP.format(call="model(x)"),
+    "in a plain list of a model, which 501 tells of": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+        self.rest = [nn.Linear(4, 4), nn.Linear(4, 1)]  # <- 501
+
+    def forward(self, x):
+        x = self.body(x)
+        for layer in self.rest:
+            x = layer(x)
+        return x
+
+model = Net()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+""" + LOOP.format(call="model(x)"),
     "nothing to learn": "first, act = nn.Linear(4, 1), nn.Sigmoid()\noptimizer = torch.optim.SGD(first.parameters(), lr=0.1)\n"
     + LOOP.format(call="act(first(x))"),
     "without a gradient": program("optimizer = torch.optim.SGD(second.parameters(), lr=0.1)\n", "second(torch.sigmoid(first(x)).detach())"),
