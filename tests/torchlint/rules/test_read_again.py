@@ -227,3 +227,33 @@ def predict(path, x):
 })
 def test_whole_model_loaded(code):
     holds(code)
+
+
+PUT_TOGETHER = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convs = nn.ModuleList([nn.Conv1d(8, 1, size) for size in [1, 3]])
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, x):
+        parts = [conv(x) for conv in self.convs]
+        return torch.cat({parts}, 1).squeeze(1)
+
+def main(loader):
+    model = Net()
+    optimizer = torch.optim.Adam(model.parameters())
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.binary_cross_entropy(model(x), y).backward(){mark}
+        optimizer.step()
+"""
+
+
+@table({
+    "320: outputs of layers": PUT_TOGETHER.format(parts="[*parts, self.head(x)]", mark="  # <- 320"),
+    "320: one of them is known to be right": PUT_TOGETHER.format(parts="[*parts, torch.sigmoid(self.head(x))]", mark=""),
+    "320: one of them is not known": PUT_TOGETHER.format(parts="[*parts, self.head(x) if x.sum() > 0 else x]", mark=""),
+})
+def test_put_together(code):
+    holds(code)
