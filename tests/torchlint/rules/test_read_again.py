@@ -156,3 +156,104 @@ def train(loader, args):
 })
 def test_types_of_the_cpu(code):
     holds(code)
+
+
+SEVERAL = """
+class First(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return {first}
+
+class Second(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 3)
+
+    def forward(self, x):
+        return {second}
+
+def main(args, loader):
+    if args.model == "first":
+        model = First()
+    else:
+        model = Second()
+    optimizer = torch.optim.Adam(model.parameters())
+    criterion = nn.{loss}()
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(model(x), y).backward(){mark}
+        optimizer.step()
+"""
+RAW, SIGMOID, SOFTMAX, LOG_SOFTMAX = "self.fc(x)", "torch.sigmoid(self.fc(x))", "F.softmax(self.fc(x), dim=1)", "F.log_softmax(self.fc(x), dim=1)"
+
+
+def chosen(loss, first, second, number):
+    return SEVERAL.format(loss=loss, first=first, second=second, mark=f"  # <- {number}" if number else "")
+
+
+@table({
+    "301": chosen("CrossEntropyLoss", SOFTMAX, RAW, 301),
+    "302: a softmax": chosen("NLLLoss", SOFTMAX, LOG_SOFTMAX, 302),
+    "302: nothing at all": chosen("NLLLoss", LOG_SOFTMAX, RAW, 302),
+    "303": chosen("BCEWithLogitsLoss", RAW, SIGMOID, 303),
+    "311": chosen("KLDivLoss", LOG_SOFTMAX, SOFTMAX, 311),
+    "313": chosen("CrossEntropyLoss", "F.relu(self.fc(x))", RAW, 313),
+    "320": chosen("BCELoss", RAW, SIGMOID, 320),
+    "both right": chosen("NLLLoss", LOG_SOFTMAX, LOG_SOFTMAX, None),
+    "the loss is chosen with the model": chosen("NLLLoss", LOG_SOFTMAX, RAW, None)
+    .replace("        model = First()\n", "        model, criterion = First(), nn.NLLLoss()\n")
+    .replace("        model = Second()\n", "        model, criterion = Second(), nn.CrossEntropyLoss()\n").replace("    criterion = nn.NLLLoss()\n", ""),
+    "the loss is chosen by another option": chosen("NLLLoss", LOG_SOFTMAX, RAW, None)
+    .replace("    criterion = nn.NLLLoss()\n", "    if args.nll:\n        criterion = nn.NLLLoss()\n    else:\n        criterion = nn.CrossEntropyLoss()\n"),
+    "one model, of whose ways the program chooses": chosen("NLLLoss", "self.fc(x) if self.raw else F.log_softmax(self.fc(x), dim=1)", LOG_SOFTMAX, None),
+})
+def test_one_of_several_models(code):
+    holds(code)
+
+
+@table({
+    "901: a model in a dict that is moved": """
+def predict(path, x):
+    checkpoint = torch.load(path)  # <- 901
+    model = checkpoint["model"]
+    model = model.to("cuda")
+    model.eval()
+    with torch.no_grad():
+        return model(x)
+""",
+})
+def test_whole_model_loaded(code):
+    holds(code)
+
+
+PUT_TOGETHER = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.convs = nn.ModuleList([nn.Conv1d(8, 1, size) for size in [1, 3]])
+        self.head = nn.Linear(4, 1)
+
+    def forward(self, x):
+        parts = [conv(x) for conv in self.convs]
+        return torch.cat({parts}, 1).squeeze(1)
+
+def main(loader):
+    model = Net()
+    optimizer = torch.optim.Adam(model.parameters())
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.binary_cross_entropy(model(x), y).backward(){mark}
+        optimizer.step()
+"""
+
+
+@table({
+    "320: outputs of layers": PUT_TOGETHER.format(parts="[*parts, self.head(x)]", mark="  # <- 320"),
+    "320: one of them is known to be right": PUT_TOGETHER.format(parts="[*parts, torch.sigmoid(self.head(x))]", mark=""),
+    "320: one of them is not known": PUT_TOGETHER.format(parts="[*parts, self.head(x) if x.sum() > 0 else x]", mark=""),
+})
+def test_put_together(code):
+    holds(code)
