@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from torchlint.dryrun.large_calls import LargeCalls
 from torchlint.dryrun.parts import HOPELESS
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.summaries import Summaries
@@ -32,7 +33,7 @@ def declared_type(annotation: str) -> str:
     return match[1] if match else ""
 
 
-class Functions(Summaries):
+class Functions(Summaries, LargeCalls):
     """The part of a run that runs the project's functions. See `interpreter.Run` for the state it works on."""
 
     def inline(self, func: Func, args, kwargs, node: cst.CSTNode | None, self_value: Value | None = None) -> Value:
@@ -41,6 +42,8 @@ class Functions(Summaries):
         known = self.known_again(func, args, kwargs, node)
         if known is not None:
             return known
+        if self.large and self.is_large_again(func, self_value, args, kwargs):
+            return self.unknown_call(func.name, args, kwargs, node) if node is not None else Opaque(func.name, "call")
         if self.is_too_deep(key):
             self.cuts.append(self.stack.index(key) if key in self.stack else -1)
             return self.unknown_call(func.name, args, kwargs, node) if node is not None else Opaque(func.name, "call")
@@ -81,6 +84,7 @@ class Functions(Summaries):
             self.stack.pop()
             self.kept_open -= call is not None
         self.entered.add(id(key))
+        self.note_if_large(func, self_value, args, kwargs, self.steps - began)
         was_plain = self.call_ran(call, frame, args, kwargs)
         returns = frame.returns
         value = self.returned(frame, func, args, kwargs, node, tails)
