@@ -251,6 +251,15 @@ def main(batches, steps, state):
     world.train(batches)
     print(world.scan(steps, state).detach().numpy())
 """,
+    "a layer without parameters": """
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+net.load_state_dict(torch.load("net.pth", weights_only=True))
+net.eval()
+larger = nn.Upsample(scale_factor=2)
+for x in testloader:
+    x = larger(x)
+    print(larger(net(x)).data.numpy())  # <- 202
+""",
     "a metric that keeps what it measures": """
 from metrics import compute_metrics
 
