@@ -182,6 +182,31 @@ def train(net: nn.Module, optimizer, batches, parts):
         optimizer.step()
         print(sum(losses).item())
 """,
+    "106: the mean of a step's losses, by a function that calls itself, goes into a meter": """
+class Meter:
+    def __init__(self):
+        self.sum, self.count = 0, 0
+
+    def update(self, value, n):
+        self.sum += value * n  # <- 106
+        self.count += n
+
+def total(x):
+    return x[0] if len(x) == 1 else x[0] + total(x[1:])
+
+def train(net: nn.Module, optimizer, batches, parts):
+    meter = Meter()
+    for x, y in batches:
+        optimizer.zero_grad()
+        losses = []
+        for part in range(parts):
+            loss = F.cross_entropy(net(x[part]), y[part])
+            losses.append(loss)
+            loss.backward()
+        optimizer.step()
+        meter.update(total(losses) / parts, len(x))
+    return meter
+""",
     "106: the losses of an epoch": """
 def train(net: nn.Module, optimizer, batches, epochs):
     for epoch in range(epochs):
