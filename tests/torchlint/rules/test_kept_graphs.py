@@ -285,6 +285,11 @@ for x in testloader:
     x = larger(x)
     print(larger(net(x)).data.numpy())  # <- 202
 """,
+    "a switch is no data": """
+def main(batches, is_test, val):""" + TRAINED.replace("\n", "\n    ") + """
+    for x, y in batches:""" + STEP + """
+        print(model(x, is_test, val).argmax(1))
+""",
     "a metric that keeps what it measures": """
 from metrics import compute_metrics
 

@@ -19,6 +19,7 @@ _HELD_OUT = re.compile(
     r"(?:^|_)(?:test|val|valid|validation|eval|held_?out)(?=$|_|\d|[A-Z])|[a-z](?:Test|Val|Valid)(?=$|_|\d|[A-Z])|^test(?=[xy]$)"
     r"|^dev_(?:data|x|y|set|input|batch)|^[xX]_dev$"
 )
+_SWITCH = re.compile(r"^(?:test|val|valid|eval|validation)(?:ing|_mode|_flag|_only)?$|^(?:is|do|in|use|for)_|_mode$|_flag$")  # `model(x, test)`
 LOSS = re.compile(r"loss|crit", re.I)
 _PREPARES = re.compile(r"transform(?!er)|tokeni[sz]|pre_?proc|normali[sz]|augment|resize|crop|collate|metric|accuracy", re.I)
 
@@ -40,7 +41,8 @@ def _given_held_out(event: Event) -> bool:
     """Whether the model is given what is called so: `model(x_test)`, `net(Variable(val_inputs[:100]))`."""
     arguments = event.site.node.args if isinstance(event.site.node, cst.Call) else ()
     names = {node.value for arg in arguments for node in walk(arg.value) if isinstance(node, cst.Name)}
-    return any(_HELD_OUT.search(name) for name in names) and not any("train" in name.lower() for name in names)
+    held = any(_HELD_OUT.search(name) and not _SWITCH.search(name) for name in names)
+    return held and not any("train" in name.lower() for name in names)
 
 
 def trained(view: View, model: Value) -> bool:
