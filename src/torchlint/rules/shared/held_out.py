@@ -11,7 +11,8 @@ from torchlint.dryrun.values import Event, Instance, Opaque, Value
 from torchlint.rules.base import View
 
 _EVALUATION_DATA = re.compile(
-    r"(?<![A-Za-z])(?<!train_)(?<!trn_)(?:test|val|valid|validation|eval|dev)_?(?:loader|data_?loader|dl|iter|iterator|gen|generator|batches|set|dataset|data)(?![A-Za-z_(])",
+    r"(?<![A-Za-z])(?<!train_)(?<!trn_)(?:test|val|valid|validation|eval|dev)_?"
+    r"(?:loader|data_?loader|dl|iter|iterator|gen|generator|batches|set|dataset|data)(?![A-Za-z_(])",
     re.IGNORECASE,
 )
 # What is no training data by its name: `x_test`, `val_inputs`, `testX`. `dev` alone is a device.
@@ -19,7 +20,8 @@ _HELD_OUT = re.compile(
     r"(?:^|_)(?:test|val|valid|validation|eval|held_?out)(?=$|_|\d|[A-Z])|[a-z](?:Test|Val|Valid)(?=$|_|\d|[A-Z])|^test(?=[xy]$)"
     r"|^dev_(?:data|x|y|set|input|batch)|^[xX]_dev$"
 )
-_SWITCH = re.compile(r"^(?:test|val|valid|eval|validation)(?:ing|_mode|_flag|_only)?$|^(?:is|do|in|use|for)_|_mode$|_flag$")  # `model(x, test)`
+# What says whether to test, and is no data: `model(x, test)`.
+_SWITCH = re.compile(r"^(?:test|val|valid|eval|validation)(?:ing|_mode|_flag|_only)?$|^(?:is|do|in|use|for)_|_mode$|_flag$")
 LOSS = re.compile(r"loss|crit", re.I)
 _PREPARES = re.compile(r"transform(?!er)|tokeni[sz]|pre_?proc|normali[sz]|augment|resize|crop|collate|metric|accuracy", re.I)
 
