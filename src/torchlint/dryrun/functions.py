@@ -46,7 +46,10 @@ class Functions(Summaries, LargeCalls):
             return self.unknown_call(func.name, args, kwargs, node) if node is not None else Opaque(func.name, "call")
         if self.is_too_deep(key):
             self.cuts.append(self.stack.index(key) if key in self.stack else -1)
-            return self.unknown_call(func.name, args, kwargs, node) if node is not None else Opaque(func.name, "call")
+            made = self.unknown_call(func.name, args, kwargs, node) if node is not None else Opaque(func.name, "call")
+            if type(made) is Opaque and key in self.stack:
+                made.tags |= {"again"}  # it gives what the function gives that is being run
+            return made
         definition, parsed = self.definition(func)
         if definition is None:
             return self.unknown_call(func.name, args, kwargs, node) if node is not None else Opaque(func.name, "call")

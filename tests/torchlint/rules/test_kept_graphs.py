@@ -182,6 +182,31 @@ def train(net: nn.Module, optimizer, batches, parts):
         optimizer.step()
         print(sum(losses).item())
 """,
+    "106: the mean of a step's losses, by a function that calls itself, goes into a meter": """
+class Meter:
+    def __init__(self):
+        self.sum, self.count = 0, 0
+
+    def update(self, value, n):
+        self.sum += value * n  # <- 106
+        self.count += n
+
+def total(x):
+    return x[0] if len(x) == 1 else x[0] + total(x[1:])
+
+def train(net: nn.Module, optimizer, batches, parts):
+    meter = Meter()
+    for x, y in batches:
+        optimizer.zero_grad()
+        losses = []
+        for part in range(parts):
+            loss = F.cross_entropy(net(x[part]), y[part])
+            losses.append(loss)
+            loss.backward()
+        optimizer.step()
+        meter.update(total(losses) / parts, len(x))
+    return meter
+""",
     "106: the losses of an epoch": """
 def train(net: nn.Module, optimizer, batches, epochs):
     for epoch in range(epochs):
@@ -220,6 +245,50 @@ def main(data, depth):
     net = Encoder(depth)
     net.eval()
     test(net, data)
+""",
+    "a function of a file that is not there": """
+from helpers import *
+
+def test(boxes, targets):
+    for box in boxes:
+        overlap, i = box_iou(box, targets).max(1)
+        print(i.numpy())
+""",
+    "a loop that trains, and is run once more": """
+class World:
+    def __init__(self):
+        self.cell = nn.GRUCell(4, 4)
+        self.optimizer = torch.optim.Adam(self.cell.parameters())
+
+    def scan(self, steps, state):
+        for step in steps:
+            state = self.cell(step, state)
+        return state
+
+    def train(self, batches):
+        for steps, state, y in batches:
+            self.optimizer.zero_grad()
+            F.mse_loss(self.scan(steps, state), y).backward()
+            self.optimizer.step()
+
+def main(batches, steps, state):
+    world = World()
+    world.train(batches)
+    print(world.scan(steps, state).detach().numpy())
+""",
+    "a layer without parameters": """
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+net.load_state_dict(torch.load("net.pth", weights_only=True))
+net.eval()
+larger = nn.Upsample(scale_factor=2)
+for x in testloader:
+    x = larger(x)
+    print(larger(net(x)).data.numpy())  # <- 202
+""",
+    "a switch is no data": """
+def main(batches, is_test, val):""" + TRAINED.replace("\n", "\n    ") + """
+    for x, y in batches:""" + STEP + """
+        print(model(x, is_test, val).argmax(1))
 """,
     "a metric that keeps what it measures": """
 from metrics import compute_metrics

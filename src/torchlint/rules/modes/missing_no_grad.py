@@ -38,7 +38,7 @@ def check(view: View) -> Iterator[Report]:
         if event.grad is not True or not event.loops:
             continue
         asked = asked_from_outside(event) if event.get("inside") or _in_a_model(event) else event.site
-        if asked is None:
+        if asked is None or _has_nothing_to_learn(view, event.subject):
             continue
         evaluates = event.mode is False and event.mode_site is not None
         if not evaluates and not is_evaluation(view, event):
@@ -65,6 +65,11 @@ def check(view: View) -> Iterator[Report]:
         if site is not event.site:
             related = [*related, (event.site, "the model is called here, for several callers")]
         yield Report(CODE, site, roles, related, _mend(view, event))
+
+
+def _has_nothing_to_learn(view: View, module: Value) -> bool:
+    """Whether a module has no parameters, such as `nn.Upsample`: what builds a graph is its input."""
+    return isinstance(module, Instance) and module.kind == "module" and not view.may_learn(module)
 
 
 def _in_a_model(event: Event) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Instance, real
+from torchlint.dryrun.values import Event, Instance, Opaque, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import goes_over_held_out, is_model, measures, trained
 from torchlint.rules.shared.readouts import NAMED_SO, comes_from, kept_as_numbers, without_graph
@@ -15,7 +15,8 @@ EVALUATION = re.compile(
     r"(?:^|_)(?:test|tests|testing|eval|evaluate|evaluation|valid|validate|validation|val|vald|predict|prediction|predictions|infer"
     r"|inference|translate|translation|transcribe|recognize|classify|respond|response|reply|caption|sample|samples|generate|decode"
     r"|greedy|demo|interact|accuracy)(?:$|_)|^(?:evaluate|predict|validate|translate|generate|sample|greedy)[A-Z]"
-    r"|(?-i:^(?:test|eval)[A-Z]|[a-z0-9](?:Test|Eval|Evaluate|Evaluation|Valid|Validate|Validation|Predict|Infer|Inference)(?=$|[A-Z_]))",
+    r"|(?-i:^(?:test|eval)[A-Z])"
+    r"|(?-i:[a-z0-9](?:Test|Eval|Evaluate|Evaluation|Valid|Validate|Validation|Predict|Infer|Inference)(?=$|[A-Z_]))",
     re.IGNORECASE,
 )
 LOSS_FUNCTION = re.compile(r"(?:^|[_.])(?:loss|criterion)(?:_?fn|_?func(?:tion)?)?$")
@@ -28,7 +29,8 @@ def is_evaluation(view: View, event: Event) -> bool:
     model, unit = event.subject, event.site.parsed.unit
     if event.mode is False or any(site.parsed.unit.name == "forward" for site in (*event.calls, event.site) if site is not None):
         return False
-    if measures(view, event) or is_model(model) and trained(view, model) and _behind_training(view, event):
+    looked_at = measures(view, event) or is_model(model) and trained(view, model) and _behind_training(view, event)
+    if looked_at and not _trains_too(view, event):
         return True
     if not EVALUATION.search(unit.name) and not goes_over_held_out(event):
         return False
@@ -37,7 +39,18 @@ def is_evaluation(view: View, event: Event) -> bool:
     root = view.run.root
     if root is not None and root.name.startswith("_"):
         return False  # somebody calls it who cannot be seen, and may have switched gradients off
-    return _is_called_as_it_stands(event.site) and is_model(model) and _picked(view, event)
+    # What comes from a file that is not there is a function more often than a model.
+    from_elsewhere = type(model) is Opaque and model.source == "global"
+    return _is_called_as_it_stands(event.site) and is_model(model) and not from_elsewhere and _picked(view, event)
+
+
+def _trains_too(view: View, event: Event) -> bool:
+    """Whether the same loop over the same forward trains, where it is called by somebody else: a scan, a rollout."""
+    loop = event.loops[-1].site
+    return any(
+        flow.site == event.site and flow.loops and flow.loops[-1] is not event.loops[-1] and flow.loops[-1].site == loop
+        for step in view.of("backward") for flow in step.flows
+    )
 
 
 def _behind_training(view: View, event: Event) -> bool:

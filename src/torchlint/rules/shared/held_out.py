@@ -11,7 +11,8 @@ from torchlint.dryrun.values import Event, Instance, Opaque, Value
 from torchlint.rules.base import View
 
 _EVALUATION_DATA = re.compile(
-    r"(?<![A-Za-z])(?<!train_)(?<!trn_)(?:test|val|valid|validation|eval|dev)_?(?:loader|data_?loader|dl|iter|iterator|gen|generator|batches|set|dataset|data)(?![A-Za-z_(])",
+    r"(?<![A-Za-z])(?<!train_)(?<!trn_)(?:test|val|valid|validation|eval|dev)_?"
+    r"(?:loader|data_?loader|dl|iter|iterator|gen|generator|batches|set|dataset|data)(?![A-Za-z_(])",
     re.IGNORECASE,
 )
 # What is no training data by its name: `x_test`, `val_inputs`, `testX`. `dev` alone is a device.
@@ -19,6 +20,8 @@ _HELD_OUT = re.compile(
     r"(?:^|_)(?:test|val|valid|validation|eval|held_?out)(?=$|_|\d|[A-Z])|[a-z](?:Test|Val|Valid)(?=$|_|\d|[A-Z])|^test(?=[xy]$)"
     r"|^dev_(?:data|x|y|set|input|batch)|^[xX]_dev$"
 )
+# What says whether to test, and is no data: `model(x, test)`.
+_SWITCH = re.compile(r"^(?:test|val|valid|eval|validation)(?:ing|_mode|_flag|_only)?$|^(?:is|do|in|use|for)_|_mode$|_flag$")
 LOSS = re.compile(r"loss|crit", re.I)
 _PREPARES = re.compile(r"transform(?!er)|tokeni[sz]|pre_?proc|normali[sz]|augment|resize|crop|collate|metric|accuracy", re.I)
 
@@ -40,7 +43,8 @@ def _given_held_out(event: Event) -> bool:
     """Whether the model is given what is called so: `model(x_test)`, `net(Variable(val_inputs[:100]))`."""
     arguments = event.site.node.args if isinstance(event.site.node, cst.Call) else ()
     names = {node.value for arg in arguments for node in walk(arg.value) if isinstance(node, cst.Name)}
-    return any(_HELD_OUT.search(name) for name in names) and not any("train" in name.lower() for name in names)
+    held = any(_HELD_OUT.search(name) and not _SWITCH.search(name) for name in names)
+    return held and not any("train" in name.lower() for name in names)
 
 
 def trained(view: View, model: Value) -> bool:

@@ -108,7 +108,8 @@ def _of_several(value: Value | None) -> bool:
 def _raises_with_graph(view: View, event: Event) -> bool:
     """Whether the output is made an array as it is, which raises where it has a graph: so somebody else switched gradients off."""
     return any(
-        other.name == "numpy" and _among(event, alt.flows) and not without_graph(alt) and not _of_several(alt) and not _of_cut(event, alt)
+        other.name == "numpy" and _among(event, alt.flows)
+        and not (without_graph(alt) or _of_several(alt) or _of_cut(event, alt))
         for other in view.of("readout") for alt in real(other.subject)
     )
 
