@@ -28,6 +28,8 @@ def left_out(view: View) -> Iterator[tuple[Event, list[Value], Event]]:
     if not steps or not all(any(alt is one for one in made) for step in steps for alt in real(step.subject)):
         return
     held = [module for event in created for module in event.modules]
+    if any(view.related_modules(switch.module, module) for switch in switches(view) for module in held):
+        return  # what learns and what does not was thought about
     backward = next((event for event in view.of("backward") if _trains(view, event, steps, held, created)), None)
     if backward is None:
         return
