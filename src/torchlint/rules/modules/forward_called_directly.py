@@ -52,8 +52,16 @@ def _module(event: Event) -> bool:
     if isinstance(value, Instance):
         return value.kind in ("module", "wrapper") and not (isinstance(value.cls, Class) and _calls_itself(value.cls))
     # The trainers of GAN repositories are called models, too, and their `forward()` takes what `set_input` has kept.
-    known = isinstance(value, Opaque) and ("module" in value.tags or _out_of_container(value))
+    known = isinstance(value, Opaque) and ("module" in value.tags or _out_of_container(value) or _asked_elsewhere(event))
     return known and bool(event.args or event.get("kwargs"))
+
+
+def _asked_elsewhere(event: Event) -> bool:
+    """Whether another line of the file asks of the same attribute what only a module gives: `self.model.train()`."""
+    func = getattr(event.site.node, "func", None)
+    owner = event.site.parsed.text(func.value) if isinstance(func, cst.Attribute) else ""
+    asks = re.compile(rf"(?<![\w.]){re.escape(owner)}\.(?:train|eval|parameters|named_parameters|state_dict)\(")
+    return owner.startswith("self.") and any(asks.search(line) for line in event.site.parsed.facts.lines)
 
 
 def _out_of_container(value: Opaque) -> bool:

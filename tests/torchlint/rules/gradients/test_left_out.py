@@ -55,6 +55,10 @@ def test_left_out(code):
         "optimizer = torch.optim.SGD(first.parameters(), lr=0.1)\noptimizer.add_param_group({'params': second.parameters()})\n"
     ),
     "frozen": program("second.requires_grad_(False)\noptimizer = torch.optim.SGD(first.parameters(), lr=0.1)\n"),
+    "the other one frozen in part": program(
+        "for name, p in first.named_parameters():\n    if name == 'weight':\n        p.requires_grad = False\n"
+        "optimizer = torch.optim.SGD(first.parameters(), lr=0.1)\n"
+    ),
     "loaded, as it is not to learn": program(
         "second.load_state_dict(torch.load('s.pt', weights_only=True))\noptimizer = torch.optim.SGD(first.parameters(), lr=0.1)\n"
     ),
