@@ -352,6 +352,47 @@ def test_one_batch_in_an_inner_loop(run, saved):
     assert numbers(ran) == [6], ran.san.report()
 
 
+# Accelerate's loaders give a batch when they have the next one, or know that there is none.
+TAIL = """
+import torch
+from accelerate import Accelerator
+from accelerate.state import AcceleratorState, GradientState
+from torch.utils.data import DataLoader, TensorDataset
+
+AcceleratorState._reset_state(True)
+GradientState._reset_state()
+torch.manual_seed(0)
+accelerator = Accelerator(cpu=True)
+model = torch.nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+loader = DataLoader(TensorDataset(torch.randn(ROWS, 4), torch.randint(0, 2, (ROWS,))), batch_size=4, shuffle=True)
+model, optimizer, loader = accelerator.prepare(model, optimizer, loader)
+for epoch in range(5):
+    for i, (x, y) in enumerate(loader):
+        accelerator.backward(torch.nn.functional.cross_entropy(model(x), y) / 4)
+        if WHEN:
+            optimizer.step()
+            optimizer.zero_grad()
+    AFTER
+"""
+
+
+@pytest.mark.parametrize(("rows", "when", "after", "left"), [
+    (40, "(i + 1) % 4 == 0", "pass", 2),
+    (36, "(i + 1) % 4 == 0", "pass", 1),
+    (48, "(i + 1) % 4 == 0", "pass", 0),
+    (40, "(i + 1) % 4 == 0", "optimizer.zero_grad()", 0),
+    (36, "(i + 1) % 4 == 0", "optimizer.zero_grad()", 0),
+    (40, "(i + 1) % 4 == 0 or i + 1 == len(loader)", "pass", 0),
+    (36, "(i + 1) % 4 == 0 or i + 1 == len(loader)", "pass", 0),
+])
+def test_what_is_left_over_with_accelerate(run, rows, when, after, left):
+    pytest.importorskip("accelerate", reason="accelerate is not installed")
+    ran = run(TAIL.replace("ROWS", str(rows)).replace("WHEN", when).replace("AFTER", after))
+    assert numbers(ran) == ([105] if left else []), ran.san.report()
+    assert not left or f"{left} of them from the pass before" in ran.findings[0].message
+
+
 # With a loss scale alone is the accelerator's clipping another one than torch's: that is 703, whoever made the scaler.
 CLIPPED = """
 import accelerate

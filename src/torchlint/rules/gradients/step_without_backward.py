@@ -9,6 +9,7 @@ from torchlint.dryrun.flow import before, common_loop
 from torchlint.dryrun.torch_api.hosted import is_accelerator
 from torchlint.dryrun.values import Dict, Event, Func, Instance, Method, Ref, Seq, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.accumulation import by_engine
 
 CODE = 103
 _AGAIN = (
@@ -19,7 +20,6 @@ _BY_ACCELERATOR = (
     "the loop calls `{call}` but not the other half of a training step, so `{model}` never learns",
     "a training step needs both, in this order: `{owner}.backward({loss})`, then `{optimizer}.step()`",
 )
-_STEPS_TOO = frozenset({"deepspeed_plugin", "deepspeed_plugins", "megatron_lm_plugin", "**"})
 _OTHER_UPDATE = re.compile(r"grad|\blr\b|_lr\b|param_groups|\.data\b|state_dict|copy_")  # between two steps: the second is another one
 
 
@@ -115,19 +115,13 @@ def _backward_alone(view: View, created) -> Iterator[Report]:
         return
     for backward in view.of("backward"):
         framework = backward.get("framework")
-        if backward.loops and view.reaches(backward, optimizer) and (framework is None or _steps_nothing(framework)):
+        if backward.loops and view.reaches(backward, optimizer) and (framework is None or is_accelerator(framework) and not by_engine(backward)):
             if _by_hand(view, backward):
                 return
             roles = {"call": view.call_text(backward.site), "loss": view.loss_text(backward), "model": view.model_text(optimizer)}
             words = None if framework is None else _of_accelerator(view, optimizer, roles)
             yield Report(CODE, backward.site, roles, [(created.site, "this optimizer never steps")], words=words)
             return
-
-
-def _steps_nothing(framework: Value) -> bool:
-    """Whether a framework's backward is that for certain: with DeepSpeed an Accelerator's steps, too."""
-    own = [alt for alt in real(framework) if isinstance(alt, Instance)]
-    return is_accelerator(framework) and bool(own) and not any(alt.kwargs.keys() & _STEPS_TOO for alt in own)
 
 
 def _by_hand(view: View, backward) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.values import Event, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.accumulation import every_so_often, in_accumulate, length_of, only_gradients
+from torchlint.rules.shared.accumulation import by_engine, every_so_often, in_accumulate, length_of, only_gradients
 
 CODE = 102
 _WHEN_IT_STEPS = (
@@ -38,6 +38,7 @@ def _every_so_often(view: View) -> Iterator[Report]:
             if (
                 backward.loops != step.loops
                 or in_accumulate(backward) is not None
+                or by_engine(backward)
                 or view.reaches(backward, optimizer) is not True
             ):
                 continue
@@ -96,7 +97,7 @@ def _under_accumulate(view: View) -> Iterator[Report]:
         if context is None or not step.loops or not isinstance(optimizer, (Instance, Opaque)) or not _may_be_prepared(view, optimizer):
             continue
         for backward in view.of("backward"):
-            if backward.loops != step.loops or in_accumulate(backward) is not context or length_of(backward) == 1:
+            if backward.loops != step.loops or in_accumulate(backward) is not context or length_of(backward) == 1 or by_engine(backward):
                 continue
             if view.reaches(backward, optimizer) is not True or not only_gradients(view, step, backward):
                 continue

@@ -12,7 +12,8 @@ from torchlint.dryrun.values import Event, Instance, Opaque, Value, number, real
 from torchlint.rules.base import View
 
 _EVERY = re.compile(r"(\w+)\s*(?:[-+]\s*1\s*)?\)?\s*%\s*\(?\s*([\w.]+(?:\[[^\]]*\])?)")
-_PLUGINS = ("gradient_accumulation_plugin", "deepspeed_plugin", "deepspeed_plugins", "megatron_lm_plugin")  # which say how long, too
+_ENGINES = ("deepspeed_plugin", "deepspeed_plugins", "megatron_lm_plugin")  # whose backward accumulates, steps and clears
+_PLUGINS = ("gradient_accumulation_plugin", *_ENGINES)  # which say how long, too
 _REST = re.compile(r"==\s*(?:0|1|[\w.]+\s*-\s*1)\b")
 
 
@@ -38,6 +39,7 @@ def accumulations(view: View) -> Iterator[Accumulation]:
             if (
                 backward.loops != step.loops
                 or in_accumulate(backward) is not None
+                or by_engine(backward)
                 or view.reaches(backward, optimizer) is not True
             ):
                 continue
@@ -98,6 +100,11 @@ def _of_deepspeed(value: Value | None) -> bool:
 def in_accumulate(event: Event):
     """The `with accelerator.accumulate(...)` that an event is in; None if it is in none."""
     return next((context for context in event.contexts if context.kind == "accumulate"), None)
+
+
+def by_engine(backward: Event) -> bool:
+    """Whether a backward is that of an Accelerator that leaves the whole step to an engine."""
+    return any(isinstance(owner, Instance) and not owner.kwargs.keys().isdisjoint(_ENGINES) for owner in real(backward.get("framework")))
 
 
 def length_of(backward: Event) -> Value | int | None:

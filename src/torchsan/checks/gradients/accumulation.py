@@ -43,7 +43,8 @@ class Accumulation(Check):
         self.states: dict[int, _State] = self.ledger.while_alive({})
         self.batch = 0  # the number of the last batch's event, until a backward has used it
         self.loader = 0
-        self.ended = False  # a pass was, and no backward since
+        self.ended = False  # a pass was, and no backward of a batch of another since
+        self.over = 0  # id of the loader whose pass it was, and no backward since: it may have given its last batch before that was used
         self.given: weakref.ref | None = None  # what the model was given last
         self.new = False  # that was another tensor than before, and no backward since
         self.written: dict[tuple, bool] = {}  # by the lines of a backward and a step: whether the text accumulates
@@ -64,24 +65,29 @@ class Accumulation(Check):
             state = self.states.get(id(account))
             if state is None:
                 state = self.states[id(account)] = _State()
+            late = not fresh and 0 != state.loader == self.over
+            own = by_hand and not late
+            if late and state.left is not None:
+                state.left = state.left[0] + 1, event.number, event
             if account.backwards == 1:
-                state.raw, state.loader = 0, 0 if by_hand else self.loader
-            if not (by_hand or fresh) or state.loader != (0 if by_hand else self.loader) or state.raw != account.backwards - 1:
+                state.raw, state.loader = 0, 0 if own else self.loader
+            if not (own or fresh or late) or state.loader != (0 if own else self.loader) or state.raw != account.backwards - 1:
                 continue
             state.raw += 1
             if account.backwards > 1:  # a step of one backward is none of ours: the look at its loss is left out
                 state.raw = state.raw if _is_mean(event) else -1
                 state.mark = _first(account)
+        self.over = 0
 
     def on_loader_end(self, event: Event) -> None:
-        self.ended = True
+        self.ended, self.over = True, id(event.subject)
         for account in self.ledger:
             state = self.states.get(id(account))
-            if state is not None and account.backwards and account.steps and state.loader == id(event.subject):
+            if state is not None and "backward" in account.last and account.steps and state.loader == id(event.subject):
                 state.left = account.backwards, event.number, account.last["backward"]
 
     def before_backward(self, event: Event) -> None:
-        if not self.ended:
+        if not self.ended or self.over and not self.batch:  # Accelerate's loaders have the last batch before it is used
             return
         self.ended = False
         for account in self.ledger:
@@ -98,7 +104,7 @@ class Accumulation(Check):
         every = account.backwards
         left, state.left = state.left, None
         state.stepped = account.number("step")
-        if left is not None and state.every > 1 and state.same >= _CYCLES and every == state.every + left[0]:
+        if left is not None and left[0] and state.every > 1 and state.same >= _CYCLES and every == state.every + left[0]:
             self._left_over(state, left, event)
         elif every > 1:
             state.same = state.same + 1 if every == state.every else 1

@@ -202,7 +202,7 @@ from accelerate import Accelerator
 
 
 def train(loader, args, batch_size):
-    accelerator = Accelerator()
+    accelerator = Accelerator({given})
     model = nn.Linear(4, 2)
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     plugin = accelerator.state.deepspeed_plugin
@@ -217,6 +217,12 @@ def train(loader, args, batch_size):
 """
 
 
+@pytest.mark.parametrize("given", ["", "cpu=True", "deepspeed_plugin=args.plugin"])
+def test_an_accumulation_of_an_engine(given):
+    text = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n" + COUNTED.format(length="k = args.k", given=given)
+    assert [number for _, number in found(text)] == ([] if "deepspeed" in given else [105])
+
+
 @pytest.mark.parametrize(("length", "told"), [
     ("k = args.k", True),
     ("k = 1 if batch_size < 16 else batch_size // 16", True),
@@ -225,5 +231,5 @@ def train(loader, args, batch_size):
     ("k = accelerator.state.deepspeed_plugin.gradient_accumulation_steps", False),
 ])
 def test_an_accumulation_that_only_deepspeed_has(length, told):
-    text = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n" + COUNTED.format(length=length)
+    text = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n" + COUNTED.format(length=length, given="")
     assert [number for _, number in found(text)] == ([105] if told else [])
