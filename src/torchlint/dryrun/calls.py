@@ -12,6 +12,7 @@ from torchlint.dryrun.alternatives import chosen, possible
 from torchlint.dryrun.builtins import Builtins
 from torchlint.dryrun.classes import ProjectClasses
 from torchlint.dryrun.functions import Functions
+from torchlint.dryrun.switches import PARSERS, Switches
 from torchlint.dryrun.torch_api.calls import TorchCalls
 from torchlint.dryrun.values import (
     Class,
@@ -36,7 +37,7 @@ from torchlint.dryrun.values import (
 from torchlint.sieve.nodes import BUILTINS
 
 
-class Calls(Functions, ProjectClasses, Builtins, TorchCalls):
+class Calls(Functions, ProjectClasses, Builtins, TorchCalls, Switches):
     """The part of a run that evaluates calls. See `interpreter.Run` for the state it works on."""
 
     def eval_call(self, node: cst.Call) -> Value:
@@ -191,7 +192,10 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls):
             of += [*owner.args, *owner.kwargs.values()]
         flows = union_of(value.flows for value in (*of, *given))
         parts = union_of(with_parts(value) for value in given if not isinstance(value, Const))
-        return Opaque(name, "call", self.site(node), flows, parts, owner)
+        made = Opaque(name, "call", self.site(node), flows, parts, owner)
+        if owner is not None and name in PARSERS:
+            self.hear_switch(name, args, kwargs, owner, made)
+        return made
 
 
 _DICTS = re.compile(r"(?:^|\.)\w*(?:[dD]ict|Munch|Box|Namespace)$")

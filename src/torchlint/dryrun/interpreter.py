@@ -91,6 +91,7 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         self.outer: list[int] = []  # when the frames were made that functions were run in which stand in functions
         self.units: list[Unit] = []  # of the functions that were run, one after the other
         self.large: dict[object, list[tuple[list, dict]]] = {}  # by function: what calls were given that took many steps
+        self.switches: dict[int, dict[str, Value]] = {}  # by id of a parser: the switches that have one value whatever is typed
         self.filled_in: dict[tuple[int, str], Value] = {}  # by id of an object and name: its attributes that were made where they were None
         self.took: dict[int, int] = {}  # by id of a function's unit: its steps so far when a run that was in it was too much
         self.replaced = 0  # how often a module's part gave way to another
