@@ -8,7 +8,23 @@ import libcst as cst
 
 from torchlint.dryrun.builtins import class_names, never_tensors
 from torchlint.dryrun.torch_api.names import SCHEDULER_NAME
-from torchlint.dryrun.values import UNSET, Class, Const, Dict, Func, Instance, Opaque, Ref, Seq, Tensor, Union, Value, boolean, real, same_class
+from torchlint.dryrun.values import (
+    UNSET,
+    Class,
+    Const,
+    Dict,
+    Func,
+    Instance,
+    Opaque,
+    Ref,
+    Seq,
+    Tensor,
+    Union,
+    Value,
+    boolean,
+    real,
+    same_class,
+)
 
 _FLAG = re.compile(
     r"(?:is|do|use|has|should|needs?|with|if|no|enable|update)_\w+$|(?:is_?)?(?:train|training|eval|test|testing|val)$"
