@@ -276,6 +276,22 @@ def main(batches, steps, state):
     world.train(batches)
     print(world.scan(steps, state).detach().numpy())
 """,
+    "layers that a model gets by setattr": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        for i in range(3):
+            setattr(self, "block" + str(i), nn.Linear(4, 4))
+
+    def forward(self, x):
+        return self.block2(self.block1(self.block0(x)))
+
+def val(loader):
+    net = Net()
+    net.eval()
+    for x in loader:
+        print(net(x).argmax(1))  # <- 202
+""",
     "a layer without parameters": """
 net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
 net.load_state_dict(torch.load("net.pth", weights_only=True))

@@ -8,9 +8,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.containers import CONTAINERS
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import TRUE, Const, Event, Instance, Iter, Loop, Tensor, Value, real
+from torchlint.dryrun.values import TRUE, Const, Event, Instance, Iter, Loop, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
@@ -68,8 +69,10 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _has_nothing_to_learn(view: View, module: Value) -> bool:
-    """Whether a module has no parameters, such as `nn.Upsample`: what builds a graph is its input."""
-    return isinstance(module, Instance) and module.kind == "module" and not view.may_learn(module)
+    """Whether a layer of torch's has no parameters, such as `nn.Upsample`: what builds a graph is its input. (Of a class of the
+    project that is not said: it may get its layers by `setattr`.)"""
+    of_torch = isinstance(module, Instance) and module.kind == "module" and isinstance(module.cls, Ref) and module.type not in CONTAINERS
+    return of_torch and not view.may_learn(module)
 
 
 def _in_a_model(event: Event) -> bool:
