@@ -53,6 +53,9 @@ class Assignment:
             owner = self.eval(target.value)
             if not quiet:
                 self.emit_assign(target, value, node)
+                if self.filled_in and self.is_none(value):
+                    for alt in real(owner):
+                        self.filled_in.pop((id(alt), target.attr.value), None)
             self.set_attribute(owner, target.attr.value, value, node or target)
         elif kind in (cst.Tuple, cst.List):
             self.unpack(target, value, node, quiet or node is None)
@@ -90,6 +93,8 @@ class Assignment:
                     piece: Value = items[n]
                 elif isinstance(alt, Tensor):
                     piece = self.note_part(alt.with_(None, maybe0=True), alt)
+                elif len(elements) == 2 and not starred and (picked := self.indices(alt, n, node)) is not None:
+                    piece = self.note_part(picked, alt, n)
                 else:
                     tags = alt.tags & (BATCHY | TORCH) if isinstance(alt, Opaque) else NOTHING
                     piece = Opaque("", "item", None, alt.flows, alt.parts, alt, tags)
@@ -225,11 +230,11 @@ class Assignment:
         for alt in real(old):
             if isinstance(alt, Seq) and operator == "Add":
                 self.gather(alt, value)
-                extra = self.known_items(value) if isinstance(value, Seq) else ()
                 items = self.store.to_change(alt, "[]") or Items((), True)
-                more = self.store.get(value, "[]") if isinstance(value, Seq) else None
-                alike = items.of_known_kinds and more is not None and more.of_known_kinds
-                self.store.set(alt, "[]", Items((*items.known, *extra), items.open or more is None or more.open, alike))
+                more = self.store.get(value, "[]") if isinstance(value, Seq) else self.spread(value)
+                more = more or Items((), True)
+                alike = items.of_known_kinds and more.of_known_kinds
+                self.store.set(alt, "[]", Items((*items.known, *more.known), items.open or more.open, alike))
                 return
         result = self.arithmetic(node, operator, old, value)
         if type(result) in (Opaque, Tensor):

@@ -17,6 +17,7 @@ from torchlint.dryrun.values import (
     Method,
     Opaque,
     Ref,
+    Seq,
     Tensor,
     Value,
     alternatives,
@@ -79,8 +80,12 @@ class Builtins:
         items = self.items_of(args[0])
         if items is not None:
             return self.sequence("list", list(items), node)
-        if isinstance(args[0], Iter) and args[0].kind in ("parameters", "named_parameters"):
+        if isinstance(args[0], Iter) and args[0].kind == "parameters":
+            return self.sequence("list", list(self.spread(args[0]).known), node, True, True)
+        if isinstance(args[0], Iter) and args[0].kind == "named_parameters":
             return self.sequence("list", [self.element(args[0])], node, True)
+        if isinstance(args[0], Seq) and (inner := self.spread(args[0])).alike:
+            return self.sequence("list", list(inner.known), node, True, True)
         element = self.element(args[0])
         return self.sequence("list", [element], node, True)
 
@@ -181,6 +186,10 @@ class Builtins:
     def builtin_sum(self, args, kwargs, node) -> Value:
         if not args:
             return Opaque("", "call")
+        if len(args) == 2 and isinstance(args[1], Seq):  # lists put together
+            lists = [self.spread(item) for item in (args[1], *(self.items_of(args[0]) or ()))]
+            if self.items_of(args[0]) is not None and all(one.of_known_kinds for one in lists):
+                return self.sequence("list", [item for one in lists for item in one.known], node, any(one.open for one in lists), True)
         element = self.element(args[0])
         if isinstance(element, Tensor):
             return element.with_(self.site(node), act=None)

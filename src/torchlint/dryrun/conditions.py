@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.dryrun.builtins import class_names, never_tensors
 from torchlint.dryrun.torch_api.names import SCHEDULER_NAME
-from torchlint.dryrun.values import Class, Const, Instance, Opaque, Ref, Tensor, Union, Value, boolean, same_class
+from torchlint.dryrun.values import UNSET, Class, Const, Dict, Func, Instance, Opaque, Ref, Seq, Tensor, Union, Value, boolean, real, same_class
 
 _FLAG = re.compile(
     r"(?:is|do|use|has|should|needs?|with|if|no|enable|update)_\w+$|(?:is_?)?(?:train|training|eval|test|testing|val)$"
@@ -64,6 +64,35 @@ class Conditions:
                 self.store.set(flag, " truth", Const(holds))  # for as long as this path goes, in what it calls too
             self._keep_only(test, not holds, truthy=True)
 
+    def is_none(self, value: Value, filled: bool = False) -> bool | None:
+        """Whether a value is None, where that is certain; of several that it may be, where it is the same for each.
+        `filled`: it is what an attribute holds that was filled in where it was None, and so is taken for something if it may be."""
+        if isinstance(value, Union):
+            each = {self.is_none(alt, filled) for alt in value.alts}
+            return each.pop() if len(each) == 1 else False if filled else None
+        if isinstance(value, Const):
+            return value.value is None if value is not UNSET else None
+        return False if filled or isinstance(value, (Instance, Seq, Dict, Func, Class, Tensor)) else None
+
+    def is_filled_in(self, target: cst.BaseExpression) -> bool:
+        """Whether a block `if self.it is None:` has made what the attribute holds now."""
+        if not self.filled_in or type(target) is not cst.Attribute:
+            return False
+        owner = self.peek(target.value)
+        return owner is not None and all((id(alt), target.attr.value) in self.filled_in for alt in real(owner))
+
+    def missing(self, test: cst.BaseExpression) -> tuple[cst.Attribute, Value | None] | None:
+        """The attribute that `self.it is None` finds to be missing, and what it holds."""
+        is_missing = type(test) is cst.Comparison and type(test.left) is cst.Attribute and _is_none_test(test)
+        return (test.left, self.peek(test.left)) if is_missing else None
+
+    def note_filled_in(self, target: cst.Attribute, before: Value | None) -> None:
+        """Behind the block of `if self.it is None:`, which may have made it: what is not seen of it is taken for something then, or
+        each that asks for it, as properties do, would make it once more."""
+        owner, now = self.peek(target.value), self.peek(target)
+        if owner is not None and now is not before and self.is_none(now, filled=True) is False:
+            self.filled_in.update({(id(alt), target.attr.value): alt for alt in real(owner)})
+
     def _of_kind(self, target: cst.BaseExpression, cls: cst.BaseExpression, holds: bool) -> None:
         """A name holds something that is, or is not, of a class: of several things it may hold, those that are not so are out;
         what is only declared to be a tensor is none where it is asked for something else."""
@@ -104,6 +133,12 @@ class Conditions:
 def _is_flag(value: Value | None) -> bool:
     """Whether a value is an argument that says what to do, `is_train` or `update=True`: nothing changes it later."""
     return type(value) is Opaque and value.source == "param" and ("bool" in value.tags or bool(_FLAG.match(value.name)))
+
+
+def _is_none_test(test: cst.Comparison) -> bool:
+    """`... is None`."""
+    part = test.comparisons[0]
+    return len(test.comparisons) == 1 and type(part.operator) is cst.Is and type(part.comparator) is cst.Name and part.comparator.value == "None"
 
 
 def is_main_test(test: cst.BaseExpression) -> bool:

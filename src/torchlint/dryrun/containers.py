@@ -39,17 +39,15 @@ class Containers:
 
     def eval_sequence(self, node) -> Value:
         kind = {cst.List: "list", cst.Tuple: "tuple", cst.Set: "set"}[type(node)]
-        items, is_open = [], False
+        items, is_open, alike = [], False, True
         for element in node.elements:
             if type(element) is cst.StarredElement:
-                inner = self.items_of(self.eval(element.value))
-                if inner is None:
-                    is_open = True
-                else:
-                    items.extend(inner)
+                inner = self.spread(self.eval(element.value))
+                items.extend(inner.known)
+                is_open, alike = is_open or inner.open, alike and inner.of_known_kinds
             else:
                 items.append(self.eval(element.value))
-        return self.sequence(kind, items, node, is_open)
+        return self.sequence(kind, items, node, is_open, alike)
 
     def sequence(self, kind: str, items: list[Value], node: cst.CSTNode | None, is_open: bool = False, alike: bool = False) -> Seq:
         seq = Seq(kind, self.site(node) if node is not None else None)
@@ -98,6 +96,18 @@ class Containers:
                 return items.known
         return None
 
+    def spread(self, value: Value) -> Items:
+        """What a list is given where all of something goes into it: `[*more]`, `a + more`, `a.extend(more)`."""
+        known = self.items_of(value)
+        if known is not None:
+            return Items(known)
+        if isinstance(value, Iter) and value.kind == "parameters":
+            each = self.element(value)
+            each.traits["each"] = True  # it stands for all that the module has
+            return Items((each,), True, True)
+        items = self.store.get(value, "[]") if isinstance(value, Seq) else None
+        return items if items is not None and items.alike else Items((), True)
+
     def known_items(self, value: Value) -> tuple[Value, ...]:
         """Those items of a container that are known, also where there may be more."""
         if isinstance(value, (Seq, Instance)):
@@ -133,10 +143,11 @@ class Containers:
                 self.store.set(owner, "[]", Items(known[-12:], items.open or bool(self.loops) or name != "append", items.of_known_kinds and len(known) <= 12))
                 return NONE
             if name in ("extend", "update") and args:
-                more = (*items.known, *self.known_items(args[0]))
+                added = self.spread(args[0])
+                more = (*items.known, *(added.known or self.known_items(args[0])))
                 self.gather(owner, args[0])
-                alike = items.of_known_kinds and self.is_of_known_kinds(args[0]) and len(more) <= 12
-                self.store.set(owner, "[]", Items(more[-12:], items.open or self.items_of(args[0]) is None, alike))
+                alike = items.of_known_kinds and (added.of_known_kinds or self.is_of_known_kinds(args[0])) and len(more) <= 12
+                self.store.set(owner, "[]", Items(more[-12:], items.open or added.open, alike))
                 return NONE
             if name in ("clear",):
                 self.store.set(owner, "[]", Items(()))
@@ -219,6 +230,10 @@ class Containers:
             callable_ = items is not None and key is not None and not isinstance(key, Const) and not items.open and 0 < len(items.known) <= 4
             if callable_ and all(isinstance(item, (Ref, Class, Func, Partial)) for item in items.known.values()):
                 return functools.reduce(join, items.known.values())  # a table of classes or functions: one of them
+            if items is not None and key is not None and not isinstance(key, Const) and not items.open:
+                picked = self.picked_out_of(items.known.values())
+                if picked is not None:
+                    return picked
             if items is not None and isinstance(key, Const):
                 try:
                     if key.value in items.known:
@@ -237,8 +252,8 @@ class Containers:
                 name = f"[{key.value!r}]"
                 found = self.store.get(owner, name)
                 if found is None:
-                    found = Opaque(str(key.value), "item", None, owner.flows, owner.parts, owner, owner.tags & BATCHY)
-                    self.note_item(found, owner, keys, node)
+                    found = self.indices(owner, key.value, node) or Opaque(str(key.value), "item", None, owner.flows, owner.parts, owner, owner.tags & BATCHY)
+                    found = self.note_item(found, owner, keys, node)
                     self.base_store.set(owner, name, found)
                 return found
             return self.note_item(Opaque("", "item", None, owner.flows, owner.parts, owner, owner.tags & BATCHY), owner, keys, node)

@@ -25,7 +25,7 @@ from torchlint.dryrun.values import Class, Event, Func, Instance, Loop, Value
 from torchlint.dryrun.world import World
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
 
-MOST_STEPS = 75_000  # expressions evaluated for one root: a bound on time, above what nearly all real code needs
+MOST_STEPS = 150_000  # expressions evaluated for one root: a bound on time, above what nearly all real code needs
 MOST_EVENTS = 20_000
 MOST_DEPTH = 12
 
@@ -90,6 +90,7 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         self.cuts: list[int] = []  # for each call that was not followed: how deep the one stands that it would run again
         self.outer: list[int] = []  # when the frames were made that functions were run in which stand in functions
         self.units: list[Unit] = []  # of the functions that were run, one after the other
+        self.filled_in: dict[tuple[int, str], Value] = {}  # by id of an object and name: its attributes that were made where they were None
         self.took: dict[int, int] = {}  # by id of a function's unit: its steps so far when a run that was in it was too much
         self.replaced = 0  # how often a module's part gave way to another
         self.unrolled = 0  # how many loops are open whose turns are run one after the other

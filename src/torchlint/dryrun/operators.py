@@ -7,10 +7,8 @@ import libcst as cst
 from torchlint.dryrun.values import (
     FALSE,
     NOTHING,
-    UNSET,
     Class,
     Const,
-    Dict,
     Func,
     Instance,
     Opaque,
@@ -58,7 +56,7 @@ class Operators:
         if isinstance(left, Seq) and isinstance(right, Seq) and operator == "Add":
             one, two = self.store.get(left, "[]"), self.store.get(right, "[]")
             if one is not None and two is not None:
-                return self.sequence(left.kind, [*one.known, *two.known], node, one.open or two.open)
+                return self.sequence(left.kind, [*one.known, *two.known], node, one.open or two.open, one.of_known_kinds and two.of_known_kinds)
         if operator == "Multiply" and isinstance(left, Seq) and self.known_items(left):
             for item in self.known_items(left):
                 self.emit("repeat", item, node, count=b)
@@ -140,10 +138,9 @@ class Operators:
             before = part.comparator
             if len(node.comparisons) == 1:
                 if operator in (cst.Is, cst.IsNot) and isinstance(right, Const) and right.value is None:
-                    if isinstance(left, Const) and left is not UNSET:
-                        return Const((left.value is None) == (operator is cst.Is))
-                    if isinstance(left, (Instance, Seq, Dict, Func, Class, Tensor)):
-                        return Const(operator is cst.IsNot)
+                    nothing = self.is_none(left, self.is_filled_in(node.left))
+                    if nothing is not None:
+                        return Const(nothing == (operator is cst.Is))
                 if operator in (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual) and same_class(left, right):
                     return Const(operator in (cst.Is, cst.Equal))
                 if operator in (cst.Equal, cst.NotEqual) and isinstance(left, Const) and isinstance(right, Const):

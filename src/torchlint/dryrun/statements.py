@@ -61,7 +61,10 @@ class Statements:
             self.guards = (*outside, *holding)
             try:
                 self.narrow(node.test, True)
+                missing = self.missing(node.test)
                 self.suite(node.body)
+                if missing is not None and not self.graph.dead:
+                    self.note_filled_in(*missing)
             finally:
                 self.guards = outside
 

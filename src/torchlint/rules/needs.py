@@ -14,6 +14,7 @@ from torchlint.catalogue.effects import CREATES, KEEP_RESULT
 from torchlint.catalogue.hosted import gone_names, hosted
 from torchlint.catalogue.pages import Rule
 from torchlint.catalogue.protocols import GROWS
+from torchlint.catalogue.torchvision_models import builders
 
 Need = tuple[frozenset[str], ...]
 
@@ -119,7 +120,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     138: ((_any("requires_grad requires_grad_"), _any("parameters")), (_any("step"), _any("backward"))),
     139: ((_any("ReduceLROnPlateau"), _any("step")),),
     201: ((_any("backward"),),),
-    202: ((_any("eval"),), (_any("argmax numpy"),), (_any("backward"), _any("max topk item data detach cpu"))),
+    202: ((_any("eval"),), (_any("argmax numpy"),), (_any("backward"), _any("max topk item data detach cpu print"))),
     203: ((_any("from_pretrained"), _any("backward")),),
     204: ((_any("scaled_dot_product_attention"), _any("!class")),),
     205: ((_any("inference_mode"),),),
@@ -275,13 +276,14 @@ _CUSTOM |= {
     708: ((_any("autocast GradScaler custom_fwd custom_bwd"),),),
     941: (
         (frozenset(name.rpartition(".")[2] for name in gone_names()), _any("transformers !from_transformers")),
-        *(_gone(name) for name in table().removed), (_any("next"),), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),),
+        *(_gone(name) for name in table().removed), (_any("next reinforce"),), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),),
     ),
     942: (
         (words({name: entry for name, entry in table().deprecated.items() if name not in COMMON_INITS}) - {"range"},),
         (frozenset(name.rpartition(".")[2] for name in COMMON_INITS), _any("init")),
         (_any("!reduced"),),
-        (_SCHEDULERS, _any("step")),
+        (_SCHEDULERS, _any("step get_lr")),
+        (words(builders()) | {"!pretrained"},),
     ),
 }
 

@@ -20,9 +20,10 @@ class Around:
         projects: what is in the project of each.
         users: who imports whom.
         asked: the files, by their full paths.
+        tests_call: whether what a test makes of a program is told.
     """
 
-    def __init__(self, projects: Projects, users: Users, asked: Collection[str]):
+    def __init__(self, projects: Projects, users: Users, asked: Collection[str], tests_call: bool = False):
         self._projects = projects
         self._named = {os.path.realpath(path): path for path in asked}
         self._asked = frozenset(asked)
@@ -32,7 +33,8 @@ class Around:
             if project.files is None:
                 self._apart[project.root] = paths
             elif not project.files.keys() <= self._asked:
-                users_of = users.of(map(os.path.realpath, paths), project.files)
+                using = users.of if tests_call else users.outside_tests
+                users_of = using(list(map(os.path.realpath, paths)), project.files)
                 self.files += [project.files[path] for path in users_of if path not in self._asked]
 
     def _by_project(self) -> dict[str, tuple[Project, list[str]]]:

@@ -50,6 +50,7 @@ class Judging:
         self._saved = saved
         self._most = most
         self._users = Users(modules, cache)
+        self._tests_call = order.strict_tests
         self._judge = Judge(order, functools.partial(make_engine, modules=modules))
         self.apart: frozenset[str] = frozenset()
 
@@ -74,7 +75,7 @@ class Judging:
             goes_on: asked before each of the files that use it is judged; they are left out from where it says no.
         """
         own = self._verdict(path, digests, given, digest)
-        around = Around(self.projects, self._users, [path])
+        around = Around(self.projects, self._users, [path], self._tests_call)
         self.apart = around.apart
         found = {path: own.findings}
         known = {file.path: self._known(file.path, digests) for file in around.files}

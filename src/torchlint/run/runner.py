@@ -211,7 +211,7 @@ class Runner:
         digests = Digests(modules=modules)
         cache = self.cache(digests, cache_dir) if use_cache else None
         users = Users(modules, cache)
-        around = Around(self.projects, users, self._judged)
+        around = Around(self.projects, users, self._judged, self.order.strict_tests)
         self.apart, self.others = around.apart, len(around.files)
         verdicts: dict[str, Verdict] = {}
         todo: list[File] = []

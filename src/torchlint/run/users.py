@@ -9,6 +9,7 @@ from torchlint.files.modules import Modules
 from torchlint.files.parse import parse_source
 from torchlint.files.project import MOST_BYTES
 from torchlint.files.source import SourceError
+from torchlint.files.tests import is_test_by_name, may_be_test
 from torchlint.run.cache import Cache
 from torchlint.run.mentions import Mentions, State, mentions_of, state_of
 
@@ -47,6 +48,15 @@ class Users:
             found |= more
             todo.extend(more)
         return sorted(found.intersection(files) - asked)
+
+    def outside_tests(self, paths: Iterable[str], files: Collection[str]) -> list[str]:
+        """The same, without the tests that use what is none: what a test makes of a program is not told of the program."""
+        tests = {path for path in paths if self._is_test(path)}
+        of_tests = set(self.of(tests, files)) if tests else set()
+        return [user for user in self.of(paths, files) if user in of_tests or not self._is_test(user)]
+
+    def _is_test(self, path: str) -> bool:
+        return is_test_by_name(path) or may_be_test(path) and self._mentions(path).runs_tests
 
     def _graph(self, files: frozenset[str]) -> dict[str, set[str]]:
         """By file, those that import it. Files between, which nobody asked for, are looked into."""

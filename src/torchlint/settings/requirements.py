@@ -1,4 +1,4 @@
-"""Which releases of torch, transformers and accelerate a project runs on, as its own requirements tell."""
+"""Which releases of torch, torchvision, transformers and accelerate a project runs on, as its own requirements tell."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from typing import Any
 from torchlint.catalogue.pages import tomllib
 from torchlint.files.reading import read_bytes
 
-PACKAGES = ("torch", "transformers", "accelerate")
+PACKAGES = ("torch", "torchvision", "transformers", "accelerate")
 Release = tuple[int, int]
-_REQUIREMENT = re.compile(r"""["']?(?P<name>torch|transformers|accelerate) ?(?:\[[^\]]*\])? ?\(? ?(?P<bounds>[=<>~!][^;#"')\\]*)""", re.IGNORECASE)
+_REQUIREMENT = re.compile(r"""["']?(?P<name>torch|torchvision|transformers|accelerate) ?(?:\[[^\]]*\])? ?\(? ?(?P<bounds>[=<>~!][^;#"')\\]*)""", re.IGNORECASE)
 # The bounds that nearly all projects have. `packaging`, which reads the others, takes a tenth of a small run's time to load.
 _OTHER = r"(?:<=?|!=) ?[0-9]+(?:\.[0-9]+)*"
 _PLAIN = re.compile(
     rf"(?:{_OTHER} ?, ?)*[=>~]= ?([0-9]{{1,6}})(?:\.([0-9]{{1,6}})(?:\.[0-9]+)*)?(?: ?, ?{_OTHER})* ?"
 )
 _FROM_BELOW = ("==", "===", ">=", "~=", ">")
+_BEFORE_NO_GRAD = re.compile(r"< ?0\.4(?:\.0)?|<=? ?0\.[0-3](?:\.[0-9]+)?")
 # conda's: a list item, perhaps with a channel before the name; one equals sign is enough there.
-_CONDA = re.compile(r"""^ ?- ?["']?(?:[\w./-]+::)?(?:py)?(?P<name>torch|transformers|accelerate) ?(?P<bounds>[=<>~!][^#"']*)""")
+_CONDA = re.compile(r"""^ ?- ?["']?(?:[\w./-]+::)?(?:py)?(?P<name>torch|torchvision|transformers|accelerate) ?(?P<bounds>[=<>~!][^#"']*)""")
 _MOST_BYTES = 2_000_000
 _MOST_CHARACTERS = 2_000  # of one line: a requirement has fewer, and patterns take their time over long ones
 
@@ -54,6 +55,8 @@ def _lower_bound(line: str) -> tuple[str, Release] | None:
     # What pip refuses, and people write all the same: `>=2.0.0+cu118`, `>=1.7.*`, `>=1.7.1<2.0.0`.
     bounds = re.sub(r"\.\*|\+[\w.-]+", "", found["bounds"].partition(" -")[0])
     bounds = re.sub(r"(?<=\w) ?(?=[<>=!~])", ",", bounds)
+    if found["name"].lower() == "torch" and _BEFORE_NO_GRAD.fullmatch(bounds.strip(" ,")):
+        return "torch", (0, 3)  # it has no lower bound, and says all the same that it is another torch
     plain = _PLAIN.fullmatch(bounds)
     bound = (int(plain[1]), int(plain[2] or 0)) if plain else _lowest(bounds)
     return (found["name"].lower(), bound) if bound is not None else None

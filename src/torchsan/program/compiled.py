@@ -44,6 +44,7 @@ def compiled_frames() -> int:
 def is_compiled(root: nn.Module) -> bool:
     """Whether a module, or one in it, is compiled."""
     return any(
-        getattr(module, "_compiled_call_impl", None) is not None or type(module).__name__ == "OptimizedModule"
+        type(module).__name__ == "OptimizedModule" or "_orig_mod" in module._modules or "_orig_mod" in module.__dict__
+        or module.__dict__.get("_compiled_call_impl") is not None
         for module in parts_of(root)
     )

@@ -20,9 +20,9 @@ TRAIN = (
 )
 
 
-def long_main(rows=1_000):
+def long_main(rows=2_000):
     """A `main` that calls `train` and does more than one run may."""
-    numbers = ", ".join(map(str, range(80)))
+    numbers = "0," * 80
     work = "".join(f"    x{row % 7} = torch.relu(x{row % 7 - 1 if row % 7 else 6}, [{numbers}])\n" for row in range(rows))
     return f"def main(model, optimizer, data, x6):\n    train(model, optimizer, data)\n{work}\n\nif __name__ == '__main__':\n    main()\n"
 

@@ -117,6 +117,33 @@ def test_mended_as_with_the_whole(project, capsys, monkeypatch):
     assert Path("helper.py").read_text() == mended
 
 
+def test_tests_are_judged_for_the_sake_of_tests_alone(tmp_path):
+    (tmp_path / ".git").mkdir()
+    texts = {
+        "helper.py": HELPER, "main.py": MAIN, "tests/toys.py": "import helper\n", "tests/test_helper.py": "import helper, toys\n",
+        "test_all.py": "import unittest, helper\n", "test_set.py": "import helper, torch\n", "tests/bench.py": "import main\n",
+    }
+    files = {name: str(tmp_path / name) for name in texts}
+    for name, text in texts.items():
+        Path(files[name]).parent.mkdir(exist_ok=True)
+        Path(files[name]).write_text(text)
+    Path(tmp_path, "tests/pytest.ini").touch()
+
+    def users(name):
+        return [str(Path(path).relative_to(tmp_path)) for path in Users(Modules()).outside_tests([files[name]], files.values())]
+
+    assert users("helper.py") == ["main.py", "test_set.py"]
+    assert users("tests/toys.py") == ["tests/test_helper.py"]
+
+
+def test_what_a_test_makes_of_a_program_is_told_where_tests_are_programs(project, capsys):
+    top = project(helper=HELPER, tests__test_helper=MAIN)
+    (top / "torchlint.toml").write_text("")
+    assert told(capsys, "helper.py")[0] == told(capsys, ".")[0] == []
+    (top / "torchlint.toml").write_text('strict-tests = true\n')
+    assert told(capsys, "helper.py")[0] == told(capsys, ".")[0] == [("helper.py", 2, "TL132")]
+
+
 def test_by_the_settings_of_the_file(project, capsys):
     """Those that use a file are judged by the settings of that file, wherever they lie."""
     top = project(lib__helper=HELPER, lib__package="", main=MAIN.replace("helper", "lib.helper"))

@@ -12,6 +12,7 @@ from torchlint.dryrun.torch_api.forwards import Forwards
 from torchlint.dryrun.torch_api.frameworks import Frameworks
 from torchlint.dryrun.torch_api.functions import TorchFunctions
 from torchlint.dryrun.torch_api.images import numpy_image
+from torchlint.dryrun.torch_api.indices import Indices
 from torchlint.dryrun.torch_api.methods import Methods
 from torchlint.dryrun.torch_api.names import kind_of
 from torchlint.dryrun.torch_api.roles import Roles
@@ -20,7 +21,7 @@ from torchlint.dryrun.torch_api.special_calls import SPECIAL
 from torchlint.dryrun.values import FALSE, NOTHING, TRUE, Instance, Iter, Opaque, Ref, Tensor, Value, real
 
 
-class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Methods):
+class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Indices, Methods):
     """The part of a run that knows torch's functions and classes. See `interpreter.Run` for the state it works on."""
 
     def tensor_method(self, owner: Tensor, name: str, args, kwargs, node) -> Value:

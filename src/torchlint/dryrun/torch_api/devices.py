@@ -60,13 +60,16 @@ class Devices:
 
     def typed(self, owner: Tensor, to: Value, site) -> Tensor:
         """x.type(...): a type of torch.cuda moves the tensor, one of torch brings it to the CPU; an unknown one may do either."""
-        name = to.name if isinstance(to, Ref) else to.value if isinstance(to, Const) and isinstance(to.value, str) else ""
+        name = type_name(to)
         if re.fullmatch(r"torch\.[a-z_]*\d*", name):  # torch.float32: a dtype
             return owner.with_(site, layout=None, leaf=None)
         made = owner.with_(site, layout=None, leaf=None, made=None, out_of=None)
         made.traits.pop("device", None)
         if name.startswith("torch.cuda."):
             made.traits["device"] = "cuda"
+            made.sites["device"] = site
+        elif OF_THE_CPU.fullmatch(name):
+            made.traits["device"] = "cpu"
             made.sites["device"] = site
         return made
 
@@ -77,6 +80,15 @@ class Devices:
             return
         if any(isinstance(alt, Tensor) and alt.traits.get("device") is not None for value in values for alt in real(value)):
             self.emit("mix", module, node, values=values, chosen=chosen)
+
+
+# What names a type and a place at once: the CPU's.
+OF_THE_CPU = re.compile(r"torch\.(?:Float|Double|Half|BFloat16|Long|Int|Short|Char|Byte|Bool)Tensor")
+
+
+def type_name(to: Value) -> str:
+    """What `x.type(...)` is given: a class of tensors, or its name."""
+    return to.name if isinstance(to, Ref) else to.value if isinstance(to, Const) and isinstance(to.value, str) else ""
 
 
 def on_cpu(item: Value) -> bool:

@@ -69,6 +69,8 @@ class TorchFunctions:
                 self.emit_mix(node, self.known_items(first))
             if any(on_cpu(item) for item in self.known_items(first)):
                 traits["device"] = "cpu"  # or else it raises
+            if isinstance(first, Seq) and self.is_of_known_kinds(first):
+                traits["put_together"] = self.known_items(first)
             return Tensor("", "op", self.site(node), flows, parts, None, traits, sites)
         if last in effects.ACTIVATIONS and (name.startswith(FUNCTIONAL) or name.count(".") == 1):
             self.rewritten(last, first)

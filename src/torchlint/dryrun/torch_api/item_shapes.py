@@ -32,7 +32,9 @@ class ItemShapes:
         if type(owner) is Opaque and self.base_store.get(owner, EACH) is not None:
             self.note_part(item, owner, self.whole(keys[0]) if len(keys) == 1 else None)
         else:
-            self.note_shape(item, self.indexed_shape(self.noted_shape(owner), keys, node))
+            shape = self.indexed_shape(self.noted_shape(owner), keys, node)
+            self.with_shape(item, shape, None)
+            self.note_shape(item, shape)
         return item
 
     def indexed_shape(self, shape: Shape, keys: Sequence[Value | None], node: cst.CSTNode) -> Shape:

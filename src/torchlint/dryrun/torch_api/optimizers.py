@@ -28,11 +28,13 @@ class Optimizers:
         modules, tensors, complete = self.held(params) if params is not None else ((), (), False)
         if params is not None and not seen:
             self.consume(params, node)
-        self.emit("optimizer.create", made, node, params=params, modules=modules, tensors=tensors, complete=complete)
+        bound = complete or params is not None and self.held(params, exact=False)[2]
+        self.emit("optimizer.create", made, node, params=params, modules=modules, tensors=tensors, complete=complete, bound=bound)
         self.holds[id(made)] = (modules, tensors, complete)
 
-    def held(self, params: Value, depth: int = 0) -> tuple[tuple[Value, ...], tuple[Value, ...], bool]:
-        """The modules and tensors whose parameters a value gives, and whether that is all of it."""
+    def held(self, params: Value, depth: int = 0, exact: bool = True) -> tuple[tuple[Value, ...], tuple[Value, ...], bool]:
+        """The modules and tensors whose parameters a value gives, and whether that is all of it. Not `exact`: whether it gives
+        no others, though perhaps not each of them."""
         modules: list[Value] = []
         tensors: list[Value] = []
         complete = depth < 8
@@ -44,30 +46,30 @@ class Optimizers:
                 if alt.kind in ("parameters", "named_parameters"):
                     modules.append(alt.base)
                     continue
-                inner = self.held(alt.base, depth + 1)
-                if alt.kind not in ("same",):
+                inner = self.held(alt.base, depth + 1, exact)
+                if alt.kind not in ("same", *(("generator", "filter") if not exact or self.is_chain(alt) else ())):
                     inner = (*inner[:2], False)
             elif isinstance(alt, Seq) or isinstance(alt, Instance) and alt.kind == "module":
                 items = self.store.get(alt, "[]")
                 known = items.known if items is not None else ()
-                parts = [self.held(item, depth + 1) for item in known]
+                parts = [self.held(item, depth + 1, exact) for item in known]
                 inner = (
                     tuple(m for p in parts for m in p[0]),
                     tuple(t for p in parts for t in p[1]),
-                    items is not None and not items.open and all(p[2] for p in parts),
+                    items is not None and items.of_known_kinds and all(p[2] for p in parts),
                 )
             elif isinstance(alt, Dict):
                 items = self.store.get(alt, "{}")
                 if items is None or "params" not in items.known:
                     return tuple(modules), tuple(tensors), False
-                inner = self.held(items.known["params"], depth + 1)
+                inner = self.held(items.known["params"], depth + 1, exact)
             elif isinstance(alt, Tensor):
                 if isinstance(alt.origin, Iter) and alt.traits.get("param"):
                     modules.append(alt.origin.base)
-                    complete = False
+                    complete = complete and (not exact or bool(alt.traits.get("each")))
                 elif isinstance(alt.origin, Instance) and alt.origin.kind == "module":
                     modules.append(alt.origin)
-                    complete = False
+                    complete = complete and not exact
                 else:
                     tensors.append(alt)
                 continue
@@ -83,6 +85,11 @@ class Optimizers:
             tensors.extend(inner[1])
             complete = complete and inner[2]
         return tuple(dict.fromkeys(modules)), tuple(dict.fromkeys(tensors)), complete
+
+    def is_chain(self, value: Iter) -> bool:
+        """Whether something is gone through that has the parameters of several modules, one after the other."""
+        items = self.items_of(value.base)
+        return bool(items) and all(isinstance(item, Iter) for item in items)
 
     def optimizer_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
         if name == "step":

@@ -4,15 +4,18 @@ what it is called. `build(cfg, model.parameters())` that is stepped and cleared 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import libcst as cst
 
 from torchlint.catalogue import effects
-from torchlint.dryrun.torch_api.names import OPTIMIZER_NAME, SCHEDULER_NAME
-from torchlint.dryrun.values import Dict, Instance, Iter, Opaque, Ref, Seq, Tensor, Value, real
+from torchlint.dryrun.torch_api.names import OPTIMIZER_NAME, SCHEDULER_NAME, kind_of
+from torchlint.dryrun.values import Class, Dict, Instance, Iter, Opaque, Ref, Seq, Tensor, Value, real
 
 CHOSEN = "Chosen"  # a class of a torch module that is picked by name: `getattr(torch.optim, name)`
 _PICKED_FROM = frozenset({"torch.optim", "torch.optim.lr_scheduler", "torchvision.models"})
+_HOMES = {"optimizer": "torch.optim", "scheduler": "torch.optim.lr_scheduler", "backbone": "torchvision.models"}
+_ANOTHER_STEP = ("ReduceLROnPlateau", "CosineAnnealingWarmRestarts", "LBFGS")  # which takes something
 _PARAMETERS = frozenset({"parameters", "named_parameters", "filter"})
 # What is given parameters, too, and does something else with them.
 _NO_OPTIMIZER = re.compile(r"(?:^|[._])ema(?:$|_)|EMA|average|averag|shadow|clip|norm|count|summary|hook|profil|freeze|init_|scal|sched|copy", re.I)
@@ -25,6 +28,19 @@ class Roles:
     def picked(self, owner: Value, name: Value | None = None) -> Ref | None:
         """A class of a torch module under a name that only the run knows; None where it is no such module."""
         return Ref(f"{owner.name}.{CHOSEN}") if isinstance(owner, Ref) and owner.name in _PICKED_FROM else None
+
+    def picked_out_of(self, classes: Iterable[Value]) -> Ref | None:
+        """A class out of a table of many, where each makes the same kind of thing; None where that is not one of a few kinds."""
+        kinds = {self.kind_that_it_makes(cls) for cls in classes}
+        home = _HOMES.get(kinds.pop()) if len(kinds) == 1 else None
+        return Ref(f"{home}.{CHOSEN}") if home is not None else None
+
+    def kind_that_it_makes(self, cls: Value) -> str:
+        if isinstance(cls, Class):
+            return self.kind_of_class(cls)
+        if not isinstance(cls, Ref) or cls.name.endswith(_ANOTHER_STEP):
+            return ""
+        return "backbone" if cls.name.startswith("torchvision.models.") else kind_of(cls.name)
 
     def made_elsewhere(self, name: str, args, kwargs, node) -> Instance | None:
         """The optimizer that an unseen call gives; None where it gives none for certain."""

@@ -6,6 +6,7 @@ import re
 
 from torchlint.catalogue import effects
 from torchlint.catalogue.protocols import DRIVER_NAME, DRIVES, GROWS
+from torchlint.dryrun.torch_api.devices import OF_THE_CPU, type_name
 from torchlint.dryrun.torch_api.hosted import is_table
 from torchlint.dryrun.torch_api.modules import MOVES, PARAMETER_VIEWS
 from torchlint.dryrun.torch_api.names import FRAMEWORK_NAME, OPTIMIZER_NAME, SCALER_NAME, SCHEDULER_NAME
@@ -83,6 +84,9 @@ class Unknown:
         if name in PARAMETER_VIEWS and not args:
             self.tag(owner, "module")
             return self.view_of(name, owner, node)
+        if name == "type" and len(args) == 1 and OF_THE_CPU.fullmatch(type_name(args[0])) and isinstance(owner, Opaque) and owner.source in ("op", "item"):
+            site, parts = self.site(node), union_of((frozenset({owner}), owner.parts))
+            return Tensor("", "op", site, owner.flows, parts, owner, {"device": "cpu"}, {"device": site})
         if name in MOVES:
             of_tensor = isinstance(owner, Opaque) and owner.source == "call" and owner.name in effects.ONLY_TENSORS_GIVE
             if isinstance(owner, Opaque) and (of_tensor or owner.tags & {"batch", "batch?"} or owner.source in ("op", "item")):
@@ -102,6 +106,9 @@ class Unknown:
             return NONE
         if name == "forward":
             return self.call_opaque(owner, args, kwargs, node, direct=True) if isinstance(owner, Opaque) else self.unknown_call(name, args, kwargs, node, owner)
+        kept = self.store.get(owner, name) if isinstance(owner, Opaque) else None
+        if type(kept) is Opaque and "module" in kept.tags:  # `wrapped.model(x)`, behind `wrapped.model.eval()`
+            return self.call_opaque(kept, args, kwargs, node)
         given = [*args, *kwargs.values()]
         if isinstance(owner, Instance) and owner.kind == "instance":  # a distribution, say, computes with what it was made of
             given += [*owner.args, *owner.kwargs.values()]
@@ -166,7 +173,8 @@ class Unknown:
         made = (self.made_elsewhere(callee.name, args, kwargs, node) or self.shown(callee.name, args, node)) if args or kwargs else None
         if made is not None:
             return made
-        if callee.source in ("param", "attr", "item", "call", "global"):
+        moved = callee.source == "op" and callee.origin is not None  # `checkpoint["model"].cuda()`: what is called is no tensor
+        if callee.source in ("param", "attr", "item", "call", "global") or moved or callee.source == "join" and "module" in callee.tags:
             grad, grad_site = self.grad_state()
             values = [*args, *kwargs.values()]
             event = self.emit("forward", callee, node, mode=self.mode_of(callee), mode_site=self.mode_site(callee), grad=grad,

@@ -8,6 +8,7 @@ from typing import Any
 
 import libcst as cst
 
+from torchlint.dryrun.alternatives import exclusive
 from torchlint.dryrun.flow import after, before, common_loop, leading_to
 from torchlint.dryrun.torch_api.names import SCHEDULER_NAME
 from torchlint.dryrun.tree import walk
@@ -251,14 +252,18 @@ def _unmet(view, event, seconds, links, wanted, key) -> Iterator[tuple[Event, Lo
     innermost = max((loop for loop in shared if loop is not None), key=lambda loop: _depth(event, loop), default=None)
     for loop in dict.fromkeys((innermost, None) if innermost is None or not event.loops else (innermost,)):
         targets = set(seconds)
+        places = {(other.kind, other.site) for other in seconds if other.subject is not None}
 
         def anew(other: Event) -> bool:
             return bool(event.loops) and view.starts_over(other, key)
 
-        def stop(other: Event) -> bool:
-            return other in targets or anew(other) or links.possible(other, wanted, key)
+        def of_another(other: Event) -> bool:  # what the same line does where another of several was made: not a way of this one
+            return (other.kind, other.site) in places and other not in targets and all(exclusive(alt, key) for alt in real(other.subject))
 
-        found = [other for other in after(event, stop, loop)[0] if not anew(other)]
+        def stop(other: Event) -> bool:
+            return other in targets or anew(other) or of_another(other) or links.possible(other, wanted, key)
+
+        found = [other for other in after(event, stop, loop)[0] if not anew(other) and not of_another(other)]
         if found and all(other in targets for other in found):
             for other in found:
                 yield other, loop

@@ -8,9 +8,10 @@ from typing import Any
 import libcst as cst
 
 from torchlint.catalogue.effects import LOSS_OF_CLASS
-from torchlint.dryrun.values import Class, Instance, Tensor, Value, real
+from torchlint.dryrun.values import Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.raw_scores import certainly_raw, untouched_since
+from torchlint.rules.shared.several_models import goes_with_each, of_some_models
 
 ACT_OF_TRAIT = {
     "probabilities": "softmax",
@@ -34,28 +35,20 @@ def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
         if event.loss not in wanted:
             continue
         alts = real(event.get(table.get("argument", "input")))
-        acts = {alt.traits.get("act") if isinstance(alt, Tensor) else None for alt in alts}
         if table["must"] == "not have":
-            chosen = alts if acts == {act} else _models_of_several(alts, act)
-            if chosen:
-                yield report(view, code, event, chosen, act)
-        elif acts and acts <= NEVER.get(table["trait"], frozenset()) and all(untouched_since(view, alt) for alt in alts):
-            yield report(view, code, event, alts, acts.pop())
-        elif alts and all(certainly_raw(view, alt) for alt in alts):
-            yield report(view, code, event, alts, None)
+            wrong = [alt for alt in alts if _act(alt) == act]
+            chosen = of_some_models(wrong, alts)
+        else:
+            never = NEVER.get(table["trait"], frozenset())
+            wrong = [alt for alt in alts if _act(alt) in never and untouched_since(view, alt) or certainly_raw(view, alt)]
+            chosen = of_some_models(wrong, alts) if len(wrong) == len(alts) or goes_with_each(event) else []
+        if chosen:
+            acts = {_act(alt) for alt in chosen}
+            yield report(view, code, event, chosen, acts.pop() if len(acts) == 1 else None)
 
 
-def _models_of_several(alts: list[Value], act: str) -> list[Value]:
-    """Of the outputs of several models, one of which is chosen, those with an activation; none where one model may be both."""
-    having = [alt for alt in alts if isinstance(alt, Tensor) and alt.traits.get("act") == act]
-    others = [_models(alt) for alt in alts if alt not in having]
-    return having if all(others) and not any(_models(alt) & other for alt in having for other in others) else []
-
-
-def _models(value: Value) -> set[Value]:
-    """The project's own models whose forwards a value comes out of."""
-    subjects = {alt for flow in value.flows if flow.kind == "forward" for alt in real(flow.subject)}
-    return {alt for alt in subjects if isinstance(alt, Instance) and isinstance(alt.cls, Class)}
+def _act(value: Value) -> str | None:
+    return value.traits.get("act") if isinstance(value, Tensor) else None
 
 
 def report(view: View, code: int, event, alts, act: str | None) -> Report:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import libcst as cst
 
@@ -30,12 +31,14 @@ def check(view: View) -> Iterator[Report]:
         value, backward = next(((value, trained) for value in _within(view, added) if (trained := _trained_on(view, event, value))), (added, None))
         if backward is None or _starts_anew(view, event, name) or _sent_backward(view, event, value, name):
             continue
+        anew = _reset(view, event, name)
+        if anew is not None and anew.with_each_step:
+            continue
         roles = {"name": name, "loss": _text(event) if value is added else view.loss_text(backward)}
         roles["loss"] = roles["loss"] or view.loss_text(backward)
         related = [(backward.site, "the graph that is kept was made for this")]
-        anew = _reset(event, name)
         if anew is not None:
-            related.append((anew, f"`{name}` begins anew here, and lets go of them"))
+            related.append((anew.site, f"`{name}` begins anew here, and lets go of them"))
         # Where another function adds up, such as a meter, other callers may give it numbers.
         here = backward.site.parsed is event.site.parsed and backward.calls == event.calls
         yield Report(CODE, event.site, roles, related, _mend(view, event, name) if here else None)
@@ -91,14 +94,22 @@ def _text(event: Event) -> str:
     return (text if plain else f"({text})") if len(text) <= 40 else ""
 
 
-def _reset(event: Event, name: str) -> Site | None:
+class _Reset(NamedTuple):
+    """Where a sum is set to something new. `with_each_step`: in the loop whose each turn ends with a step of the optimizer."""
+
+    site: Site
+    with_each_step: bool
+
+
+def _reset(view: View, event: Event, name: str) -> _Reset | None:
     """Where the sum is set to something new in each turn of an outer loop."""
     for loop in reversed(event.loops[:-1]):
         body = getattr(getattr(loop.site, "node", None), "body", None)
         for statement in body.body if loop.site is not None and loop.site.parsed is event.site.parsed and isinstance(body, cst.IndentedBlock) else ():
             for small in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
                 if isinstance(small, cst.Assign) and any(event.site.parsed.text(target.target) == name for target in small.targets):
-                    return Site(event.site.parsed, small)
+                    steps = any(step.loops and step.loops[-1] is loop for step in view.of("optimizer.step"))
+                    return _Reset(Site(event.site.parsed, small), steps)
     return None
 
 

@@ -10,11 +10,16 @@ from torchlint.catalogue.protocols import GROWS, UNTIED
 from torchlint.dryrun.flow import after
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, boolean, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.in_no_optimizer import left_out
 
 CODE = 118
 _GROWN = (
     "`{optimizer}` was built before `{call}`, by which the model {what}: the new parameters are never updated",
     "build `{optimizer}` after this line",
+)
+_LEFT_OUT = (
+    "the loss is computed with {names}, of which no optimizer has the parameters: they keep the values they begin with",
+    "give `{optimizer}` their parameters, too: put the layers into one model, or `[*{first}.parameters(), ...]`",
 )
 
 
@@ -24,6 +29,12 @@ def check(view: View) -> Iterator[Report]:
     if not created:
         return
     yield from _grown(view, created)
+    for event, things, backward in left_out(view):
+        names = [f"`{thing.name}`" for thing in things]
+        roles = {"names": " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))), "first": things[0].name}
+        roles["optimizer"] = getattr(event.subject, "name", "") or "optimizer"
+        related = [*((thing.site, f"{name} is made here") for thing, name in zip(things, names)), (backward.site, "the loss")]
+        yield Report(CODE, event.site, roles, related, words=_LEFT_OUT)
     for change in view.of("setattr"):
         if isinstance(change.site.node, cst.Attribute):
             continue  # an attribute that is set somewhere else was read here

@@ -10,8 +10,8 @@ from torchlint.dryrun.containers import CONTAINERS
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.evaluations import comes_from, read_out
 from torchlint.rules.shared.measured import is_measured
+from torchlint.rules.shared.readouts import comes_from, read_out
 from torchlint.rules.shared.surroundings import bound
 
 CODE = 201

@@ -8,42 +8,56 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Parsed, Site
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import TRUE, Const, Event, Instance, Iter, Tensor, Value, real
+from torchlint.dryrun.values import TRUE, Const, Event, Instance, Iter, Loop, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
-from torchlint.rules.shared.evaluations import LOSS, LOSS_FUNCTION, collects, is_evaluation, read_out
-from torchlint.rules.shared.frozen import frozen_by, switches
+from torchlint.rules.shared.evaluations import LOSS_FUNCTION, is_evaluation
+from torchlint.rules.shared.frozen import frozen_by, is_off_at, switches
+from torchlint.rules.shared.held_out import LOSS
 from torchlint.rules.shared.may_train import may_train
+from torchlint.rules.shared.readouts import collects, only_measures, read_out
 from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_module, made_of, unseen, within
 
 CODE = 202
 _OF_THE_MODEL = frozenset({"forward", "__call__", "training_step", "validation_step", "test_step", "predict_step"})
-GRADIENT_WORDS = frozenset({"requires_grad_", "grad", "attack", "saliency", "retain_grad", "gradients", "GradCAM", "captum", "autograd"})
+GRADIENT_WORDS = frozenset(
+    "requires_grad_ grad attack saliency retain_grad gradients GradCAM captum jacobian hessian vjp jvp hvp vhp".split()
+)
+_FIRST_WITH_NO_GRAD = (0, 4)
 
 
 def check(view: View) -> Iterator[Report]:
     """An eval-mode forward in a loop, with grad mode on, whose output is only read out; one for each evaluation."""
-    told = set()
+    if view.torch_version is not None and view.torch_version < _FIRST_WITH_NO_GRAD:
+        return
+    told: dict[Loop, list[Event]] = {}
     for event in view.of("forward"):
         if event.grad is not True or not event.loops:
             continue
-        asked = asked_from_outside(event) if event.get("inside") else event.site
-        evaluates = event.mode is False and event.mode_site is not None and asked is not None
+        asked = asked_from_outside(event) if event.get("inside") or _in_a_model(event) else event.site
+        if asked is None:
+            continue
+        evaluates = event.mode is False and event.mode_site is not None
         if not evaluates and not is_evaluation(view, event):
             continue
         if event.get("frozen") is TRUE or _frozen_one_by_one(view, event) or not read_out(view, event) or _gradient_wanted(view, event):
             continue
-        if _volatile(event) or _graph_may_be_used(view, event) or frozen_by(view, event.subject, switches(view)) is not None:
+        if _graph_may_be_used(view, event):
             continue
-        evaluation = (id(event.mode_site.node) if evaluates else None, event.loops[-1])
-        if evaluation in told:
+        made = switches(view)
+        if frozen_by(view, event.subject, made) is not None or is_off_at(view, event, made):
             continue
-        told.add(evaluation)
+        before = told.setdefault(event.loops[-1], [])
+        if any(_same_evaluation(event, other) for other in before):
+            continue
+        before.append(event)
         related = [(event.mode_site, "evaluation mode is set here, but gradients are still on")] if evaluates else []
-        if evaluates and asked is not event.site:
+        if (volatile := _volatile(event)) is not None:
+            related.append((volatile, "`volatile` does nothing since PyTorch 0.4"))
+        if asked is not event.site:
             yield Report(CODE, asked, {"call": view.call_text(asked), "model": asked.parsed.text(asked.node.func.value)}, related)
             continue
         site = _own_call(event)
@@ -53,17 +67,36 @@ def check(view: View) -> Iterator[Report]:
         yield Report(CODE, site, roles, related, _mend(view, event))
 
 
+def _in_a_model(event: Event) -> bool:
+    """Whether the call stands in a method of a model, and that one was called from outside."""
+    unit = event.site.parsed.unit
+    owner = next((cls for cls in event.site.parsed.facts.all_classes() if unit in cls.methods.values()), None)
+    return bool(event.calls) and owner is not None and any(base.rpartition(".")[2] == "Module" for base in owner.bases)
+
+
+def _same_evaluation(event: Event, other: Event) -> bool:
+    """Whether of two forwards in a loop the second is part of what the first began: no mode is set between them."""
+    mode = event.mode_site if event.mode is False else None
+    before = other.mode_site if other.mode is False else None
+    if mode is None or before is None:
+        return mode is before
+    here = mode.parsed.unit is before.parsed.unit is other.site.parsed.unit
+    return mode.node is before.node or here and mode.location().row < other.site.location().row
+
+
 def _own_call(event: Event) -> Site:
     """The forward; where it stands in a function that others call too, the evaluation's own call of that function, as
     each of its callers has to switch gradients off by itself."""
     loop = event.loops[-1].site
-    if loop is None or loop.parsed is event.site.parsed:
-        return event.site
+    if loop is None or loop.parsed is event.site.parsed or event.mode_site is not None and event.mode_site.parsed is event.site.parsed:
+        return event.site  # what it is called for is said where it is called
     mine = next((site for site in event.calls if site is not None and site.parsed is loop.parsed), None)
     if mine is None or mine.parsed.facts is not event.site.parsed.facts:
         return event.site
-    called = re.compile(rf"(?<!def )\b{re.escape(event.site.parsed.unit.name)}\(")
-    callers = [line for line in event.site.parsed.facts.lines if called.search(line.split("#", 1)[0])]
+    unit, facts = event.site.parsed.unit, event.site.parsed.facts
+    of_class = any(unit in cls.methods.values() for cls in facts.all_classes())
+    called = re.compile(rf"(?<!def )(?<![\w{'' if of_class else '.'}]){re.escape(unit.name)}\(")
+    callers = [line for line in facts.lines if called.search(line.split("#", 1)[0])]
     return mine if len(callers) > 1 else event.site
 
 
@@ -99,19 +132,14 @@ def asked_from_outside(event: Event) -> Site | None:
     return None
 
 
-def _volatile(event: Event) -> bool:
-    """Whether the evaluation switches gradients off in the way of torch before 0.4, for which it was written: the input is
-    a `Variable(x, volatile=True)`. That this does nothing any more is another mistake, and of another line."""
-    sites = (event.site, event.loops[-1].site)
-    return any(_says_volatile(parsed) for parsed in {site.parsed for site in sites if site is not None})
-
-
-def _says_volatile(parsed: Parsed) -> bool:
-    return any(
-        isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "volatile"
-        and not (isinstance(node.value, cst.Name) and node.value.value == "False")
-        for node in walk(parsed.module)
-    )
+def _volatile(event: Event) -> Site | None:
+    """Where the loop's body says `Variable(x, volatile=True)`, which switched gradients off before torch 0.4."""
+    loop = event.loops[-1].site
+    for node in walk(loop.node) if loop is not None else ():
+        if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "volatile":
+            if not (isinstance(node.value, cst.Name) and node.value.value == "False"):
+                return Site(loop.parsed, node)
+    return None
 
 
 def _graph_may_be_used(view: View, event: Event) -> bool:
@@ -122,7 +150,7 @@ def _graph_may_be_used(view: View, event: Event) -> bool:
     if _has_model(view, event, loop.over) or any(other.kind in ("backward", "autograd.grad") for other in within(view, [event])):
         return True
     for other in view.of("unknown", "called"):
-        if not unseen(other) or _is_criterion(other) or other.kind == "called" and event.subject in real(other.subject):
+        if not unseen(other) or _is_criterion(other) or only_measures(other) or other.kind == "called" and event.subject in real(other.subject):
             continue
         if other.name not in _OF_SCALERS and any(carries(view, value, event) for value in other.args):
             return True
@@ -196,10 +224,13 @@ _OF_GRAPHS = frozenset({"grad", "grad_fn", "is_grad_enabled", "is_leaf", "requir
 def _gradient_wanted(view: View, event: Event) -> bool:
     if any(isinstance(alt, Tensor) and alt.traits.get("graph") for value in event.args for alt in real(value)):
         return True
-    words = event.site.parsed.unit.words
+    unit = event.site.parsed.unit
     # A model that learns within its forward: what it is made of is not known, but its name tells.
-    inner = not isinstance(event.subject, Instance) and any(word.lower().startswith(("maml", "meta_", "inner_")) for word in words)
-    return inner or bool(GRADIENT_WORDS & words)
+    inner = not isinstance(event.subject, Instance) and any(word.lower().startswith(("maml", "meta_", "inner_")) for word in unit.words)
+    wanted = GRADIENT_WORDS & unit.words
+    if any(step.site.parsed.unit is unit for step in view.of("optimizer.step")):
+        wanted -= {"grad"}  # where the optimizer steps, gradients of parameters are looked at
+    return inner or bool(wanted)
 
 
 def _is_meant_for(event: Event, loop: Site) -> bool:

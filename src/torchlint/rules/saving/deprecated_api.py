@@ -15,16 +15,23 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend, replace, without_argument
 from torchlint.rules.mends.imports import Use, imported_again, is_program, last_argument, use_at
 from torchlint.rules.shared.deprecations import AMP, applies, rename
+from torchlint.rules.shared.legacy_weights import NAMES as MODELS
+from torchlint.rules.shared.legacy_weights import legacy_weights
 from torchlint.rules.shared.which_scheduler import may_be_another
 from torchlint.rules.shared.written_names import calls, second_choice
 
 CODE = 942
+_TORCHVISION = (
+    "`{name}` is deprecated (torchvision 0.13 says so); use `{new}`",
+    'write `{new}="IMAGENET1K_V1"` or another name of weights, and `{new}=None` where there are to be none',
+)
 # torch.range would have every file with a loop read closely.
 _NAMES = frozenset(canonical(name) for name in table().deprecated if not name.startswith(AMP) and name != "torch.range")
 # Losses that still take what `reduction` replaced in 0.4.1.
 _LEGACY = ("size_average", "reduce")
 _LOSSES = frozenset(name for name in arguments().takes if name.startswith("torch.nn.") and {*_LEGACY, "reduction"} <= keywords(name))
-WATCHED = _NAMES | _LOSSES
+WATCHED = _NAMES | _LOSSES | MODELS
+CALLS = frozenset({".get_lr"})
 # The same function under another name: same arguments, same result.
 RENAMED = frozenset(
     ["torch.ger", "torch.cuda.memory_cached", "torch.cuda.max_memory_cached", "torch.nn.utils.clip_grad_norm",
@@ -49,6 +56,9 @@ def check(view: View) -> Iterator[Report]:
         yield Report(CODE, event.site, {"name": name, "by": entry.by, "then": then}, mend=_mend(event.site, name))
     yield from _legacy_reductions(view)
     yield from _told_epochs(view)
+    yield from _asked_for_the_rate(view)
+    for site, old, new in legacy_weights(view):
+        yield Report(CODE, site, {"name": old, "new": new}, words=_TORCHVISION)
 
 
 # These take something in step() that they need.
@@ -67,6 +77,27 @@ def _told_epochs(view: View) -> Iterator[Report]:
                 continue
             then = f"; call `{view.owner_text(event, 'scheduler')}.step()` without it, after the optimizer's step"
             yield Report(CODE, event.site, {"name": view.call_text(event.site), "by": "1.4", "then": then})
+
+
+# These have no get_lr() of their own: it raises.
+_WITHOUT_RATE = ("ReduceLROnPlateau", "SequentialLR", "ChainedScheduler")
+
+
+def _asked_for_the_rate(view: View) -> Iterator[Report]:
+    """`scheduler.get_lr()`, which computes the next rate out of the one there is, and is for `step()` to call."""
+    if view.torch_version is not None and view.torch_version < (1, 4):
+        return
+    for event in view.of("method"):
+        made = real(event.subject) if event.name == "get_lr" else ()
+        if made and all(isinstance(one, Instance) and isinstance(one.cls, Ref) and _has_rate(one.type) for one in made):
+            if any(may_be_another(event, one) for one in made) or second_choice(event.site):
+                continue
+            then = f"; use `{view.owner_text(event, 'scheduler')}.get_last_lr()`"
+            yield Report(CODE, event.site, {"name": view.call_text(event.site), "by": "1.4", "then": then})
+
+
+def _has_rate(name: str) -> bool:
+    return name.startswith("torch.optim.lr_scheduler.") and not name.endswith(_WITHOUT_RATE)
 
 
 def _is_torchs(name: str) -> bool:

@@ -22,11 +22,12 @@ def check(view: View) -> Iterator[Report]:
     for report in _in_dicts(view):
         told = True
         yield report
-    step = None if told else _with_memory(view)
-    load = weights_gone_on_from(view, step) if step is not None else None
-    if load is not None:
-        roles = {"missing": getattr(step.subject, "name", "") or "optimizer", "problem": "is not loaded"}
-        yield Report(CODE, load, roles, [(step.site, "it begins with no running averages")])
+    for step, optimizer in () if told else _steps_with_memory(view):
+        load = weights_gone_on_from(view, step, optimizer)
+        if load is not None:
+            roles = {"missing": getattr(optimizer, "name", "") or "optimizer", "problem": "is not loaded"}
+            yield Report(CODE, load, roles, [(step.site, "it begins with no running averages")])
+            return
 
 
 def _in_dicts(view: View) -> Iterator[Report]:
@@ -72,7 +73,17 @@ def _resumed(view: View, event: Event) -> bool:
 
 def _with_memory(view: View) -> Event | None:
     """The step of one of torch's optimizers that keeps something from step to step."""
-    return next((step for step in view.steps() if any(_remembers(optimizer) for optimizer in real(step.subject))), None)
+    return next((step for step, _ in _steps_with_memory(view)), None)
+
+
+def _steps_with_memory(view: View) -> Iterator[tuple[Event, Value]]:
+    """The first step of each of torch's optimizers that keeps something from step to step."""
+    seen = set()
+    for step in view.steps():
+        for optimizer in real(step.subject):
+            if _remembers(optimizer) and id(optimizer) not in seen:
+                seen.add(id(optimizer))
+                yield step, optimizer
 
 
 def _remembers(optimizer: Value | None) -> bool:

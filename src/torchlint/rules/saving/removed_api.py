@@ -12,7 +12,7 @@ from torchlint.catalogue.apis import release, table
 from torchlint.catalogue.hosted import gone_names
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
-from torchlint.dryrun.values import Instance, Iter, Opaque, Value, real
+from torchlint.dryrun.values import Instance, Iter, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend
 from torchlint.rules.mends.imports import Use, span, use_at
@@ -24,7 +24,7 @@ from torchlint.rules.shared.written_names import calls, imports
 
 CODE = 941
 WATCHED = frozenset(map(canonical, table().removed)) | gone_names().keys()
-CALLS = frozenset({".next"})
+CALLS = frozenset({".next", ".reinforce"})
 _LOADER = re.compile(r"(?:^|_)(?:data_?)?loader$", re.I)
 # The same under another name; of the last two only as `_same` says.
 _RENAMED = {
@@ -55,6 +55,7 @@ def check(view: View) -> Iterator[Report]:
         roles = {"name": found, "package": "torch", "after": gone.after, "by": gone.by, "then": then}
         yield Report(CODE, site, roles, mend=_mend(site, name))
     yield from _next_of_python_2(view)
+    yield from _reinforced(view)
     for site, roles in hosted_names.gone(view):
         yield Report(CODE, site, roles)
 
@@ -71,6 +72,23 @@ def _next_of_python_2(view: View) -> Iterator[Report]:
         if view.torch_version is None or view.torch_version >= (1, 13):
             owner = view.owner_text(event, "")
             roles = {"name": f"{owner or 'iterator'}.next", "package": "torch", "after": "1.12", "by": "1.13", "then": f"; use `next({owner or 'iterator'})`"}
+            yield Report(CODE, event.site, roles)
+
+
+_DRAWS = re.compile(r"(?:\.|\bimport .*\b)(?:multinomial|bernoulli)\b")
+_OF_ITS_OWN = re.compile(r"def reinforce\b|\.reinforce\s*=")
+
+
+def _reinforced(view: View) -> Iterator[Report]:
+    """`action.reinforce(reward)`: what multinomial() had drawn took its reward that way, until 0.4."""
+    for event in view.of("method"):
+        made = real(event.subject)
+        if event.name != "reinforce" or len(event.args) != 1 or not all(type(one) is Opaque or isinstance(one, Tensor) for one in made):
+            continue
+        lines = [line.split("#", 1)[0] for line in event.site.parsed.facts.lines]
+        if any(map(_DRAWS.search, lines)) and not any(map(_OF_ITS_OWN.search, lines)):
+            then = "; use `-distribution.log_prob(action) * reward` of `torch.distributions.Categorical` as the loss"
+            roles = {"name": f"{view.owner_text(event, 'action')}.reinforce", "package": "torch", "after": "0.3", "by": "0.4", "then": then}
             yield Report(CODE, event.site, roles)
 
 

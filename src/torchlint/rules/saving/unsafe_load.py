@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Opaque, Value, real
 from torchlint.rules.base import Report, View
@@ -28,11 +30,18 @@ def check(view: View) -> Iterator[Report]:
 
 def _read_from(value: Value) -> Iterator[Site]:
     """Where an object was read from a file: by itself, or in a dict, `torch.load(path)["model"]`."""
-    for _ in range(3):
+    for _ in range(4):
         if not isinstance(value, Opaque):
             return
         if "loaded" in value.tags and value.site is not None:
             yield value.site
-        if value.origin is None or value.source != "item" and value.name not in ("to", "cuda"):
+        if value.origin is None or value.source != "item" and not _is_moved(value):
             return
         value = value.origin
+
+
+def _is_moved(value: Opaque) -> bool:
+    """Whether a value is what `.to(device)` gave, whatever name it has taken since."""
+    node = value.site.node if value.site is not None else None
+    func = node.func if isinstance(node, cst.Call) else None
+    return value.name in ("to", "cuda") or isinstance(func, cst.Attribute) and func.attr.value in ("to", "cuda", "cpu", "float", "half")

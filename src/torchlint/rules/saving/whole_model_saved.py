@@ -9,7 +9,9 @@ from torchlint.dryrun.values import Class, Dict, Event, Instance, Opaque, Value,
 from torchlint.rules.base import Report, View
 
 CODE = 902
-_NEEDED = re.compile(r"script|trace|jit|quant|prun", re.I)  # models whose form is in no source
+# What models are made by whose form is in no source. Words of names: not the letters in ColorJitter, description, traceback.
+_WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_FORMED = re.compile(r"(?:torch)?script(?:ed|ing)?|trac(?:ed?|er|ing)|jit(?:ted)?|quant(?!um|ile|it).*|prun.*|qat|qnn", re.IGNORECASE)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -24,8 +26,12 @@ def check(view: View) -> Iterator[Report]:
             text = f"{text}[{key!r}]" if re.fullmatch(r"\w+", text) else str(key)
         if not given or not all(_is_module(value) for value in given):
             continue
-        if not _NEEDED.search(event.site.text()) and not any(_NEEDED.search(word) for word in event.site.parsed.facts.words) and not _NEEDED.search(event.site.path):
+        if not any(map(_of_a_form, (event.site.text(), event.site.path, *event.site.parsed.facts.words))):
             yield Report(CODE, event.site, {"model": text if len(text) <= 40 else "model", "cost": _cost(view, given)})
+
+
+def _of_a_form(text: str) -> bool:
+    return any(map(_FORMED.fullmatch, _WORDS.findall(text)))
 
 
 def _in_dict(event: Event) -> tuple[object, tuple[Value, ...]]:

@@ -61,6 +61,18 @@ def frozen_by(view: View, module: Value, made: list[Switch]) -> Event | None:
     return None if changed else around[0].event
 
 
+def is_off_at(view: View, forward: Event, made: list[Switch]) -> bool:
+    """Whether each parameter of a module is switched off on the way to a forward, for that time: the next training lets them go
+    again. `made`: all `switches`."""
+    mine = [switch for switch in made if view.related_modules(switch.module, forward.subject) and switch.event.serial < forward.serial]
+    last = max((switch.event.serial for switch in mine if switch.wants is not False), default=-1)
+    return any(
+        switch.whole and switch.wants is False and switch.event.serial > last and set(switch.event.guards) <= set(forward.guards)
+        and (switch.module is forward.subject or _in_it(view, forward.subject, switch.module))
+        for switch in mine
+    )
+
+
 def _is_newer(view: View, module: Value, switch: Switch) -> bool:
     """Whether a module was made after that, and put into what was frozen: `model.classifier[1] = nn.Linear(...)`."""
     put = [event for event in view.of("setattr", "module.put") if any(view.related_modules(alt, module) for alt in real(event.value))]

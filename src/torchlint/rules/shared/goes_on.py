@@ -1,4 +1,5 @@
-"""Whether a training goes on from a file: it begins at an epoch that is not the first, with weights that were loaded for it."""
+"""Whether a training goes on from a file: it begins at an epoch that is not the first, with weights that were loaded for it, or an
+option says in so many words that it is resumed."""
 
 from __future__ import annotations
 
@@ -20,23 +21,29 @@ _BROUGHT_BACK = re.compile(
     r"opt\w*(?:\[[^]]*\]|\(\))?\.load_state_dict|(?:load|resum|restor)\w*\([^)]*optim|load_checkpoint|load_state\(|accelerat|deepspeed|set_state_dict",
     re.IGNORECASE,
 )
+# What an option is called that says so, and what is said of weights that something else is done with.
+_OPTION = re.compile(r"resum|(?<![a-z])continue[_d]|(?<![a-z])cont_|restor(?!ation)|restart", re.IGNORECASE)
+_ELSE = re.compile(r"pre_?train|fine_?tun|transfer|teacher|backbone_w|init_|test|eval|valid|infer|predict|demo|sampl|generat|imagenet|export", re.IGNORECASE)
+_OTHERS = re.compile(r"pre-?_?train|fine-?_?tun|transfer|imagenet|coco", re.IGNORECASE)
 _NEAR = 4
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
 _OF_ALL = frozenset({"self", "args", "opts", "config", "torch", "load", "path", "join", "else", "load_state_dict", "print", "model", "range"})
 
 
-def weights_gone_on_from(view: View, step: Event) -> Site | None:
-    """The line that loads the weights alone that the training around a step goes on from; None where it begins anew, or the optimizer's
-    state may be loaded, too."""
+def weights_gone_on_from(view: View, step: Event, optimizer: Value) -> Site | None:
+    """The line that loads the weights alone that the training around a step of an optimizer goes on from; None where it begins anew,
+    or the optimizer's state may be loaded, too."""
+    if any(view.made_anew(optimizer, loop) for loop in step.loops[:-1]):
+        return None  # it forgets by itself
     loop = next((loop for loop in step.loops if _beginning(loop) is not None), None)
-    if loop is None or in_files(view, step, _BROUGHT_BACK):
+    if loop is None and not (step.loops and in_files(view, step, r"(?<!def )save\w*\(")) or in_files(view, step, _BROUGHT_BACK):
         return None
-    here = (step.site.parsed.facts, loop.site.parsed.facts)
+    here = (step.site.parsed.facts, (loop or step.loops[0]).site.parsed.facts)
     for load in view.of("load"):
-        if load.loops or not any(map(from_file, real(load.get("state")))) or not _trains(view, load.subject):
+        if load.loops or not any(map(from_file, real(load.get("state")))) or not _trains(view, optimizer, load.subject):
             continue
         for site in (load.site, *reversed(load.calls)):
-            if site.parsed.facts in here and site not in step.calls and _is_resumed(site, loop):
+            if site.parsed.facts in here and site not in step.calls and (_by_option(site) if loop is None else _is_resumed(site, loop)):
                 return site
     return None
 
@@ -55,15 +62,12 @@ def _beginning(loop: Loop) -> str | None:
     return begins if name.endswith("range") and _BEGINNING.search(begins) else None
 
 
-def _trains(view: View, model: Value | None) -> bool:
-    """Whether one of the optimizers that step updates a model, as far as is known what they update."""
-    for optimizer in view.optimizers():
-        modules, _, whole = view.held_by(optimizer)
-        if any(view.related_modules(held, alt) for held in modules for alt in real(model)):
-            return True
-        if not modules and not whole and any(view.about("forward", alt) for alt in real(model)):
-            return True
-    return False
+def _trains(view: View, optimizer: Value, model: Value | None) -> bool:
+    """Whether an optimizer updates a model, as far as is known what it updates."""
+    modules, _, whole = view.held_by(optimizer)
+    if any(view.related_modules(held, alt) for held in modules for alt in real(model)):
+        return True
+    return not modules and not whole and any(view.about("forward", alt) for alt in real(model))
 
 
 def _is_resumed(site: Site, loop: Loop) -> bool:
@@ -75,6 +79,16 @@ def _is_resumed(site: Site, loop: Loop) -> bool:
     assigned = re.compile(rf"(?<![\w.]){beginning}\s*=[^=]")
     begins = [line for row, line in enumerate(lines, 1) if assigned.search(line) for line in (line, *_heads(lines, row))]
     return bool(_names(begins) & _names(around))
+
+
+def _by_option(site: Site) -> bool:
+    """Whether a load stands under an `if` that asks for an option to resume, and nothing says that it is about other weights."""
+    lines, row = site.parsed.facts.lines, site.location().row
+    heads = [line.split("#", 1)[0] for line in _heads(lines, row)]
+    asks = [line for line in heads if line.lstrip().startswith(("if ", "elif ")) and _OPTION.search(line)]
+    if not asks or any(_ELSE.search(line) for line in (lines[row - 1], *heads)):
+        return False
+    return not any(_OTHERS.search(line) for line in _around(lines, row))
 
 
 def _around(lines: list[str], row: int) -> list[str]:

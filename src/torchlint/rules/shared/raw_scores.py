@@ -17,11 +17,12 @@ _RAW = re.compile(
     r"|torch_geometric\.nn\.(?:\w+\.)*(?:Linear|(?:GCN2?|GAT(?:v2)?|SAGE|SG|Cheb|Graph|GIN|TAG|(?:Fast)?RGCN|Transformer|Spline|NN|ClusterGCN)Conv)$"
 )
 _PASSES = re.compile(r"torch\.nn\.(?:Identity|Flatten|Dropout)$")
+_MOST_WITHIN = 3  # what is put together of what is put together
 _MOST = 40  # steps back: reshaping, moving, choosing
 
 
-def certainly_raw(view: View, value: Value) -> bool:
-    """Whether a tensor is certainly the output of a layer that ends in no activation."""
+def certainly_raw(view: View, value: Value, depth: int = 0) -> bool:
+    """Whether a tensor is certainly the output of a layer that ends in no activation, or several of them put together."""
     for _ in range(_MOST):
         if isinstance(value, Tensor):
             if "act" in value.traits or value.source not in ("output", "op"):
@@ -33,6 +34,9 @@ def certainly_raw(view: View, value: Value) -> bool:
         maker = value.origin
         if isinstance(maker, Instance):
             return _ends_raw(view, maker)
+        parts = value.traits.get("put_together") if maker is None and isinstance(value, Tensor) else None
+        if parts and depth < _MOST_WITHIN:
+            return all(bool(real(part)) and all(certainly_raw(view, alt, depth + 1) for alt in real(part)) for part in parts)
         if not isinstance(maker, Opaque):
             return False
         value = maker

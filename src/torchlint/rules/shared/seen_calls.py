@@ -6,6 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from torchlint.catalogue.apis import keywords
+from torchlint.dryrun.containers import CONTAINERS
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.values import (
     Class,
@@ -93,9 +94,14 @@ def unseen(event: Event) -> bool:
 def is_module(value: Value | None) -> bool:
     """Whether a value is a module, as far as anything that the program does with it tells."""
     return bool(real(value)) and all(
-        alt.kind in ("module", "wrapper", "loss") if isinstance(alt, Instance) else isinstance(alt, Opaque) and "module" in alt.tags
+        alt.kind in ("module", "wrapper", "loss") if isinstance(alt, Instance) else isinstance(alt, Opaque) and ("module" in alt.tags or _of_modules(alt))
         for alt in real(value)
     )
+
+
+def _of_modules(value: Opaque) -> bool:
+    """Whether a value is an item of a container of modules: `self.layers[i]`."""
+    return value.source == "item" and isinstance(value.origin, Instance) and value.origin.type in CONTAINERS
 
 
 def made_of(view: View, value: Value | None) -> Iterator[Value]:

@@ -81,6 +81,14 @@ def expected(site: Site) -> bool:
 _CAUGHT = ("TypeError", "Exception")
 
 
+def tried_otherwise(site: Site, other: str) -> bool:
+    """Whether a `try` around a place has another way in one of its handlers, with some text in it."""
+    def has_it(item: cst.CSTNode) -> bool:
+        return isinstance(item, cst.Try) and any(other in site.parsed.text(handler.body) for handler in item.handlers)
+
+    return _guarded(site, has_it)
+
+
 def _asks(item: cst.CSTNode) -> bool:
     # A method is parsed inside an `if 1:`, which is nobody's.
     return isinstance(item, cst.Try) or isinstance(item, cst.If) and not isinstance(item.test, cst.Integer)

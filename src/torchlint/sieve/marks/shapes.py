@@ -112,6 +112,8 @@ def _mark_call(node: ast.Call, words: set[str]) -> None:
             words.add("!keyword")
         if "size_average" in given or "reduce" in given:
             words.add("!reduced")
+        if "pretrained" in given or "pretrained_backbone" in given:
+            words.add("!pretrained")
 
 
 def _unknown_keyword(func: ast.expr, given: list[str | None]) -> bool:

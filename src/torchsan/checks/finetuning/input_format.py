@@ -14,7 +14,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from torchsan.check import Check
 from torchsan.own import torch, weakref
-from torchsan.probes.modules import is_compiled
+from torchsan.program.compiled import is_compiled
+from torchsan.program.layers import parts_of
 from torchsan.program.naming import name_of
 from torchsan.program.where import Where
 from torchsan.stream.events import Event
@@ -54,7 +55,8 @@ class InputFormat(Check):
             return
         self._unhook()
         look = self.looks[id(model)] = self.looks.get(id(model), 0) + 1
-        convolutions = [] if _compiled(model) else [part for part in model.modules() if isinstance(part, nn.Conv2d)]
+        # Hooks on layers would make compiled code compile again.
+        convolutions = [] if is_compiled(model) else [part for part in parts_of(model) if isinstance(part, nn.Conv2d)]
         if look == _FORWARDS or not convolutions:
             self.done.add(model)
         if not convolutions:
@@ -62,7 +64,7 @@ class InputFormat(Check):
         self.values, self.place, self.call = None, event.where(), f"{name_of(model) or 'model'}(...)"
         for part in convolutions:
             self.handles.append(part.register_forward_pre_hook(self.safely(self._convolution), prepend=True))
-        for part in model.modules():
+        for part in parts_of(model):
             if isinstance(part, nn.BatchNorm2d):
                 self.handles.append(part.register_forward_pre_hook(self.safely(self._norm)))
 
@@ -113,11 +115,6 @@ class InputFormat(Check):
     def _unhook(self) -> None:
         while self.handles:
             self.handles.pop().remove()
-
-
-def _compiled(model: nn.Module) -> bool:
-    """Hooks on layers would make compiled code compile again."""
-    return any(hasattr(part, "_orig_mod") or is_compiled(part) for part in model.modules())
 
 
 CHECKS = (InputFormat,)

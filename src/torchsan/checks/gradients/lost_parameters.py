@@ -10,7 +10,7 @@ from torchsan.check import Check
 from torchsan.own import torch
 from torchsan.probes import modules
 from torchsan.program.autograd_graph import nodes
-from torchsan.program.layers import is_a, parameters_of
+from torchsan.program.layers import is_a, named_parts, parameters_of
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned, methods_that_use, users_class
 from torchsan.stream.events import Event
@@ -55,7 +55,7 @@ class LostParameters(Check):
             self.count = modules.count()  # the gradients of its first step are there
             for root in self.watch.modules():
                 registered = {id(p) for p in parameters_of(root)}
-                for path, module in list(root.named_modules()):
+                for path, module in named_parts(root):
                     if users_class(module) is not None:
                         self._look(path, module, registered)
 

@@ -53,7 +53,7 @@ class HiddenMethods(Check):
     def _scan(self) -> None:
         modules = built()
         self.known, self.scans = len(modules), self.scans + 1
-        given = (part for model in self.watch.modules() for part in _parts(model))
+        given = (part for model in self.watch.modules() for part in parts_of(model))
         of_users: dict[type, bool] = {}  # a model of very many layers has them of few classes
         for module in [*modules, *given]:
             kind = type(module)
@@ -93,10 +93,6 @@ class HiddenMethods(Check):
                     effect = WHO_CALLS.get(name, "code written for modules calls it")
                     roles = {"name": f"{owner.__name__}.{name}", "method": name, "effect": effect}
                     self.found(521, place, key=(owner, name), **roles)
-
-
-def _parts(model: nn.Module) -> list[nn.Module]:
-    return list(nn.Module.modules(model))
 
 
 def _is_own(cls: type, name: str) -> bool:

@@ -14,8 +14,8 @@ from torch.nn.modules.dropout import _DropoutNd
 
 from torchsan.check import Check
 from torchsan.own import torch
-from torchsan.probes.modules import is_compiled
-from torchsan.program.layers import parts_of, tensors
+from torchsan.program.compiled import is_compiled
+from torchsan.program.layers import named_parts, tensors
 from torchsan.program.naming import name_of
 from torchsan.program.where import here
 from torchsan.stream.events import Event
@@ -60,7 +60,8 @@ class LayerInputs(Check):
             return
         self._unhook()
         look = self.looks[id(module)] = self.looks.get(id(module), 0) + 1
-        parts = [] if _compiled(module) else [(name, part) for name, part in module.named_modules() if _may_err(part)]
+        # Hooks on layers would make compiled code compile again.
+        parts = [] if is_compiled(module) else [(name, part) for name, part in named_parts(module) if _may_err(part)]
         if look == _FORWARDS or not parts:
             self.done.add(module)
         self.norm, first = None, next(tensors((event.args, event.kwargs)), None)
@@ -135,11 +136,6 @@ def _may_err(layer: nn.Module) -> bool:
     if isinstance(layer, (nn.RNNBase, nn.MultiheadAttention)):
         return not layer.batch_first
     return isinstance(layer, nn.InstanceNorm1d)
-
-
-def _compiled(module: nn.Module) -> bool:
-    """Hooks on layers would make compiled code compile again."""
-    return any(hasattr(part, "_orig_mod") or is_compiled(part) for part in parts_of(module))
 
 
 CHECKS = (LayerInputs,)

@@ -8,6 +8,7 @@ from torch import nn
 
 from torchsan.check import Check
 from torchsan.own import torch, weakref
+from torchsan.program.layers import named_parts
 from torchsan.program.source import assigned, users_class
 from torchsan.program.where import Where
 from torchsan.stream.events import Event
@@ -42,7 +43,7 @@ class SymmetricWeights(Check):
         if event.depth or not (event.training and event.grad) or root in self.looked:
             return
         self.looked.add(root)
-        for path, layer in root.named_modules():
+        for path, layer in named_parts(root):
             weight = _weight(layer)
             if weight is not None and _rows_equal(weight):
                 self.equal.append((weakref.ref(weight), path or type(layer).__name__, self._place(root, path, event)))

@@ -11,7 +11,8 @@ from torch import nn
 
 from torchsan.check import Check
 from torchsan.own import torch
-from torchsan.program.layers import named_parts, parts_of
+from torchsan.program.compiled import is_compiled
+from torchsan.program.layers import named_parts
 from torchsan.program.where import Where, here
 from torchsan.stream.events import Event
 
@@ -38,7 +39,7 @@ class NonContiguous(Check):
             return
         module = event.subject
         count = self.count[id(module)] = self.count.get(id(module), 0) + 1
-        if count in _FORWARDS and not _compiled(module):
+        if count in _FORWARDS and not is_compiled(module):  # hooks on layers would make compiled code compile again
             self.entered = {}
             layers = [(name, layer) for name, layer in named_parts(module) if isinstance(layer, _LAYERS)]
             names = {id(layer): name for name, layer in layers}
@@ -85,14 +86,6 @@ def _ordered(value: torch.Tensor) -> bool:
         return True
     formats = {4: torch.channels_last, 5: torch.channels_last_3d}
     return value.dim() in formats and value.is_contiguous(memory_format=formats[value.dim()])
-
-
-def _compiled(module: nn.Module) -> bool:
-    """Hooks on layers would make compiled code compile again."""
-    return any(
-        "_orig_mod" in m._modules or "_orig_mod" in m.__dict__ or m.__dict__.get("_compiled_call_impl") is not None
-        for m in parts_of(module)
-    )
 
 
 CHECKS = (NonContiguous,)

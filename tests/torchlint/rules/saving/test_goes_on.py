@@ -100,6 +100,62 @@ def main(args, loader):
             optimizer.step()
         torch.save({"G_A": net, "epoch": epoch}, "c.pt")  # <- 902, 905
 """,
+    "an option resumes, and the epochs are counted anew": MADE + """
+    if args.resume:
+        if os.path.isfile(args.resume):
+            model.load_state_dict(torch.load(args.resume))  # <- 905
+""" + LOOP.format(start="1") + """
+    torch.save(model.state_dict(), "last.pt")
+""",
+    "a constant of the file says so": "RESUME = True\n" + MADE + """
+    if RESUME:
+        model.load_state_dict(torch.load(newest("checkpoints")))  # <- 905
+""" + LOOP.format(start="0") + """
+        torch.save(model.state_dict(), f"checkpoints/{epoch}.pt")
+""",
+    "an option that is used to fine-tune": MADE + """
+    if args.resume is not None:
+        print("finetune COCO trained")
+        model.load_state_dict(torch.load(args.resume), strict=False)
+""" + LOOP.format(start="0") + """
+    torch.save(model.state_dict(), "last.pt")
+""",
+    "the optimizer is made anew in each epoch": """
+def main(args, loader):
+    model = nn.Linear(4, 2)
+    if args.resume:
+        model.load_state_dict(torch.load(args.resume))
+    for epoch in range(args.epochs):
+        optimizer = torch.optim.RMSprop(model.parameters())  # <- 122
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    torch.save(model.state_dict(), "last.pt")
+""",
+    "an option, and other weights": MADE + """
+    if args.resume_from_imagenet:
+        model.load_state_dict(torch.load(args.resume_from_imagenet))
+""" + LOOP.format(start="0") + """
+    torch.save(model.state_dict(), "last.pt")
+""",
+    "an option, and what is loaded is evaluated": MADE + LOOP.format(start="0") + """
+    torch.save(model.state_dict(), "last.pt")
+
+def evaluate(args, loader):
+    model = nn.Linear(4, 2)
+    if args.resume:
+        model.load_state_dict(torch.load(args.resume))
+    model.eval()
+    with torch.no_grad():
+        return [model(x) for x in loader]
+""",
+    "no option speaks of it": MADE + """
+    if args.weights:
+        model.load_state_dict(torch.load(args.weights))
+""" + LOOP.format(start="0") + """
+    torch.save(model.state_dict(), "last.pt")
+""",
     "weights to begin with": MADE + """
     if args.pretrained:
         model.load_state_dict(torch.load(args.pretrained))

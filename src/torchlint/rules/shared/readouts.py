@@ -1,0 +1,174 @@
+"""Whether what a forward gives only ends as numbers: printed, counted, compared, kept without its graph."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchlint.dryrun.values import Dict, Event, Opaque, Seq, Tensor, Value, real
+from torchlint.rules.base import View
+from torchlint.rules.shared.held_out import LOSS, measures
+
+NAMED_SO = re.compile(r"(?:^|_)(?:test|eval|evaluate|evaluation|valid|validate|validation|val|predict|prediction|infer|inference)(?:$|_)", re.I)
+_MEASURES = re.compile(
+    r"(?:^|_)(?:acc|accuracy|auc|bleu|confusion|dice|error|f1|iou|jaccard|kmeans|mae|metrics?|miou|mse|precision|psnr|recall|repackage"
+    r"|rmse|rouge|scores?|ssim|topk|wer)(?:_|$)|^(?:save|plot|draw|show|print|log|visuali[sz]e|write)_"
+)
+_MOST = 40  # values that are gone back over
+
+
+def read_out(view: View, event: Event) -> bool:
+    """Whether the output ends as numbers, in the same loop or behind it, and never in a backward."""
+    if any(_among(event, other.flows) for other in view.of("backward", "autograd.grad")):
+        return False
+    trained = [other for other in view.of("backward", "optimizer.step") if event.loops[-1] in other.loops]
+    if trained and not _in_between(view, event, trained) or _raises_with_graph(view, event):
+        return False
+    kept = _adds_up(view, event) or collects(view, event)
+    if _given_away(view, event) and not (kept and NAMED_SO.search(event.site.parsed.unit.name)):
+        return False
+    return kept or any(
+        comes_from(event, alt) for other in view.of("readout") if event.loops[-1] in other.loops or other.serial > event.serial
+        for alt in real(other.subject)
+    ) or kept_as_numbers(view, event)
+
+
+def _given_away(view: View, event: Event) -> bool:
+    """Whether somebody who is not seen is given the output with its graph: what called the function that the run begins with."""
+    return any(not other.calls and _holds_graph(view, event, other.subject) for other in view.of("return"))
+
+
+def _holds_graph(view: View, event: Event, value: Value | None) -> bool:
+    for alt in real(value):
+        items = view.run.known_items(alt) if isinstance(alt, (Seq, Dict)) else ()
+        if any(_holds_graph(view, event, item) for item in items if item is not alt):
+            return True
+        if not items and _among(event, alt.flows) and not without_graph(alt):
+            return True
+    return False
+
+
+def _in_between(view: View, event: Event, trained: list[Event]) -> bool:
+    """Whether an evaluation has its place in the loop that trains: the data say so, or the modes. A loop that builds its optimizer
+    is one over whole trainings."""
+    if any(event.loops[-1] in made.loops for made in view.of("optimizer.create")):
+        return False
+    return _beside_training(event, trained) or measures(view, event)
+
+
+def _beside_training(event: Event, trained: list[Event]) -> bool:
+    """Whether a loop trains the model in training mode and asks it in evaluation mode, one after the other: where an epoch is
+    one batch, a graph, there is no loop of the evaluation's own."""
+    backwards = [other for other in trained if other.kind == "backward"]
+    return event.mode is False and bool(backwards) and all(
+        any(flow.kind == "forward" and flow.subject is event.subject and flow.mode is True for flow in other.flows) for other in backwards
+    )
+
+
+def _among(event: Event, flows: frozenset[Event]) -> bool:
+    """Whether a forward is among some, or was in the first pass of its loop, which is forgotten."""
+    return event in flows or any(
+        flow.subject is event.subject and flow.site == event.site and flow.loops == event.loops and flow.calls == event.calls for flow in flows
+    )
+
+
+def comes_from(event: Event, value: Value) -> bool:
+    """Whether a value was computed from the output of a forward, be it that its graph was cut off since."""
+    return any(_among(event, part.flows) for part in _with_graphs(value))
+
+
+def _with_graphs(value: Value) -> Iterator[Value]:
+    """A value, and what it was before its graph was cut off."""
+    for _ in range(_MOST):
+        yield value
+        if not isinstance(value, Tensor):
+            return
+        before = value.traits.get("detached")
+        if not isinstance(before, (Tensor, Opaque)):
+            return
+        value = before
+
+
+def without_graph(value: Value) -> bool:
+    """Whether a value is a tensor that has no graph for certain."""
+    return isinstance(value, Tensor) and value.traits.get("graph") is False
+
+
+def _of_several(value: Value | None) -> bool:
+    """Whether it is one of several results, such as the values of `torch.max(x, 1)`."""
+    for _ in range(_MOST):
+        if not isinstance(value, (Tensor, Opaque)):
+            return False
+        if value.source == "item":
+            return True
+        value = value.origin
+    return True
+
+
+def _raises_with_graph(view: View, event: Event) -> bool:
+    """Whether the output is made an array as it is, which raises where it has a graph: so somebody else switched gradients off."""
+    return any(
+        other.name == "numpy" and _among(event, alt.flows) and not without_graph(alt) and not _of_several(alt) and not _of_cut(event, alt)
+        for other in view.of("readout") for alt in real(other.subject)
+    )
+
+
+def _of_cut(event: Event, value: Value) -> bool:
+    """Whether a value is computed from what was cut off, `(output.data[0] * scale).numpy()`, and not known to have a graph again."""
+    known = isinstance(value, Tensor) and value.traits.get("graph") is True
+    return not known and any(without_graph(part) and comes_from(event, part) for part in value.parts)
+
+
+def kept_as_numbers(view: View, event: Event) -> bool:
+    """Whether what is computed from the output is added up, kept or given away when its graph is cut off: `total += loss.data`."""
+    loop = event.loops[-1]
+    for other in view.of("augment", "append", "unknown", "called", "loss"):
+        if loop in other.loops and any(
+            (without_graph(alt) or only_measures(other)) and comes_from(event, alt) for value in _what(view, other) for alt in real(value)
+        ):
+            return True
+    return False
+
+
+def only_measures(event: Event) -> bool:
+    """Whether a function of a file that is not there is one that gives a number or cuts graphs, as far as its name tells."""
+    return event.kind == "unknown" and bool(_MEASURES.search((event.name or "").rpartition(".")[2]))
+
+
+def _what(view: View, event: Event) -> Iterator[Value]:
+    """What a sum, a list or a call is given, and what is in it where it is a tuple, list or dict."""
+    for value in event.args if event.kind in ("unknown", "called", "loss") else (event.value,):
+        yield value
+        for alt in real(value):
+            if isinstance(alt, (Seq, Dict)):
+                yield from view.run.known_items(alt)
+
+
+def _sets_its_mode(event: Event) -> bool:
+    return event.mode is False and event.mode_site is not None and event.mode_site.parsed is event.site.parsed
+
+
+def _adds_up(view: View, event: Event) -> bool:
+    """Whether an evaluation adds up the loss with its graph: `val_loss += criterion(...)`."""
+    if not _sets_its_mode(event) and not measures(view, event):
+        return False
+    return any(
+        other.operator == "Add" and other.loops and other.loops[-1] is event.loops[-1]
+        and all(_is_loss(alt) and event in alt.flows for alt in real(other.value))
+        for other in view.of("augment")
+    )
+
+
+def collects(view: View, event: Event) -> bool:
+    """Whether an evaluation in evaluation mode keeps each output of its loop, with its graph: `outputs.append(model(x))`."""
+    if not _sets_its_mode(event) or not NAMED_SO.search(event.site.parsed.unit.name):
+        return False
+    return any(
+        other.loops and other.loops[-1] is event.loops[-1] and any(_among(event, alt.flows) for alt in real(other.value)) for other in view.of("append")
+    )
+
+
+def _is_loss(value: Value) -> bool:
+    if isinstance(value, Tensor):
+        return "loss" in value.traits and value.traits.get("graph") is not False
+    return type(value) is Opaque and value.source == "call" and bool(LOSS.search(value.name or ""))

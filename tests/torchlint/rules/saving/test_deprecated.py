@@ -1,0 +1,151 @@
+"""942 of what torchvision's models take, and of what a scheduler is asked for."""
+
+import pytest
+
+from tests.torchlint.dryrun.support import RULES, holds, table
+from torchlint.engine import Engine
+
+TRAIN = """
+def train(model, loader, epochs, scheduler, optimizer):
+    for epoch in range(epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+        scheduler.step()
+"""
+
+
+@table({
+    "a table of models": """
+import torchvision.models as models
+MODELS = {"a": models.resnet18, "b": models.vgg16}
+def build(name):
+    return MODELS[name](pretrained=True)  # <- 942
+""",
+    "by name, out of the module's own names": """
+from torchvision import models
+def build(args):
+    return models.__dict__[args.arch](pretrained=True)  # <- 942
+""",
+    "an option, by position": """
+from torchvision.models import resnet50
+class Net(nn.Module):
+    def __init__(self, pretrained):
+        super().__init__()
+        self.backbone = resnet50(pretrained)  # <- 942
+    def forward(self, x):
+        return self.backbone(x)
+""",
+    "False is told of too: it warns": """
+import torchvision
+net = torchvision.models.detection.fasterrcnn_resnet50_fpn(pretrained_backbone=False)  # <- 942
+""",
+    "in a try that is about other things": """
+from torchvision import models
+def load(name):
+    try:
+        return getattr(models, name)(pretrained=True)  # <- 942
+    except Exception:
+        raise ValueError(name)
+""",
+    "in words that are handed on": """
+from torchvision.models import resnet
+def build(**words):
+    return resnet.resnet34(**words)  # <- 942
+def main():
+    return build(pretrained=True)
+""",
+})
+def test_pretrained(code):
+    holds(code)
+
+
+@table({
+    "weights": """
+from torchvision import models
+net = models.resnet18(weights="DEFAULT")
+other = models.resnet18()
+third = models.resnet18(num_classes=10)
+""",
+    "a class, and a builder of another library": """
+import timm
+from torchvision.models.resnet import ResNet, BasicBlock
+net = ResNet(BasicBlock, [2, 2, 2, 2])
+other = timm.create_model("resnet18", pretrained=True)
+""",
+    "one of the program's own": """
+def resnet18(pretrained=False):
+    return nn.Linear(4, 2)
+net = resnet18(pretrained=True)
+""",
+    "what an older one takes": """
+from torchvision import models
+try:
+    net = models.resnet18(weights="DEFAULT")
+except TypeError:
+    net = models.resnet18(pretrained=True)
+""",
+    "the second of two tries": """
+from torchvision import models
+try:
+    net = models.resnet18(pretrained=True)
+except TypeError:
+    net = models.resnet18(weights="DEFAULT")
+""",
+})
+def test_no_pretrained(code):
+    holds(code)
+
+
+@pytest.mark.parametrize(("lowest", "count"), [((0, 12), 0), ((0, 13), 1), ((0, 20), 1)])
+def test_by_release(lowest, count):
+    text = "from torchvision import models\nnet = models.resnet18(pretrained=True)\n"
+    judge = Engine(RULES, releases=[("torchvision", lowest)])
+    assert len(judge.check("/nowhere/a.py", text).findings) == count
+
+
+def test_words():
+    text = "from torchvision import models\nnet = models.resnet18(pretrained=True)\n"
+    finding, = Engine(RULES).check("/nowhere/a.py", text).findings
+    assert finding.message == "`pretrained` is deprecated (torchvision 0.13 says so); use `weights`"
+
+
+@table({
+    "of one that is handed in": TRAIN + """
+        print(scheduler.get_lr()[0])  # <- 942
+def main(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(model, loader, 3, torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 3), optimizer)
+""",
+    "of one that is on an object": """
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        self.scheduler = torch.optim.lr_scheduler.StepLR(self.optimizer, 3)
+    def train(self, loader):
+        for x, y in loader:
+            self.optimizer.zero_grad()
+            F.mse_loss(self.model(x), y).backward()
+            self.optimizer.step()
+        self.scheduler.step()
+        print(self.scheduler.get_lr())  # <- 942
+""",
+})
+def test_the_rate_is_asked_for(code):
+    holds(code)
+
+
+@table({
+    "by a schedule of the program's own": """
+class Warm(torch.optim.lr_scheduler.StepLR):
+    def get_lr(self):
+        return [rate * 0.5 for rate in super().get_lr()]
+""",
+    "of one that is not torch's": TRAIN + """
+        print(scheduler.get_lr())
+""",
+})
+def test_the_rate_is_not_asked_for(code):
+    holds(code)
