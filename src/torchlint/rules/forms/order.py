@@ -375,10 +375,10 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
 
 def _undoes(event: Event, sets_mode: Callable[[Event], bool]) -> bool:
     """Whether an eval() stands in something that was called after another function has called train(): a data set that makes
-    labels with the model, say. Whoever calls train() means it."""
+    labels with the model, say, or the evaluation that each epoch begins with. Whoever calls train() means it."""
     back, start = before(event, sets_mode, None)
-    unit = event.site.parsed.unit
-    return bool(event.calls and back) and not start and all(e.kind == "module.train" and e.site.parsed.unit is not unit for e in back)
+    others, unit = [other for other in back if other is not event], event.site.parsed.unit  # in a loop it comes after itself
+    return bool(event.calls and others) and not start and all(e.kind == "module.train" and e.site.parsed.unit is not unit for e in others)
 
 
 def _leads_to(eval_: Event, forward: Event) -> bool:
