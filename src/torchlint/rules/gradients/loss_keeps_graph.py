@@ -212,9 +212,16 @@ def _trained_on(view: View, event: Event, value: Value) -> Event | None:
         if event.loops[-1] not in backward.loops:
             continue
         for alt in alts:
-            if alt in backward.parts or backward.subject is alt or _computed_from(alt, backward.subject):
+            if alt in backward.parts or backward.subject is alt or any(_computed_from(alt, loss) for loss in (backward.subject, *_losses_in(backward))):
                 return backward
     return None
+
+
+def _losses_in(backward: Event) -> Iterator[Value]:
+    """The losses that are added up to what is sent backward: another sum of the same ones holds the same graphs."""
+    for part in backward.parts:
+        if isinstance(part, Tensor) and part.traits.get("loss") and part.traits.get("graph") is not False:
+            yield part
 
 
 def _computed_from(value: Opaque, loss: Value) -> bool:
