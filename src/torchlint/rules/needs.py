@@ -111,7 +111,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     127: ((_any("step"), _OPTIMIZERS),),
     130: ((_any("step"), _any("backward")),),
     131: ((_any("parameters named_parameters"),),),
-    132: ((_any("!bare"),),),
+    132: ((_any("!bare !asked"),),),
     133: ((_any("zero_grad"),),),
     134: ((_any("!dropped"),),),
     136: ((_any("step"), _any("backward")),),

@@ -1,5 +1,5 @@
 """What is asked of a thing and done to its parts: a frozen body run layer by layer (141), another sum of the losses (106), a
-batch that was moved some calls ago (401)."""
+batch that was moved some calls ago (401); and a function of torch's that is asked without a call (132)."""
 
 from tests.torchlint.dryrun.support import holds, table
 
@@ -94,4 +94,28 @@ def test_another_sum_of_the_losses(code):
     "cast alone": MOVED.format(move=".float()", mark="  # <- 401"),
 })
 def test_a_batch_that_was_moved_some_calls_ago(code):
+    holds(code)
+
+
+@table({
+    "in a choice": 'device = torch.device("cuda" if torch.cuda.is_available else "cpu")  # <- 132',
+    "in a condition": """
+from torch import cuda
+
+def f(x, wanted):
+    if wanted and not cuda.is_available:  # <- 132
+        return x
+    while torch.is_grad_enabled:  # <- 132
+        x = x.cuda()
+""",
+    "called, handed on, and of something else": """
+import gpus
+
+def f(x, wanted):
+    ask = torch.cuda.is_available
+    if ask() and torch.cuda.is_available() or gpus.is_available:
+        return x.cuda(), ask
+""",
+})
+def test_functions_that_are_asked_without_a_call(code):
     holds(code)
