@@ -97,6 +97,10 @@ class Statements:
             self.suite(node.body)
 
         self.run_loop("for", node, over, step, orelse=node.orelse)
+        last = self.last_layer(over, node) if not self.graph.dead else None
+        if last is not None:
+            self.assign(node.target, last, quiet=True)
+            self.suite(node.body)
 
     def run_while(self, node: cst.While) -> None:
         endless = type(node.test) is cst.Name and node.test.value == "True" or (

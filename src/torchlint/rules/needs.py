@@ -96,7 +96,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     111: ((_SCHEDULERS,),),
     113: ((_any("item tolist numpy"),),),
     114: ((_LEAVES | _any("weight bias parameters named_parameters"), _any("!leafwrite")),),
-    115: ((frozenset(f"!onto {name}" for name in KEEP_RESULT),),),
+    115: ((frozenset(f"!onto {name}" for name in KEEP_RESULT),), (_any("step"), _any("backward"))),
     116: (
         (_any("!leafkept"),),
         (_any("!kept?"), _LEAVES),
@@ -111,7 +111,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     127: ((_any("step"), _OPTIMIZERS),),
     130: ((_any("step"), _any("backward")),),
     131: ((_any("parameters named_parameters"),),),
-    132: ((_any("!bare"),),),
+    132: ((_any("!bare !asked"),),),
     133: ((_any("zero_grad"),),),
     134: ((_any("!dropped"),),),
     136: ((_any("step"), _any("backward")),),
