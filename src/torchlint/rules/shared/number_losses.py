@@ -23,7 +23,8 @@ def first_items(view: View) -> Iterator[tuple[Site, str]]:
         if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or _has_gradient(event, node):
             continue
         parsed, loss = event.site.parsed, event.site.parsed.text(node.func.value)
-        if (parsed.unit, loss) in told or not any(_ASKED.search(line) for line in parsed.facts.lines):
+        lines = parsed.facts.lines[parsed.unit.start - 1 : parsed.unit.end]
+        if (parsed.unit, loss) in told or not any(_ASKED.search(line) for line in lines):
             continue
         told.add((parsed.unit, loss))
         wanted = f"{loss}.data[0]"
