@@ -274,3 +274,34 @@ def fit(net, loader, test_loader):
 })
 def test_what_an_evaluation_adds_up(code):
     holds(code)
+
+
+HELD_OUT = """
+from torch.utils.data import DataLoader
+from torchvision.datasets import MNIST
+
+first, second = DataLoader(MNIST("d", train=True), 8, shuffle=True), DataLoader(MNIST("d", {part}), 8, shuffle=True)
+
+def fit(net, loader_train, loader_val, loaders):
+    optimizer = torch.optim.Adam(net.parameters())
+    for epoch in range(9):
+        for x, y in loader_train:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+        total = 0.0
+        for i, (x, y) in enumerate({over}):
+            total += F.cross_entropy(net(x), y).item(){mark}
+        print(total / (i + 1))
+"""
+
+
+@table({
+    "named the other way round": HELD_OUT.format(part="train=False", over="loader_val", mark="  # <- 202"),
+    "by a key": HELD_OUT.format(part="train=False", over='loaders["val"]', mark="  # <- 202"),
+    "the part of a data set": HELD_OUT.format(part="train=False", over="second", mark="  # <- 202"),
+    "the part to train on": HELD_OUT.format(part="train=True", over="second", mark=""),
+    "an iteration of something": HELD_OUT.format(part="train=False", over="loader_train.data_values", mark=""),
+})
+def test_data_that_are_held_out(code):
+    holds(code)
