@@ -305,3 +305,47 @@ def fit(net, loader_train, loader_val, loaders):
 })
 def test_data_that_are_held_out(code):
     holds(code)
+
+
+LOADED = """
+net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 3))
+optimizer = torch.optim.Adam(net.parameters())
+
+def train(loader):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+
+def show(x):
+    net.load_state_dict(torch.load("a.pt", weights_only=True))
+    {first}
+    print(net(x).argmax(1)){mark}
+
+{calls}
+"""
+
+
+@table({
+    "a training that is not called": LOADED.format(first="pass", calls="show(torch.randn(1, 4))", mark="  # <- 207"),
+    "put in its mode": LOADED.format(first="net.eval()", calls="with torch.no_grad():\n    show(torch.randn(1, 4))", mark=""),
+    "trained again": LOADED.format(first="pass", calls="with torch.no_grad():\n    show(torch.randn(1, 4))\ntrain([])", mark=""),
+})
+def test_a_model_that_is_loaded_beside_its_training(code):
+    holds(code)
+
+
+@table({
+    "a step by hand": """
+def fit(net, batches, x_val, y_val):
+    for x, y in batches:
+        net.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        for p in net.parameters():
+            p.data.add_(p.grad.data, alpha=-0.1)
+        hits = (torch.max(net(x_val), 1)[1] == y_val).sum()  # <- 202
+        print(hits.item())
+""",
+})
+def test_an_evaluation_beside_a_step_by_hand(code):
+    holds(code)
