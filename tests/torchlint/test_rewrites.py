@@ -15,11 +15,11 @@ import pytest
 from torchlint.catalogue.pages import DEFAULT_GROUPS, catalogue
 from torchlint.engine import Engine
 
-from .rewrites import of_calls, of_classes, of_loops
+from .rewrites import of_batches, of_calls, of_classes, of_loops, of_programs
 
 REWRITES = {
     name: function
-    for module in (of_calls, of_classes, of_loops)
+    for module in (of_calls, of_classes, of_loops, of_batches, of_programs)
     for name, function in vars(module).items()
     if not name.startswith("_") and getattr(function, "__module__", "") == module.__name__ and name != "over_loops"
 }
@@ -77,8 +77,10 @@ def codes(program, folder):
     """The numbers that are found in a program of one file or of several."""
     files = program if isinstance(program, dict) else {"train.py": program}
     texts = {name: ast.unparse(ast.fix_missing_locations(tree)) + "\n" for name, tree in files.items()}
-    for name, text in texts.items() if len(texts) > 1 else ():
-        (folder / name).write_text(text)
+    if len(texts) > 1:  # of a folder that was looked at before, the engine knows what lay there
+        folder = Path(tempfile.mkdtemp(dir=folder))
+        for name, text in texts.items():
+            (folder / name).write_text(text)
     return {f.number for name, text in texts.items() for f in engine().check(str(folder / name) if len(texts) > 1 else name, text).findings}
 
 

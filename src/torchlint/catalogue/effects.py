@@ -112,6 +112,8 @@ LOSS_OF_CLASS = {
     "L1Loss": "l1_loss",
     "KLDivLoss": "kl_div",
 }
+# Objects that have their keywords as attributes, and nothing else.
+NAMESPACES = frozenset({"types.SimpleNamespace", "argparse.Namespace", "easydict.EasyDict", "munch.Munch", "box.Box"})
 # What project code and known libraries wrap around an iterable without changing its items.
 PASSES_ITEMS = frozenset({"tqdm", "trange", "track", "iter", "list", "tuple", "sorted", "reversed", "islice", "cycle", "progress_bar",
                           "MetricLogger.log_every", "log_every", "notebook.tqdm", "master_bar"})

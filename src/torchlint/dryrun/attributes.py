@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
+from torchlint.catalogue.effects import NAMESPACES
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.values import (
     NONE,
@@ -119,7 +120,7 @@ class Attributes:
             value = owner.arg({"dataset": 0, "sampler": 3, "batch_sampler": 4}[name], name)
             if value is not None:
                 return value
-        if name in MODULE_METHODS or owner.kind not in _WITH_ATTRIBUTES:
+        if name in MODULE_METHODS and not _is_namespace(owner) or owner.kind not in _WITH_ATTRIBUTES:
             return Method(owner, name)
         tags = frozenset({"module?"}) if owner.kind == "module" and not isinstance(owner.cls, Class) else NOTHING
         value = Opaque(name, "attr", None, NOTHING, NOTHING, owner, tags)
@@ -139,3 +140,8 @@ class Attributes:
             return Opaque(name, "attr", None, owner.flows, owner.parts, owner)
         self.base_store.set(owner, name, value)
         return value
+
+
+def _is_namespace(owner: Instance) -> bool:
+    """Whether an object has no methods, only what was set on it."""
+    return type(owner.cls) is Ref and owner.cls.name in NAMESPACES

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import libcst as cst
 
 from torchlint.catalogue import protocols
@@ -60,9 +62,8 @@ class ProjectClasses:
             self.inline(Func("__init__", owner.facts, unit, owner), [instance, *args], kwargs, node, instance)
             if self.graph.dead or self.is_too_deep(unit):
                 instance.complete = False
-        elif any(d.split(".")[-1].startswith("dataclass") for d in cls.cf.decorators):
-            for name, value in kwargs.items():
-                self.store.set(instance, name, value)
+        elif _is_record(cls):
+            self.fill_record(instance, cls, args, kwargs, node)
         if instance.kind == "optimizer":
             self.created_optimizer(instance, node, seen=found is not None)
         elif instance.kind == "trainer":
@@ -70,6 +71,15 @@ class ProjectClasses:
         elif instance.kind == "scheduler":
             self.emit("scheduler.create", instance, node, optimizer=instance.arg(0, "optimizer"))
         return instance
+
+    def fill_record(self, instance: Instance, cls: Class, args, kwargs, node: cst.CSTNode) -> None:
+        """The fields of a dataclass or a NamedTuple, each of which its `__init__` sets."""
+        for name, value in [*zip(_fields(cls), args), *kwargs.items()]:
+            self.store.set(instance, name, value)
+        found = cls.method("__post_init__")
+        if found is not None:
+            owner, unit = found
+            self.inline(Func("__post_init__", owner.facts, unit, owner), [instance], {}, node, instance)
 
     def class_attribute(self, cls: Class, name: str) -> Value | None:
         """A name in the body of a class or of its bases."""
@@ -136,3 +146,23 @@ class ProjectClasses:
                         self.store.set(owner, name, value)
                         return value
         return NONE
+
+
+def _is_record(cls: Class) -> bool:
+    """Whether Python writes the class's `__init__` from its fields."""
+    decorated = any(decorator.split(".")[-1].startswith("dataclass") for decorator in cls.cf.decorators)
+    return decorated or any(base.split(".")[-1] == "NamedTuple" for base in cls.cf.bases)
+
+
+def _fields(cls: Class) -> list[str]:
+    """The names that a class and its bases annotate in their bodies, in order."""
+    found: dict[str, None] = {}
+    for owner in reversed(cls.mro()):
+        for unit in owner.cf.body if isinstance(owner, Class) else ():
+            field = _FIELD.match(owner.facts.lines[unit.start - 1])
+            if field is not None and field[2] not in ("ClassVar", "typing.ClassVar"):
+                found.setdefault(field[1])
+    return list(found)
+
+
+_FIELD = re.compile(r"\s*(\w+)\s*:\s*([\w.]*)")

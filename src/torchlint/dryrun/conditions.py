@@ -113,10 +113,10 @@ class Conditions:
         owner = self.peek(target.value)
         return owner is not None and all((id(alt), target.attr.value) in self.filled_in for alt in real(owner))
 
-    def missing(self, test: cst.BaseExpression) -> tuple[cst.Attribute, Value | None] | None:
-        """The attribute that `self.it is None` finds to be missing, and what it holds."""
-        is_missing = type(test) is cst.Comparison and type(test.left) is cst.Attribute and _is_none_test(test)
-        return (test.left, self.peek(test.left)) if is_missing else None
+    def asked_for(self, test: cst.BaseExpression) -> tuple[cst.Attribute, Value | None] | None:
+        """The attribute that `self.it is None` asks for, and what it holds; None for another condition."""
+        asks = type(test) is cst.Comparison and type(test.left) is cst.Attribute and _is_none_test(test)
+        return (test.left, self.peek(test.left)) if asks else None
 
     def note_filled_in(self, target: cst.Attribute, before: Value | None) -> None:
         """Behind the block of `if self.it is None:`, which may have made it: what is not seen of it is taken for something then, or

@@ -17,6 +17,7 @@ PASSED_ON = frozenset(
 )
 # Marks of statements that a rule shows: a run of the file that they stand in comes to them, too.
 _OF_ITS_FILE = frozenset({"!state", "!best", "!loading", "!loose"})
+_RUN_BY_CALLS = ("__init__", "forward", "__call__")
 _LOOKED_AT = "="  # before a name whose words are among some: no word begins with it
 _MOST_HANDS = 4  # files that hand a name on
 
@@ -35,6 +36,10 @@ class Relevance:
         for unit in units_of(facts):
             if unit.name[0] != "<" and unit.name not in ("__init__", "forward"):
                 self.named.setdefault(unit.name, []).append(unit)
+        # What makes an object of a class runs its __init__, and what calls that, its forward.
+        self._made: dict[str, list[Unit]] = {}
+        for cf in facts.all_classes():
+            self._made.setdefault(cf.name, []).extend(cf.methods[name] for name in _RUN_BY_CALLS if name in cf.methods)
         # Of the words that nobody asks for there may be thousands to each unit.
         self._kept = met.words | IMPLIED.keys() | PASSED_ON if isinstance(met, Met) else None
         self.given = _given(facts)
@@ -89,13 +94,16 @@ class Relevance:
                 if inner is not None:
                     for other in unit.words & inner.functions.keys():
                         found |= _reach(inner, other)
+                    for other in unit.words & inner.classes.keys():
+                        found |= _of_class(inner, other)
         return found if self._kept is None else found & self._kept
 
     def _onward(self, node: _Node | str) -> Iterable[_Node | str]:
         """A unit leads to the names in it that functions have, and these to the functions: there may be thousands of one name."""
         if isinstance(node, str):
-            return [_Node(unit) for unit in self.named[node]]
-        return node.unit.words & self.named.keys()
+            return [_Node(unit) for unit in (*self.named.get(node, ()), *self._made.get(node, ()))]
+        words = node.unit.words
+        return (words & self.named.keys()) | (words & self._made.keys())
 
     def imported(self, name: str) -> frozenset[str]:
         """The words of a function or class that is imported from another file of the project."""
@@ -114,8 +122,7 @@ class Relevance:
         if last in inner.functions:
             return _reach(inner, last)
         if last in inner.classes:
-            methods = inner.classes[last].methods.items()
-            return frozenset().union(*(u.words for key, u in methods if key not in ("__init__", "forward"))) - _OF_ITS_FILE
+            return _of_class(inner, last)
         if last in inner.imports and hands:
             return self._words_of(inner.imports[last], inner.path, hands - 1)
         found = _given(inner).get(last, frozenset())
@@ -201,6 +208,12 @@ def _reach(facts: FileFacts, name: str) -> frozenset[str]:
     seen["gives"].update(units_of(facts))
     seen["words"].update(functions[word[1:]] for word in found if word.startswith(_LOOKED_AT) and word[1:] in functions)
     return found
+
+
+def _of_class(facts: FileFacts, name: str) -> frozenset[str]:
+    """The words of what a class of another file does."""
+    methods = facts.classes[name].methods.items()
+    return frozenset().union(*(unit.words for key, unit in methods if key not in ("__init__", "forward"))) - _OF_ITS_FILE
 
 
 def _given(facts: FileFacts) -> dict[str, frozenset[str]]:

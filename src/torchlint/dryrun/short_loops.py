@@ -49,7 +49,7 @@ class ShortLoops:
     def phases(self, over: Value) -> tuple[Value, ...]:
         """What `["train", "val"]` holds: a loop over it trains in one turn and evaluates in the next."""
         items = self.items_of(over) if isinstance(over, Seq) else None
-        if not items or not 1 < len(items) <= MOST_PHASES:
+        if not items or len(items) > MOST_PHASES:
             return ()
         names = {item.value for item in items if isinstance(item, Const) and isinstance(item.value, str)}
         return tuple(items) if len(names) == len(items) and any(map(_TRAINS.match, names)) else ()

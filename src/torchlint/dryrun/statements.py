@@ -61,10 +61,10 @@ class Statements:
             self.guards = (*outside, *holding)
             try:
                 self.narrow(node.test, True)
-                missing = self.missing(node.test)
+                asked_for = self.asked_for(node.test)
                 self.suite(node.body)
-                if missing is not None and not self.graph.dead:
-                    self.note_filled_in(*missing)
+                if asked_for is not None and not self.graph.dead:
+                    self.note_filled_in(*asked_for)
             finally:
                 self.guards = outside
 

@@ -41,6 +41,15 @@ def trains(node: ast.AST) -> bool:
     return any(isinstance(n, ast.Attribute) and n.attr in ("backward", "step") for n in ast.walk(node))
 
 
+def innermost(node: ast.For) -> bool:
+    """Whether a loop trains, and none within it does."""
+    return trains(node) and not any(isinstance(s, (ast.For, ast.While)) and trains(s) for s in ast.walk(node) if s is not node)
+
+
+def target_names(node: ast.For) -> list[str]:
+    return [n.id for n in ast.walk(node.target) if isinstance(n, ast.Name)]
+
+
 class Change(ast.NodeTransformer):
     """A transformer that counts its hits: without one the rewrite does not apply."""
 

@@ -101,6 +101,48 @@ class Captioner(nn.Module):
             words.append(state.argmax(dim=1).item())
         return words
 """,
+    "202: a module that trains itself is a program": """
+class Program(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder = nn.GRU(4, 8), nn.Linear(8, 1)
+        self.optimizer = torch.optim.Adam(self.parameters())
+
+    def fit(self, batches, epochs):
+        for epoch in range(epochs):
+            for x, y in batches:
+                self.learn(x, y)
+            print(self.test(batches))
+
+    def learn(self, x, y):
+        self.optimizer.zero_grad()
+        loss = F.mse_loss(self.decoder(self.encoder(x)[0]), y)
+        loss.backward()
+        self.optimizer.step()
+
+    def test(self, batches):
+        total = 0
+        for x, y in batches:
+            out, _ = self.encoder(x)  # <- 202
+            total += abs(self.decoder(out).cpu().data.numpy() - y.numpy()).mean()
+        return total
+""",
+    "202: a module that others train is none": """
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.encoder, self.decoder = nn.GRU(4, 8), nn.Linear(8, 1)
+
+    def look(self, batches):
+        print(self.test(batches))
+
+    def test(self, batches):
+        total = 0
+        for x, y in batches:
+            out, _ = self.encoder(x)
+            total += abs(self.decoder(out).cpu().data.numpy() - y.numpy()).mean()
+        return total
+""",
     "202: the loss is added up over some batches": """
 def group_loss(output, target):
     return (output - target).abs().mean()

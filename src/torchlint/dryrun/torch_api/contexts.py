@@ -34,6 +34,8 @@ class Contexts:
         if isinstance(alt, Iter) and alt.kind == "generator" or isinstance(alt, (Ref, Func)):
             self.contexts.append(self.Context("grad", self.site(node), None))
             return Opaque("context", "call")
+        if isinstance(alt, Iter):  # `with tqdm(loader) as batches`: what shows how far it has come is gone through
+            return alt
         if isinstance(alt, Opaque) and ("foreign" in alt.tags or "file" in alt.tags):
             return Opaque("file", "call", tags=frozenset({"foreign"}))
         if isinstance(alt, Opaque) and alt.source == "call" and re.search(r"tqdm|open|profile|timer|record|Pool|summary|progress", alt.name):

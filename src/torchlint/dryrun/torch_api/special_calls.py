@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torchlint.catalogue.effects import NAMESPACES
 from torchlint.dryrun.values import (
     NONE,
     NOTHING,
@@ -182,6 +183,16 @@ def _sync_batchnorm(run, name, args, kwargs, node):
     return args[0] if args else Opaque("", "call")
 
 
+def _namespace(run, name, args, kwargs, node):
+    """`SimpleNamespace(model=model, ...)`: an object that has its keywords as attributes, and nothing else."""
+    if args or not kwargs or kwargs.keys() & {"*", "**"}:
+        return run.unknown_call(name, args, kwargs, node)
+    made = Instance(Ref(name), "instance", run.site(node), args, kwargs)
+    for key, value in kwargs.items():
+        run.store.set(made, key, value)
+    return made
+
+
 SPECIAL = {
     "torch.no_grad": _context("grad", False),
     "torch.inference_mode": _context("grad", False),
@@ -218,5 +229,6 @@ SPECIAL = {
     "torch.onnx.export": _export,
     "torch.export.export": _export,
     "itertools.chain": _chain,
+    **dict.fromkeys(NAMESPACES, _namespace),
     "torch.nn.SyncBatchNorm.convert_sync_batchnorm": _sync_batchnorm,
 }

@@ -38,7 +38,9 @@ def check(view: View) -> Iterator[Report]:
     for event in view.of("forward"):
         if event.grad is not True or not event.loops:
             continue
-        asked = asked_from_outside(event) if event.get("inside") or _in_a_model(event) else event.site
+        asked = event.site
+        if event.get("inside") or _in_a_model(event):
+            asked = asked_from_outside(event) or (event.site if _of_a_program(view, event) else None)
         if asked is None or _has_nothing_to_learn(view, event.subject):
             continue
         evaluates = event.mode is False and event.mode_site is not None
@@ -77,9 +79,22 @@ def _has_nothing_to_learn(view: View, module: Value) -> bool:
 
 def _in_a_model(event: Event) -> bool:
     """Whether the call stands in a method of a model, and that one was called from outside."""
+    if not event.calls:
+        return False
     unit = event.site.parsed.unit
     owner = next((cls for cls in event.site.parsed.facts.all_classes() if unit in cls.methods.values()), None)
-    return bool(event.calls) and owner is not None and any(base.rpartition(".")[2] == "Module" for base in owner.bases)
+    return owner is not None and any(base.rpartition(".")[2] == "Module" for base in owner.bases)
+
+
+def _of_a_program(view: View, event: Event) -> bool:
+    """Whether the module whose method this is trains itself: then it is a program, and asks its models where it evaluates."""
+    if {site.parsed.unit.name for site in (*event.calls, event.site)} & _OF_THE_MODEL:
+        return False
+    unit = event.site.parsed.unit
+    owner = next((cls for cls in event.site.parsed.facts.all_classes() if unit in cls.methods.values()), None)
+    return owner is not None and any(
+        other.site.parsed.unit in owner.methods.values() and other.site.parsed.unit is not unit for other in view.of("backward")
+    )
 
 
 def _same_evaluation(event: Event, other: Event) -> bool:

@@ -104,6 +104,8 @@ def _mark_call(node: ast.Call, words: set[str]) -> None:
             words.add("Tensor")
     if last_name(node.func) == "tensor" and node.args and type(node.args[0]) in _COPIED:
         words.add("!copied")
+    if type(node.func) is ast.Attribute and node.func.attr == "range" and getattr(node.func.value, "id", "") in ("torch", "th"):
+        words.add("!range")
     if written_size(node):
         words.add("!sized")
     for argument in node.args[:2]:
