@@ -349,3 +349,36 @@ def fit(net, batches, x_val, y_val):
 })
 def test_an_evaluation_beside_a_step_by_hand(code):
     holds(code)
+
+
+SCHEDULED = """
+{imports}
+
+{train}
+
+model = nn.Linear(3, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10){mark}
+train(model, [], optimizer, scheduler)
+for x in torch.randn(3, 2, 3):
+    optimizer.zero_grad()
+    model(x).sum().backward()
+    optimizer.step()
+"""
+TRAIN = """
+def train(model, loader, optimizer, scheduler):
+    for x in loader:
+        optimizer.zero_grad()
+        model(x).sum().backward()
+        optimizer.step()
+    {after}
+"""
+
+
+@table({
+    "to a function that leaves it alone": SCHEDULED.format(imports="", train=TRAIN.format(after="print(model)"), mark="  # <- 110"),
+    "to a function that steps it": SCHEDULED.format(imports="", train=TRAIN.format(after="scheduler.step()"), mark=""),
+    "to a function that is not there": SCHEDULED.format(imports="from elsewhere import train", train="", mark=""),
+})
+def test_a_scheduler_that_is_given_away(code):
+    holds(code)

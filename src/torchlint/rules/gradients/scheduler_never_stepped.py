@@ -52,6 +52,8 @@ def _handed_on(view: View, created: Event, scheduler: Instance) -> bool:
     if id(scheduler) in view.run.escaped:
         return True
     for event in view.run.graph.events:
+        if event.kind == "discarded":
+            continue  # a call as a statement: one that cannot be seen is an event of its own
         values = [event.get("value"), event.get("state"), *event.get("args", ())]
         if event.kind == "return" or event.kind in ("unknown", "called", "append"):
             values.append(event.subject)
