@@ -378,6 +378,15 @@ def train(model, loader, optimizer, scheduler):
 @table({
     "to a function that leaves it alone": SCHEDULED.format(imports="", train=TRAIN.format(after="print(model)"), mark="  # <- 110"),
     "to a function that steps it": SCHEDULED.format(imports="", train=TRAIN.format(after="scheduler.step()"), mark=""),
+    "to a class whose base is not there": SCHEDULED.format(imports="from elsewhere import Warm", mark="", train="""
+class Own(Warm):
+    def __init__(self, optimizer, after):
+        super(Own, self).__init__(optimizer, after)
+
+def train(model, loader, optimizer, scheduler):
+    warm = Own(optimizer, scheduler)
+    warm.step()
+"""),
     "to a function that is not there": SCHEDULED.format(imports="from elsewhere import train", train="", mark=""),
 })
 def test_a_scheduler_that_is_given_away(code):
