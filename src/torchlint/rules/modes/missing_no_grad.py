@@ -41,7 +41,7 @@ def check(view: View) -> Iterator[Report]:
         asked = event.site
         if event.get("inside") or _in_a_model(event):
             asked = asked_from_outside(event) or (event.site if _of_a_program(view, event) else None)
-        if asked is None or _has_nothing_to_learn(view, event.subject):
+        if asked is None or _has_nothing_to_learn(view, event.subject) or _measures_its_own_output(event):
             continue
         evaluates = event.mode is False and event.mode_site is not None
         if not evaluates and not is_evaluation(view, event):
@@ -75,6 +75,13 @@ def _has_nothing_to_learn(view: View, module: Value) -> bool:
     project that is not said: it may get its layers by `setattr`.)"""
     of_torch = isinstance(module, Instance) and module.kind == "module" and isinstance(module.cls, Ref) and module.type not in CONTAINERS
     return of_torch and not view.may_learn(module)
+
+
+def _measures_its_own_output(event: Event) -> bool:
+    """Whether a method that is not seen is given what the model gave: `model.test(scores, y)` may need no parameter."""
+    return event.get("method") is not None and any(
+        flow.kind == "forward" and flow.subject is event.subject for value in event.args for alt in real(value) for flow in alt.flows
+    )
 
 
 def _in_a_model(event: Event) -> bool:
