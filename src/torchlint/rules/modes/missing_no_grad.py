@@ -258,8 +258,8 @@ def _gradient_wanted(view: View, event: Event) -> bool:
     # A model that learns within its forward: what it is made of is not known, but its name tells.
     inner = not isinstance(event.subject, Instance) and any(word.lower().startswith(("maml", "meta_", "inner_")) for word in unit.words)
     wanted = GRADIENT_WORDS & unit.words
-    if any(step.site.parsed.unit is unit for step in view.of("optimizer.step")):
-        wanted -= {"grad"}  # where the optimizer steps, gradients of parameters are looked at
+    if any(step.site.parsed.unit is unit for step in view.of("optimizer.step", "backward")):
+        wanted -= {"grad"}  # where there is a training, gradients of parameters are looked at, or are what a step by hand takes
     return inner or bool(wanted)
 
 
