@@ -52,6 +52,15 @@ def train(model, loader, optimizer):
         optimizer.step()
         print(loss.data[0])  # <- 941
 """,
+    "a sum of tensors of one item": """
+def train(vectors, biases, optimizer):
+    for i in range(9):
+        optimizer.zero_grad()
+        loss = sum([torch.dot(vectors[j], vectors[j]) + biases[j] for j in range(i)])
+        loss.backward()
+        optimizer.step()
+        print(loss.data[0])
+""",
     "losses of each sample": """
 def train(model, loader, optimizer):
     for x, y in loader:
