@@ -10,6 +10,25 @@ from torchvision import transforms
 def data():
     return transforms.Compose([transforms.Scale(256), transforms.CenterCrop(224)])  # <- 941
 """,
+    "transforms under an option": """
+from torchvision import transforms
+
+def data(args):
+    if args.old:
+        return transforms.Scale(args.size)  # <- 941
+    return transforms.Resize(args.size)
+""",
+    "transforms by version": """
+import torchvision
+from torchvision import transforms
+
+def data(size):
+    if torchvision.__version__ < "0.2":
+        return transforms.Scale(size)
+    if not hasattr(transforms, "Resize"):
+        return transforms.Scale(size)
+    return transforms.Resize(size)
+""",
     "a transform that is imported": """
 from torchvision.transforms import RandomSizedCrop
 
