@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.checkpoints import checkpoints, in_files
+from torchlint.rules.shared.checkpoints import checkpoints, in_files, put_together
 from torchlint.rules.shared.mixed_precision import is_scaler
 
 CODE = 710
@@ -23,4 +23,4 @@ def check(view: View) -> Iterator[Report]:
         step = next((step for step in view.of("scaler.step") if is_scaler(step.subject)), None)
         if step is not None:
             name = step.subject.name or "scaler"
-            yield Report(CODE, event.site, {"scaler": name}, [(step.site, "the steps go through the scaler here")])
+            yield Report(CODE, put_together(event), {"scaler": name}, [(step.site, "the steps go through the scaler here")])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.torch_api.batches import whole_dataset
-from torchlint.dryrun.values import Dict, Event, Instance, Ref, boolean, real
+from torchlint.dryrun.values import Dict, Event, Instance, Opaque, Ref, boolean, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.cut_in_order import slices_of
 from torchlint.rules.shared.loaders import dataset_of, option, style, true
@@ -109,12 +109,36 @@ def _has_no_order(loader: Instance) -> bool:
         }
         return style(dataset) == "map" and _by_number(dataset) and not any(_ORDERED.search(word) for word in (*words, dataset.cls.name))
     alts = real(whole_dataset(option(loader, "dataset")))
+    if len(alts) == 1 and type(alts[0]) is Opaque:
+        return _is_counted(loader, alts[0])
     return (
         len(alts) == 1
         and isinstance(alts[0], Instance)
         and bool(re.match(r"^torchvision\.datasets\.|^torch\.utils\.data\.TensorDataset$", alts[0].type))
         and not any(_random(alt) for alt in alts)
     )
+
+
+_CLASS = re.compile(r"(?:^|\.)[A-Z]\w*[a-z]\w*$")
+_NO_MAP = re.compile(r"iter|web|shard|pipe|batch|pair|triplet|episod|task|graph", re.IGNORECASE)
+
+
+def _is_counted(loader: Instance, dataset: Opaque) -> bool:
+    """Whether a class that is in no file makes the data, and the program asks for its length: what has one is gone through by number."""
+    if dataset.source != "call" or dataset.site is None or not _CLASS.search(dataset.name):
+        return False
+    if _ORDERED.search(dataset.site.text()) or _NO_MAP.search(dataset.name):
+        return False
+    names = "|".join(re.escape(name) for name in (loader.name, f"{loader.name}.dataset", _assigned(dataset)) if name)
+    counted = re.compile(rf"\blen\(\s*(?:{names})\s*\)")
+    return any(counted.search(line.split("#", 1)[0]) for line in loader.site.parsed.facts.lines)
+
+
+def _assigned(dataset: Opaque) -> str:
+    """The name that a dataset is given where it is made."""
+    lines, row = dataset.site.parsed.facts.lines, dataset.site.location().row
+    given = re.match(r"\s*([A-Za-z_][\w.]*)\s*=[^=]", lines[row - 1])
+    return given[1] if given is not None and "DataLoader" not in lines[row - 1] else ""
 
 
 def _by_number(dataset: Instance) -> bool:

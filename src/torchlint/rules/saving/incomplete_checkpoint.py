@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Event, Instance, Opaque, Ref, Value, number, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run
+from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, put_together
 from torchlint.rules.shared.goes_on import weights_gone_on_from
 
 CODE = 905
@@ -45,7 +45,7 @@ def _in_dicts(view: View) -> Iterator[Report]:
             step = _with_memory(view)
             if step is not None and not in_files_that_run(view, event, r"optim\w*\.(?:load_)?state_dict"):
                 roles = {"missing": getattr(step.subject, "name", "") or "optimizer", "problem": "is not in it"}
-                yield Report(CODE, event.site, roles, [(step.site, "its running averages are lost with the process")])
+                yield Report(CODE, put_together(event), roles, [(step.site, "its running averages are lost with the process")])
         elif "optimizer" in parts and (loaded := _model_alone_is_loaded(view, event)) is not None:
             step = _with_memory(view)
             if step is not None:
@@ -56,7 +56,7 @@ def _in_dicts(view: View) -> Iterator[Report]:
             step = _scheduler(view)
             if step is not None and not in_files(view, event, r"(?:sched|lr_)\w*\.(?:load_)?state_dict|last_epoch|param_groups|\.step\(\w+"):
                 roles = {"missing": getattr(step.subject, "name", "") or "scheduler", "problem": "is not in it"}
-                yield Report(CODE, event.site, roles, [(step.site, "where it stands is lost with the process")])
+                yield Report(CODE, put_together(event), roles, [(step.site, "where it stands is lost with the process")])
 
 
 def _model_alone_is_loaded(view: View, event: Event) -> Site | None:
@@ -113,7 +113,7 @@ def _one_of_several(view: View) -> Iterator[Report]:
                 continue
             if _remembers(left) and in_files(view, event, rf"{re.escape(left.name)}\.step\(") and not in_files(view, event, _state_of(left)):
                 related = [(made.site, "its running averages are lost with the process")]
-                yield Report(CODE, event.site, {"missing": left.name, "problem": "is not in it"}, related)
+                yield Report(CODE, put_together(event), {"missing": left.name, "problem": "is not in it"}, related)
                 break
 
 

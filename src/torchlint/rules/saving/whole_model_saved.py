@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.values import Class, Dict, Event, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.checkpoints import put_together
 
 CODE = 902
 # What models are made by whose form is in no source. Words of names: not the letters in ColorJitter, description, traceback.
@@ -27,7 +28,7 @@ def check(view: View) -> Iterator[Report]:
         if not given or not all(_is_module(value) for value in given):
             continue
         if not any(map(_of_a_form, (event.site.text(), event.site.path, *event.site.parsed.facts.words))):
-            yield Report(CODE, event.site, {"model": text if len(text) <= 40 else "model", "cost": _cost(view, given)})
+            yield Report(CODE, put_together(event), {"model": text if len(text) <= 40 else "model", "cost": _cost(view, given)})
 
 
 def _of_a_form(text: str) -> bool:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Const, Event, Instance, Opaque, Value, real
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Const, Dict, Event, Instance, Opaque, Value, real
 from torchlint.rules.base import View
 from torchlint.sieve.facts import FileFacts
 
@@ -18,6 +19,15 @@ def checkpoints(view: View) -> Iterator[tuple[Event, set[str]]]:
         if items is not None and not items.open:
             known = items.known.items()
             yield event, {"constant" if _nothing(value) else _part(key, value) for key, value in known}
+
+
+def put_together(event: Event) -> Site:
+    """Where a dict that is written is put together, if a function that writes whatever it is given does the rest; else where it is
+    written."""
+    made = getattr(event.subject, "site", None)
+    if not isinstance(event.subject, Dict) or made is None:
+        return event.site
+    return made if any(call.parsed.unit is made.parsed.unit for call in event.calls) and made.parsed.unit is not event.site.parsed.unit else event.site
 
 
 def _nothing(value: Value) -> bool:

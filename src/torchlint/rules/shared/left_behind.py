@@ -15,6 +15,7 @@ from torchlint.rules.base import View
 _BATCH = frozenset({"batch", "batch?"})
 _DTYPE = re.compile(r"torch\.(?!device\b)\w+$|dtype\s*=")
 _CPU = re.compile(r"[\"']cpu[\"']")
+_OF_THE_CPU = re.compile(r"\.type\([\"']?torch\.(?!cuda)\w*Tensor[\"']?\)$")
 _GPU = re.compile(r"cuda|gpu|\bmps\b|\bxpu\b|\bnpu\b|\bxla\b|\bhpu\b", re.IGNORECASE)
 _MOST = 12
 _STAY = KEEPS | {"long", "int", "bool"}
@@ -61,7 +62,7 @@ def moved(value: Value) -> Site | None:
     for part in _back(value):
         site = _move(part)
         if site is not None:
-            return None if _CPU.search(site.text()) or site.text().endswith(".cpu()") else site
+            return None if _CPU.search(site.text()) or site.text().endswith(".cpu()") or _OF_THE_CPU.search(site.text()) else site
     return None
 
 
@@ -130,7 +131,8 @@ def read_by_workers(view: View, value: Value) -> bool:
 def _left(value: Value | None) -> list[Value]:
     """The batches that a value is an item of, where it was moved on no path."""
     alts = real(value)
-    if not alts or any(_whole(alt) is None or any(_move(part) for part in _back(alt)) for alt in alts):
+    moves = lambda part: (site := _move(part)) is not None and not _OF_THE_CPU.search(site.text())
+    if not alts or any(_whole(alt) is None or any(map(moves, _back(alt))) for alt in alts):
         return []
     return [whole for alt in alts if (whole := _whole(alt)) is not None]
 

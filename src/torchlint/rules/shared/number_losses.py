@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Event
 from torchlint.rules.base import View
@@ -29,8 +29,18 @@ def first_items(view: View) -> Iterator[tuple[Site, str]]:
         told.add((parsed.unit, loss))
         wanted = f"{loss}.data[0]"
         found = next((part for part in walk(parsed.module) if isinstance(part, cst.Subscript) and parsed.text(part) == wanted), None)
-        if found is not None:
+        if found is not None and _is_number(parsed, loss):
             yield Site(parsed, found), loss
+
+
+# What gives a number; not the built-in `sum`, which keeps the shape of what it adds up.
+_NUMBER = re.compile(r"(?i:loss|crit|objective|entropy|nll|mse|bce|error)\w*\(|\.(?:mean|sum)\(\)|torch\.(?:mean|sum)\(")
+
+
+def _is_number(parsed: Parsed, loss: str) -> bool:
+    """Whether all that is assigned to a name comes out of a loss function, or of a mean or a sum."""
+    values = [node.value for node in walk(parsed.module) if isinstance(node, cst.Assign) and any(parsed.text(target.target) == loss for target in node.targets)]
+    return bool(values) and all(_NUMBER.search(parsed.text(value)) and not re.match(r"sum\(", parsed.text(value)) for value in values)
 
 
 def _has_gradient(event: Event, node: cst.Call) -> bool:

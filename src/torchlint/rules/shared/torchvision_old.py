@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -11,15 +12,17 @@ from torchlint.catalogue.torchvision_gone import ARGUMENTS, ARGUMENTS_AFTER, ARG
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event
 from torchlint.rules.base import View
+from torchlint.rules.shared.blocks import heads_of
 from torchlint.rules.shared.written_names import calls, expected, imports, second_choice
 
 
 def names_gone(view: View) -> Iterator[tuple[Site, str, Gone]]:
     """`transforms.Scale(256)`, and its import."""
-    met = [(event.site, name) for event, name in calls(view) if not event.guards]
-    for site, name in (*imports(view, NAMES.get), *met):
+    told = set()
+    for site, name in (*imports(view, NAMES.get), *((event.site, name) for event, name in calls(view))):
         gone = NAMES.get(name)
-        if gone is not None and _has_it_not(view, gone.by) and not second_choice(site):
+        if gone is not None and site not in told and _has_it_not(view, gone.by) and not _asked(site):
+            told.add(site)
             yield site, name, gone
 
 
@@ -37,6 +40,13 @@ def arguments_gone(view: View) -> Iterator[tuple[Event, cst.Arg, dict[str, str]]
                 name = event.name.rpartition(".")[2]
                 problem = f"`{name}` takes no `{word}` any more: torchvision {ARGUMENTS_AFTER} did, {ARGUMENTS_BY} does not"
                 yield event, arg, {"problem": problem, "mend": f"write `{renamed[word]}`"}
+
+
+def _asked(site: Site) -> bool:
+    """Whether the program asks what there is before: by `hasattr`, for a version, or in a `try`."""
+    lines, row = site.parsed.facts.lines, site.location().row
+    heads = " ".join(heads_of(lines, row))
+    return second_choice(site) or bool(re.search(r"hasattr|version|\btry:", heads))
 
 
 def _has_it_not(view: View, by: str) -> bool:

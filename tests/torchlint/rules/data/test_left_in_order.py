@@ -91,3 +91,33 @@ def main(x, y):
 })
 def test_left_in_order(code):
     holds(code)
+
+
+UNSEEN = """
+from torch.utils.data import DataLoader
+from mydata import {name}
+
+def main():
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    data = {name}("train.csv")
+    loader = DataLoader(data, batch_size=8){mark}
+    for epoch in range(10):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        {last}
+"""
+
+
+@table({
+    "its length is asked for": UNSEEN.format(name="ReviewDataset", last="print(epoch, len(data))", mark="  # <- 603"),
+    "the loader's length is asked for": UNSEEN.format(name="ReviewDataset", last="print(epoch, len(loader.dataset))", mark="  # <- 603"),
+    "nobody asks for its length": UNSEEN.format(name="ReviewDataset", last="print(epoch)", mark=""),
+    "a function makes it": UNSEEN.format(name="reviews", last="print(epoch, len(data))", mark=""),
+    "sequences": UNSEEN.format(name="SequenceDataset", last="print(epoch, len(data))", mark=""),
+    "it goes through by itself": UNSEEN.format(name="IterableReviews", last="print(epoch, len(data))", mark=""),
+})
+def test_a_class_that_is_in_no_file(code):
+    holds(code)

@@ -240,6 +240,21 @@ for epoch in range(9):
 """ + LOOP.format(start="0") + """
         torch.save(model.state_dict(), f"{epoch}.pt")
 """,
+    "a helper writes what it is given": """
+def write(state, path):
+    torch.save(state, path)
+
+def main(args, loader):
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    start = 0
+    if os.path.exists(args.path):
+        checkpoint = torch.load(args.path)
+        model.load_state_dict(checkpoint["model"])
+        start = checkpoint["epoch"]
+""" + LOOP.format(start="start") + """
+        write({"model": model.state_dict(), "epoch": epoch + 1}, args.path)  # <- 905
+""",
     "a comment speaks of what is accelerated": MADE + """
     \"\"\"Uses the GPU to accelerate the training.\"\"\"
     if args.resume:

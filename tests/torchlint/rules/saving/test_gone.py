@@ -10,6 +10,25 @@ from torchvision import transforms
 def data():
     return transforms.Compose([transforms.Scale(256), transforms.CenterCrop(224)])  # <- 941
 """,
+    "transforms under an option": """
+from torchvision import transforms
+
+def data(args):
+    if args.old:
+        return transforms.Scale(args.size)  # <- 941
+    return transforms.Resize(args.size)
+""",
+    "transforms by version": """
+import torchvision
+from torchvision import transforms
+
+def data(size):
+    if torchvision.__version__ < "0.2":
+        return transforms.Scale(size)
+    if not hasattr(transforms, "Resize"):
+        return transforms.Scale(size)
+    return transforms.Resize(size)
+""",
     "a transform that is imported": """
 from torchvision.transforms import RandomSizedCrop
 
@@ -51,6 +70,15 @@ def train(model, loader, optimizer):
         loss.backward()
         optimizer.step()
         print(loss.data[0])  # <- 941
+""",
+    "a sum of tensors of one item": """
+def train(vectors, biases, optimizer):
+    for i in range(9):
+        optimizer.zero_grad()
+        loss = sum([torch.dot(vectors[j], vectors[j]) + biases[j] for j in range(i)])
+        loss.backward()
+        optimizer.step()
+        print(loss.data[0])
 """,
     "losses of each sample": """
 def train(model, loader, optimizer):

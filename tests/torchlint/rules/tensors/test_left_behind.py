@@ -27,6 +27,21 @@ def fit(model, loader, optimizer):
         loss.backward()
         optimizer.step()
 """,
+    "the input has its dtype changed": HEAD + """
+def fit(model, loader, optimizer):
+    for images, labels in loader:
+        images = images.type("torch.FloatTensor")
+        loss = F.cross_entropy(model(images), labels.long())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+    for images, labels in loader:
+        images = images.type("torch.cuda.FloatTensor")
+        loss = F.cross_entropy(model(images), labels.long())  # <- 401
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+""",
     "the target behind a wrapper": HEAD + """
 def fit(loader, net, optimizer):
     model = nn.DataParallel(net).cuda()
