@@ -59,6 +59,19 @@ _NOT_SAID = {
     **{f"{where}.NLLLoss2d": "torch.nn.NLLLoss" for where in ("torch.nn", "torch.nn.modules", "torch.nn.modules.loss")},
     **{f"{where}.Container": "torch.nn.Module" for where in ("torch.nn", "torch.nn.modules", "torch.nn.modules.container")},
 }
+# Since when the function itself warns, where no decorator and no text of an old tree was found that says so.
+_SAID_SINCE = {
+    "torch.range": "1.6",
+    "torch.chain_matmul": "2.4",
+    "torch.lu": "2.4",
+    "torch.cuda.memory_cached": "1.6",
+    "torch.cuda.max_memory_cached": "1.6",
+    "torch.nn.NLLLoss2d": "1.6",
+    "torch.nn.Container": "1.6",
+}
+_SAID_ELSEWHERE = {
+    f"torch.nn.utils.weight_norm{inner}": {"by": "2.4", "instead": "torch.nn.utils.parametrizations.weight_norm"} for inner in ("", ".weight_norm")
+}
 
 
 def names_of(tree: Path) -> set[str]:
@@ -219,7 +232,8 @@ def main(arguments: list[str]) -> None:
             named = re.search(r"deprecated as of PyTorch (\d+\.\d+)", said)  # where no call of a decorator says so
             otherwise = named[1] if named else newest
             since = next((release for release in order if name in known[release] and last in said_then[release]), otherwise)
-            deprecated[name] = {"by": since, "instead": instead(said, name)}
+            deprecated[name] = {"by": _SAID_SINCE.get(name, since), "instead": instead(said, name)}
+    deprecated |= _SAID_ELSEWHERE
     table = {"releases": [*order, newest], "removed": removed, "deprecated": dict(sorted(deprecated.items()))}
     TARGET.write_text(json.dumps(table, indent=1, sort_keys=False) + "\n")
     print(f"{len(removed)} removed, {len(deprecated)} deprecated, of {', '.join(table['releases'])}")

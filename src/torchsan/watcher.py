@@ -39,7 +39,8 @@ from torchsan.checks import known
 from torchsan.nonfinite.step_function import Step
 from torchsan.options import Options, gather
 from torchsan.own import functools, gc, os, threading
-from torchsan.program.layers import WRAPPERS, parameters_of
+from torchsan.program.layers import WRAPPERS
+from torchsan.program.walks import parameters_of
 from torchsan.program.where import Where, here, of_traceback
 from torchsan.ranks.joint_report import Left, Meeting, Who, leave, who
 from torchsan.report import first_batch, no_steps, printing, wording

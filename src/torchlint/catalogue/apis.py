@@ -9,6 +9,9 @@ from pathlib import Path
 
 import msgspec
 
+# What takes so many arguments by position only where the factor is the first of them, and what the factor is called.
+NUMBER_FIRST = {"add_": (2, "alpha"), "sub_": (2, "alpha"), "addcmul_": (3, "value"), "addcdiv_": (3, "value")}
+
 
 class Gone(msgspec.Struct, frozen=True):
     """A removed name: the last known release that has it, the first that has not, and what to use."""

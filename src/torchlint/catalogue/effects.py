@@ -124,3 +124,6 @@ SIZED = frozenset(
     """Linear Embedding LSTM GRU RNN Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d BatchNorm1d BatchNorm2d
     BatchNorm3d LayerNorm GroupNorm MultiheadAttention""".split()
 )
+
+# Functions of torch's that answer yes or no: `torch.cuda.is_available`.
+ANSWERS = frozenset("is_available is_initialized is_built is_bf16_supported is_grad_enabled is_inference_mode_enabled".split())

@@ -234,7 +234,8 @@ class Assignment:
                 more = self.store.get(value, "[]") if isinstance(value, Seq) else self.spread(value)
                 more = more or Items((), True)
                 alike = items.of_known_kinds and more.of_known_kinds
-                self.store.set(alt, "[]", Items((*items.known, *more.known), items.open or more.open, alike))
+                ends = self.ends_with(alt, more)
+                self.store.set(alt, "[]", Items((*items.known, *more.known), items.open or more.open, alike, last=ends))
                 return
         result = self.arithmetic(node, operator, old, value)
         if type(result) in (Opaque, Tensor):

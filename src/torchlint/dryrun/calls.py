@@ -12,7 +12,7 @@ from torchlint.dryrun.alternatives import chosen, possible
 from torchlint.dryrun.builtins import Builtins
 from torchlint.dryrun.classes import ProjectClasses
 from torchlint.dryrun.functions import Functions
-from torchlint.dryrun.switches import PARSERS, Switches
+from torchlint.dryrun.switches import OF_PARSERS, Switches
 from torchlint.dryrun.torch_api.calls import TorchCalls
 from torchlint.dryrun.values import (
     Class,
@@ -193,7 +193,7 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls, Switches):
         flows = union_of(value.flows for value in (*of, *given))
         parts = union_of(with_parts(value) for value in given if not isinstance(value, Const))
         made = Opaque(name, "call", self.site(node), flows, parts, owner)
-        if owner is not None and name in PARSERS:
+        if owner is not None and name in OF_PARSERS:
             self.hear_switch(name, args, kwargs, owner, made)
         return made
 

@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from torchlint.catalogue.effects import ANSWERS
 from torchlint.dryrun.builtins import class_names, never_tensors
 from torchlint.dryrun.torch_api.names import SCHEDULER_NAME
 from torchlint.dryrun.values import (
@@ -31,12 +32,14 @@ _FLAG = re.compile(
 )
 
 
+
 class Conditions:
     """The part of a run that judges conditions. See `interpreter.Run` for the state it works on."""
 
     def truth(self, test: cst.BaseExpression) -> bool | None:
         """Evaluates a condition; what it is for certain. Numbers are never folded: they count loops."""
         value = self.eval(test)
+        self.note_uncalled(test)
         if isinstance(value, Tensor):
             self.emit("decided", value, test)
         if value.flows:
@@ -50,6 +53,19 @@ class Conditions:
         if type(value) is Opaque and value.source in ("param", "attr") and SCHEDULER_NAME.search(value.name) and "bool" not in value.tags:
             return True if isinstance(test, (cst.Name, cst.Attribute)) else None  # `if scheduler:` asks whether there is one
         return None
+
+    def note_uncalled(self, test: cst.BaseExpression) -> None:
+        """A function of torch's that answers yes or no, and is asked without a call: it is a function, which is true."""
+        kind = type(test)
+        if kind is cst.UnaryOperation:
+            self.note_uncalled(test.expression)
+        elif kind is cst.BooleanOperation:
+            self.note_uncalled(test.left)
+            self.note_uncalled(test.right)
+        elif kind is cst.Attribute and test.attr.value in ANSWERS:
+            asked = self.eval(test)
+            if isinstance(asked, Ref) and asked.name.startswith("torch."):
+                self.emit("tested.uncalled", asked, test)
 
     def narrow(self, test: cst.BaseExpression, holds: bool) -> None:
         """What a condition says of the names in it: `x is None`, `not x`, `a and b`."""
@@ -97,10 +113,10 @@ class Conditions:
         owner = self.peek(target.value)
         return owner is not None and all((id(alt), target.attr.value) in self.filled_in for alt in real(owner))
 
-    def missing(self, test: cst.BaseExpression) -> tuple[cst.Attribute, Value | None] | None:
-        """The attribute that `self.it is None` finds to be missing, and what it holds."""
-        is_missing = type(test) is cst.Comparison and type(test.left) is cst.Attribute and _is_none_test(test)
-        return (test.left, self.peek(test.left)) if is_missing else None
+    def asked_for(self, test: cst.BaseExpression) -> tuple[cst.Attribute, Value | None] | None:
+        """The attribute that `self.it is None` asks for, and what it holds; None for another condition."""
+        asks = type(test) is cst.Comparison and type(test.left) is cst.Attribute and _is_none_test(test)
+        return (test.left, self.peek(test.left)) if asks else None
 
     def note_filled_in(self, target: cst.Attribute, before: Value | None) -> None:
         """Behind the block of `if self.it is None:`, which may have made it: what is not seen of it is taken for something then, or

@@ -34,6 +34,12 @@ BATCHY = frozenset({"batch", "batch?"})
 TORCH = frozenset({"torch?"})  # only a tensor has a method of that name
 
 
+
+def is_layer(value: Value | None) -> bool:
+    """Whether a value is one of torch's own layers, and no container of others."""
+    return isinstance(value, Instance) and isinstance(value.cls, Ref) and value.type.startswith("torch.nn.") and value.type not in CONTAINERS
+
+
 class Containers:
     """The part of a run that knows what is in a container. See `interpreter.Run` for the state it works on."""
 
@@ -127,6 +133,15 @@ class Containers:
         items = self.store.get(value, "[]") or self.store.get(value, "{}") if isinstance(value, (Seq, Dict, Instance)) else None
         return items is not None and items.of_known_kinds
 
+    def is_at_home(self, owner: Value) -> bool:
+        """Whether a list or container is changed where it is made, and not in a loop behind that."""
+        return self.made_in.get(id(owner), ()) == self.loops
+
+    def ends_with(self, owner: Value, added: Items) -> Value | None:
+        """What a list ends with that some more is added to."""
+        known = added.last if added.open else added.known[-1] if added.known else None
+        return known if self.is_at_home(owner) else None
+
     def gather(self, owner: Seq | Dict, value: Value) -> None:
         """Notes that what a value was computed from is in a list or dict by now."""
         owner.flows = union_of((owner.flows, value.flows))
@@ -140,14 +155,16 @@ class Containers:
                 self.emit("append", owner, node, value=args[-1])
                 self.gather(owner, args[-1])
                 known = items.known if args[-1] in items.known else (*items.known, args[-1])
-                self.store.set(owner, "[]", Items(known[-12:], items.open or bool(self.loops) or name != "append", items.of_known_kinds and len(known) <= 12))
+                is_open = items.open or bool(self.loops) or name != "append"
+                last = args[-1] if name == "append" and self.is_at_home(owner) else None
+                self.store.set(owner, "[]", Items(known[-12:], is_open, items.of_known_kinds and len(known) <= 12, last=last))
                 return NONE
             if name in ("extend", "update") and args:
                 added = self.spread(args[0])
                 more = (*items.known, *(added.known or self.known_items(args[0])))
                 self.gather(owner, args[0])
                 alike = items.of_known_kinds and (added.of_known_kinds or self.is_of_known_kinds(args[0])) and len(more) <= 12
-                self.store.set(owner, "[]", Items(more[-12:], items.open or added.open, alike))
+                self.store.set(owner, "[]", Items(more[-12:], items.open or added.open, alike, last=self.ends_with(owner, added)))
                 return NONE
             if name in ("clear",):
                 self.store.set(owner, "[]", Items(()))

@@ -43,16 +43,16 @@ class Functions(Summaries, LargeCalls):
         if known is not None:
             return known
         if self.large and self.is_large_again(func, self_value, args, kwargs):
-            return self.unknown_call(func.name, args, kwargs, node) if node is not None else Opaque(func.name, "call")
+            return self.not_followed(func, args, kwargs, node)
         if self.is_too_deep(key):
             self.cuts.append(self.stack.index(key) if key in self.stack else -1)
-            made = self.unknown_call(func.name, args, kwargs, node) if node is not None else Opaque(func.name, "call")
+            made = self.not_followed(func, args, kwargs, node)
             if type(made) is Opaque and key in self.stack:
                 made.tags |= {"again"}  # it gives what the function gives that is being run
             return made
         definition, parsed = self.definition(func)
         if definition is None:
-            return self.unknown_call(func.name, args, kwargs, node) if node is not None else Opaque(func.name, "call")
+            return self.not_followed(func, args, kwargs, node)
         call = self.call_begins(func)
         frame = self.new_frame(func, self_value)
         saved = (self.frame, self.parsed, self.store, self.jumps, self.call_sites, self.guards)
@@ -95,6 +95,10 @@ class Functions(Summaries, LargeCalls):
             self.call_ended(call, returns, func, args, kwargs, value)
         return value
 
+    def not_followed(self, func: Func, args, kwargs, node: cst.CSTNode | None) -> Value:
+        """What a call gives that is not run: as one that cannot be seen, where it stands in the source at all."""
+        return self.unknown_call(func.name, args, kwargs, node) if node is not None else Opaque(func.name, "call")
+
     def is_too_deep(self, key) -> bool:
         """Whether a function is not followed where it is called: it is being run, or too many are."""
         return key in self.stack or len(self.stack) >= self.most_depth
@@ -113,7 +117,7 @@ class Functions(Summaries, LargeCalls):
         if not returns:
             if _left_to_others(func):
                 self.graph.tails = tails
-                return self.unknown_call(func.name, args, kwargs, node) if node is not None else Opaque(func.name, "call")
+                return self.not_followed(func, args, kwargs, node)
             self.graph.tails = []
             return Opaque(func.name, "call")
         if not frame.captured:

@@ -6,12 +6,14 @@ import re
 
 import libcst as cst
 
+from torchlint.dryrun.containers import is_layer
 from torchlint.dryrun.tree import children
 from torchlint.dryrun.values import Const, Dict, Func, Instance, Iter, Method, Opaque, Seq, Value
 
 MOST_CALLED = 4  # functions in a list that a loop calls
 MOST_PHASES = 3
 MOST_THINGS = 4  # models, optimizers, loaders ... that a loop goes over
+MOST_LAYERS = 32  # of torch's own, in a container
 MOST_NESTED = 2  # such loops in one another
 _NUMBER, _TEXT = frozenset({"number"}), frozenset({"str"})
 _TRAINS = re.compile(r"train", re.IGNORECASE)
@@ -22,7 +24,7 @@ class ShortLoops:
 
     def run_one_by_one(self, node: cst.For, over: Value) -> bool:
         """Runs the turns of a loop one after the other, as if there were no loop; False where it is one to be run as such."""
-        each = self.few_callables(over) or self.phases(over) or self.few_things(over)
+        each = self.few_callables(over) or self.phases(over) or self.layers_in(over) or self.few_things(over)
         if not each or self.unrolled >= MOST_NESTED or _jumps(node.body):
             return False
         self.consume(over, node)
@@ -51,6 +53,25 @@ class ShortLoops:
             return ()
         names = {item.value for item in items if isinstance(item, Const) and isinstance(item.value, str)}
         return tuple(items) if len(names) == len(items) and any(map(_TRAINS.match, names)) else ()
+
+    def layers_in(self, over: Value) -> tuple[Value, ...]:
+        """The layers that a Sequential or ModuleList holds, where all are known and torch's own: `for layer in self.layers: x = layer(x)`."""
+        if isinstance(over, Iter) and over.kind == "enumerate":
+            return tuple(self.sequence("tuple", [Const(at), layer], None) for at, layer in enumerate(self.layers_in(over.base)))
+        if not isinstance(over, Instance) or over.kind != "module" or over.type not in ("torch.nn.Sequential", "torch.nn.ModuleList"):
+            return ()
+        items = self.items_of(over) or ()
+        return tuple(items) if all(map(is_layer, items)) and len(items) <= MOST_LAYERS else ()
+
+    def last_layer(self, over: Value, node: cst.For) -> Value | None:
+        """The layer that a loop over a container of layers ends with, where the others are not all known."""
+        inner = over.base if isinstance(over, Iter) and over.kind == "enumerate" else over
+        if not isinstance(inner, Instance) or inner.type not in ("torch.nn.Sequential", "torch.nn.ModuleList") or _jumps(node.body):
+            return None
+        items = self.store.get(inner, "[]")
+        if items is None or not items.open or not is_layer(items.last):
+            return None
+        return items.last if inner is over else self.sequence("tuple", [Opaque("", "op", tags=_NUMBER), items.last], None)
 
     def few_things(self, over: Value) -> tuple[Value, ...]:
         """What a loop goes over, where that is known to the last and is models, optimizers, loaders ..., or pairs with such."""

@@ -61,10 +61,10 @@ class Statements:
             self.guards = (*outside, *holding)
             try:
                 self.narrow(node.test, True)
-                missing = self.missing(node.test)
+                asked_for = self.asked_for(node.test)
                 self.suite(node.body)
-                if missing is not None and not self.graph.dead:
-                    self.note_filled_in(*missing)
+                if asked_for is not None and not self.graph.dead:
+                    self.note_filled_in(*asked_for)
             finally:
                 self.guards = outside
 
@@ -97,6 +97,10 @@ class Statements:
             self.suite(node.body)
 
         self.run_loop("for", node, over, step, orelse=node.orelse)
+        last = self.last_layer(over, node) if not self.graph.dead else None
+        if last is not None:
+            self.assign(node.target, last, quiet=True)
+            self.suite(node.body)
 
     def run_while(self, node: cst.While) -> None:
         endless = type(node.test) is cst.Name and node.test.value == "True" or (

@@ -153,15 +153,16 @@ def _join(a: Any, b: Any) -> Any:
 class Items:
     """The items of a list or dict. `open`: there may be others, or some may be missing. `alike`: these others are made where the
     known ones are, as in `[Block(width) for _ in range(depth)]`. Of a list that doubles with every line the first ones are
-    enough. `sometimes`: the keys of a dict that were set on some of the ways that joined here."""
+    enough. `sometimes`: the keys of a dict that were set on some of the ways that joined here. `last`: what a list ends with for
+    certain, whatever else is in it."""
 
-    __slots__ = ("alike", "known", "open", "sometimes")
+    __slots__ = ("alike", "known", "last", "open", "sometimes")
 
-    def __init__(self, known: Any, open: bool = False, alike: bool = False, sometimes: frozenset[Any] = frozenset()):
+    def __init__(self, known: Any, open: bool = False, alike: bool = False, sometimes: frozenset[Any] = frozenset(), last: Any = None):
         too_many = type(known) is tuple and len(known) > MOST_ITEMS
         self.known, self.open = (known[:MOST_ITEMS], True) if too_many else (known, open)
         self.alike = self.open and alike and not too_many
-        self.sometimes = sometimes
+        self.sometimes, self.last = sometimes, last
 
     @property
     def of_known_kinds(self) -> bool:
@@ -178,7 +179,8 @@ class Items:
             return Items(merged, self.open or other.open or bool(sometimes), alike, sometimes)
         if isinstance(self.known, tuple) and isinstance(other.known, tuple):
             if len(self.known) == len(other.known):
-                return Items(tuple(map(join, self.known, other.known)), self.open or other.open, alike)
+                last = self.last if self.last is other.last else None
+                return Items(tuple(map(join, self.known, other.known)), self.open or other.open, alike, last=last)
             longer, shorter = sorted((self.known, other.known), key=len, reverse=True)
             if longer[: len(shorter)] == shorter:
                 return Items(longer, True, alike)

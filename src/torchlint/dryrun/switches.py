@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from torchlint.dryrun.values import Const, Opaque, Value
 
-PARSERS = frozenset({"add_argument", "set_defaults", "parse_args"})
+OF_PARSERS = frozenset({"add_argument", "set_defaults", "parse_args"})
 _GIVES = {"store_true": True, "store_false": False}
 
 
 class Switches:
     """The part of a run that knows a program's switches. See `interpreter.Run` for the state it works on."""
 
-    def hear_switch(self, name: str, args, kwargs, owner: Value | None, made: Opaque) -> None:
+    def hear_switch(self, name: str, args, kwargs, owner: Value, made: Opaque) -> None:
         """Notes what a call of a parser's says of a switch, and what `parse_args` gives for those that are known."""
-        if owner is None:
-            return
         if name == "add_argument":
             gives, default = _GIVES.get(_text(kwargs.get("action"))), kwargs.get("default")
             if gives is not None and isinstance(default, Const) and default.value is gives:

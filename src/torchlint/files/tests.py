@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 _CERTAIN = re.compile(r"(?:^|/)(?:tests/|conftest\.py$)")
 _MAYBE = re.compile(r"(?:^|/)(?:test/|(?:test_[^/]*|[^/]*_tests?)\.py$)")
@@ -15,11 +16,8 @@ def runs_tests(text: str) -> bool:
     return bool(_RUNS.search(text))
 
 
-def may_be_test(path: str) -> bool:
-    """Whether a file is a test by its name, if its text runs tests."""
-    return bool(_MAYBE.search(path.replace("\\", "/")))
-
-
-def is_test_by_name(path: str) -> bool:
-    """Whether a file is a test wherever it lies and whatever it holds."""
-    return bool(_CERTAIN.search(path.replace("\\", "/")))
+def is_test(path: str, has_tests: Callable[[], bool]) -> bool:
+    """Whether a file holds tests, or what tests are made with. `has_tests` says whether its text `runs_tests`, where the name alone does
+    not tell."""
+    path = path.replace("\\", "/")
+    return bool(_CERTAIN.search(path)) or bool(_MAYBE.search(path)) and has_tests()

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torchlint.catalogue.apis import COMMON_INITS, table, words
+from torchlint.catalogue.apis import COMMON_INITS, NUMBER_FIRST, table, words
 from torchlint.catalogue.effects import CREATES, KEEP_RESULT
 from torchlint.catalogue.hosted import gone_names, hosted
 from torchlint.catalogue.pages import Rule
 from torchlint.catalogue.protocols import GROWS
+from torchlint.catalogue.torchvision_gone import ARGUMENTS
 from torchlint.catalogue.torchvision_models import builders
 
 Need = tuple[frozenset[str], ...]
@@ -96,7 +97,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     111: ((_SCHEDULERS,),),
     113: ((_any("item tolist numpy"),),),
     114: ((_LEAVES | _any("weight bias parameters named_parameters"), _any("!leafwrite")),),
-    115: ((frozenset(f"!onto {name}" for name in KEEP_RESULT),),),
+    115: ((frozenset(f"!onto {name}" for name in KEEP_RESULT),), (_any("step"), _any("backward"))),
     116: (
         (_any("!leafkept"),),
         (_any("!kept?"), _LEAVES),
@@ -111,7 +112,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     127: ((_any("step"), _OPTIMIZERS),),
     130: ((_any("step"), _any("backward")),),
     131: ((_any("parameters named_parameters"),),),
-    132: ((_any("!bare"),),),
+    132: ((_any("!bare !asked"),),),
     133: ((_any("zero_grad"),),),
     134: ((_any("!dropped"),),),
     136: ((_any("step"), _any("backward")),),
@@ -257,7 +258,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     934: ((_any("use_deterministic_algorithms"),), (_any("AvgPool3d AdaptiveAvgPool2d AdaptiveAvgPool3d AdaptiveMaxPool2d histc grid_sample ctc_loss CTCLoss"
                                                    " FractionalMaxPool2d FractionalMaxPool3d MaxUnpool1d MaxUnpool2d MaxUnpool3d ReflectionPad1d"
                                                    " ReflectionPad2d ReflectionPad3d"),)),
-    943: ((_any("!keyword"),), (_HOSTED,)),
+    943: ((_any("!keyword"),), (_HOSTED,), (frozenset(name.rpartition(".")[2] for name in ARGUMENTS),)),
     944: ((_any("generate input_ids !ids"),),),
     904: ((_any("!state !best"), _any("step backward train fit load_state_dict save")),),
     906: ((_any("!loading"),), (_any("!loaded"), _any("!calls eval train"))),
@@ -276,10 +277,10 @@ _CUSTOM |= {
     708: ((_any("autocast GradScaler custom_fwd custom_bwd"),),),
     941: (
         (frozenset(name.rpartition(".")[2] for name in gone_names()), _any("transformers !from_transformers")),
-        *(_gone(name) for name in table().removed), (_any("next reinforce"),), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),),
+        *(_gone(name) for name in table().removed), (_any("next reinforce Scale RandomSizedCrop"),), (_any("data"), _any("backward")), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),),
     ),
     942: (
-        (words({name: entry for name, entry in table().deprecated.items() if name not in COMMON_INITS}) - {"range"},),
+        (words({name: entry for name, entry in table().deprecated.items() if name not in COMMON_INITS}) - {"range"} | {"!range", "meshgrid", *NUMBER_FIRST},),
         (frozenset(name.rpartition(".")[2] for name in COMMON_INITS), _any("init")),
         (_any("!reduced"),),
         (_SCHEDULERS, _any("step get_lr")),

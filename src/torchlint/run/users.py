@@ -9,7 +9,7 @@ from torchlint.files.modules import Modules
 from torchlint.files.parse import parse_source
 from torchlint.files.project import MOST_BYTES
 from torchlint.files.source import SourceError
-from torchlint.files.tests import is_test_by_name, may_be_test
+from torchlint.files.tests import is_test
 from torchlint.run.cache import Cache
 from torchlint.run.mentions import Mentions, State, mentions_of, state_of
 
@@ -56,7 +56,7 @@ class Users:
         return [user for user in self.of(paths, files) if user in of_tests or not self._is_test(user)]
 
     def _is_test(self, path: str) -> bool:
-        return is_test_by_name(path) or may_be_test(path) and self._mentions(path).runs_tests
+        return is_test(path, lambda: self._mentions(path).runs_tests)
 
     def _graph(self, files: frozenset[str]) -> dict[str, set[str]]:
         """By file, those that import it. Files between, which nobody asked for, are looked into."""

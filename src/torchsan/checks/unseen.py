@@ -7,7 +7,7 @@ from typing import Any
 from torchsan.check import Check
 from torchsan.own import torch
 from torchsan.probes.modules import is_compiled
-from torchsan.program.layers import parts_of
+from torchsan.program.walks import parts_of
 from torchsan.report.deliver import say
 from torchsan.stream.events import Event
 from torchsan.stream.weak_ids import WeakIds

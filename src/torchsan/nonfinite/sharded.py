@@ -14,7 +14,7 @@ from typing import Any
 from torch import nn
 
 from torchsan.own import math, re, torch
-from torchsan.program.layers import parameters_of, parts_of
+from torchsan.program.walks import parameters_of, parts_of
 from torchsan.stream.events import quiet
 
 _TIMES = 3  # the parameters, their gradients, and what a forward keeps

@@ -10,7 +10,7 @@ from torch import compiler as _torchs
 from torch import nn
 
 from torchsan.own import torch
-from torchsan.program.layers import parts_of
+from torchsan.program.walks import once_an_event, parts_of
 
 
 class _Asked:
@@ -41,6 +41,7 @@ def compiled_frames() -> int:
     return dynamo.utils.counters["frames"]["total"] if dynamo is not None else 0
 
 
+@once_an_event
 def is_compiled(root: nn.Module) -> bool:
     """Whether a module, or one in it, is compiled."""
     return any(

@@ -27,6 +27,7 @@ from typing import Any
 from torchlint.catalogue import vocabulary
 from torchsan.own import os, threading, torch, weakref
 from torchsan.program.compiled import never_compiled
+from torchsan.program.walks import of_this_event
 from torchsan.program.where import Where, here
 from torchsan.report.deliver import SanError
 from torchsan.stream import training_thread
@@ -300,7 +301,7 @@ def _tell(heard: _Handlers, event: Event) -> None:
     if is_first:
         _first_tellings[0] -= 1
     with _lock, patient() if is_first else _NO_CHANGE, aside():
-        quiet_threads[me] = 1
+        quiet_threads[me], of_this_event[me] = 1, {}
         try:
             for check, handler in heard:
                 if getattr(check, "is_over", False):
@@ -313,6 +314,7 @@ def _tell(heard: _Handlers, event: Event) -> None:
                     check.watch.switch_off(check, error)
         finally:
             quiet_threads.pop(me, None)
+            of_this_event.pop(me, None)
 
 
 def _part(first: int | None, subject: Any, before: int | None) -> None:

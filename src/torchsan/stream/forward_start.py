@@ -11,8 +11,9 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.parameter import is_lazy
 
 from torchsan.own import torch, weakref
-from torchsan.program.layers import parts_of, tensors
+from torchsan.program.layers import tensors
 from torchsan.program.storage import store
+from torchsan.program.walks import parts_of
 from torchsan.program.where import Where
 
 _SMALL = 1 << 16  # values up to which a buffer is copied at every forward: running statistics, not tables

@@ -12,7 +12,8 @@ from torch import nn
 from torch.nn.parameter import is_lazy
 
 from torchsan.own import math, torch
-from torchsan.program.layers import WRAPPERS, named_parts
+from torchsan.program.layers import WRAPPERS
+from torchsan.program.walks import named_parts
 from torchsan.program.where import Where
 
 _SAMPLE = 2048  # values of each weight that are compared before and after a step
@@ -149,12 +150,20 @@ def _norms_by_size(values: Sequence[torch.Tensor]) -> torch.Tensor:
             some = group[start:start + _AT_ONCE]
             same = [values[at] for at in some]
             if size:
-                rows = torch._utils._flatten_dense_tensors(same).view(len(same), size)
-                norms_of_some = torch.linalg.vector_norm(rows, dim=1)
+                norms_of_some = torch.linalg.vector_norm(_side_by_side(same), dim=1)
             else:
                 norms_of_some = torch.stack(torch._foreach_norm(same))
             found[torch.tensor(some, device="cpu")] = norms_of_some
     return found
+
+
+def _side_by_side(values: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Tensors of one size as rows. Those of one shape are put together in a quarter of the time."""
+    try:
+        rows = torch.cat(values)
+    except RuntimeError:  # of several shapes, or with no dimension
+        rows = torch._utils._flatten_dense_tensors(values)
+    return rows.reshape(len(values), -1)
 
 
 def sample(value: torch.Tensor) -> torch.Tensor | None:

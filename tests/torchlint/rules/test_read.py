@@ -39,6 +39,29 @@ def fit(net, loader, held_out, optimizer):
             for x, y in held_out:
                 print(F.mse_loss(net(x), y).item())
 """,
+    "203: features that an optimizer out of sight may leave alone": """
+def fit(body, head, loader, held_out, optimizer):
+    for epoch in range(10):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(head(body(x)), y).backward()
+            optimizer.step()
+        body.eval()
+        with torch.no_grad():
+            print(sum(body(x).norm() for x, y in held_out))
+""",
+    "203: features that the optimizer has": """
+def fit(body, head, loader, held_out):
+    optimizer = torch.optim.Adam([*body.parameters(), *head.parameters()], lr=1e-3)
+    for epoch in range(10):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(head(body(x)), y).backward()  # <- 203
+            optimizer.step()
+        body.eval()
+        with torch.no_grad():
+            print(sum(body(x).norm() for x, y in held_out))
+""",
     "203: two epochs": """
 def fit(net, loader, held_out, optimizer):
     net.train()

@@ -3,7 +3,7 @@
 import torch
 from torch import nn
 
-from torchsan.program.layers import named_parts, parameters_of, parts_of
+from torchsan.program.walks import named_parts, parameters_of, parts_of
 
 
 def shared():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from torchlint.catalogue import effects
+from torchlint.dryrun.containers import is_layer
 from torchlint.dryrun.store import Items
 from torchlint.dryrun.torch_api.layer_shapes import HEADS
 from torchlint.dryrun.values import (
@@ -89,7 +90,12 @@ class Forwards:
                     value = self.each(real(item), lambda alt, v=value: self.call_value(alt, [v], {}, node))
                 self.chained -= 1
                 return self.came_from(value, flows)
-            return Tensor("", "op", self.site(node), flows, parts, module, {"graph": True} if grad else {})
+            made = Tensor("", "op", self.site(node), flows, parts, module, {"graph": True} if grad else {})
+            if items is not None and is_layer(items.last):
+                self.chained += 1
+                made = self.came_from(self.call_value(items.last, [made], {}, node), flows)
+                self.chained -= 1
+            return made
         act = effects.LAYER_ACTIVATIONS.get(name)
         if act is not None:
             made = self.activated(act, first, node, flows, parts)

@@ -67,6 +67,8 @@ class TorchFunctions:
                 traits["graph"] = True
             if items:
                 self.emit_mix(node, self.known_items(first))
+            if isinstance(first, Seq) and len(self.known_items(first)) == 2:
+                self.last_operands = (node, *self.known_items(first))
             if any(on_cpu(item) for item in self.known_items(first)):
                 traits["device"] = "cpu"  # or else it raises
             if isinstance(first, Seq) and self.is_of_known_kinds(first):

@@ -124,7 +124,7 @@ class Methods(Tensors, Devices, Modules, Optimizers, Contexts, Unknown):
             if name == "__init__":
                 self.emit("super.init", instance, node, home=owner.home)
                 if any(base == "torch.nn.Sequential" for base in instance.cls.externals()):
-                    given = self.given_items(args, kwargs)
+                    given = self.given_items(args, kwargs, node)
                     self.store.set(instance, "[]", given)
                     for item in given.known:
                         self.adopt(instance, item)

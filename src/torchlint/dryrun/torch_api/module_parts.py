@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import reduce
 
+import libcst as cst
+
 from torchlint.dryrun.store import Items
-from torchlint.dryrun.values import Const, Dict, Instance, Iter, Opaque, Tensor, Value, alternatives, join, real
+from torchlint.dryrun.values import Const, Dict, Instance, Iter, Opaque, Seq, Tensor, Value, alternatives, join, real
 
 
 class ModuleParts:
@@ -61,6 +63,10 @@ class ModuleParts:
         if value is None:
             return
         self.adopt(owner, value)
+        if what == "module" and owner.type == "torch.nn.Sequential":
+            items = self.store.get(owner, "[]") or Items((), True)
+            last = value if self.is_at_home(owner) else None
+            self.store.set(owner, "[]", Items((*items.known, value), items.open or bool(self.loops), items.of_known_kinds, last=last))
         if known:
             self.store.set(owner, known, self.placed_by_module(value, known))
 
@@ -103,7 +109,7 @@ class ModuleParts:
                 if items is None:
                     items = Items(tuple(args), not isinstance(args[0], Instance))
             else:
-                items = self.given_items(args, made.kwargs)
+                items = self.given_items(args, made.kwargs, made.site.node if made.site is not None else None)
             self.store.set(made, "[]", items)
         elif name in ("torch.nn.ModuleList", "torch.nn.ParameterList"):
             inner_value = args[0] if args else None
@@ -112,7 +118,8 @@ class ModuleParts:
             if name.endswith("ParameterList"):
                 known = [self.placed_by_module(item) for item in known]
             alike = inner_value is not None and all(map(self.is_of_known_kinds, real(inner_value)))
-            self.store.set(made, "[]", Items(tuple(known), inner is None, alike))
+            given = self.store.get(inner_value, "[]") if isinstance(inner_value, Seq) else None
+            self.store.set(made, "[]", Items(tuple(known), inner is None, alike, last=given.last if given is not None else None))
         elif name in ("torch.nn.ModuleDict", "torch.nn.ParameterDict"):
             inner_items = self.store.get(args[0], "{}") if args and isinstance(args[0], Dict) else None
             if inner_items is not None and name.endswith("ParameterDict"):
@@ -130,13 +137,23 @@ class ModuleParts:
                 self.escaped.add(id(alt))  # a list given to a container of torch is registered there
                 self.keep.append(alt)
 
-    def given_items(self, args, kwargs) -> Items:
+    def given_items(self, args, kwargs, node) -> Items:
         """What a Sequential is given: one by one, and as `*layers` of which not all may be known."""
         more = kwargs.get("*")
         if more is None:
             return Items(tuple(args))
         inner = more.base if isinstance(more, Iter) and more.kind == "generator" and more.base is not None else more
-        return Items((*args, *self.known_items(inner)), True, self.is_of_known_kinds(inner))
+        return Items((*args, *self.known_items(inner)), True, self.is_of_known_kinds(inner), last=self._given_last(args, inner, node))
+
+    def _given_last(self, args, inner: Value, node) -> Value | None:
+        """What a Sequential ends with that is given `*layers`, and perhaps more behind it."""
+        given = node.args if isinstance(node, cst.Call) else ()
+        if [bool(arg.star) for arg in given].count(True) != 1 or given[-1].keyword is not None:
+            return None
+        if not given[-1].star:
+            return args[-1] if args else None
+        items = self.store.get(inner, "[]") if isinstance(inner, Seq) else None
+        return items.last if items is not None else None
 
     def ordered_items(self, value: Value) -> tuple[Value, ...] | None:
         """The modules of an OrderedDict([...]) or dict, in order."""

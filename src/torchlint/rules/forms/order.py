@@ -366,7 +366,8 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
         back, start = before(forward, sets_mode, None)
         if start or any(e.kind == "module.train" for e in back):
             # Of a model that is not seen it is enough that it was trained in the mode that it came in, and no training sets the other.
-            return forward.mode is not False and not _leads_to(event, forward) or _mode_matters(view, key)
+            trained = _is_held(view, key) or not _feeds_another(backward, forward)
+            return trained and forward.mode is not False and not _leads_to(event, forward) or _mode_matters(view, key)
         return bool(back) and all(_undoes(e, sets_mode) for e in back) and _mode_matters(view, key)
     if second == "scaler.step":
         return loop is not None
@@ -384,6 +385,20 @@ def _undoes(event: Event, sets_mode: Callable[[Event], bool]) -> bool:
 def _leads_to(eval_: Event, forward: Event) -> bool:
     """Whether an eval() stands above a forward, in the function of the training itself: that of a head on a frozen model."""
     return eval_.site.parsed is forward.site.parsed and eval_.site.location().row < forward.site.location().row
+
+
+def _is_held(view: View, key: Value) -> bool:
+    """Whether an optimizer is known to have a model."""
+    return any(view.surely(held, key) for optimizer in view.optimizers() for held in view.held_by(optimizer)[0])
+
+
+def _feeds_another(backward: Event, forward: Event) -> bool:
+    """Whether another model of the training goes on with the output: what comes before a head may be frozen."""
+    return any(
+        event.kind == "forward" and event.subject is not forward.subject and not event.get("inside") and event.loops == forward.loops
+        and any(forward in alt.flows for value in event.args for alt in real(value))
+        for event in backward.flows
+    )
 
 
 def _mode_matters(view: View, key: Value) -> bool:

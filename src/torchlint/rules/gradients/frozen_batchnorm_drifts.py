@@ -13,6 +13,8 @@ from torchlint.rules.shared.frozen import Switch, may_be_let_go, switches
 CODE = 141
 _WITH_NORM = re.compile(r"^torchvision\.models\.(?:\w+\.)*(?:resnet|resnext|wide_resnet|densenet|mobilenet|mnasnet|shufflenet|efficientnet|regnet|googlenet|inception)\w*$")
 _HEADS = re.compile(r"^(?:fc|heads?|classifiers?|last_linear|linear|out|output|probe)\d*$")
+# Parts of torchvision's models that hold batch norm.
+_NORMS = re.compile(r"^(?:[\w.]+\.)?(?:bn|norm|layer|features|stage|denseblock|transition|blocks?|trunk_output)\d*$")
 # Somebody has thought of it: functions and classes that keep batch norm as it is.
 _KNOWS = re.compile(r"freez\w*_?(?:bn|batch_?norm)|(?:bn|batch_?norm)s?_?(?:eval|freez|frozen)|fix_?bn|set_bn|frozenbatchnorm|track_running_stats", re.IGNORECASE)
 
@@ -77,8 +79,8 @@ def _whole_model(view: View, module: Value) -> bool:
 
 def _trained(view: View, module: Value) -> Event | None:
     """The call of a model, with the module in it, that a backward is for: in training mode, as is the module."""
-    inner = [event for event in view.of("forward") if event.subject is module]
-    if not any(event.grad is True and event.mode is True for event in inner):
+    forwards = [*view.of("forward"), *(event for backward in view.of("backward") for event in backward.flows if event.kind == "forward")]
+    if not any(event.grad is True and event.mode is True and _runs_a_norm_of(view, event, module) for event in forwards):
         return None
     for backward in view.of("backward"):
         for event in backward.flows:
@@ -89,6 +91,17 @@ def _trained(view: View, module: Value) -> Event | None:
             if view.related_modules(event.subject, module):
                 return event
     return None
+
+
+def _runs_a_norm_of(view: View, event: Event, module: Value) -> bool:
+    """Whether a call is one of the module, or of a part with batch norm: `self.backbone.layer1(x)`."""
+    part = event.subject
+    if part is module:
+        return True
+    if id(part) not in view.closure(module) and id(module) not in view.origins(part):
+        return False
+    of_torchvision = isinstance(part, Instance) and not isinstance(part.cls, Class) and _WITH_NORM.match(part.type)
+    return bool(_NORMS.match(part.name)) if of_torchvision else _has_norm(view, part)
 
 
 def _gets_a_head(view: View, module: Value) -> bool:

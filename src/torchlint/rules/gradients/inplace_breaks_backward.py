@@ -1,4 +1,4 @@
-"""115: a value that backward needs is changed in place."""
+"""115: a value that backward needs is changed in place: a result, or weights by their optimizer's step."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from torchlint.catalogue.effects import KEEP_RESULT
 from torchlint.dryrun.flow import after
 from torchlint.dryrun.values import Event, Tensor, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.stepped_between import stepped_between
 
 CODE = 115
 _KEEP_RESULT = frozenset(name for name in KEEP_RESULT if name.islower())  # the functions; not the layers that call them
@@ -24,10 +25,14 @@ def check(view: View) -> Iterator[Report]:
         value = alts[0]
         name = _keeps_result(value)
         if name and all(_keeps_result(alt) and _differentiated(view, event, alt) for alt in alts):
-            roles = {"name": value.name or "the result", "function": name}
-            if event.kind == "augment":
-                roles["name"] = event.site.parsed.text(event.target)
+            changed = event.site.parsed.text(event.target) if event.kind == "augment" else value.name
+            roles = {"what": f"`{changed}` is" if changed else "the result is", "function": name}
             yield Report(CODE, event.site, roles, [(value.site, f"`{name}` keeps its result for backward")])
+    for backward, forward, step in stepped_between(view):
+        model = view.owner_text(forward, "the model")
+        roles = {"what": f"the weights of `{model}` are", "function": view.call_text(backward.site)}
+        related = [(forward.site, "the graph is made with the weights as they are here"), (step.site, "they are changed here")]
+        yield Report(CODE, backward.site, roles, related)
 
 
 def _keeps_result(value: Tensor) -> str:

@@ -61,8 +61,9 @@ def _sent_backward(view: View, event: Event, value: Value, name: str) -> bool:
             return True
         if event.loops[-1] in other.loops:
             continue
-        # Of a loss that is made of very many parts not all are known.
-        many = len(other.parts) >= MOST and bool(other.flows & value.flows)
+        # Of a loss that is made of very many parts not all are known. (What runs within a model's forward may be one event for
+        # several calls of it.)
+        many = len(other.parts) >= MOST and any(not flow.get("inside") for flow in other.flows & value.flows)
         if many or not alts.isdisjoint(other.parts) or any(_holds(part, event) for part in other.parts):
             return True
     return False
@@ -119,8 +120,8 @@ def _what(event: Event) -> cst.BaseExpression | None:
     if isinstance(node, cst.AugAssign):
         return node.value
     if isinstance(node, cst.Assign):
-        sum_, target = node.value, text(event.target)
-        return sum_.right if text(sum_.left) == target else sum_.left
+        left, right = _sides(node.value)
+        return right if text(left) == text(event.target) else left
     if isinstance(node, cst.Call) and len(node.args) == 1 and not node.args[0].star:
         return node.args[0].value
     return None
@@ -148,14 +149,25 @@ def _added(view: View, event: Event) -> tuple[Value, str] | None:
         if not isinstance(event.subject, Seq) or event.loops[-1] in view.run.made_in.get(id(event.subject), event.loops):
             return None
         return event.value, view.owner_text(event, "list")
-    if isinstance(node, cst.Assign) and isinstance(node.value, cst.BinaryOperation) and isinstance(node.value.operator, cst.Add):
+    sides = _sides(node.value) if isinstance(node, cst.Assign) else None
+    if sides is not None and len(event.operands) == 2:
         text = event.site.parsed.text
         target = text(event.target)
-        left, right = text(node.value.left), text(node.value.right)
-        if target in (left, right) and event.operands:
+        left, right = text(sides[0]), text(sides[1])
+        if target in (left, right):
             old, added = event.operands if left == target else reversed(event.operands)
             if _carries(old, node.value):
                 return added, target
+    return None
+
+
+def _sides(value: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
+    """The two sides of a sum, or the two tensors that `torch.cat` puts together."""
+    if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add):
+        return value.left, value.right
+    if isinstance(value, cst.Call) and value.args and isinstance(value.args[0].value, (cst.List, cst.Tuple)):
+        elements = value.args[0].value.elements
+        return (elements[0].value, elements[1].value) if len(elements) == 2 else None
     return None
 
 
@@ -212,9 +224,16 @@ def _trained_on(view: View, event: Event, value: Value) -> Event | None:
         if event.loops[-1] not in backward.loops:
             continue
         for alt in alts:
-            if alt in backward.parts or backward.subject is alt or _computed_from(alt, backward.subject):
+            if alt in backward.parts or backward.subject is alt or any(_computed_from(alt, loss) for loss in (backward.subject, *_losses_in(backward))):
                 return backward
     return None
+
+
+def _losses_in(backward: Event) -> Iterator[Value]:
+    """The losses that are added up to what is sent backward: another sum of the same ones holds the same graphs."""
+    for part in backward.parts:
+        if isinstance(part, Tensor) and part.traits.get("loss") and part.traits.get("graph") is not False:
+            yield part
 
 
 def _computed_from(value: Opaque, loss: Value) -> bool:

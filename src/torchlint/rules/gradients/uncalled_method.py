@@ -1,4 +1,4 @@
-"""132: a method is named as a statement but not called."""
+"""132: a method is named as a statement, or a function of torch's asked in a condition, but not called."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _CATCHES = re.compile(r"AttributeError|TypeError|Exception")
 
 
 def check(view: View) -> Iterator[Report]:
-    """`model.eval` on a line of its own; `with torch.no_grad:`."""
+    """`model.eval` on a line of its own; `with torch.no_grad:`; `"cuda" if torch.cuda.is_available else "cpu"`."""
     for event in view.of("bare"):
         alts = real(event.owner)
         if alts and all(_has_method(view, alt, event) for alt in alts) and not _probes(event.site):
@@ -50,6 +50,8 @@ def check(view: View) -> Iterator[Report]:
     for event in view.of("enter.uncalled"):
         if event.subject.name in _CONTEXTS and not _probes(event.site):
             yield Report(CODE, event.site, {"call": view.call_text(event.site)}, mend=_called(event.site, True))
+    for event in view.of("tested.uncalled"):
+        yield Report(CODE, event.site, {"call": view.call_text(event.site)}, mend=_called(event.site, False))
 
 
 def _called(site: Site, safe: bool) -> Mend:

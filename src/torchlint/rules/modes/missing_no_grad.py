@@ -79,9 +79,11 @@ def _has_nothing_to_learn(view: View, module: Value) -> bool:
 
 def _in_a_model(event: Event) -> bool:
     """Whether the call stands in a method of a model, and that one was called from outside."""
+    if not event.calls:
+        return False
     unit = event.site.parsed.unit
     owner = next((cls for cls in event.site.parsed.facts.all_classes() if unit in cls.methods.values()), None)
-    return bool(event.calls) and owner is not None and any(base.rpartition(".")[2] == "Module" for base in owner.bases)
+    return owner is not None and any(base.rpartition(".")[2] == "Module" for base in owner.bases)
 
 
 def _of_a_program(view: View, event: Event) -> bool:

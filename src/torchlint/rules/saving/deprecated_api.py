@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.catalogue.apis import COMMON_INITS, arguments, keywords, table
+from torchlint.catalogue.apis import COMMON_INITS, NUMBER_FIRST, arguments, keywords, table
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.values import Const, Instance, Ref, Value, real
@@ -17,6 +17,7 @@ from torchlint.rules.mends.imports import Use, imported_again, is_program, last_
 from torchlint.rules.shared.deprecations import AMP, applies, rename
 from torchlint.rules.shared.legacy_weights import NAMES as MODELS
 from torchlint.rules.shared.legacy_weights import legacy_weights
+from torchlint.rules.shared.number_first import numbers_first
 from torchlint.rules.shared.which_scheduler import may_be_another
 from torchlint.rules.shared.written_names import calls, second_choice
 
@@ -25,13 +26,12 @@ _TORCHVISION = (
     "`{name}` is deprecated (torchvision 0.13 says so); use `{new}`",
     'write `{new}="IMAGENET1K_V1"` or another name of weights, and `{new}=None` where there are to be none',
 )
-# torch.range would have every file with a loop read closely.
-_NAMES = frozenset(canonical(name) for name in table().deprecated if not name.startswith(AMP) and name != "torch.range")
+_NAMES = frozenset(canonical(name) for name in table().deprecated if not name.startswith(AMP))
 # Losses that still take what `reduction` replaced in 0.4.1.
 _LEGACY = ("size_average", "reduce")
 _LOSSES = frozenset(name for name in arguments().takes if name.startswith("torch.nn.") and {*_LEGACY, "reduction"} <= keywords(name))
-WATCHED = _NAMES | _LOSSES | MODELS
-CALLS = frozenset({".get_lr"})
+WATCHED = _NAMES | _LOSSES | MODELS | {"torch.meshgrid"}
+CALLS = frozenset({".get_lr", *(f".{name}" for name in NUMBER_FIRST)})
 # The same function under another name: same arguments, same result.
 RENAMED = frozenset(
     ["torch.ger", "torch.cuda.memory_cached", "torch.cuda.max_memory_cached", "torch.nn.utils.clip_grad_norm",
@@ -54,11 +54,23 @@ def check(view: View) -> Iterator[Report]:
             continue  # the sieve does not read a file for each `normal` in it
         then = f"; use `{entry.instead}`" if entry.instead else ""
         yield Report(CODE, event.site, {"name": name, "by": entry.by, "then": then}, mend=_mend(event.site, name))
+    yield from _unsaid_indexing(view)
     yield from _legacy_reductions(view)
+    for site, call, instead in numbers_first(view):
+        yield Report(CODE, site, {"name": call, "by": "1.5", "then": f"; write `{instead}`"})
     yield from _told_epochs(view)
     yield from _asked_for_the_rate(view)
     for site, old, new in legacy_weights(view):
         yield Report(CODE, site, {"name": old, "new": new}, words=_TORCHVISION)
+
+
+def _unsaid_indexing(view: View) -> Iterator[Report]:
+    """`torch.meshgrid(x, y)`, which warns that `indexing` will have to be said."""
+    for event in view.of("call"):
+        if event.name != "torch.meshgrid" or event.kwargs or second_choice(event.site):
+            continue
+        if len(event.args) > 1 and (view.torch_version is None or view.torch_version >= (1, 10)):
+            yield Report(CODE, event.site, {"name": "torch.meshgrid", "by": "1.10", "then": ' without `indexing`; write `indexing="ij"`'})
 
 
 # These take something in step() that they need.

@@ -30,6 +30,10 @@ def check(view: View) -> Iterator[Report]:
             return
 
 
+# Where `torch` itself comes from a file that is missing (`from utils import *`), nothing but the name is known.
+_BARE = frozenset({"Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "SGD"})
+
+
 def _in_dicts(view: View) -> Iterator[Report]:
     yield from _one_of_several(view)
     yield from _of_an_accelerator(view)
@@ -87,7 +91,9 @@ def _steps_with_memory(view: View) -> Iterator[tuple[Event, Value]]:
 
 
 def _remembers(optimizer: Value | None) -> bool:
-    if not isinstance(optimizer, Instance) or not isinstance(optimizer.cls, Ref) or not optimizer.type.startswith("torch.optim."):
+    if not isinstance(optimizer, Instance) or not isinstance(optimizer.cls, Ref):
+        return False
+    if not optimizer.type.startswith("torch.optim.") and optimizer.type not in _BARE:
         return False
     momentum = optimizer.arg(2, "momentum")  # where an option says how much, there is some
     return not optimizer.type.endswith(".SGD") or momentum is not None and number(momentum) != 0

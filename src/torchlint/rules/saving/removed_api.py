@@ -10,6 +10,7 @@ import libcst as cst
 
 from torchlint.catalogue.apis import release, table
 from torchlint.catalogue.hosted import gone_names
+from torchlint.catalogue.torchvision_gone import NAMES as TORCHVISION
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.values import Instance, Iter, Opaque, Tensor, Value, real
@@ -20,10 +21,12 @@ from torchlint.rules.mends.rows import indent_of, statement_at
 from torchlint.rules.saving.deprecated_api import rename
 from torchlint.rules.shared import hosted_names
 from torchlint.rules.shared.asking import asks_first
+from torchlint.rules.shared.number_losses import first_items
+from torchlint.rules.shared.torchvision_old import names_gone
 from torchlint.rules.shared.written_names import calls, imports
 
 CODE = 941
-WATCHED = frozenset(map(canonical, table().removed)) | gone_names().keys()
+WATCHED = frozenset(map(canonical, table().removed)) | gone_names().keys() | TORCHVISION.keys()
 CALLS = frozenset({".next", ".reinforce"})
 _LOADER = re.compile(r"(?:^|_)(?:data_?)?loader$", re.I)
 # The same under another name; of the last two only as `_same` says.
@@ -56,6 +59,12 @@ def check(view: View) -> Iterator[Report]:
         yield Report(CODE, site, roles, mend=_mend(site, name))
     yield from _next_of_python_2(view)
     yield from _reinforced(view)
+    for site, name, gone in names_gone(view):
+        roles = {"name": name, "package": "torchvision", "after": gone.after, "by": gone.by, "then": f"; use `{gone.instead}`"}
+        yield Report(CODE, site, roles)
+    for site, loss in first_items(view) if view.torch_version is None or view.torch_version >= (0, 5) else ():
+        roles = {"name": f"{loss}.data[0]", "package": "torch", "after": "0.4", "by": "0.5", "then": f"; use `{loss}.item()`"}
+        yield Report(CODE, site, roles)
     for site, roles in hosted_names.gone(view):
         yield Report(CODE, site, roles)
 

@@ -9,16 +9,18 @@ import libcst as cst
 
 from torchlint.catalogue.apis import arguments, keywords, release
 from torchlint.catalogue.hosted import hosted
+from torchlint.catalogue.torchvision_gone import ARGUMENTS
 from torchlint.dryrun.source_text import Site, dotted
 from torchlint.dryrun.values import Event
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, replace
 from torchlint.rules.shared import hosted_arguments
 from torchlint.rules.shared.asking import asks_first
+from torchlint.rules.shared.torchvision_old import arguments_gone
 from torchlint.rules.shared.written_names import expected
 
 CODE = 943
-WATCHED = frozenset(hosted().keywords)
+WATCHED = frozenset(hosted().keywords) | ARGUMENTS.keys()
 
 
 def check(view: View) -> Iterator[Report]:
@@ -33,6 +35,10 @@ def check(view: View) -> Iterator[Report]:
             report = _report(view, event, arg, word)
             if report is not None:
                 yield report
+    for event, arg, roles in arguments_gone(view):
+        if id(arg) not in told:
+            told.add(id(arg))
+            yield Report(CODE, Site(event.site.parsed, arg), roles)
     for site, roles in hosted_arguments.found(view):
         yield Report(CODE, site, roles)
 

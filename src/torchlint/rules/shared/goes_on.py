@@ -4,28 +4,35 @@ option says in so many words that it is resumed."""
 from __future__ import annotations
 
 import re
-from itertools import takewhile
 
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Loop, Value, real
 from torchlint.rules.base import View
+from torchlint.rules.shared.blocks import around_row, heads_of, leaves
 from torchlint.rules.shared.checkpoints import from_file, in_files
+from torchlint.rules.shared.written_loads import WrittenLoad, stands_before, updated_by_name, written_loads
 
 # Names of what a training begins at, and what is said where its weights are loaded.
 _BEGINNING = re.compile(r"start|begin|resume|last|restor|done|current|init", re.IGNORECASE)
 _RESUMED = re.compile(r"resum|continu|restor|restart|reload|start|begin|last|latest|from_epoch|recover", re.IGNORECASE)
 # What brings an optimizer's state back, or may.
 _BROUGHT_BACK = re.compile(
-    r"opt\w*(?:\[[^]]*\]|\(\))?\.load_state_dict|(?:load|resum|restor)\w*\([^)]*optim|load_checkpoint|load_state\(|accelerat|deepspeed|set_state_dict",
+    r"opt\w*(?:\[[^]]*\]|\(\))?\.load_state_dict|(?:load|resum|restor)\w*\([^)]*optim|load_state\(|(?:from|import) accelerate\b|\baccelerator\."
+    r"|\bAccelerator\(|deepspeed|set_state_dict",
     re.IGNORECASE,
 )
 # What an option is called that says so, and what is said of weights that something else is done with.
 _OPTION = re.compile(r"resum|(?<![a-z])continue[_d]|(?<![a-z])cont_|restor(?!ation)|restart", re.IGNORECASE)
-_ELSE = re.compile(r"pre_?train|fine_?tun|transfer|teacher|backbone_w|init_|test|eval|valid|infer|predict|demo|sampl|generat|imagenet|export", re.IGNORECASE)
+_ELSE = re.compile(r"pre_?train|fine_?tun|transfer|teacher|backbone_w|(?<!_)init_|test|eval|valid|infer|predict|demo|sampl|generat|imagenet|export", re.IGNORECASE)
 _OTHERS = re.compile(r"pre-?_?train|fine-?_?tun|transfer|imagenet|coco", re.IGNORECASE)
-_NEAR = 4
+# What the help of an option says, and a number that a checkpoint holds, with the name that it is given.
+_GOES_ON = re.compile(r"to continue training|continu\w* (?:the )?(?:train|from|form)|resum|restart", re.IGNORECASE)
+_COUNTED = re.compile(
+    r"\s*([A-Za-z_][\w.]*)\s*=\s*(?:int\()?[\w.]*\[\s*[\"'](?:\w*_)?(?:epochs?|episodes?|iters?|iterations?|steps?|n_iter)(?:_\w+)?[\"']\s*\]"
+)
+_LONG_ENOUGH = 4
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
 _OF_ALL = frozenset({"self", "args", "opts", "config", "torch", "load", "path", "join", "else", "load_state_dict", "print", "model", "range"})
 
@@ -33,33 +40,97 @@ _OF_ALL = frozenset({"self", "args", "opts", "config", "torch", "load", "path", 
 def weights_gone_on_from(view: View, step: Event, optimizer: Value) -> Site | None:
     """The line that loads the weights alone that the training around a step of an optimizer goes on from; None where it begins anew,
     or the optimizer's state may be loaded, too."""
-    if any(view.made_anew(optimizer, loop) for loop in step.loops[:-1]):
+    if not step.loops or any(view.made_anew(optimizer, loop) for loop in step.loops[:-1]):
         return None  # it forgets by itself
-    loop = next((loop for loop in step.loops if _beginning(loop) is not None), None)
-    if loop is None and not (step.loops and in_files(view, step, r"(?<!def )save\w*\(")) or in_files(view, step, _BROUGHT_BACK):
+    loop = next((loop for loop in step.loops if _BEGINNING.search(begins(loop) or "")), None)
+    if loop is None and not in_files(view, step, r"(?<!def )save\w*\(") or _brought_back(view, step):
         return None
-    here = (step.site.parsed.facts, (loop or step.loops[0]).site.parsed.facts)
+    around = loop or step.loops[0]
+    here = (step.site.parsed.facts, around.site.parsed.facts)
     for load in view.of("load"):
-        if load.loops or not any(map(from_file, real(load.get("state")))) or not _trains(view, optimizer, load.subject):
+        if load.loops or not _of_a_file(load) or not _trains(view, optimizer, load.subject):
             continue
         for site in (load.site, *reversed(load.calls)):
-            if site.parsed.facts in here and site not in step.calls and (_by_option(site) if loop is None else _is_resumed(site, loop)):
+            if site.parsed.facts in here and site not in step.calls and _goes_on(view, site, step, loop):
                 return site
+    return _as_written(view, step, optimizer, loop)
+
+
+def _of_a_file(load: Event) -> bool:
+    return any(map(from_file, real(load.get("state")))) or "torch.load(" in load.site.text()
+
+
+def _as_written(view: View, step: Event, optimizer: Value, loop: Loop | None) -> Site | None:
+    """The same, of loads that only the text shows."""
+    seen = {load.site.location() for load in view.of("load") if not _trains(view, optimizer, load.subject)}
+    for place in dict.fromkeys((*step.calls, (loop or step.loops[0]).site)):
+        for load in written_loads(view, place) if place is not None else ():
+            if load.site.location() in seen or not updated_by_name(view, getattr(optimizer, "site", None), load.owner):
+                continue
+            behind = stands_before(load.site, step, loop or step.loops[0])
+            if behind is None or leaves(load.site, behind):
+                continue
+            if _goes_on(view, load.site, step, loop) or _same_file(view, load, step):
+                return load.site
     return None
 
 
-def _beginning(loop: Loop) -> str | None:
-    """What a loop counts from, where that has the name of a beginning: `start_epoch` of `range(start_epoch, epochs)`."""
+def _goes_on(view: View, site: Site, step: Event, loop: Loop | None) -> bool:
+    """Whether what stands around a load says that the training around a step goes on from it."""
+    if loop is not None and _is_resumed(site, loop):
+        return True
+    return _by_option(site) or _counts_on(view, site, step) or _names_beginning(site, step.loops[0])
+
+
+def _names_beginning(site: Site, loop: Loop) -> bool:
+    """Whether a load stands under an `if` that asks for the number that the loop begins at, or reads a file whose name has it."""
+    lines, row, first = site.parsed.facts.lines, site.location().row, begins(loop)
+    if first is None or not re.fullmatch(r"[\w.]{3,}", first):
+        return False
+    asked = re.compile(rf"(?<![\w.]){re.escape(first)}\b")
+    heads = [line for line in heads_of(lines, row) if line.lstrip().startswith(("if ", "elif "))]
+    return any(asked.search(line.split("#", 1)[0]) for line in (*heads, *around_row(lines, row)))
+
+
+def _brought_back(view: View, step: Event) -> bool:
+    """Whether a line may load an optimizer's state, or a function that is in no file may."""
+    if in_files(view, step, _BROUGHT_BACK):
+        return True
+    return in_files(view, step, r"(?<!def )\bload_checkpoint\w*\(") and not in_files(view, step, r"def load_checkpoint")
+
+
+def _same_file(view: View, load: WrittenLoad, step: Event) -> bool:
+    """Whether what is loaded under an `if`, or tried, is the file that the training writes."""
+    lines, row = load.site.parsed.facts.lines, load.site.location().row
+    heads = [line for line in heads_of(lines, row) if line.lstrip().startswith(("if ", "elif ", "try:")) and "__name__" not in line]
+    if len(load.source) < _LONG_ENOUGH or not heads or any(_ELSE.search(line) or _OTHERS.search(line) for line in (lines[row - 1], *heads)):
+        return False
+    same = re.compile(rf"\bsave\w*\(.*[,=(]\s*{re.escape(load.source)}\s*\)")
+    return any(same.search(line) for line in lines[row:])
+
+
+def _counts_on(view: View, site: Site, step: Event) -> bool:
+    """Whether a number that the training counts is read beside the weights: `self.episode = checkpoint["episode"]`."""
+    for line in around_row(site.parsed.facts.lines, site.location().row):
+        read = _COUNTED.match(line)
+        if read is not None:
+            name = re.escape(read[1])
+            if in_files(view, step, rf"range\([^)]*(?<![\w.]){name}\b[^)]*,|(?<![\w.]){name}\s*\+="):
+                return True
+    return False
+
+
+def begins(loop: Loop) -> str | None:
+    """What a loop counts from, where that is no constant: `start_epoch` of `range(start_epoch, epochs)`."""
     node = loop.site.node if loop.site is not None else None
     if not isinstance(node, cst.For):
         return None
     counted = node.iter
     while isinstance(counted, cst.Call) and len(counted.args) == 1 and not counted.args[0].star:
         counted = counted.args[0].value  # tqdm(range(...))
-    if not isinstance(counted, cst.Call) or len(counted.args) < 2:
+    if not isinstance(counted, cst.Call) or len(counted.args) < 2 or isinstance(counted.args[0].value, cst.Integer):
         return None
-    name, begins = loop.site.parsed.text(counted.func), loop.site.parsed.text(counted.args[0].value)
-    return begins if name.endswith("range") and _BEGINNING.search(begins) else None
+    return loop.site.parsed.text(counted.args[0].value) if loop.site.parsed.text(counted.func).endswith("range") else None
 
 
 def _trains(view: View, optimizer: Value, model: Value | None) -> bool:
@@ -72,48 +143,38 @@ def _trains(view: View, optimizer: Value, model: Value | None) -> bool:
 
 def _is_resumed(site: Site, loop: Loop) -> bool:
     """Whether what stands around a load says that a training goes on, or reads what the number that the loop begins at is from."""
-    around = _around(site.parsed.facts.lines, site.location().row)
+    around = around_row(site.parsed.facts.lines, site.location().row)
     if any(_RESUMED.search(line) for line in around):
         return True
-    lines, beginning = loop.site.parsed.facts.lines, re.escape(_beginning(loop) or "")
+    lines, beginning = loop.site.parsed.facts.lines, re.escape(begins(loop) or "")
     assigned = re.compile(rf"(?<![\w.]){beginning}\s*=[^=]")
-    begins = [line for row, line in enumerate(lines, 1) if assigned.search(line) for line in (line, *_heads(lines, row))]
-    return bool(_names(begins) & _names(around))
+    first = [line for row, line in enumerate(lines, 1) if assigned.search(line) for line in (line, *heads_of(lines, row))]
+    return bool(_names(first) & _names(around))
 
 
 def _by_option(site: Site) -> bool:
-    """Whether a load stands under an `if` that asks for an option to resume, and nothing says that it is about other weights."""
+    """Whether a load stands under an `if` that asks for an option to resume, or reads the file that such an option names, and nothing
+    says that it is about other weights."""
     lines, row = site.parsed.facts.lines, site.location().row
-    heads = [line.split("#", 1)[0] for line in _heads(lines, row)]
-    asks = [line for line in heads if line.lstrip().startswith(("if ", "elif ")) and _OPTION.search(line)]
+    heads = [line.split("#", 1)[0] for line in heads_of(lines, row)]
+    asks = [line for line in heads if line.lstrip().startswith(("if ", "elif "))]
+    heads = [line.split("(", 1)[0] if line.lstrip().startswith(("def ", "async def ")) else line for line in heads]
     if not asks or any(_ELSE.search(line) for line in (lines[row - 1], *heads)):
         return False
-    return not any(_OTHERS.search(line) for line in _around(lines, row))
+    if not any(_OPTION.search(line) for line in asks) and not _helped(site, asks):
+        return False
+    return not any(_OTHERS.search(line) for line in around_row(lines, row))
 
 
-def _around(lines: list[str], row: int) -> list[str]:
-    """The lines beside a row, in its block, and the heads of the blocks that it stands in."""
-    depth = _depth(lines[row - 1])
-    inside = lambda line: not line.strip() or _depth(line) >= depth
-    above = takewhile(inside, reversed(lines[max(row - 1 - _NEAR, 0) : row - 1]))
-    return [*above, *takewhile(inside, lines[row - 1 : row + _NEAR]), *_heads(lines, row)]
-
-
-def _heads(lines: list[str], row: int) -> list[str]:
-    """The heads of the blocks that a row stands in, up to its function; not that of an `else`, which is about what is not so."""
-    depth, heads = _depth(lines[row - 1]), []
-    for line in reversed(lines[: row - 1]):
-        if line.strip() and _depth(line) < depth:
-            depth = _depth(line)
-            if not line.lstrip().startswith(("else", "except")):
-                heads.append(line)
-            if line.lstrip().startswith(("def ", "async def ", "class ")):
-                break
-    return heads
-
-
-def _depth(line: str) -> int:
-    return len(line) - len(line.lstrip())
+def _helped(site: Site, asks: list[str]) -> bool:
+    """Whether the help of an option that an `if` asks for says that a training goes on."""
+    names = {name for line in asks for name in re.findall(r"\.(\w+)", line)}
+    lines = site.parsed.facts.lines
+    for row, line in enumerate(lines):
+        added = re.search(r"add_argument\(.*?[\"']--([\w-]+)", line)
+        if added is not None and added[1].replace("-", "_") in names and _GOES_ON.search(" ".join(lines[row : row + 2])):
+            return True
+    return False
 
 
 def _names(lines: list[str]) -> set[str]:

@@ -121,7 +121,7 @@ def read_by_workers(view: View, value: Value) -> bool:
     together: it is of the CPU."""
     whole = _whole(value)
     loader = whole.origin if isinstance(whole, Opaque) else None
-    if not isinstance(loader, Instance) or _move(value) is not None or not from_cpu(view, whole):
+    if not isinstance(loader, Instance) or any(_move(part) for part in _back(value)) or not from_cpu(view, whole):
         return False
     workers, pinned = (real(loader.kwargs.get(name)) for name in ("num_workers", "pin_memory"))
     return any(bool(alts) and all(isinstance(alt, Const) and alt.value for alt in alts) for alts in (workers, pinned))

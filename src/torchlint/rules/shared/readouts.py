@@ -150,12 +150,14 @@ def _sets_its_mode(event: Event) -> bool:
 
 
 def _adds_up(view: View, event: Event) -> bool:
-    """Whether an evaluation adds up the loss with its graph: `val_loss += criterion(...)`."""
-    if not _sets_its_mode(event) and not measures(view, event):
+    """Whether an evaluation adds up the loss with its graph, `val_loss += criterion(...)`; of a model that is trained here and asked
+    about data that are called held out, whatever is computed from the output."""
+    measured = measures(view, event)
+    if not measured and not _sets_its_mode(event):
         return False
     return any(
         other.operator == "Add" and other.loops and other.loops[-1] is event.loops[-1]
-        and all(_is_loss(alt) and event in alt.flows for alt in real(other.value))
+        and all((measured or _is_loss(alt)) and _among(event, alt.flows) for alt in real(other.value))
         for other in view.of("augment")
     )
 

@@ -12,7 +12,7 @@ from torchlint.sieve.facts import FileFacts
 
 def is_test(facts: FileFacts) -> bool:
     """Whether a file holds tests, or what tests are made with."""
-    return tests.is_test_by_name(facts.path) or tests.may_be_test(facts.path) and tests.runs_tests("".join(facts.lines))
+    return tests.is_test(facts.path, lambda: tests.runs_tests("".join(facts.lines)))
 
 
 def meant_to_fail(site: Site) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.catalogue.apis import everywhere
-from torchlint.catalogue.effects import INPLACE, PURE_IF_TENSOR, PURE_TENSOR_ONLY, SIZED
+from torchlint.catalogue.effects import ANSWERS, INPLACE, PURE_IF_TENSOR, PURE_TENSOR_ONLY, SIZED
 from torchlint.sieve.nodes import last_name, of_self
 
 _CONTEXTS = frozenset({"no_grad", "inference_mode", "enable_grad", "autocast"})
@@ -47,6 +47,13 @@ def _given(call: ast.Call) -> list[ast.expr]:
 def _mark_with(node: ast.With, words: set[str]) -> None:
     if any(type(item.context_expr) in (ast.Attribute, ast.Name) for item in node.items):
         words.add("!bare")
+
+
+def _mark_asked(node: ast.If | ast.IfExp | ast.While | ast.UnaryOp | ast.BoolOp, words: set[str]) -> None:
+    asked = node.values if type(node) is ast.BoolOp else [node.operand if type(node) is ast.UnaryOp else node.test]
+    for value in asked:
+        if type(value) is ast.Attribute and value.attr in ANSWERS:
+            words.add("!asked")
 
 
 def _mark_product(node: ast.BinOp, words: set[str]) -> None:
@@ -97,6 +104,8 @@ def _mark_call(node: ast.Call, words: set[str]) -> None:
             words.add("Tensor")
     if last_name(node.func) == "tensor" and node.args and type(node.args[0]) in _COPIED:
         words.add("!copied")
+    if type(node.func) is ast.Attribute and node.func.attr == "range" and getattr(node.func.value, "id", "") in ("torch", "th"):
+        words.add("!range")
     if written_size(node):
         words.add("!sized")
     for argument in node.args[:2]:
@@ -158,6 +167,11 @@ MARKERS = {
     ast.BinOp: _mark_product,
     ast.ListComp: _mark_list,
     ast.With: _mark_with,
+    ast.If: _mark_asked,
+    ast.IfExp: _mark_asked,
+    ast.While: _mark_asked,
+    ast.UnaryOp: _mark_asked,
+    ast.BoolOp: _mark_asked,
     ast.AugAssign: _mark_augmented,
     ast.Call: _mark_call,
     ast.Compare: _mark_compare,

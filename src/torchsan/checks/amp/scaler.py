@@ -7,8 +7,8 @@ from typing import Any
 from torchsan.check import Check
 from torchsan.own import torch, weakref
 from torchsan.program.autograd_graph import nodes
-from torchsan.program.layers import parameters_of
 from torchsan.program.naming import name_of
+from torchsan.program.walks import parameters_of
 from torchsan.stream.events import Event
 
 
@@ -34,10 +34,10 @@ def _float16(module: torch.nn.Module) -> bool:
 
 def _through_float16(loss: Any, module: torch.nn.Module) -> bool:
     """Whether the graph of a loss goes through float16 where the model has no such parameters: autocast inside."""
-    if any(p.dtype is torch.float16 for p in parameters_of(module)):
-        return False
     near = nodes([getattr(loss, "grad_fn", None)], _NODES)
-    return any(one.dtype is torch.float16 for node in near for one in getattr(node, "_input_metadata", ()))
+    if not any(one.dtype is torch.float16 for node in near for one in getattr(node, "_input_metadata", ())):
+        return False
+    return not any(p.dtype is torch.float16 for p in parameters_of(module))
 
 
 class BackwardInAutocast(Check):

@@ -9,6 +9,7 @@ from torch import nn
 from torchsan.check import Check
 from torchsan.own import re, torch
 from torchsan.program.naming import name_of
+from torchsan.program.walks import named_parts, parameters_of
 from torchsan.stream.events import Event
 
 _STEPS = 5  # with a learning rate, after which an adapter must have moved
@@ -40,12 +41,12 @@ class Adapters(Check):
         if not model.training:
             return  # one that only judges or teaches
         held = {id(p) for group in event.subject.param_groups for p in group["params"]}
-        own = {name: p for name, p in model.named_parameters() if _FIRST_HALF.search(name)}
+        own = _own(model)
         if not own or any(p.is_meta for p in own.values()):
             return
         if any(p.requires_grad and p.grad is not None for p in own.values()) and not any(id(p) in held for p in own.values()):
             return
-        if not held & {id(p) for p in model.parameters()}:
+        if held.isdisjoint(map(id, parameters_of(model))):
             return
         zero = [name for name, p in own.items() if _SECOND_HALF.search(name) and _is_zero(p)]
         second = [name for name in own if _SECOND_HALF.search(name)]
@@ -56,6 +57,17 @@ class Adapters(Check):
             4, event, fact=f"all {len(zero)} `lora_B` of `{name_of(model) or type(model).__name__}` are zero after {_STEPS} steps",
             happens=happens, mend=mend,
         )
+
+
+def _own(model: nn.Module) -> dict[str, torch.Tensor]:
+    """The parameters of adapters, by name."""
+    own: dict[int, tuple[str, torch.Tensor]] = {}
+    for path, part in named_parts(model):
+        for name, parameter in part._parameters.items():
+            full = f"{path}.{name}" if path else name
+            if parameter is not None and "lora_" in full and _FIRST_HALF.search(full):
+                own.setdefault(id(parameter), (full, parameter))
+    return dict(own.values())
 
 
 def _is_zero(parameter: torch.Tensor) -> bool:

@@ -15,8 +15,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torchsan.check import Check
 from torchsan.own import torch, weakref
 from torchsan.program.compiled import is_compiled
-from torchsan.program.layers import parts_of
 from torchsan.program.naming import name_of
+from torchsan.program.walks import parts_of
 from torchsan.program.where import Where
 from torchsan.stream.events import Event
 from torchsan.stream.weak_ids import WeakIds

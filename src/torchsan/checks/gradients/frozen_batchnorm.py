@@ -10,8 +10,9 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from torchsan.check import Check
 from torchsan.checks.modes.train_and_eval import estimates
 from torchsan.own import torch, weakref
-from torchsan.program.layers import mode_layers, parameters_of, parts_of
+from torchsan.program.layers import mode_layers
 from torchsan.program.naming import name_of
+from torchsan.program.walks import parameters_of, parts_of
 from torchsan.stream.events import Event
 
 _STEPS = 3

@@ -8,9 +8,9 @@ from torchsan.check import Check
 from torchsan.checks.gradients.gradients_elsewhere import misled
 from torchsan.own import re, torch
 from torchsan.program.callers import accelerated, accelerator_name
-from torchsan.program.layers import parameters_of
 from torchsan.program.naming import name_of
 from torchsan.program.shards import local
+from torchsan.program.walks import parameters_of
 from torchsan.report.printing import code_at
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account

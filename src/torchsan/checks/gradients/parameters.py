@@ -13,10 +13,10 @@ from torchsan.own import torch
 from torchsan.program.adapters import ADAPTER
 from torchsan.program.assignments import loaded, running
 from torchsan.program.built import line_that_builds
-from torchsan.program.layers import parameters_of
 from torchsan.program.naming import name_of
 from torchsan.program.shards import local
 from torchsan.program.source import assigned, never_read, users_class
+from torchsan.program.walks import parameters_of
 from torchsan.program.where import Where
 from torchsan.report.printing import code_at
 from torchsan.stream.events import Event

@@ -9,8 +9,8 @@ from torch import nn
 
 from torchsan.check import Check
 from torchsan.own import torch, weakref
-from torchsan.program.layers import named_parts
 from torchsan.program.naming import name_of
+from torchsan.program.walks import named_parts
 from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 

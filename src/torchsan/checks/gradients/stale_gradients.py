@@ -16,6 +16,7 @@ from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 
 _USED, _MIXED = "used", "mixed"
+_MOST = 4096  # of so many parameters or more, every second, third ... is looked at: to list all takes longer than to clear them
 _DOUBTS = 3  # times that a suspicion may prove wrong before it is looked into only now and then
 
 
@@ -53,6 +54,10 @@ class _State:
         }
 
 
+def _some(params: list[torch.Tensor]) -> list[torch.Tensor]:
+    return params if len(params) < 2 * _MOST else params[::len(params) // _MOST]
+
+
 class StaleGradients(Check):
     """Gradients of the previous step are never cleared."""
 
@@ -69,13 +74,13 @@ class StaleGradients(Check):
             state = self.states.get(id(account))
             if state is None:
                 continue
-            state.keep_unchanged(account.params)
+            state.keep_unchanged(_some(account.params))
             if state.grads and not self._all_zero(state):
                 self.candidates.append((account, state))
 
     def on_backward(self, event: Event) -> None:
         for account, state in self.candidates:
-            params = account.params  # none where the optimizer died meanwhile, in this thread or another
+            params = _some(account.params)  # none where the optimizer died meanwhile, in this thread or another
             for index, (grad, version, _, first) in list(state.grads.items()):
                 now = params[index].grad if index < len(params) else None
                 if now is grad and grad._version != version:
@@ -126,26 +131,26 @@ class StaleGradients(Check):
         state = self.states.get(id(account))
         if state is None:
             state = self.states[id(account)] = _State()
-        state.use(account.params)
+        state.use(_some(account.params))
 
     def _judge(self, account: Account, event: Event) -> None:
         state = self.states.get(id(account))
         if state is None:
             return
-        state.keep_unchanged(account.params)
+        state.keep_unchanged(_some(account.params))
         if not state.grads:
             return
         stale = [entry for entry in state.grads.values() if entry[2] is _MIXED]
         if stale:
-            step = account.last.get("step")
+            step, looked, all_of_them = account.last.get("step"), len(_some(account.params)), len(account.params)
             self.found(
                 101,
                 stale[0][3],
                 optimizer=name_of(account.optimizer),
                 loss=name_of(stale[0][3].subject),
-                fact=f"{len(stale)} of {len(account.params)} parameters",
+                fact=f"{len(stale)} of {looked} parameters" + ("" if looked == all_of_them else f" looked at, of {all_of_them} in all"),
                 related=((step, "the step that used these gradients first"), (event, "the step that uses them again")),
-                details={"parameters": len(stale), "of": len(account.params)},
+                details={"parameters": len(stale), "of": looked},
             )
             state.grads = {index: entry for index, entry in state.grads.items() if entry[2] is not _MIXED}
 
@@ -155,7 +160,7 @@ class StaleGradients(Check):
         for account in self.ledger:
             state = self.states.get(id(account))
             if state is not None:
-                state.keep_unchanged(account.params)
+                state.keep_unchanged(_some(account.params))
 
     def _let_go(self) -> None:
         """Gradients of optimizers that are gone are not to be held."""

@@ -13,7 +13,7 @@ from torch import nn
 from torchsan.check import Check
 from torchsan.checks.losses.targets import _classes
 from torchsan.own import torch
-from torchsan.program.layers import parts_of
+from torchsan.program.walks import parts_of
 from torchsan.program.where import Where
 from torchsan.stream.events import Event
 

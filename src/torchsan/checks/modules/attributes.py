@@ -13,9 +13,9 @@ from torchsan.check import Check
 from torchsan.own import gc, inspect, re, torch, weakref
 from torchsan.probes.modules import built
 from torchsan.program.assignments import assignments
-from torchsan.program.layers import parts_of
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned, users_class
+from torchsan.program.walks import parts_of
 from torchsan.program.where import _USER, Where, kind_of
 from torchsan.stream.events import Event
 from torchsan.stream.weak_ids import WeakIds

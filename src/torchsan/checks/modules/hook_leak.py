@@ -12,7 +12,7 @@ from torch import nn
 
 from torchsan.check import Check
 from torchsan.own import functools
-from torchsan.program.layers import named_parts, parts_of
+from torchsan.program.walks import named_parts, parts_of
 from torchsan.program.where import Where, here
 from torchsan.stream.events import Event
 from torchsan.stream.patches import Patches
@@ -55,7 +55,11 @@ class HookLeak(Check):
         self._stop_listening()
 
     def _look(self, root: nn.Module, key: int) -> None:
-        hooked = {id(part) for part in parts_of(root) if _has_hooks(part.__dict__) and _count(part)}
+        forward, pre, backward, backward_pre = _TABLES  # no call of a function for each part: there may be very many
+        hooked = {
+            id(part) for part in parts_of(root)
+            if ((get := part.__dict__.get)(forward) or get(pre) or get(backward) or get(backward_pre)) and _count(part)
+        }
         parts = {name: part for name, part in named_parts(root) if id(part) in hooked} if hooked else {}
         before, now = self.counts.get(key), {name: _count(part) for name, part in parts.items()}
         self.counts[key] = now
@@ -108,10 +112,6 @@ def _is_ours(hook: Any) -> bool:
 
 def _hooks(part: nn.Module) -> list[list[Any]]:
     return [[hook for hook in getattr(part, table).values() if not _is_ours(hook)] for table in _TABLES]
-
-
-def _has_hooks(own: dict[str, Any]) -> bool:
-    return bool(own.get(_TABLES[0]) or own.get(_TABLES[1]) or own.get(_TABLES[2]) or own.get(_TABLES[3]))
 
 
 def _count(part: nn.Module) -> int:

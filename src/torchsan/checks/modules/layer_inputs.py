@@ -15,8 +15,9 @@ from torch.nn.modules.dropout import _DropoutNd
 from torchsan.check import Check
 from torchsan.own import torch
 from torchsan.program.compiled import is_compiled
-from torchsan.program.layers import named_parts, tensors
+from torchsan.program.layers import tensors
 from torchsan.program.naming import name_of
+from torchsan.program.walks import named_parts
 from torchsan.program.where import here
 from torchsan.stream.events import Event
 from torchsan.stream.weak_ids import WeakIds

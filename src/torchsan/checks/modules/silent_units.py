@@ -19,7 +19,6 @@ from torch.compiler import is_compiling
 from torchsan.check import Check
 from torchsan.own import F, functools, torch
 from torchsan.program.compiled import is_compiled
-from torchsan.program.layers import named_parts
 from torchsan.program.where import _OURS, Where, here, kind_of
 from torchsan.stream.brief_patches import Brief
 from torchsan.stream.events import Event, is_transformed, rest
@@ -38,10 +37,12 @@ _LAYERS = ("Addmm", "Mm", "Convolution", "BatchNorm", "LayerNorm", "GroupNorm", 
 
 
 class _Seen(NamedTuple):
-    """One activation of a forward: its name, the line, and by unit 1 where any sample was not silent (or not flat)."""
+    """One activation of a forward: what was called, the id of the layer that called it if that is torch's, the line, and by
+    unit 1 where any sample was not silent (or not flat)."""
 
     kind: str
-    name: str
+    function: str
+    layer: int | None
     at: Where | None
     lively: torch.Tensor
 
@@ -74,15 +75,15 @@ class SilentUnits(Check):
         self.root: Any = None
         self.thread = 0
         self.inside = False
-        self.names: dict[int, str] = {}
+        self.is_full = False  # as many are seen as are followed: nothing is replaced for the rest of the forward
 
     def before_forward(self, event: Event) -> None:
         if event.depth:
             return
-        if self.replaced.stands:
+        if self._looks():
             if get_ident() != self.thread:
                 return
-            self.replaced.end()  # the forward that was looked at was interrupted
+            self._end()  # the forward that was looked at was interrupted
         if not (event.training and event.grad):
             return
         step = self.ledger.step
@@ -96,17 +97,24 @@ class SilentUnits(Check):
             self.next[root] = 1 << 62
         elif self.replaced.begin(self._replace):
             self.seen, self.root, self.thread = [], id(event.subject), get_ident()
-            self.names = {id(module): name for name, module in named_parts(event.subject)}
 
     def on_forward(self, event: Event) -> None:
         # A forward of another thread may end meanwhile.
-        if not event.depth and self.replaced.stands and get_ident() == self.thread and id(event.subject) == self.root:
-            self.replaced.end()
+        if not event.depth and self._looks() and get_ident() == self.thread and id(event.subject) == self.root:
+            self._end()
             seen, self.seen = self.seen or [], None
             if seen and event.output is not None:
-                self._judge(seen)
+                self._judge(seen, event.subject)
 
     def close(self) -> None:
+        self._end()
+
+    def _looks(self) -> bool:
+        """Whether a forward is looked at, and nothing was compiled in it."""
+        return self.is_full or self.replaced.stands
+
+    def _end(self) -> None:
+        self.is_full = False
         self.replaced.end()
 
     def _replace(self, patches: Patches) -> None:
@@ -153,13 +161,16 @@ class SilentUnits(Check):
                 lively = slope.abs().amin(others) < _FLAT
         kind = _NAMES[name]
         layer = caller.f_locals.get("self") if kind_of(caller.f_code.co_filename) == _OURS else None
-        called = self.names.get(id(layer)) if isinstance(layer, nn.Module) else None
-        self.seen.append(_Seen(kind, called or name, here(caller), lively.to(torch.int32)))
+        layer = id(layer) if isinstance(layer, nn.Module) else None
+        self.seen.append(_Seen(kind, name, layer, here(caller), lively.to(torch.int32)))
+        if len(self.seen) == _MOST:
+            self.is_full = True
+            self.replaced.end()
 
-    def _judge(self, seen: list[_Seen]) -> None:
-        step, shares = self.ledger.step, []
-        for at, one in enumerate(seen):
-            key = self.root, at, one.kind, one.name, len(one.lively)
+    def _judge(self, seen: list[_Seen], root: nn.Module) -> None:
+        step, shares, names = self.ledger.step, [], _names(seen, root)
+        for at, (one, name) in enumerate(zip(seen, names)):
+            key = self.root, at, one.kind, name, len(one.lively)
             known = self.units.get(key)
             if known is None or known.looks.device != one.lively.device:
                 known = self.units[key] = _Units(len(one.lively), one.lively.device, step)
@@ -169,9 +180,9 @@ class SilentUnits(Check):
 
         def answer(values: Any) -> None:
             values = values if isinstance(values, list) else [values]
-            counts = Counter(one.name for one in seen)
-            for at, (one, share) in enumerate(zip(seen, values)):
-                name = f"{one.name} {at + 1}" if counts[one.name] > 1 else one.name
+            counts = Counter(names)
+            for at, (one, name, share) in enumerate(zip(seen, names, values)):
+                name = f"{name} {at + 1}" if counts[name] > 1 else name
                 self.watch.series.record(f"{one.kind}/{name}", step, share)
                 if one.kind == "dead" and share == 1:
                     self._say(one, name, step)
@@ -184,6 +195,18 @@ class SilentUnits(Check):
             fact=f"all {len(one.lively)} units, in {_LOOKS} looks or more over at least {_STEPS} steps",
             details={"units": len(one.lively)},
         )
+
+
+def _names(seen: list[_Seen], root: nn.Module) -> list[str]:
+    """What each activation is called: by its layer's path, or by the function where no layer of torch's called it."""
+    asked = {one.layer for one in seen if one.layer is not None}
+    paths: dict[int | None, str] = {}
+    for path, part in nn.Module.named_modules(root) if asked else ():
+        if id(part) in asked:
+            paths[id(part)] = path
+            if len(paths) == len(asked):
+                break
+    return [paths.get(one.layer) or one.function for one in seen]
 
 
 def _made_by(given: Any) -> str | None:

@@ -8,8 +8,8 @@ from torch import nn
 
 from torchsan.check import Check
 from torchsan.own import torch, weakref
-from torchsan.program.layers import named_parts
 from torchsan.program.source import assigned, users_class
+from torchsan.program.walks import named_parts
 from torchsan.program.where import Where
 from torchsan.stream.events import Event
 from torchsan.stream.weak_ids import WeakIds

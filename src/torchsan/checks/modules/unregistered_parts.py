@@ -10,9 +10,10 @@ from torch import nn
 from torchsan.check import Check
 from torchsan.own import torch
 from torchsan.probes import modules
-from torchsan.program.layers import held, is_a, named_parts, parameters_of, parts_of
+from torchsan.program.layers import held, is_a
 from torchsan.program.naming import name_of
 from torchsan.program.source import assigned, follows_device, methods_that_use, users_class
+from torchsan.program.walks import named_parts, parameters_of, parts_of
 from torchsan.stream.events import Event
 from torchsan.stream.weak_ids import WeakIds
 

@@ -12,7 +12,7 @@ from torch import nn
 from torchsan.check import Check
 from torchsan.own import torch
 from torchsan.program.compiled import is_compiled
-from torchsan.program.layers import named_parts
+from torchsan.program.walks import named_parts
 from torchsan.program.where import Where, here
 from torchsan.stream.events import Event
 

@@ -29,8 +29,8 @@ from torchsan.nonfinite.step_function import local as running
 from torchsan.nonfinite.step_state import Deferred, State, States, Symptom, bad_gradients, mark_of
 from torchsan.nonfinite.telling import Telling
 from torchsan.own import math, torch, weakref
-from torchsan.program.layers import parameters_of
 from torchsan.program.naming import name_of
+from torchsan.program.walks import parameters_of
 from torchsan.stream.events import Event, rest
 from torchsan.stream.forward_start import Remembered
 from torchsan.stream.resting_checks import Plan

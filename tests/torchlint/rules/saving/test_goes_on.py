@@ -113,6 +113,140 @@ def main(args, loader):
 """ + LOOP.format(start="0") + """
         torch.save(model.state_dict(), f"checkpoints/{epoch}.pt")
 """,
+    "the keys are renamed in between": MADE + """
+    if args.resume_net is not None:
+        state_dict = torch.load(args.resume_net)
+        renamed = {}
+        for key, value in state_dict.items():
+            renamed[key[7:]] = value
+        model.load_state_dict(renamed)  # <- 905
+""" + LOOP.format(start="start_iter") + """
+    torch.save(model.state_dict(), "last.pt")
+""",
+    "a constant that is off, of a model whose class is in no file": """
+from models import Net
+
+RESUME = False
+
+def main(args, loader):
+    model = Net()
+    if RESUME:
+        model.load_state_dict(torch.load("last.pt"))  # <- 905
+    optimizer = torch.optim.Adam(model.parameters())
+""" + LOOP.format(start="0") + """
+    torch.save(model.state_dict(), "last.pt")
+""",
+    "in the constructor": """
+class Trainer:
+    def __init__(self, args, loader):
+        self.args, self.loader = args, loader
+        self.model = nn.Linear(4, 2)
+        if self.args.resume_from:
+            self.model.load_state_dict(torch.load(self.args.resume_from))  # <- 905
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+
+    def fit(self):
+        for epoch in range(self.args.epochs):
+            for x, y in self.loader:
+                self.optimizer.zero_grad()
+                F.cross_entropy(self.model(x), y).backward()
+                self.optimizer.step()
+            torch.save(self.model.state_dict(), f"{epoch}.pt")
+""",
+    "the help of the option says so": """
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--netG", default="", help="path to netG (to continue training)")
+opt = parser.parse_args()
+model = nn.Linear(4, 2)
+if opt.netG != "":
+    model.load_state_dict(torch.load(opt.netG))  # <- 905
+optimizer = torch.optim.Adam(model.parameters())
+for epoch in range(9):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    torch.save(model.state_dict(), f"{epoch}.pt")
+""",
+    "the help of the option says that the weights are pretrained": """
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--netG", default="", help="path to weights to begin with")
+opt = parser.parse_args()
+model = nn.Linear(4, 2)
+if opt.netG != "":
+    model.load_state_dict(torch.load(opt.netG))
+optimizer = torch.optim.Adam(model.parameters())
+for epoch in range(9):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    torch.save(model.state_dict(), f"{epoch}.pt")
+""",
+    "the file that the training writes": MADE + """
+    if os.path.exists(args.path):
+        model.load_state_dict(torch.load(args.path))  # <- 905
+""" + LOOP.format(start="0") + """
+        torch.save(model.state_dict(), args.path)
+""",
+    "the file that the training writes, where it is there instead of the training": MADE + """
+    if os.path.exists(args.path):
+        model.load_state_dict(torch.load(args.path))
+    else:
+        for epoch in range(args.epochs):
+            for x, y in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+            torch.save(model.state_dict(), args.path)
+""",
+    "the file that the training writes, and there is an end of it": MADE + """
+    if os.path.exists(args.path):
+        model.load_state_dict(torch.load(args.path))
+        return model
+""" + LOOP.format(start="0") + """
+        torch.save(model.state_dict(), args.path)
+""",
+    "the loop begins at a number of the file's name": MADE + """
+    if args.ctn:
+        model.load_state_dict(torch.load(f"{args.ctn - 1}.pt"))  # <- 905
+""" + LOOP.format(start="args.ctn") + """
+        torch.save(model.state_dict(), f"{epoch}.pt")
+""",
+    "episodes are counted on": MADE + """
+    episode = 0
+    if args.weights:
+        checkpoint = torch.load(args.weights)
+        model.load_state_dict(checkpoint["model"])  # <- 905
+        episode = checkpoint["episode"]
+    for _ in range(args.episodes):
+        episode += 1
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        torch.save({"model": model.state_dict(), "episode": episode}, f"{episode}.pt")
+""",
+    "episodes are shown": MADE + """
+    if args.weights:
+        checkpoint = torch.load(args.weights)
+        model.load_state_dict(checkpoint["model"])
+        episode = checkpoint["episode"]
+        print("weights of episode", episode)
+""" + LOOP.format(start="0") + """
+        torch.save(model.state_dict(), f"{epoch}.pt")
+""",
+    "a comment speaks of what is accelerated": MADE + """
+    \"\"\"Uses the GPU to accelerate the training.\"\"\"
+    if args.resume:
+        model.load_state_dict(torch.load(args.resume))  # <- 905
+""" + LOOP.format(start="args.start_epoch") + """
+    torch.save(model.state_dict(), "last.pt")
+""",
     "an option that is used to fine-tune": MADE + """
     if args.resume is not None:
         print("finetune COCO trained")

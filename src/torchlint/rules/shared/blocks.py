@@ -1,0 +1,72 @@
+"""Blocks as the indentation of a file's lines shows them: what stands around a row, and where a block ends."""
+
+from __future__ import annotations
+
+import re
+from itertools import takewhile
+
+from torchlint.dryrun.source_text import Site
+
+_NEAR = 4
+_LEAVES = re.compile(r"\s*(?:return\b|raise\b|(?:sys\.|os\._)?exit\()")
+
+
+def around_row(lines: list[str], row: int) -> list[str]:
+    """The lines beside a row, in its block, and the heads of the blocks that it stands in."""
+    depth = _depth(lines[row - 1])
+    inside = lambda line: not line.strip() or _depth(line) >= depth
+    above = takewhile(inside, reversed(lines[max(row - 1 - _NEAR, 0) : row - 1]))
+    return [*above, *takewhile(inside, lines[row - 1 : row + _NEAR]), *heads_of(lines, row)]
+
+
+def heads_of(lines: list[str], row: int) -> list[str]:
+    """The heads of the blocks that a row stands in, up to its function; not that of an `else`, which is about what is not so."""
+    return [lines[head - 1] for head in _head_rows(lines, row) if not lines[head - 1].lstrip().startswith(("else", "except"))]
+
+
+def leaves(load: Site, behind: Site) -> bool:
+    """Whether a place is not come to from the block of a load: that leaves the function, or the place stands in its `else`."""
+    lines, row, until = load.parsed.facts.lines, load.location().row, behind.location().row
+    depth = _depth(lines[row - 1])
+    block = list(takewhile(lambda line: not line.strip() or _depth(line) >= depth, lines[row - 1 : until - 1]))
+    heads = _head_rows(lines, row)
+    if heads and _is_branch(lines[heads[0] - 1]) and any(_LEAVES.match(line) for line in block if _depth(line) == depth):
+        return True
+    branches = [head for head in heads if _is_branch(lines[head - 1]) and until < _end(lines, head)]
+    return any(_branch_of(lines, head, row) != _branch_of(lines, head, until) for head in branches)
+
+
+def _head_rows(lines: list[str], row: int) -> list[int]:
+    depth, heads = _depth(lines[row - 1]), []
+    for number in range(row - 1, 0, -1):
+        line = lines[number - 1]
+        if line.strip() and _depth(line) < depth:
+            depth = _depth(line)
+            heads.append(number)
+            if line.lstrip().startswith(("def ", "async def ", "class ")):
+                break
+    return heads
+
+
+def _is_branch(line: str) -> bool:
+    return line.lstrip().startswith(("if ", "if(", "elif ", "else"))
+
+
+def _end(lines: list[str], head: int) -> int:
+    """The row behind an `if` and all its branches."""
+    depth = _depth(lines[head - 1])
+    for number in range(head + 1, len(lines) + 1):
+        line = lines[number - 1]
+        if line.strip() and (_depth(line) < depth or _depth(line) == depth and not line.lstrip().startswith(("elif ", "else"))):
+            return number
+    return len(lines) + 1
+
+
+def _branch_of(lines: list[str], head: int, row: int) -> int:
+    """The row of the branch of an `if` that a row stands in."""
+    depth = _depth(lines[head - 1])
+    return max(number for number in range(head, row + 1) if lines[number - 1].strip() and _depth(lines[number - 1]) == depth)
+
+
+def _depth(line: str) -> int:
+    return len(line) - len(line.lstrip())

@@ -1,0 +1,115 @@
+"""Loads of weights as they are written: those too that no run comes to, under a constant that is off (`RESUME = False`), and
+those of models whose class is in no file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.dryrun.source_text import Parsed, Site, dotted
+from torchlint.dryrun.tree import walk
+from torchlint.dryrun.values import Event, Loop
+from torchlint.rules.base import View
+from torchlint.sieve.facts import FileFacts, Unit
+
+_READS = re.compile(r"(?:^|\.)(?:torch|th|T)\.load$")
+
+
+@dataclass(slots=True, frozen=True)
+class WrittenLoad:
+    """`owner.load_state_dict(...)` of something that `torch.load` read from `source`."""
+
+    site: Site
+    owner: str
+    source: str
+
+
+def written_loads(view: View, site: Site) -> list[WrittenLoad]:
+    """The loads of weights in the function that a place stands in, or in the file where it stands in no function."""
+    facts = site.parsed.facts
+    if "load_state_dict" not in facts.words:
+        return []
+    scope = [item for item in facts.body if isinstance(item, Unit)]
+    units = scope if site.parsed.unit in scope else []
+    trees = [tree for unit in units if (tree := view.run.world.parse(facts, unit)) is not None] or [site.parsed]
+    calls = [(tree, node) for tree in trees for node in walk(tree.module) if isinstance(node, cst.Call)]
+    read = _read_names(trees)
+    found = []
+    for tree, node in calls:
+        if isinstance(node.func, cst.Attribute) and node.func.attr.value == "load_state_dict" and node.args:
+            source = _source(tree, node.args[0].value, read)
+            if source is not None:
+                found.append(WrittenLoad(Site(tree, node), tree.text(node.func.value).removesuffix(".module"), source))
+    return found
+
+
+def updated_by_name(view: View, optimizer: Site | None, owner: str) -> bool:
+    """Whether what an optimizer is made of is written as the parameters of something with that name."""
+    if optimizer is None or not isinstance(optimizer.node, cst.Call):
+        return False
+    asked = re.compile(rf"(?<![\w.]){re.escape(owner)}(?:\.module)?\.(?:named_)?parameters\(")
+    if asked.search(optimizer.text()):
+        return True
+    first = optimizer.node.args[0].value if optimizer.node.args else None
+    if not isinstance(first, cst.Name):
+        return False
+    gives = re.compile(rf"(?<![\w.]){first.value}\b(?:\s*\+?=|\.(?:append|extend)\()")
+    return any(gives.search(line) and asked.search(line) for line in optimizer.parsed.facts.lines)
+
+
+def stands_before(load: Site, step: Event, loop: Loop) -> Site | None:
+    """The loop, or the call that leads to it, that stands behind a load in the same function."""
+    row = load.location().row
+    for site in (loop.site, step.site, *step.calls):
+        if site is not None and site.parsed.facts is load.parsed.facts and _scope(site) == _scope(load) and site.location().row > row:
+            return site
+    return None
+
+
+def _scope(site: Site) -> Unit | FileFacts:
+    facts = site.parsed.facts
+    return facts if any(item is site.parsed.unit for item in facts.body) else site.parsed.unit
+
+
+def _read_names(trees: list[Parsed]) -> dict[str, str]:
+    """Names of what comes out of a `torch.load`, with the text of what it reads; also of what is made of that."""
+    pairs = [(tree, value, name) for tree in trees for node in walk(tree.module) for value, name in _bound(node)]
+    read: dict[str, str] = {}
+    grown = True
+    while grown:
+        grown = False
+        for tree, value, name in pairs:
+            if name not in read and (source := _source(tree, value, read)) is not None:
+                read[name] = source
+                grown = True
+    return read
+
+
+def _bound(node: cst.CSTNode) -> Iterator[tuple[cst.CSTNode, str]]:
+    """What a statement takes from, and the names that get it; a name whose items are set, too."""
+    pairs: list[tuple[cst.CSTNode, cst.CSTNode]] = []
+    if isinstance(node, cst.Assign):
+        pairs = [(node.value, target.target) for target in node.targets]
+    elif isinstance(node, (cst.For, cst.CompFor)):
+        pairs = [(node.iter, node.target)]
+    elif isinstance(node, cst.Call) and node.args and isinstance(node.func, cst.Attribute) and node.func.attr.value == "update":
+        pairs = [(node.args[0].value, node.func.value)]
+    for value, target in pairs:
+        while isinstance(target, cst.Subscript):
+            target = target.value
+        yield from ((value, part.value) for part in walk(target) if isinstance(part, cst.Name))
+
+
+def _source(tree: Parsed, value: cst.CSTNode, read: dict[str, str]) -> str | None:
+    """The text of the file's name that a value was read from; not of what is only built by what was read."""
+    name = dotted(value.func) if isinstance(value, cst.Call) else ""
+    built = name.rpartition(".")[2][:1].isupper() and not name.endswith("OrderedDict")
+    for part in walk(value):
+        if isinstance(part, cst.Call) and _READS.search(dotted(part.func)):
+            return tree.text(part.args[0].value) if part.args else ""
+        if isinstance(part, cst.Name) and part.value in read and not built and ".state_dict(" not in tree.text(value):
+            return read[part.value]
+    return None

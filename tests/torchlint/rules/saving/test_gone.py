@@ -1,0 +1,106 @@
+"""941, 942 and 943 of what old programs ask for: torchvision's names, losses as tensors of one item, factors given first."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+
+@table({
+    "transforms": """
+from torchvision import transforms
+
+def data():
+    return transforms.Compose([transforms.Scale(256), transforms.CenterCrop(224)])  # <- 941
+""",
+    "a transform that is imported": """
+from torchvision.transforms import RandomSizedCrop
+
+def crop():
+    return RandomSizedCrop(224)  # <- 941
+""",
+    "transforms of one's own": """
+import transforms
+
+def data():
+    return transforms.Compose([transforms.Scale(256)])
+""",
+    "a file that asks for both": """
+from torchvision import transforms
+
+try:
+    resize = transforms.Resize
+except AttributeError:
+    resize = transforms.Scale(256)
+""",
+    "arguments": """
+from torchvision.utils import make_grid, save_image
+
+def show(images):
+    save_image(images, "a.png", normalize=True, range=(-1, 1))  # <- 943
+    return make_grid(images, normalize=True, value_range=(-1, 1))
+""",
+    "arguments of transforms": """
+from torchvision import transforms
+
+def data():
+    return transforms.Compose([transforms.RandomRotation(10, resample=2), transforms.RandomAffine(5, fill=0)])  # <- 943
+""",
+    "a loss is a number": """
+def train(model, loader, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        print(loss.data[0])  # <- 941
+""",
+    "losses of each sample": """
+def train(model, loader, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y, reduction="none")
+        loss.backward(torch.ones_like(loss))
+        optimizer.step()
+        print(loss.data[0])
+""",
+    "the first item of something else": """
+def train(model, loader, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        scores = model(x)
+        loss = F.cross_entropy(scores, y)
+        loss.backward()
+        optimizer.step()
+        print(scores.data[0], loss.item())
+""",
+    "factors given first": """
+def descend(parameters, mean, square, rate):
+    with torch.no_grad():
+        for p in parameters:
+            p.add_(-rate, p.grad)  # <- 942
+            p.addcdiv_(-rate, mean, square)  # <- 942
+            p.add_(p.grad, alpha=-rate)
+            p.addcdiv_(mean, square, value=-rate)
+""",
+    "an axis of numbers": """
+def axis(n):
+    return torch.range(0, n)  # <- 942
+
+def other(n):
+    return torch.arange(0, n), range(n)
+""",
+    "a grid": """
+def grid(x, y):
+    return torch.meshgrid(x, y)  # <- 942
+
+def said(x, y):
+    return torch.meshgrid(x, y, indexing="ij")
+""",
+    "weight norm": """
+def layer():
+    return nn.utils.weight_norm(nn.Linear(4, 2))  # <- 942
+
+def anew():
+    return nn.utils.parametrizations.weight_norm(nn.Linear(4, 2))
+""",
+})
+def test_gone(code):
+    holds(code)
