@@ -203,7 +203,7 @@ class ModuleLinks(OptimizerLinks):
             if event.kind == "forward" and (event.subject is key or id(event.subject) in inner) and event.get("grad") is not False
         ]
         # The one of this very step, not what was computed before the loop.
-        return max(found, key=lambda event: (len(event.loops), event.get("method") is None), default=None)
+        return max(found, key=lambda event: (len(event.loops), event.get("method") is None, -event.serial), default=None)
 
     def possible(self, event: Event, kind: str, key: Value) -> bool:
         if event.kind in ("module.train", "module.mode"):

@@ -71,14 +71,14 @@ def _keeps(event: Event) -> bool:
 
 
 def _newest(view: View, event: Event) -> Event:
-    return max(_forwards(view, event.flows), key=lambda flow: len(flow.loops))
+    return max(_forwards(view, event.flows), key=lambda flow: (len(flow.loops), -flow.serial))
 
 
 def _forwards(view: View, flows: frozenset[Event]) -> list[Event]:
     """The forwards among some events, in the order of the run."""
     known = view.among("forward", flows)
     return known or sorted(
-        (flow for flow in flows if flow.kind == "forward"), key=lambda flow: flow.site.location().row
+        (flow for flow in flows if flow.kind == "forward"), key=lambda flow: (flow.site.location().row, flow.serial)
     )
 
 

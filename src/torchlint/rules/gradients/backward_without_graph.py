@@ -16,7 +16,7 @@ _ASKS = re.compile(r"\.requires_grad\b|\.grad_fn\b|is_grad_enabled|\.training\b"
 def check(view: View) -> Iterator[Report]:
     """Forward and backward under no_grad, or only the forward and nothing else for the loss to be computed from."""
     for backward in view.of("backward"):
-        forwards = [event for event in backward.flows if event.kind == "forward"]
+        forwards = sorted((event for event in backward.flows if event.kind == "forward"), key=lambda event: event.serial)
         if any(_ASKS.search(guard.site.text()) for guard in backward.guards):
             continue
         if not forwards or getattr(backward.site.node, "args", ()) or backward.get("framework") is not None:

@@ -100,7 +100,8 @@ def _with_graph(value: Value) -> list[Event]:
     """The forwards that recorded a graph that a value came out of."""
     if isinstance(value, Tensor) and value.traits.get("graph") is False:
         return []
-    return [event for event in value.flows if event.kind == "forward" and event.get("grad") is True]
+    found = [event for event in value.flows if event.kind == "forward" and event.get("grad") is True]
+    return sorted(found, key=lambda event: event.serial)
 
 
 def _cut_loss(view: View, loss: Value) -> _Cut | None:
