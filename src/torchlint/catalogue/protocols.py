@@ -52,8 +52,8 @@ TRAINER_HOOKS = {
 }
 # What a method does beside what is written in it, in the words by which rules are chosen.
 IMPLIED = {
-    "training_step": frozenset({"backward"}),
-    "compute_loss": frozenset({"backward"}),
+    "training_step": frozenset({"backward", "step", "zero_grad"}),
+    "compute_loss": frozenset({"backward", "step", "zero_grad"}),
     "manual_backward": frozenset({"backward"}),
     "train_dataloader": frozenset({"step"}),
 }

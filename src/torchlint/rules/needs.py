@@ -66,7 +66,7 @@ _EVENTS = {
     "scaler.unscale": _any("unscale_"),
     "scaler.step": _any("step"),
     "scaler.update": _any("update"),
-    "clip": _any("clip_grad_norm_ clip_grad_value_ clip_grad_norm"),
+    "clip": _any("clip_grad_norm_ clip_grad_value_ clip_grad_norm clip_gradients"),
     "module.train": _any("train"),
     "module.eval": _any("eval"),
     "loader.iterate": _any("DistributedSampler"),
@@ -177,11 +177,11 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     505: ((_LAYERS, _any("!forward")),),
     506: ((_any("!idle"), _any("!class")),),
     507: ((_any("!repeat"), _LAYERS), (_any("BatchNorm1d BatchNorm2d BatchNorm3d"), _any("!forward"))),
-    509: ((_any("Linear"), _any("!forward")),),
+    509: ((_any("Linear"),),),
     512: ((_any("register_forward_hook register_full_backward_hook register_backward_hook register_forward_pre_hook"),),),
     514: ((_any("!falls"), _any("!class")),),
     515: ((_any("constant_ zeros_ ones_ fill_ zero_"), _any("isinstance"), _any("Linear Conv1d Conv2d Conv3d ConvTranspose2d")),),
-    517: ((_any("BatchNorm1d BatchNorm2d BatchNorm3d"), _any("!forward")),),
+    517: ((_any("BatchNorm1d BatchNorm2d BatchNorm3d"),),),
     518: ((_any("DataLoader"), _any("step"), _any("backward")),),
     520: ((_any("MultiheadAttention Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer TransformerDecoderLayer"),),),
     521: ((_any("!replaced"),),),
@@ -313,10 +313,14 @@ def _names(names: Iterable[str]) -> frozenset[str]:
     return frozenset(name.rsplit(".", 1)[-1] for name in names)
 
 
+_FEW = 40
+
+
 class Met:
-    """Tells of words whether some alternative is met. `words` are all that any of them asks for."""
+    """Tells of words whether some alternative is met. `words` are all that any of them asks for; `few` says that there are not many."""
 
     def __init__(self, needs: tuple[Need, ...]):
+        self.few = len(needs) <= _FEW
         self.words = frozenset().union(*(part for need in needs for part in need))
         self._enough = frozenset().union(*(need[0] for need in needs if len(need) == 1))  # each of these by itself
         # Of the others none is met where what the fewest texts have is not there: it is asked for first.

@@ -235,7 +235,10 @@ def f(net, criterion, data, options):
         total += F.cross_entropy(net(x), y).item()
     return total / len(loader)
 """
-    assert (316 in [number for _, number in found(IMPORTS + text, judge=OTHERS)]) is told
+    for shown in ("loader", "track(loader)", "enumerate(tqdm(loader))"):
+        target = "i, (x, y)" if "enumerate" in shown else "x, y"
+        written = text.replace("for x, y in loader", f"for {target} in {shown}")
+        assert (316 in [number for _, number in found(IMPORTS + written, judge=OTHERS)]) is told
 
 
 @pytest.mark.parametrize(("made", "moved", "told"), [

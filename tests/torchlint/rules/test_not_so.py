@@ -275,3 +275,31 @@ def first(data, reader):
 })
 def test_other_forms(code):
     holds(code)
+
+
+@table({
+    "138: a loop that ends before the last parameter": """
+def tune(model: nn.Module, loader):
+    for name, parameter in model.named_parameters():
+        if name == "layer4.weight":
+            break
+        parameter.requires_grad = False
+    optimizer = torch.optim.Adam(model.parameters())
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+""",
+    "138: a loop over each": """
+def tune(model: nn.Module, loader):
+    for name, parameter in model.named_parameters():
+        parameter.requires_grad = False
+    optimizer = torch.optim.Adam(model.parameters())
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()  # <- 138
+""",
+})
+def test_loops_that_freeze(code):
+    holds(code)

@@ -62,6 +62,27 @@ def fit(body, head, loader, held_out):
         with torch.no_grad():
             print(sum(body(x).norm() for x, y in held_out))
 """,
+    "202: a method that may only count what the model gave": """
+import transformers
+
+def check(loader):
+    model = transformers.BertModel.from_pretrained("bert")
+    model.eval()
+    for x, y in loader:
+        with torch.no_grad():
+            scores = model(x)
+        print(model.hits(scores, y).item())
+""",
+    "202: a method that is given the data": """
+import transformers
+
+def check(loader):
+    model = transformers.BertModel.from_pretrained("bert")
+    model.eval()
+    for x, y in loader:
+        scores = model.scores(x)  # <- 202
+        print((scores.argmax(1) == y).sum().item())
+""",
     "203: two epochs": """
 def fit(net, loader, held_out, optimizer):
     net.train()

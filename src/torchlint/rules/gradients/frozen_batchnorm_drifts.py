@@ -83,7 +83,7 @@ def _trained(view: View, module: Value) -> Event | None:
     if not any(event.grad is True and event.mode is True and _runs_a_norm_of(view, event, module) for event in forwards):
         return None
     for backward in view.of("backward"):
-        for event in backward.flows:
+        for event in sorted(backward.flows, key=lambda event: event.serial):
             if event.kind != "forward" or event.get("inside") or event.subject is None or event.mode is not True:
                 continue
             if event.subject is module and not _gets_a_head(view, module):

@@ -82,13 +82,17 @@ def _is_untied(model: Value) -> bool:
     if "tie_word_embeddings" in model.kwargs:
         return boolean(model.kwargs["tie_word_embeddings"]) is False
     configs = real(model.arg(0, "config")) if not model.type.endswith(".from_pretrained") else ()
-    node = configs[0].site.node if len(configs) == 1 and isinstance(configs[0], Opaque) and configs[0].site is not None else None
+    return bool(configs) and all(map(_says_untied, configs))
+
+
+def _says_untied(config: Value) -> bool:
+    node = config.site.node if isinstance(config, Opaque) and config.site is not None else None
     if not isinstance(node, cst.Call) or any(arg.star for arg in node.args):
         return False
     said = [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == "tie_word_embeddings"]
     if said:
         return isinstance(said[0], cst.Name) and said[0].value == "False"
-    return bool(UNTIED.match(configs[0].name))
+    return bool(UNTIED.match(config.name))
 
 
 def _part_of(view: View, owner: Value, module: Value) -> bool:

@@ -51,7 +51,10 @@ def _handed_on(view: View, created: Event, scheduler: Instance) -> bool:
     """Whether code outside this run may come by the scheduler, and step it."""
     if id(scheduler) in view.run.escaped:
         return True
+    seen = _functions_run(view, created)
     for event in view.run.graph.events:
+        if event.kind == "discarded" and event.get("name") in seen:
+            continue  # the call of a function, as a statement, that was followed
         values = [event.get("value"), event.get("state"), *event.get("args", ())]
         if event.kind == "return" or event.kind in ("unknown", "called", "append"):
             values.append(event.subject)
@@ -62,6 +65,11 @@ def _handed_on(view: View, created: Event, scheduler: Instance) -> bool:
         for other in (event.subject for event in view.of("scheduler.create"))
         for value in (*other.args, *other.kwargs.values())
     )
+
+
+def _functions_run(view: View, created: Event) -> set[str]:
+    """The names of the file's functions that were run."""
+    return {unit.name for unit in units_of(created.site.parsed.facts) if id(unit) in view.run.entered and not unit.name.startswith("__")}
 
 
 def _holds(view: View, value: Value | None, scheduler: Instance, depth: int = 0) -> bool:

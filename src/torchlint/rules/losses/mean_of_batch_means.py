@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.catalogue.effects import SHOWS_PROGRESS
 from torchlint.dryrun.values import Const, Event, Instance, Opaque, Tensor, Value, number, real
 from torchlint.rules.base import Report, View
 
@@ -50,7 +51,7 @@ def _loader(event: Event) -> str | None:
     if not isinstance(node, cst.For) or loop.site.parsed is not event.site.parsed:
         return None
     over, written = node.iter, loop.site.parsed.text
-    while isinstance(over, cst.Call) and over.args and written(over.func).rsplit(".", 1)[-1] in ("enumerate", "tqdm"):
+    while isinstance(over, cst.Call) and over.args and _shows(written(over.func).rsplit(".", 1)[-1]):
         over = over.args[0].value
     value = loop.over
     while not isinstance(value, Instance) and getattr(value, "base", None) is not None:
@@ -62,3 +63,8 @@ def _loader(event: Event) -> str | None:
         whole = whole and size is not None and number(size) != 1
         return written(over) if whole and not value.kwargs.keys() & {"**", "batch_sampler"} else None
     return None
+
+
+def _shows(name: str) -> bool:
+    """Whether a function only counts, or shows how far the loop has come."""
+    return name == "enumerate" or bool(SHOWS_PROGRESS.search(name))

@@ -41,7 +41,7 @@ def check(view: View) -> Iterator[Report]:
         asked = event.site
         if event.get("inside") or _in_a_model(event):
             asked = asked_from_outside(event) or (event.site if _of_a_program(view, event) else None)
-        if asked is None or _has_nothing_to_learn(view, event.subject):
+        if asked is None or _has_nothing_to_learn(view, event.subject) or _measures_its_own_output(event):
             continue
         evaluates = event.mode is False and event.mode_site is not None
         if not evaluates and not is_evaluation(view, event):
@@ -75,6 +75,13 @@ def _has_nothing_to_learn(view: View, module: Value) -> bool:
     project that is not said: it may get its layers by `setattr`.)"""
     of_torch = isinstance(module, Instance) and module.kind == "module" and isinstance(module.cls, Ref) and module.type not in CONTAINERS
     return of_torch and not view.may_learn(module)
+
+
+def _measures_its_own_output(event: Event) -> bool:
+    """Whether a method that is not seen is given what the model gave: `model.test(scores, y)` may need no parameter."""
+    return event.get("method") is not None and any(
+        flow.kind == "forward" and flow.subject is event.subject for value in event.args for alt in real(value) for flow in alt.flows
+    )
 
 
 def _in_a_model(event: Event) -> bool:
@@ -251,8 +258,8 @@ def _gradient_wanted(view: View, event: Event) -> bool:
     # A model that learns within its forward: what it is made of is not known, but its name tells.
     inner = not isinstance(event.subject, Instance) and any(word.lower().startswith(("maml", "meta_", "inner_")) for word in unit.words)
     wanted = GRADIENT_WORDS & unit.words
-    if any(step.site.parsed.unit is unit for step in view.of("optimizer.step")):
-        wanted -= {"grad"}  # where the optimizer steps, gradients of parameters are looked at
+    if any(step.site.parsed.unit is unit for step in view.of("optimizer.step", "backward")):
+        wanted -= {"grad"}  # where there is a training, gradients of parameters are looked at, or are what a step by hand takes
     return inner or bool(wanted)
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+import libcst as cst
+
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Event, Instance, Iter, Opaque, Tensor, Value, real
 from torchlint.rules.base import View
 
+_JUMPS = (cst.Break, cst.Continue, cst.Return)
 _FREEZES = re.compile(r"freez|requires_grad|trainable", re.IGNORECASE)
 
 
@@ -36,9 +40,9 @@ def switches(view: View) -> list[Switch]:
 
 
 def _for_each(event: Event) -> bool:
-    """Whether it is done to each parameter that the loop gives: under no condition within the loop."""
+    """Whether it is done to each parameter that the loop gives: under no condition within the loop, which leaves none out."""
     loop = event.loops[-1] if event.loops else None
-    if loop is None or loop.site is None or event.wants is None:
+    if loop is None or loop.site is None or event.wants is None or any(isinstance(node, _JUMPS) for node in walk(loop.site.node)):
         return False
     first = loop.site.location().row
     return not any(site.parsed is loop.site.parsed and site.location().row >= first for site, _ in event.guards)

@@ -6,13 +6,16 @@ import re
 
 import libcst as cst
 
+from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Event, Instance, Opaque, Value
+from torchlint.dryrun.values import Const, Event, Instance, Iter, Opaque, Value, real
 from torchlint.rules.base import View
 
 _EVALUATION_DATA = re.compile(
-    r"(?<![A-Za-z])(?<!train_)(?<!trn_)(?:test|val|valid|validation|eval|dev)_?"
-    r"(?:loader|data_?loader|dl|iter|iterator|gen|generator|batches|set|dataset|data)(?![A-Za-z_(])",
+    r"(?<![A-Za-z])(?<!train_)(?<!trn_)(?:test|testing|vali?|valid|validate|validation|eval|evaluation|dev)_?"
+    r"(?:loader|data_?loader|dl|iter|iterator|gen|generator|batches|set|dataset|data)(?![A-Za-z_(])"
+    r"|(?<![A-Za-z])(?:data_?)?(?:loader|dl|iter|iterator|gen|generator|batches|set|data)_(?:test|val|valid|validation|eval|dev)(?![A-Za-z_(])"
+    r"|(?:loader|dl|iter|iterator|data|set)s?(?:_dict)?\[[\"'](?:test|val|valid|validation|eval|dev)[\"']\]",
     re.IGNORECASE,
 )
 # What is no training data by its name: `x_test`, `val_inputs`, `testX`. `dev` alone is a device.
@@ -23,6 +26,7 @@ _HELD_OUT = re.compile(
 # What says whether to test, and is no data: `model(x, test)`.
 _SWITCH = re.compile(r"^(?:test|val|valid|eval|validation)(?:ing|_mode|_flag|_only)?$|^(?:is|do|in|use|for)_|_mode$|_flag$")
 LOSS = re.compile(r"loss|crit", re.I)
+_DEEPEST = 4  # `enumerate(tqdm(loader))`
 _PREPARES = re.compile(r"transform(?!er)|tokeni[sz]|pre_?proc|normali[sz]|augment|resize|crop|collate|metric|accuracy", re.I)
 
 
@@ -32,11 +36,33 @@ def measures(view: View, event: Event) -> bool:
 
 
 def goes_over_held_out(event: Event) -> bool:
-    """Whether the loop is one over what is called so: `for x, y in test_loader`, `enumerate(tqdm(self.val_dl))`."""
+    """Whether the loop is one over what is called so, `for x, y in test_loader`, `enumerate(tqdm(self.val_dl))`, or over a loader
+    of the part of torchvision's data that is there for it: `MNIST(root, train=False)`."""
     site = event.loops[-1].site
     if site is None or not isinstance(site.node, cst.For) or site.parsed is not event.site.parsed:
         return False
-    return bool(_EVALUATION_DATA.search(site.parsed.text(site.node.iter)))
+    return bool(_EVALUATION_DATA.search(site.parsed.text(site.node.iter))) or _of_a_test_part(event.loops[-1].over)
+
+
+def _of_a_test_part(over: Value | None) -> bool:
+    for _ in range(_DEEPEST):
+        if isinstance(over, Iter):
+            over = over.base
+    alts = real(over)
+    return bool(alts) and all(isinstance(alt, Instance) and alt.kind == "loader" and _is_test_part(alt.arg(0, "dataset")) for alt in alts)
+
+
+def _is_test_part(dataset: Value | None) -> bool:
+    alts = real(whole_dataset(dataset))
+    return bool(alts) and all(
+        isinstance(alt, Instance) and alt.type.startswith("torchvision.datasets.")
+        and (_says(alt.kwargs.get("train"), (False,)) or _says(alt.kwargs.get("split"), ("test", "val", "valid")))
+        for alt in alts
+    )
+
+
+def _says(value: Value | None, wanted: tuple) -> bool:
+    return isinstance(value, Const) and any(value.value is one or isinstance(one, str) and value.value == one for one in wanted)
 
 
 def _given_held_out(event: Event) -> bool:

@@ -26,6 +26,8 @@ LOADED = "AutoModelForCausalLM.from_pretrained('gpt2')"
 @pytest.mark.parametrize(("model", "grows", "told"), [
     ("LlamaForCausalLM(LlamaConfig(vocab_size=100))", MORE, True),
     ("LlamaForCausalLM(LlamaConfig(tie_word_embeddings=True))", MORE, False),
+    ("LlamaForCausalLM(LlamaConfig(vocab_size=9) if loader else LlamaConfig(vocab_size=8))", MORE, True),
+    ("LlamaForCausalLM(LlamaConfig(vocab_size=9) if loader else LlamaConfig(tie_word_embeddings=True))", MORE, False),
     ("GPT2LMHeadModel(GPT2Config())", MORE, False),
     ("GPT2LMHeadModel(GPT2Config(tie_word_embeddings=False))", MORE, True),
     ("LlamaForCausalLM(config)", MORE, False),
