@@ -126,8 +126,10 @@ def begins(loop: Loop) -> str | None:
     if not isinstance(node, cst.For):
         return None
     counted = node.iter
-    while isinstance(counted, cst.Call) and len(counted.args) == 1 and not counted.args[0].star:
-        counted = counted.args[0].value  # tqdm(range(...))
+    while isinstance(counted, cst.Call) and counted.args and not counted.args[0].star and isinstance(counted.args[0].value, cst.Call):
+        if loop.site.parsed.text(counted.func).endswith("range"):
+            break  # range(int(start), epochs)
+        counted = counted.args[0].value  # tqdm(range(...), unit="epochs")
     if not isinstance(counted, cst.Call) or len(counted.args) < 2 or isinstance(counted.args[0].value, cst.Integer):
         return None
     return loop.site.parsed.text(counted.args[0].value) if loop.site.parsed.text(counted.func).endswith("range") else None

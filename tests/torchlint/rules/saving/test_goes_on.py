@@ -255,6 +255,17 @@ def main(args, loader):
 """ + LOOP.format(start="start") + """
         write({"model": model.state_dict(), "epoch": epoch + 1}, args.path)  # <- 905
 """,
+    "a bar around the range": MADE + """
+    if args.weights:
+        print("going on from the latest weights")
+        model.load_state_dict(torch.load(args.weights))  # <- 905
+    for epoch in tqdm(range(args.start_epoch, args.epochs), unit="epochs"):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    torch.save(model.state_dict(), "last.pt")
+""",
     "a comment speaks of what is accelerated": MADE + """
     \"\"\"Uses the GPU to accelerate the training.\"\"\"
     if args.resume:
