@@ -20,7 +20,7 @@ _RESUMED = re.compile(r"resum|continu|restor|restart|reload|start|begin|last|lat
 # What brings an optimizer's state back, or may.
 _BROUGHT_BACK = re.compile(
     r"opt\w*(?:\[[^]]*\]|\(\))?\.load_state_dict|(?:load|resum|restor)\w*\([^)]*optim|load_state\(|(?:from|import) accelerate\b|\baccelerator\."
-    r"|\bAccelerator\(|deepspeed|set_state_dict",
+    r"|\bAccelerator\(|deepspeed|set_state_dict|opt\w*\s*=\s*(?:[\w.]+\[|torch\.load\()",
     re.IGNORECASE,
 )
 # What an option is called that says so, and what is said of weights that something else is done with.

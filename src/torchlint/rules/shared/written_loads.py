@@ -20,7 +20,7 @@ _READS = re.compile(r"(?:^|\.)(?:torch|th|T)\.load$")
 
 @dataclass(slots=True, frozen=True)
 class WrittenLoad:
-    """`owner.load_state_dict(...)` of something that `torch.load` read from `source`."""
+    """`owner.load_state_dict(...)` of something that `torch.load` read from `source`; or `owner = checkpoint["model"]`, a whole model."""
 
     site: Site
     owner: str
@@ -30,20 +30,36 @@ class WrittenLoad:
 def written_loads(view: View, site: Site) -> list[WrittenLoad]:
     """The loads of weights in the function that a place stands in, or in the file where it stands in no function."""
     facts = site.parsed.facts
-    if "load_state_dict" not in facts.words:
+    if not facts.words & {"load_state_dict", "load"}:
         return []
     scope = [item for item in facts.body if isinstance(item, Unit)]
     units = scope if site.parsed.unit in scope else []
     trees = [tree for unit in units if (tree := view.run.world.parse(facts, unit)) is not None] or [site.parsed]
-    calls = [(tree, node) for tree in trees for node in walk(tree.module) if isinstance(node, cst.Call)]
     read = _read_names(trees)
     found = []
-    for tree, node in calls:
+    for tree, node in ((tree, node) for tree in trees for node in walk(tree.module)):
+        if isinstance(node, cst.Assign):
+            whole = _whole(tree, node, read)
+            if whole is not None:
+                found.append(whole)
+        if not isinstance(node, cst.Call):
+            continue
         if isinstance(node.func, cst.Attribute) and node.func.attr.value == "load_state_dict" and node.args:
             source = _source(tree, node.args[0].value, read)
             if source is not None:
                 found.append(WrittenLoad(Site(tree, node), tree.text(node.func.value).removesuffix(".module"), source))
     return found
+
+
+def _whole(tree: Parsed, node: cst.Assign, read: dict[str, str]) -> WrittenLoad | None:
+    """What a statement takes out of a file as it is: whether that is a model its use tells."""
+    target = node.targets[0].target
+    if len(node.targets) > 1 or not isinstance(target, cst.Name) or not isinstance(node.value, (cst.Subscript, cst.Call)):
+        return None
+    if isinstance(node.value, cst.Call) and not _READS.search(dotted(node.value.func)):
+        return None
+    source = _source(tree, node.value, read)
+    return WrittenLoad(Site(tree, node), target.value, source) if source is not None else None
 
 
 def updated_by_name(view: View, optimizer: Site | None, owner: str) -> bool:

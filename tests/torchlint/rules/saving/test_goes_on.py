@@ -17,6 +17,27 @@ def main(args, loader):
 
 
 @table({
+    "the whole model comes out of the file": """
+def main(args, loader, start=0):
+    if args.resume:
+        checkpoint = torch.load(args.resume, weights_only=False)
+        model = checkpoint["net"]  # <- 905
+        start = checkpoint["epoch"] + 1
+    else:
+        model = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+""" + LOOP.format(start="start"),
+    "the whole model and the whole optimizer come out of the file": """
+def main(args, loader, start=0):
+    if args.resume:
+        checkpoint = torch.load(args.resume, weights_only=False)
+        model = checkpoint["net"]
+        optimizer = checkpoint["optimizer"]
+        start = checkpoint["epoch"] + 1
+    else:
+        model = nn.Linear(4, 2)
+        optimizer = torch.optim.Adam(model.parameters())
+""" + LOOP.format(start="start"),
     "the epoch is an option": MADE + """
     if args.resume:
         print("resuming from", args.resume)
