@@ -71,6 +71,7 @@ class View:
         self._closures: dict[int, frozenset[int]] = {}
         self._optimizers: list[Value] | None = None
         self._touch: dict[int, Touching] = {}
+        self._touched: dict[int, dict[Event, bool]] = {}  # by id of an optimizer
         self.called = {id(event.subject) for event in self.by_kind.get("forward", ())}
 
     def of(self, *kinds: str) -> list[Event]:
@@ -342,7 +343,13 @@ class View:
 
     def may_touch(self, event: Event, optimizer: Value) -> bool:
         """Whether a call that cannot be seen may work on an optimizer: it is given it, or its name says so."""
-        modules, _, _ = self.held_by(optimizer)
+        known = self._touched.setdefault(id(optimizer), {})
+        answer = known.get(event)
+        if answer is None:  # rules that go along the same paths ask the same
+            answer = known[event] = self._works_on(event, optimizer)
+        return answer
+
+    def _works_on(self, event: Event, optimizer: Value) -> bool:
         name = (event.get("name") or "").rsplit(".", 1)[-1].lower()
         if name in _NEVER:
             return False
