@@ -13,6 +13,10 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.shared.stepped_between import stepped_between
 
 CODE = 115
+_STEPPED = (
+    "the weights of `{model}` are changed by a step, but `{call}` needs them as they were for a gradient: it raises",
+    "go backward for both losses before either step, or call `{model}` again behind the step",
+)
 _KEEP_RESULT = frozenset(name for name in KEEP_RESULT if name.islower())  # the functions; not the layers that call them
 
 
@@ -25,14 +29,15 @@ def check(view: View) -> Iterator[Report]:
         value = alts[0]
         name = _keeps_result(value)
         if name and all(_keeps_result(alt) and _differentiated(view, event, alt) for alt in alts):
-            changed = event.site.parsed.text(event.target) if event.kind == "augment" else value.name
-            roles = {"what": f"`{changed}` is" if changed else "the result is", "function": name}
+            roles = {"name": value.name or "the result", "function": name}
+            if event.kind == "augment":
+                roles["name"] = event.site.parsed.text(event.target)
             yield Report(CODE, event.site, roles, [(value.site, f"`{name}` keeps its result for backward")])
     for backward, forward, step in stepped_between(view):
         model = view.owner_text(forward, "the model")
-        roles = {"what": f"the weights of `{model}` are", "function": view.call_text(backward.site)}
+        roles = {"model": model, "call": view.call_text(backward.site)}
         related = [(forward.site, "the graph is made with the weights as they are here"), (step.site, "they are changed here")]
-        yield Report(CODE, backward.site, roles, related)
+        yield Report(CODE, backward.site, roles, related, words=_STEPPED)
 
 
 def _keeps_result(value: Tensor) -> str:
