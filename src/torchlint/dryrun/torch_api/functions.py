@@ -98,6 +98,8 @@ class TorchFunctions:
         cut = last in effects.CUTS_GRAPH
         if cut and first is not None and first.flows:
             self.emit("readout", first, node, name=last)
+        if last == "multinomial":
+            self.emit("sampled", first, node)
         result = self.result_tensor(node, flows, parts, tensors, cut=cut)
         if cut and not tensors and isinstance(first, Opaque):
             result.traits["cut_of"] = first

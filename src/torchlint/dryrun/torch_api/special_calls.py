@@ -67,6 +67,8 @@ def _variable(run, name, args, kwargs, node):
     wants = boolean(kwargs.get("requires_grad"))
     if not args:
         return Opaque("Variable", "call")
+    if boolean(kwargs.get("volatile")):
+        run.emit("volatile", args[0], node)  # the author's word that nothing learns from here
     if wants:
         return Tensor("", "made", run.site(node), NOTHING, NOTHING, args[0], {"graph": True, "leaf": True})
     return args[0]

@@ -103,6 +103,8 @@ class Tensors:
         if name in effects.CUTS_GRAPH:
             if owner.flows:
                 self.emit("readout", owner, node, name=name)
+            if name == "multinomial":
+                self.emit("sampled", owner, node)
             others = [alt for value in args for alt in real(value) if isinstance(alt, Tensor)]
             return _laid_out(reduced(self.result_tensor(node, flows, parts, [owner, *others], cut=True), name), owner, name)
         if name in ("max", "min", "topk", "sort", "median", "mode") and (args or kwargs):

@@ -15,12 +15,14 @@ from torchlint.dryrun.values import TRUE, Const, Event, Instance, Iter, Loop, Re
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
-from torchlint.rules.shared.evaluations import LOSS_FUNCTION, is_evaluation
+from torchlint.rules.shared.evaluations import LOSS_FUNCTION, is_evaluation, said_volatile
 from torchlint.rules.shared.frozen import frozen_by, is_off_at, switches
 from torchlint.rules.shared.held_out import LOSS
 from torchlint.rules.shared.may_train import may_train
-from torchlint.rules.shared.readouts import collects, only_measures, read_out
+from torchlint.rules.shared.readouts import collects, only_draws, only_measures, read_out
 from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_module, made_of, unseen, within
+from torchlint.rules.shared.single_forwards import predicts_once
+from torchlint.sieve.facts import Unit
 
 CODE = 202
 _OF_THE_MODEL = frozenset({"forward", "__call__", "training_step", "validation_step", "test_step", "predict_step"})
@@ -31,12 +33,12 @@ _FIRST_WITH_NO_GRAD = (0, 4)
 
 
 def check(view: View) -> Iterator[Report]:
-    """An eval-mode forward in a loop, with grad mode on, whose output is only read out; one for each evaluation."""
+    """An eval-mode forward with grad mode on, whose output is only read out; one for each evaluation."""
     if view.torch_version is not None and view.torch_version < _FIRST_WITH_NO_GRAD:
         return
-    told: dict[Loop, list[Event]] = {}
+    told: dict[Loop | Unit, list[Event]] = {}
     for event in view.of("forward"):
-        if event.grad is not True or not event.loops:
+        if event.grad is not True:
             continue
         asked = event.site
         if event.get("inside") or _in_a_model(event):
@@ -44,7 +46,10 @@ def check(view: View) -> Iterator[Report]:
         if asked is None or _has_nothing_to_learn(view, event.subject) or _measures_its_own_output(event):
             continue
         evaluates = event.mode is False and event.mode_site is not None
-        if not evaluates and not is_evaluation(view, event):
+        volatile = said_volatile(view, event)
+        if not evaluates and volatile is None and not is_evaluation(view, event):
+            continue
+        if not event.loops and volatile is None and not predicts_once(view, event):
             continue
         if event.get("frozen") is TRUE or _frozen_one_by_one(view, event) or not read_out(view, event) or _gradient_wanted(view, event):
             continue
@@ -53,12 +58,12 @@ def check(view: View) -> Iterator[Report]:
         made = switches(view)
         if frozen_by(view, event.subject, made) is not None or is_off_at(view, event, made):
             continue
-        before = told.setdefault(event.loops[-1], [])
+        before = told.setdefault(event.loops[-1] if event.loops else event.site.parsed.unit, [])
         if any(_same_evaluation(event, other) for other in before):
             continue
         before.append(event)
         related = [(event.mode_site, "evaluation mode is set here, but gradients are still on")] if evaluates else []
-        if (volatile := _volatile(event)) is not None:
+        if (volatile := volatile or _volatile(event)) is not None:
             related.append((volatile, "`volatile` does nothing since PyTorch 0.4"))
         if asked is not event.site:
             yield Report(CODE, asked, {"call": view.call_text(asked), "model": asked.parsed.text(asked.node.func.value)}, related)
@@ -117,7 +122,7 @@ def _same_evaluation(event: Event, other: Event) -> bool:
 def _own_call(event: Event) -> Site:
     """The forward; where it stands in a function that others call too, the evaluation's own call of that function, as
     each of its callers has to switch gradients off by itself."""
-    loop = event.loops[-1].site
+    loop = event.loops[-1].site if event.loops else None
     if loop is None or loop.parsed is event.site.parsed or event.mode_site is not None and event.mode_site.parsed is event.site.parsed:
         return event.site  # what it is called for is said where it is called
     mine = next((site for site in event.calls if site is not None and site.parsed is loop.parsed), None)
@@ -152,7 +157,7 @@ def asked_from_outside(event: Event) -> Site | None:
     units = [site.parsed.unit.name for site in (*event.calls, event.site)]
     if not units or any(name in _OF_THE_MODEL for name in units):
         return None
-    around = event.loops[-1].site
+    around = event.loops[-1].site if event.loops else None
     in_loop = [site for site in event.calls if around is not None and site.parsed is around.parsed]
     for site in (*reversed(in_loop), *reversed(event.calls)):
         func = getattr(site.node, "func", None)
@@ -164,7 +169,7 @@ def asked_from_outside(event: Event) -> Site | None:
 
 def _volatile(event: Event) -> Site | None:
     """Where the loop's body says `Variable(x, volatile=True)`, which switched gradients off before torch 0.4."""
-    loop = event.loops[-1].site
+    loop = event.loops[-1].site if event.loops else None
     for node in walk(loop.node) if loop is not None else ():
         if isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value == "volatile":
             if not (isinstance(node.value, cst.Name) and node.value.value == "False"):
@@ -176,16 +181,16 @@ def _graph_may_be_used(view: View, event: Event) -> bool:
     """Whether the model differentiates in its own forward, or something that cannot be seen may go backward from here: it is
     given the output with its graph, or works in the same loop and is given the model, or is made of it (an attack, a map of
     activations)."""
-    loop = event.loops[-1]
-    if _has_model(view, event, loop.over) or any(other.kind in ("backward", "autograd.grad") for other in within(view, [event])):
+    loop = event.loops[-1] if event.loops else None
+    if loop is not None and _has_model(view, event, loop.over) or any(other.kind in ("backward", "autograd.grad") for other in within(view, [event])):
         return True
     for other in view.of("unknown", "called"):
-        if not unseen(other) or _is_criterion(other) or only_measures(other) or other.kind == "called" and event.subject in real(other.subject):
+        if not unseen(other) or _is_criterion(other) or only_measures(other) or only_draws(other) or other.kind == "called" and event.subject in real(other.subject):
             continue
         if other.name not in _OF_SCALERS and any(carries(view, value, event) for value in other.args):
             return True
-        if _infers(view, event, other):
-            continue
+        if loop is None or _infers(view, event, other):
+            continue  # for one forward that was asked before
         if loop in other.loops and any(_has_model(view, event, value) for value in (other.subject, *other.args)):
             return True
     return False
@@ -219,7 +224,7 @@ def _mend(view: View, event: Event) -> Mend | None:
     """Switches gradients off around the loop that evaluates, where all that it does is seen. Of a model or a loss that is
     given by somebody else, or was given away before, not even this is known, that it asks for no gradient within: then it is
     unsafe, as it is where the outputs are kept."""
-    loop = event.loops[-1].site
+    loop = event.loops[-1].site if event.loops else None
     if loop is None or loop.parsed.facts is not event.site.parsed.facts:
         return None
     place, row = statement_at(loop), loop.location().row

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Instance, Opaque, real
+from torchlint.dryrun.values import Event, Instance, Opaque, Tensor, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import goes_over_held_out, is_model, measures, trained
-from torchlint.rules.shared.readouts import NAMED_SO, comes_from, kept_as_numbers, without_graph
+from torchlint.rules.shared.readouts import NAMED_SO, behind, comes_from, drawn_from, kept_as_numbers, without_graph
+from torchlint.rules.shared.seen_calls import made_of
 from torchlint.sieve.facts import ClassFacts
 
 EVALUATION = re.compile(
@@ -44,10 +45,24 @@ def is_evaluation(view: View, event: Event) -> bool:
     return _is_called_as_it_stands(event.site) and is_model(model) and not from_elsewhere and _picked(view, event)
 
 
+def said_volatile(view: View, event: Event) -> Site | None:
+    """Where an input was made by `Variable(x, volatile=True)`: the word for an evaluation before PyTorch 0.4."""
+    marked = {id(alt): other.site for other in view.of("volatile") if other.serial < event.serial for alt in real(other.subject)}
+    if not marked or any(id(alt) in marked for step in view.of("backward") for flow in step.flows for value in flow.get("args", ()) for alt in real(value)):
+        return None
+    for value in event.args:
+        for part in made_of(view, value):
+            while part is not None:
+                if id(part) in marked:
+                    return marked[id(part)]
+                part = part.origin if isinstance(part, (Tensor, Opaque)) else None
+    return None
+
+
 def _trains_too(view: View, event: Event) -> bool:
     """Whether the same loop over the same forward trains, where it is called by somebody else: a scan, a rollout."""
-    loop = event.loops[-1].site
-    return any(
+    loop = event.loops[-1].site if event.loops else None
+    return loop is not None and any(
         flow.site == event.site and flow.loops and flow.loops[-1] is not event.loops[-1] and flow.loops[-1].site == loop
         for step in view.of("backward") for flow in step.flows
     )
@@ -72,8 +87,7 @@ def _bases(owner: ClassFacts) -> list[str]:
 
 def _picked(view: View, event: Event) -> bool:
     """Whether the output is asked for no more than which of it is the highest, or leaves torch without its graph."""
-    loop = event.loops[-1]
-    asked = [(other, alt) for other in view.of("readout") if loop in other.loops for alt in real(other.subject) if comes_from(event, alt)]
+    asked = [(other, alt) for other in view.of("readout") if behind(event, other) for alt in real(other.subject) if comes_from(event, alt)]
     if any(other.name in ("argmax", "indices") or other.name == "numpy" and without_graph(alt) for other, alt in asked):
         return True
-    return kept_as_numbers(view, event)
+    return drawn_from(view, event) or kept_as_numbers(view, event)

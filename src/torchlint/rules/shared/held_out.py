@@ -32,13 +32,13 @@ _PREPARES = re.compile(r"transform(?!er)|tokeni[sz]|pre_?proc|normali[sz]|augmen
 
 def measures(view: View, event: Event) -> bool:
     """Whether a model that is trained here is asked about data that it is not trained on, by what the data are called."""
-    return is_model(event.subject) and trained(view, event.subject) and (goes_over_held_out(event) or _given_held_out(event))
+    return is_model(event.subject) and trained(view, event.subject) and (goes_over_held_out(event) or given_held_out(event))
 
 
 def goes_over_held_out(event: Event) -> bool:
     """Whether the loop is one over what is called so, `for x, y in test_loader`, `enumerate(tqdm(self.val_dl))`, or over a loader
     of the part of torchvision's data that is there for it: `MNIST(root, train=False)`."""
-    site = event.loops[-1].site
+    site = event.loops[-1].site if event.loops else None
     if site is None or not isinstance(site.node, cst.For) or site.parsed is not event.site.parsed:
         return False
     return bool(_EVALUATION_DATA.search(site.parsed.text(site.node.iter))) or _of_a_test_part(event.loops[-1].over)
@@ -65,7 +65,7 @@ def _says(value: Value | None, wanted: tuple) -> bool:
     return isinstance(value, Const) and any(value.value is one or isinstance(one, str) and value.value == one for one in wanted)
 
 
-def _given_held_out(event: Event) -> bool:
+def given_held_out(event: Event) -> bool:
     """Whether the model is given what is called so: `model(x_test)`, `net(Variable(val_inputs[:100]))`."""
     arguments = event.site.node.args if isinstance(event.site.node, cst.Call) else ()
     names = {node.value for arg in arguments for node in walk(arg.value) if isinstance(node, cst.Name)}

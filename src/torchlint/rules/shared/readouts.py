@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchlint.dryrun.values import Dict, Event, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import LOSS, measures
+from torchlint.rules.shared.seen_calls import carries
 
 NAMED_SO = re.compile(r"(?:^|_)(?:test|eval|evaluate|evaluation|valid|validate|validation|val|predict|prediction|infer|inference)(?:$|_)", re.I)
 _MEASURES = re.compile(
@@ -17,20 +18,25 @@ _MEASURES = re.compile(
 _MOST = 40  # values that are gone back over
 
 
+def behind(event: Event, other: Event) -> bool:
+    """Whether something happens in the loop of a forward; where there is none, whether it comes later."""
+    return event.loops[-1] in other.loops if event.loops else other.serial > event.serial
+
+
 def read_out(view: View, event: Event) -> bool:
     """Whether the output ends as numbers, in the same loop or behind it, and never in a backward."""
     if any(_among(event, other.flows) for other in view.of("backward", "autograd.grad")):
         return False
-    trained = [other for other in view.of("backward", "optimizer.step") if event.loops[-1] in other.loops]
+    trained = [other for other in view.of("backward", "optimizer.step") if event.loops and event.loops[-1] in other.loops]
     if trained and not _in_between(view, event, trained) or _raises_with_graph(view, event):
         return False
     kept = _adds_up(view, event) or collects(view, event)
     if _given_away(view, event) and not (kept and NAMED_SO.search(event.site.parsed.unit.name)):
         return False
     return kept or any(
-        comes_from(event, alt) for other in view.of("readout") if event.loops[-1] in other.loops or other.serial > event.serial
+        comes_from(event, alt) for other in view.of("readout") if behind(event, other) or other.serial > event.serial
         for alt in real(other.subject)
-    ) or kept_as_numbers(view, event)
+    ) or kept_as_numbers(view, event) or drawn_from(view, event)
 
 
 def _given_away(view: View, event: Event) -> bool:
@@ -53,7 +59,18 @@ def _in_between(view: View, event: Event, trained: list[Event]) -> bool:
     is one over whole trainings."""
     if any(event.loops[-1] in made.loops for made in view.of("optimizer.create")):
         return False
-    return _beside_training(event, trained) or measures(view, event)
+    return _beside_training(event, trained) or _apart_from_training(event, trained) or measures(view, event)
+
+
+def _apart_from_training(event: Event, trained: list[Event]) -> bool:
+    """Whether a model is asked in evaluation mode once an epoch, and trained in a loop of its own within it; or in a function that
+    sets this mode and does not train."""
+    if event.mode is not False or event.mode_site is None:
+        return False
+    unit = event.site.parsed.unit
+    if all(other.loops[-1] is not event.loops[-1] for other in trained):
+        return True
+    return _sets_its_mode(event) and unit.name != "<module>" and all(unit is not site.parsed.unit for other in trained for site in (other.site, *other.calls))
 
 
 def _beside_training(event: Event, trained: list[Event]) -> bool:
@@ -117,18 +134,50 @@ def _raises_with_graph(view: View, event: Event) -> bool:
 def _of_cut(event: Event, value: Value) -> bool:
     """Whether a value is computed from what was cut off, `(output.data[0] * scale).numpy()`, and not known to have a graph again."""
     known = isinstance(value, Tensor) and value.traits.get("graph") is True
-    return not known and any(without_graph(part) and comes_from(event, part) for part in value.parts)
+    return not known and any(without_graph(part) and comes_from(event, part) for part in made_from(value))
+
+
+def made_from(value: Value) -> Iterator[Value]:
+    """What a value was computed from, be it taken apart and put together again."""
+    seen, waiting = {id(value)}, [value]
+    while waiting and len(seen) < _MOST:
+        part = waiting.pop()
+        before = [*part.parts, *(part.traits.get("put_together", ()) if isinstance(part, Tensor) else ())]
+        if isinstance(part, (Tensor, Opaque)) and part.origin is not None:
+            before.append(part.origin)
+        for alt in (alt for one in before for alt in real(one)):
+            if id(alt) not in seen:
+                seen.add(id(alt))
+                waiting.append(alt)
+                yield alt
 
 
 def kept_as_numbers(view: View, event: Event) -> bool:
     """Whether what is computed from the output is added up, kept or given away when its graph is cut off: `total += loss.data`."""
-    loop = event.loops[-1]
     for other in view.of("augment", "append", "unknown", "called", "loss"):
-        if loop in other.loops and any(
+        if behind(event, other) and any(
             (without_graph(alt) or only_measures(other)) and comes_from(event, alt) for value in _what(view, other) for alt in real(value)
         ):
             return True
     return False
+
+
+def drawn_from(view: View, event: Event) -> bool:
+    """Whether tokens are drawn from the output, and it is kept nowhere: no gradient goes through a draw."""
+    drawn = [alt for other in view.of("sampled") if behind(event, other) for alt in real(other.subject)]
+    if not any(comes_from(event, part) for alt in drawn for part in (alt, *made_from(alt))):
+        return False
+    asked = any(other.name in _OF_LIKELIHOODS for other in view.of("unknown") if behind(event, other))
+    return not asked and not any(carries(view, other.value, event) for other in view.of("setattr", "append"))
+
+
+_OF_LIKELIHOODS = frozenset({"log_prob", "entropy", "rsample"})
+
+
+def only_draws(event: Event) -> bool:
+    """Whether a distribution is made of an output, in a function that asks it for no probability."""
+    made = event.kind == "unknown" and (event.name or "").startswith("torch.distributions.")
+    return made and not event.site.parsed.unit.words & _OF_LIKELIHOODS
 
 
 def only_measures(event: Event) -> bool:
@@ -153,6 +202,8 @@ def _adds_up(view: View, event: Event) -> bool:
     """Whether an evaluation adds up the loss with its graph, `val_loss += criterion(...)`; of a model that is trained here and asked
     about data that are called held out, whatever is computed from the output."""
     measured = measures(view, event)
+    if not event.loops:
+        return False
     if not measured and not _sets_its_mode(event):
         return False
     return any(
@@ -164,7 +215,7 @@ def _adds_up(view: View, event: Event) -> bool:
 
 def collects(view: View, event: Event) -> bool:
     """Whether an evaluation in evaluation mode keeps each output of its loop, with its graph: `outputs.append(model(x))`."""
-    if not _sets_its_mode(event) or not NAMED_SO.search(event.site.parsed.unit.name):
+    if not event.loops or not _sets_its_mode(event) or not NAMED_SO.search(event.site.parsed.unit.name):
         return False
     return any(
         other.loops and other.loops[-1] is event.loops[-1] and any(_among(event, alt.flows) for alt in real(other.value)) for other in view.of("append")

@@ -1,0 +1,84 @@
+"""Whether a forward outside of any loop evaluates: a look at the test data behind the training, an answer to one picture."""
+
+from __future__ import annotations
+
+from torchlint.dryrun.values import FALSE, NONE, Event, Instance, Opaque, Ref, Tensor, Value, real
+from torchlint.rules.base import View
+from torchlint.rules.shared.evaluations import EVALUATION
+from torchlint.rules.shared.held_out import given_held_out, trained
+from torchlint.rules.shared.seen_calls import carries, is_module, made_of, unseen
+
+# What looks through a model, or takes it somewhere else: the forward beside it is there to compare with.
+_OF_TOOLS = frozenset(
+    """onnx onnxruntime tensorrt make_dot jit trace script export profile profiler benchmark warmup register_backward_hook
+    register_full_backward_hook register_full_backward_pre_hook""".split()
+)
+# Given the model, these neither train it nor keep a graph.
+_TAKES_NO_GRAPH = frozenset({"print", "save", "summary", "len", "isinstance", "type", "format", "info", "load_state_dict", "load_model", "load_checkpoint"})
+
+
+def predicts_once(view: View, event: Event) -> bool:
+    """Whether a forward without a loop is one that evaluates, and has something to evaluate: in evaluation mode, in a function that
+    is called so or on data that are, of a model that has learned."""
+    unit = event.site.parsed.unit
+    if unit.words & _OF_TOOLS or not has_learned(view, event.subject) or _on_made_up_data(view, event):
+        return False
+    if event.mode is not False and not _is_meant_to(view, event):
+        return False
+    if any(carries(view, other.value, event) for other in view.of("setattr", "append", "module.put")):
+        return False
+    if any(other.serial > event.serial and other.loops and other.site.parsed.unit is unit and other.mode_site is event.mode_site for other in view.of("forward")):
+        return False  # it begins what a loop goes on with, which is told there
+    return not _works_with_the_model(view, event)
+
+
+def _is_meant_to(view: View, event: Event) -> bool:
+    """Whether a forward in no known mode is said to evaluate, of a model that is seen to have learned: others may be called under
+    whatever their caller says."""
+    learned = isinstance(event.subject, Instance) and (trained(view, event.subject) or _loaded(view, event.subject))
+    return learned and (bool(EVALUATION.search(event.site.parsed.unit.name)) or given_held_out(event))
+
+
+def has_learned(view: View, model: Value) -> bool:
+    """Whether a model is trained here, has weights from a file or a library, or comes from somebody else."""
+    if isinstance(model, Opaque):
+        return model.source != "global" or "loaded" in model.tags or _loaded(view, model)
+    return trained(view, model) or _loaded(view, model) or isinstance(model, Instance) and _with_weights(model)
+
+
+def _loaded(view: View, model: Value) -> bool:
+    return any(event.subject is model or is_module(event.subject) and view.related_modules(event.subject, model) for event in view.of("load"))
+
+
+def _with_weights(model: Instance) -> bool:
+    """Whether it is one of a library's, with the weights that come with it: `resnet18(pretrained=True)`."""
+    given = [*model.args[:1], *(model.kwargs[name] for name in ("pretrained", "weights") if name in model.kwargs)]
+    return isinstance(model.cls, Ref) and any(alt not in (FALSE, NONE) for value in given for alt in real(value))
+
+
+def _on_made_up_data(view: View, event: Event) -> bool:
+    """Whether a model that is not trained here is asked about zeros or noise: a try whether it runs."""
+    return not trained(view, event.subject) and bool(event.args) and all(_made_up(alt) for value in event.args for alt in real(value))
+
+
+_FILLERS = frozenset("rand randn randint rand_like randn_like normal zeros zeros_like ones ones_like full empty arange linspace".split())
+
+
+def _made_up(value: Value) -> bool:
+    while isinstance(value, Tensor) and "made" not in value.traits:
+        value = value.origin
+    return isinstance(value, Tensor) and value.traits["made"] in _FILLERS
+
+
+def _works_with_the_model(view: View, event: Event) -> bool:
+    """Whether something that cannot be seen is given the model in the same function: it may differentiate what comes out."""
+    for other in view.of("unknown", "called"):
+        if other.site is None or other.site.parsed.unit is not event.site.parsed.unit or not unseen(other):
+            continue
+        if other.kind == "called" and event.subject in real(other.subject):
+            continue
+        if (other.get("name") or "").rpartition(".")[2] in _TAKES_NO_GRAPH:
+            continue
+        if any(part is event.subject for value in (other.subject, *other.args) for part in made_of(view, value)):
+            return True
+    return False

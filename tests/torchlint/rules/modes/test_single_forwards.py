@@ -1,0 +1,242 @@
+"""202 of what is no loop: a look at the test data behind the training, one picture, an epoch's samples; and `volatile=True`."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+TRAINED = """
+def main(loader, x_test, y_test):
+    model = nn.Sequential(nn.Linear(4, 8), nn.Dropout(), nn.Linear(8, 3))
+    optimizer = torch.optim.Adam(model.parameters())
+    for epoch in range(3):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+"""
+
+
+@table({
+    "behind the training": TRAINED + """
+    model.eval()
+    print((model(x_test).argmax(1) == y_test).sum().item())  # <- 202
+""",
+    "behind the training, in no mode, of data that are called held out": TRAINED + """
+    print((model(x_test).argmax(1) == y_test).sum().item())  # <- 202
+""",
+    "behind the training, of what may be training data": TRAINED + """
+    print((model(y).argmax(1) == y).sum().item())
+""",
+    "without gradients": TRAINED + """
+    model.eval()
+    with torch.no_grad():
+        print((model(x_test).argmax(1) == y_test).sum().item())
+""",
+    "the output goes on to a training of its own": TRAINED + """
+    model.eval()
+    loss = F.cross_entropy(model(x_test), y_test)
+    print(loss.item())
+    loss.backward()
+""",
+    "one picture, by weights from a file": """
+def main(path, image):
+    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8))
+    net.load_state_dict(torch.load(path))
+    net.eval()
+    print(net(image).data.cpu().numpy())  # <- 202
+""",
+    "a try whether it runs": """
+def main():
+    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8))
+    net.eval()
+    print(net(torch.randn(2, 3, 8, 8)).detach().numpy())
+""",
+    "a try with weights, on noise": """
+def main(path):
+    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8))
+    net.load_state_dict(torch.load(path))
+    net.eval()
+    print(net(torch.randn(2, 3, 8, 8)).detach().numpy())
+""",
+    "beside an export": """
+import onnx
+
+def main(path, image):
+    net = nn.Sequential(nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8))
+    net.load_state_dict(torch.load(path))
+    net.eval()
+    torch.onnx.export(net, image, "net.onnx")
+    print(net(image).detach().numpy())
+""",
+    "of a model that is given": """
+def embed(model, image):
+    model.eval()
+    return model(image).detach().cpu().numpy()  # <- 202
+""",
+    "of a model that is given, in no mode": """
+def predict(model, image):
+    return model(image).detach().cpu().numpy()
+""",
+    "the output is kept with its graph": """
+class Map:
+    def __init__(self, model):
+        self.model = model
+
+    def predict(self, image):
+        self.model.eval()
+        self.out = self.model(image)
+        return self.out.argmax(1).item()
+""",
+    "somebody else is given the model": """
+from maps import explain
+
+def look(model, image):
+    model.eval()
+    print(model(image).argmax(1).item())
+    return explain(model, image)
+""",
+    "somebody else is given the output": """
+from graphviz_of import draw
+
+def look(model, image):
+    model.eval()
+    out = model(image)
+    print(out.argmax(1).item())
+    draw(out)
+""",
+})
+def test_one_forward(code):
+    holds(code)
+
+
+EPOCHS = """
+class GAN:
+    def __init__(self):
+        self.net = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.Linear(16, 2))
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def train(self, loader):
+        for epoch in range(9):
+            for x, _ in loader:
+                self.net.train()
+                self.optimizer.zero_grad()
+                self.net(x).mean().backward()
+                self.optimizer.step()
+            {epoch}
+"""
+
+
+@table({
+    "once an epoch, in a method": EPOCHS.format(epoch="self.show(epoch)") + """
+    def show(self, epoch):
+        self.net.eval()
+        images = self.net(torch.randn(4, 8))  # <- 202
+        save_image(images.data, f"{epoch}.png")
+""",
+    "once a batch, in a method": EPOCHS.format(epoch="    self.show(epoch)") + """
+    def show(self, epoch):
+        self.net.eval()
+        images = self.net(torch.randn(4, 8))  # <- 202
+        save_image(images.data, f"{epoch}.png")
+""",
+    "once an epoch, without gradients": EPOCHS.format(epoch="self.show(epoch)") + """
+    @torch.no_grad()
+    def show(self, epoch):
+        self.net.eval()
+        images = self.net(torch.randn(4, 8))
+        save_image(images.data, f"{epoch}.png")
+""",
+    "once an epoch, and learned from": EPOCHS.format(epoch="self.show(epoch)") + """
+    def show(self, epoch):
+        self.net.eval()
+        images = self.net(torch.randn(4, 8))
+        save_image(images.data, f"{epoch}.png")
+        images.mean().backward()
+""",
+})
+def test_in_the_midst_of_training(code):
+    holds("from torchvision.utils import save_image\n" + code)
+
+
+@table({
+    "one picture": """
+from torch.autograd import Variable
+
+def stylize(path, image):
+    net = nn.Sequential(nn.Conv2d(3, 8, 3))
+    net.load_state_dict(torch.load(path))
+    image = Variable(image.unsqueeze(0), volatile=True)
+    red, green = torch.chunk(net(image).data[0], 2)  # <- 202
+    return torch.cat((green, red)).clamp(0, 255).numpy()
+""",
+    "by way of a helper": """
+from torch.autograd import Variable
+
+def variable(x, volatile=False):
+    return Variable(x, volatile=volatile)
+
+def features(net: nn.Module, batches):
+    return [net(variable(x, volatile=True)).data.cpu().numpy() for x in batches]  # <- 202
+""",
+    "switched off": """
+from torch.autograd import Variable
+
+def features(net: nn.Module, batches):
+    return [net(Variable(x, volatile=False)).data.cpu().numpy() for x in batches]
+""",
+    "without gradients, too": """
+from torch.autograd import Variable
+
+@torch.no_grad()
+def features(net: nn.Module, batches):
+    return [net(Variable(x, volatile=True)).data.cpu().numpy() for x in batches]
+""",
+})
+def test_volatile(code):
+    holds(code)
+
+
+@table({
+    "by multinomial": """
+def generate(decoder, start, hidden):
+    token, found = start, []
+    for _ in range(20):
+        scores, hidden = decoder(token, hidden)  # <- 202
+        token = torch.multinomial(scores.data.view(-1).div(0.8).exp(), 1)[0]
+        found.append(chr(token))
+    return found
+
+def main(pairs, start, hidden):
+    decoder = nn.GRU(3, 3)
+    optimizer = torch.optim.Adam(decoder.parameters())
+    for x, y in pairs:
+        optimizer.zero_grad()
+        F.mse_loss(decoder(x)[0], y).backward()
+        optimizer.step()
+        print(generate(decoder, start, hidden))
+""",
+    "by a distribution": """
+from torch.distributions import Categorical
+
+def generate(decoder: nn.Module, start, hidden):
+    token, found = start, []
+    for _ in range(20):
+        scores, hidden = decoder(token, hidden)  # <- 202
+        token = Categorical(torch.softmax(scores, 0)).sample()
+        found.append(token.item())
+    return found
+""",
+    "and the probability is kept": """
+from torch.distributions import Categorical
+
+def generate(decoder: nn.Module, start, hidden, kept):
+    token, found = start, []
+    for _ in range(20):
+        scores, hidden = decoder(token, hidden)
+        drawn = Categorical(torch.softmax(scores, 0))
+        token = drawn.sample()
+        kept.append(drawn.log_prob(token))
+        found.append(token.item())
+    return found
+""",
+})
+def test_tokens_are_drawn(code):
+    holds(code)
