@@ -138,7 +138,8 @@ def _kind(change: Event) -> str:
 def _later(view: View, first: Event, second: Event) -> bool:
     if not happens_after(first, lambda event: event is second):
         return False
-    back, _ = after(second, lambda event: event is first or view.starts_over(event, second.subject))
+    # The head of a loop that `first` is not in is also where the last turn goes on from, with what it made.
+    back, _ = after(second, lambda event: event is first or view.starts_over(event, second.subject) and event.loop in first.loops)
     return first not in back
 
 
