@@ -53,10 +53,14 @@ def _in_dicts(view: View) -> Iterator[Report]:
                 related = [(event.site, "it is saved here"), (step.site, "it begins with no running averages")]
                 yield Report(CODE, loaded, roles, related)
         elif "optimizer" in parts and not parts & {"scheduler", "?"}:
-            step = _scheduler(view)
-            if step is not None and not in_files(view, event, r"(?:sched|lr_)\w*\.(?:load_)?state_dict|last_epoch|param_groups|\.step\(\w+"):
+            step = _scheduler(view, event)
+            if step is not None and not in_files(view, event, _MOVED_ON if step.args else rf"{_MOVED_ON}|\.step\(\w+"):
                 roles = {"missing": getattr(step.subject, "name", "") or "scheduler", "problem": "is not in it"}
                 yield Report(CODE, put_together(event), roles, [(step.site, "where it stands is lost with the process")])
+
+
+# What puts a scheduler, or the rates that it has set, to where they were.
+_MOVED_ON = r"(?:sched|lr_)\w*\.(?:load_)?state_dict|last_epoch|for\b.*param_groups|param_groups\b.*\]\s*=[^=]"
 
 
 def _model_alone_is_loaded(view: View, event: Event) -> Site | None:
@@ -72,7 +76,13 @@ def _model_alone_is_loaded(view: View, event: Event) -> Site | None:
 def _resumed(view: View, event: Event) -> bool:
     """Whether the program reads the epoch back to go on from there."""
     counts_on = r"range\(\s*[\w.]*(?:start|epoch)\w*\s*(?:\+\s*1\s*)?,"
-    return all(in_files(view, event, text) for text in (r"""\[["'](?:\w+_)?epochs?["']\]""", r"torch\.load\(", counts_on))
+    if not in_files(view, event, counts_on):
+        return False
+    if in_files(view, event, r"(?:start|epoch)\w*\s*=[^=]*\b(?:load|resume|restore)\w*\("):
+        return True  # start_epoch = load_checkpoint(...)
+    if in_files(view, event, r"\bopt\w*\.load_state_dict\("):
+        return True
+    return all(in_files(view, event, text) for text in (r"""\[["'](?:\w+_)?epochs?["']\]""", r"torch\.load\("))
 
 
 def _with_memory(view: View) -> Event | None:
@@ -125,12 +135,18 @@ def _state_of(optimizer: Instance) -> str:
     return rf"\b{re.escape(optimizer.name.removeprefix('self.'))}\b.*state_dict"
 
 
-def _scheduler(view: View) -> Event | None:
-    """The step of one of torch's schedulers, told no epoch."""
+def _scheduler(view: View, saved: Event) -> Event | None:
+    """The step of one of torch's schedulers, of an optimizer that is saved, and told no epoch; what a plateau is told is no epoch."""
+    values = [alt for value in saved.items.known.values() for alt in real(value)]
+    owners = [alt.origin for alt in values if isinstance(alt, Opaque) and "optimizer_state" in alt.tags]
     for step in view.of("scheduler.step"):
         scheduler = step.subject
-        if isinstance(scheduler, Instance) and isinstance(scheduler.cls, Ref) and scheduler.type.startswith("torch.optim.") and not step.args:
-            return step
+        if isinstance(scheduler, Instance) and isinstance(scheduler.cls, Ref) and scheduler.type.startswith("torch.optim."):
+            driven = real(scheduler.arg(0, "optimizer"))
+            if owners and not any(one is owner for one in driven for owner in owners):
+                continue
+            if not step.args or scheduler.type.endswith(".ReduceLROnPlateau"):
+                return step
     return None
 
 

@@ -1,4 +1,4 @@
-"""901: torch.load of a whole model, by whichever release: up to 2.5 it may run code, since 2.6 it raises."""
+"""901: torch.load of a whole model, or of another object, by whichever release: up to 2.5 it may run code, since 2.6 it raises."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Opaque, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.own_files import refused_in
 
 CODE = 901
 CALLS = frozenset({"torch.load"})
@@ -21,11 +22,23 @@ def check(view: View) -> Iterator[Report]:
         return  # what is left out is told of by the page's own form
     models = {site for event in view.of(*_AS_MODEL) for alt in real(event.subject) for site in _read_from(alt)}
     for event in view.of("call"):
-        if event.name in CALLS and event.site in models and not event.kwargs.keys() & {"weights_only", "pickle_module", "**"}:
+        if event.name not in CALLS or event.kwargs.keys() & {"weights_only", "pickle_module", "**"}:
+            continue
+        own = refused_in(view, event)
+        if own is not None:
+            related = [(own.site, "it is saved here")] if own.site is not event.site else []
+            yield Report(CODE, event.site, {"call": view.call_text(event.site), "part": own.text, "kind": own.kind}, related, words=_OWN)
+        elif event.site in models:
             then = "; since torch 2.6 it raises, because a whole model is no weights"
             if not any(given in real(save.args[1]) for given in real(event.args[0] if event.args else None)
                        for save in view.of("save") if len(save.args) > 1):
                 yield Report(CODE, event.site, {"call": view.call_text(event.site), "then": then})
+
+
+_OWN = (
+    "`{call}` raises since torch 2.6, which reads weights alone unless it is told otherwise: `{part}` in this file is {kind}",
+    "save what is plain (`vars(args)`, `state_dict()`, `float(...)`), or pass `weights_only=False` where only this program writes the file",
+)
 
 
 def _read_from(value: Value) -> Iterator[Site]:

@@ -47,6 +47,8 @@ def _part(key, value: Value) -> str:
         return "number"
     if "?" in kinds and re.search(r"model|net|state_dict|weights", named) and all(_is_state(alt) for alt in real(value)):
         return "model"  # of one of several, or of something that is not known
+    if kinds == {"constant", "number"}:
+        return "number"
     return kinds.pop() if len(kinds) == 1 else "?"
 
 
@@ -94,24 +96,28 @@ def _files(view: View, event: Event) -> list[FileFacts]:
     return list(files.values())
 
 
-def in_files_that_run(view: View, event: Event, pattern: str) -> bool:
-    """The same, of lines of functions that nobody names left out: what stands there is never done."""
+def in_files_that_run(view: View, event: Event, pattern: str | re.Pattern[str], commented: bool = False) -> bool:
+    """The same, of lines of functions that nobody names left out: what stands there is never done. With `commented`, only of those
+    functions whose call stands in a comment."""
     wanted = re.compile(pattern)
     files = _files(view, event)
     project = view.run.world.project_of(event.site.parsed.facts.path)
     others = [file.code for path, file in project.files.items() if path != event.site.parsed.facts.path] if project is not None else []
     return any(
-        wanted.search(line.split("#", 1)[0]) and not _in_unnamed(files, facts, row, others)
+        wanted.search(line.split("#", 1)[0]) and not _in_unnamed(files, facts, row, others, commented)
         for facts in files for row, line in enumerate(facts.lines, 1)
     )
 
 
-def _in_unnamed(files: list[FileFacts], facts: FileFacts, row: int, others: list[str]) -> bool:
+def _in_unnamed(files: list[FileFacts], facts: FileFacts, row: int, others: list[str], commented: bool) -> bool:
     """Whether a row stands in a function of its file that no other line of these files names, nor one of another file's."""
-    around = next((unit for unit in facts.functions.values() if unit.start <= row <= unit.end), None)
+    units = [*facts.functions.values(), *(unit for cls in facts.classes.values() for unit in cls.methods.values() if commented)]
+    around = next((unit for unit in units if unit.start <= row <= unit.end), None)
     if around is None:
         return False
     name = re.compile(rf"\b{re.escape(around.name)}\b")
+    if commented and not any(re.search(rf"#.*{name.pattern}\(", line) for file in files for line in file.lines):
+        return False
     if any(around.name in code and name.search(code) for code in others):
         return False
     return not any(

@@ -4,14 +4,15 @@ option says in so many words that it is resumed."""
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Loop, Value, real
+from torchlint.dryrun.values import Event, Loop, Opaque, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.blocks import around_row, heads_of, leaves
-from torchlint.rules.shared.checkpoints import from_file, in_files
+from torchlint.rules.shared.checkpoints import checkpoints, from_file, in_files, in_files_that_run
 from torchlint.rules.shared.written_loads import WrittenLoad, stands_before, updated_by_name, written_loads
 
 # Names of what a training begins at, and what is said where its weights are loaded.
@@ -33,6 +34,7 @@ _COUNTED = re.compile(
     r"\s*([A-Za-z_][\w.]*)\s*=\s*(?:int\()?[\w.]*\[\s*[\"'](?:\w*_)?(?:epochs?|episodes?|iters?|iterations?|steps?|n_iter)(?:_\w+)?[\"']\s*\]"
 )
 _LONG_ENOUGH = 4
+Says = Callable[[View, Site, Event, "Loop | None"], bool]
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
 _OF_ALL = frozenset({"self", "args", "opts", "config", "torch", "load", "path", "join", "else", "load_state_dict", "print", "model", "range"})
 
@@ -47,20 +49,23 @@ def weights_gone_on_from(view: View, step: Event, optimizer: Value) -> Site | No
         return None
     around = loop or step.loops[0]
     here = (step.site.parsed.facts, around.site.parsed.facts)
-    for load in view.of("load"):
-        if load.loops or not _of_a_file(load) or not _trains(view, optimizer, load.subject):
-            continue
-        for site in (load.site, *reversed(load.calls)):
-            if site.parsed.facts in here and site not in step.calls and _goes_on(view, site, step, loop):
-                return site
-    return _as_written(view, step, optimizer, loop)
+    loads = [load for load in view.of("load") if not load.loops and _of_a_file(load) and _trains(view, optimizer, load.subject)]
+    for says in (_goes_on, _is_meant_to):
+        for load in loads:
+            for site in (load.site, *reversed(load.calls)):
+                if site.parsed.facts in here and site not in step.calls and says(view, site, step, loop):
+                    return site
+        written = _as_written(view, step, optimizer, loop, says)
+        if written is not None:
+            return written
+    return None
 
 
 def _of_a_file(load: Event) -> bool:
     return any(map(from_file, real(load.get("state")))) or "torch.load(" in load.site.text()
 
 
-def _as_written(view: View, step: Event, optimizer: Value, loop: Loop | None) -> Site | None:
+def _as_written(view: View, step: Event, optimizer: Value, loop: Loop | None, says: Says) -> Site | None:
     """The same, of loads that only the text shows."""
     seen = {load.site.location() for load in view.of("load") if not _trains(view, optimizer, load.subject)}
     for place in dict.fromkeys((*step.calls, (loop or step.loops[0]).site)):
@@ -70,7 +75,7 @@ def _as_written(view: View, step: Event, optimizer: Value, loop: Loop | None) ->
             behind = stands_before(load.site, step, loop or step.loops[0])
             if behind is None or leaves(load.site, behind):
                 continue
-            if _goes_on(view, load.site, step, loop) or _same_file(view, load, step):
+            if says(view, load.site, step, loop) or _same_file(view, load, step):
                 return load.site
     return None
 
@@ -80,6 +85,42 @@ def _goes_on(view: View, site: Site, step: Event, loop: Loop | None) -> bool:
     if loop is not None and _is_resumed(site, loop):
         return True
     return _by_option(site) or _counts_on(view, site, step) or _names_beginning(site, step.loops[0])
+
+
+def _is_meant_to(view: View, site: Site, step: Event, loop: Loop | None) -> bool:
+    """Whether there is no other use for a load under an `if`: the epochs begin at a number that an option gives, or the checkpoints that
+    the training writes have the optimizer's state, too."""
+    lines, row = site.parsed.facts.lines, site.location().row
+    heads = [line.split("#", 1)[0] for line in heads_of(lines, row)]
+    asks = [line for line in heads if line.lstrip().startswith(("if ", "if(", "elif ", "try:")) and "__name__" not in line]
+    if not asks or any(_ELSE.search(line) for line in (lines[row - 1], *asks)):
+        return False
+    if any(_OTHERS.search(line) for line in around_row(lines, row)):
+        return False
+    return loop is not None and _by_number_of_options(loop) or _saves_optimizer(view, step)
+
+
+_GIVEN = re.compile(r"(?<![\w.])(?:self\.)?(?:args?|opts?|options?|config|cfg|conf|hparams|params|flags)\.\w", re.IGNORECASE)
+
+
+def _by_number_of_options(loop: Loop) -> bool:
+    """Whether the number that a loop begins at is an option's, or is made of one."""
+    first = begins(loop) or ""
+    if _GIVEN.match(first):
+        return True
+    given = re.compile(rf"(?<![\w.]){re.escape(first)}\s*=[^=].*{_GIVEN.pattern}", re.IGNORECASE)
+    return any(given.search(line.split("#", 1)[0]) for line in loop.site.parsed.facts.lines)
+
+
+def _saves_optimizer(view: View, step: Event) -> bool:
+    """Whether a checkpoint that is written holds the state of the optimizer that steps, beside a model's."""
+    owners = set(map(id, real(step.subject)))
+    return any(
+        {"model", "optimizer"} <= parts
+        and any(id(alt.origin) in owners for value in event.items.known.values() for alt in real(value)
+                if isinstance(alt, Opaque) and "optimizer_state" in alt.tags)
+        for event, parts in checkpoints(view)
+    )
 
 
 def _names_beginning(site: Site, loop: Loop) -> bool:
@@ -94,9 +135,11 @@ def _names_beginning(site: Site, loop: Loop) -> bool:
 
 def _brought_back(view: View, step: Event) -> bool:
     """Whether a line may load an optimizer's state, or a function that is in no file may."""
-    if in_files(view, step, _BROUGHT_BACK):
+    if in_files_that_run(view, step, _BROUGHT_BACK, commented=True):
         return True
-    return in_files(view, step, r"(?<!def )\bload_checkpoint\w*\(") and not in_files(view, step, r"def load_checkpoint")
+    # A helper that is handed the model and no optimizer fills the model alone.
+    by_helper = r"(?<!def )\bload_checkpoint\w*\((?!.*\b\w*(?:model|net)\w*\s*[,)])|\bself\.(?:\w+\.)*load_checkpoint\w*\("
+    return in_files(view, step, by_helper) and not in_files(view, step, r"def load_checkpoint")
 
 
 def _same_file(view: View, load: WrittenLoad, step: Event) -> bool:

@@ -16,11 +16,13 @@ from torchlint.rules.base import View
 from torchlint.sieve.facts import FileFacts, Unit
 
 _READS = re.compile(r"(?:^|\.)(?:torch|th|T)\.load$")
+_HELPER = re.compile(r"(?:re)?(?:load|store|sume)_?(?:model|weights?|checkpoints?|ckpt|state\w*|params|net\w*|snapshot)?$")
 
 
 @dataclass(slots=True, frozen=True)
 class WrittenLoad:
-    """`owner.load_state_dict(...)` of something that `torch.load` read from `source`; or `owner = checkpoint["model"]`, a whole model."""
+    """`owner.load_state_dict(...)` of something that `torch.load` read from `source`; or `owner = checkpoint["model"]`, a whole model; or
+    `load_checkpoint(source, owner)`, by whatever helper."""
 
     site: Site
     owner: str
@@ -30,7 +32,7 @@ class WrittenLoad:
 def written_loads(view: View, site: Site) -> list[WrittenLoad]:
     """The loads of weights in the function that a place stands in, or in the file where it stands in no function."""
     facts = site.parsed.facts
-    if not facts.words & {"load_state_dict", "load"}:
+    if not facts.words & {"load_state_dict", "load"} and not any(map(_HELPER.match, facts.words)):
         return []
     scope = [item for item in facts.body if isinstance(item, Unit)]
     units = scope if site.parsed.unit in scope else []
@@ -44,11 +46,29 @@ def written_loads(view: View, site: Site) -> list[WrittenLoad]:
                 found.append(whole)
         if not isinstance(node, cst.Call):
             continue
+        found.extend(_by_helper(tree, node))
         if isinstance(node.func, cst.Attribute) and node.func.attr.value == "load_state_dict" and node.args:
             source = _source(tree, node.args[0].value, read)
             if source is not None:
                 found.append(WrittenLoad(Site(tree, node), tree.text(node.func.value).removesuffix(".module"), source))
     return found
+
+
+def _by_helper(tree: Parsed, node: cst.Call) -> Iterator[WrittenLoad]:
+    """What a call of a helper fills from a file: that is given a model and something else, and nothing of an optimizer."""
+    texts = [tree.text(arg.value) for arg in node.args]
+    if not 2 <= len(texts) <= 4 or not _HELPER.match(dotted(node.func).rpartition(".")[2]) or any(arg.star for arg in node.args):
+        return
+    if isinstance(node.func, cst.Attribute) and dotted(node.func).startswith(("self.", "torch.")):
+        return
+    row = tree.facts.lines[Site(tree, node).location().row - 1]
+    if re.search(r"optim|sched", row.split("#", 1)[0], re.IGNORECASE):
+        return
+    for at, text in enumerate(texts):
+        if re.fullmatch(r"[A-Za-z_][\w.]*", text):
+            source = texts[0 if at else 1]
+            inner = re.fullmatch(r"[\w.]*load\((.*)\)", source)
+            yield WrittenLoad(Site(tree, node), text.removesuffix(".module"), inner[1] if inner else source)
 
 
 def _whole(tree: Parsed, node: cst.Assign, read: dict[str, str]) -> WrittenLoad | None:

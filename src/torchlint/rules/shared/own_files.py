@@ -1,0 +1,122 @@
+"""What the program itself writes into the file that a `torch.load` reads, where weights alone are no way to read it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Class, Const, Event, Instance, Opaque, Value, real
+from torchlint.rules.base import View
+from torchlint.rules.shared.checkpoints import from_file, in_files, put_together
+from torchlint.sieve.facts import FileFacts
+
+_LONG_ENOUGH = 2  # keys that a reader asks for, where nothing says that it is the file that is written
+_FIGURES = frozenset({"mean", "median", "average", "std", "array", "asarray"})
+_ALLOWED = r"add_safe_globals|safe_globals\(|TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD|(?<![\w.])torch\.load\s*=[^=]"
+_KINDS = {"module": "a whole model", "wrapper": "a whole model", "optimizer": "a whole optimizer", "scheduler": "a whole scheduler"}
+
+
+@dataclass(slots=True, frozen=True)
+class Refused:
+    """What stands in a file that is no weight, in the words of a message, and where it is saved."""
+
+    text: str
+    kind: str
+    site: Site
+
+
+def refused_in(view: View, load: Event) -> Refused | None:
+    """What the program has put into the file that a load reads, as far as this is seen to be the file."""
+    if in_files(view, load, _ALLOWED):
+        return None
+    keys = _asked(load.site)
+    found = []
+    for save in view.of("save"):
+        same = _same_path(load, save)
+        if same is False:
+            continue
+        items = save.get("items")
+        if items is None:
+            if same and (whole := _object(real(save.args[0]))) is not None:
+                found.append(Refused(_given(save), whole, save.site))
+            continue
+        known = {key: value for key, value in items.known.items() if isinstance(key, str)}
+        if not same and not (len(keys) >= _LONG_ENOUGH and keys <= known.keys()):
+            continue
+        parts = [(key, kind) for key, value in known.items() if key not in items.sometimes and (kind := _object(real(value))) is not None]
+        if not parts:
+            return None  # one of the files that it may be holds nothing else
+        found.append(Refused(f'"{parts[0][0]}"', parts[0][1], put_together(save)))
+    return found[0] if found else _written(load)
+
+
+def _same_path(load: Event, save: Event) -> bool | None:
+    """Whether two calls name one file; None where that is not known."""
+    if not load.args or len(save.args) < 2:
+        return None
+    read, written = real(load.args[0]), real(save.args[1])
+    texts = [{alt.value for alt in alts if isinstance(alt, Const)} for alts in (read, written)]
+    if len(texts[0]) == len(read) and len(texts[1]) == len(written):
+        return texts[0] == texts[1]
+    return True if any(one is other for one in read for other in written) else None
+
+
+def _object(alts: tuple[Value, ...]) -> str | None:
+    """What kind of object a value is that is pickled with the name of its class; None where it may be something else."""
+    kinds = {_kind(alt) for alt in alts if not from_file(alt)}  # what was loaded is what is saved
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _kind(value: Value) -> str | None:
+    if isinstance(value, Instance):
+        if value.kind in _KINDS:
+            return _KINDS[value.kind]
+        return f"an object of `{value.cls.name}`" if isinstance(value.cls, Class) and value.kind == "instance" else None
+    if not isinstance(value, Opaque) or value.source != "call":
+        return None
+    maker = value.origin
+    if value.name == "parse_args" and isinstance(maker, Opaque) and maker.name == "argparse.ArgumentParser":
+        return "a Namespace"
+    return "NumPy's" if "foreign" in value.tags and value.name in _FIGURES else None
+
+
+def _asked(site: Site) -> set[str]:
+    """The keys that a function asks of what it has loaded."""
+    lines, row = site.parsed.facts.lines, site.location().row
+    name = re.match(r"\s*([A-Za-z_][\w.]*)\s*=\s*[\w.]*load\(", lines[row - 1])
+    if name is None:
+        return set()
+    asked = re.compile(rf"(?<![\w.]){re.escape(name[1])}(?:\[|\.get\(|\.pop\()\s*[\"']([^\"']+)[\"']")
+    return {key for line in _behind(site.parsed.facts, site, row) for key in asked.findall(line.split("#", 1)[0])}
+
+
+def _behind(facts: FileFacts, site: Site, row: int) -> list[str]:
+    """The lines behind a row, up to the end of its function."""
+    unit = site.parsed.unit
+    inside = unit is not facts and getattr(unit, "start", row) <= row <= getattr(unit, "end", row)
+    return facts.lines[row - 1 : getattr(unit, "end", None) if inside else None]
+
+
+def _given(save: Event) -> str:
+    node = save.site.node
+    text = save.site.parsed.text(node.args[0].value) if getattr(node, "args", None) else "model"
+    return text if len(text) <= 40 else "model"
+
+
+def _written(load: Event) -> Refused | None:
+    """The same of a whole model that another method of the file writes, `torch.save(self.net, "net.pkl")`, as the text shows it."""
+    call = re.match(r"[\w.]+\(\s*([\"'][^\"'{]+[\"'])\s*[,)]", load.site.text())
+    if call is None:
+        return None
+    facts = load.site.parsed.facts
+    lines = [line.split("#", 1)[0] for line in facts.lines]
+    saves = [re.search(rf"\btorch\.save\(\s*(.+?)\s*,\s*{re.escape(call[1])}\s*[,)]", line) for line in lines]
+    given = {found[1] for found in saves if found is not None}
+    if len(given) != 1 or not re.fullmatch(r"[A-Za-z_][\w.]*", text := given.pop()):
+        return None
+    used = re.compile(rf"(?<![\w.]){re.escape(text)}\.(?:parameters|train|eval)\(")
+    bound = re.compile(rf"(?<![\w.]){re.escape(text)}\s*=.*(?:state_dict|\{{|dict\()")
+    if not any(map(used.search, lines)) or any(map(bound.search, lines)):
+        return None
+    return Refused(text, "a whole model", load.site)

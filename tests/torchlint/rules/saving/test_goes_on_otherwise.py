@@ -1,0 +1,105 @@
+"""905 where no word says that a training goes on: its epochs begin at an option's number, or its checkpoints have the optimizer's state;
+and where a helper loads the weights."""
+
+from tests.torchlint.dryrun.support import holds, table
+from tests.torchlint.rules.saving.test_goes_on import LOOP, MADE
+
+SAVED = """
+        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, "last.pt")
+"""
+
+
+@table({
+    "an option's number, and a file that is given": MADE + """
+    if args.net != "":
+        model.load_state_dict(torch.load(args.net))  # <- 905
+""" + LOOP.format(start="args.start_iter") + """
+        torch.save(model.state_dict(), "last.pt")
+""",
+    "a number that is made of an option's": MADE + """
+    first = start = args.start_iter // len(loader)
+    if args.net:
+        model.load_state_dict(torch.load(args.net))  # <- 905
+""" + LOOP.format(start="start") + """
+        torch.save(model.state_dict(), "last.pt")
+""",
+    "a number that is no option's": MADE + """
+    start = 0
+    if args.net:
+        model.load_state_dict(torch.load(args.net))
+""" + LOOP.format(start="start") + """
+        torch.save(model.state_dict(), "last.pt")
+""",
+    "weights of something else": MADE + """
+    if args.net:
+        # weights that were pretrained on ImageNet
+        model.load_state_dict(torch.load(args.net))
+""" + LOOP.format(start="args.start_iter") + """
+        torch.save(model.state_dict(), "last.pt")
+""",
+    "the optimizer is saved, and never loaded": MADE + """
+    if args.load:
+        model.load_state_dict(torch.load(args.load)["model"])  # <- 905
+""" + LOOP.format(start="0") + SAVED,
+    "the optimizer is saved, and loaded": MADE + """
+    if args.load:
+        state = torch.load(args.load)
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+""" + LOOP.format(start="0") + SAVED,
+    "the optimizer is saved, and other weights are loaded": MADE + """
+    if args.pretrained:
+        model.load_state_dict(torch.load(args.pretrained)["model"])
+""" + LOOP.format(start="0") + SAVED,
+    "the optimizer is saved, and what loads it is not called any more": """
+def load_optimizer(optimizer, path):
+    optimizer.load_state_dict(torch.load(path)["optimizer"])
+""" + MADE + """
+    if args.load:
+        model.load_state_dict(torch.load(args.load)["model"])  # <- 905
+        # load_optimizer(optimizer, args.load)
+""" + LOOP.format(start="0") + SAVED,
+    "a helper, under a constant that is off": """
+LOAD_MODEL = False
+
+def load_checkpoint(checkpoint, model):
+    model.load_state_dict(checkpoint["model"])
+""" + MADE + """
+    if LOAD_MODEL:
+        load_checkpoint(torch.load("last.pt"), model)  # <- 905
+""" + LOOP.format(start="0") + SAVED,
+    "a helper that is in no file": "from tools import load_checkpoint, load_weights\n" + MADE + """
+    if args.resume:
+        model = load_weights(model, args.resume)  # <- 905
+""" + LOOP.format(start="args.start_epoch") + """
+        torch.save(model.state_dict(), "last.pt")
+""",
+    "a helper that takes the optimizer": "from tools import load_checkpoint\n" + MADE + """
+    if args.resume:
+        model, optimizer = load_checkpoint(model, optimizer, args.resume)
+""" + LOOP.format(start="args.start_epoch") + """
+        torch.save(model.state_dict(), "last.pt")
+""",
+    "a helper that gives the optimizer": "from tools import load_weights\n" + MADE + """
+    if args.resume:
+        model, optim = load_weights(model, args.resume)
+""" + LOOP.format(start="args.start_epoch") + """
+        torch.save(model.state_dict(), "last.pt")
+""",
+    "a method that may do more": """
+class Trainer(Base):
+    def fit(self, args, loader):
+        model = nn.Linear(4, 2)
+        optimizer = torch.optim.Adam(model.parameters())
+        if args.resume:
+            self.load_checkpoint(model)
+        for epoch in range(args.start_epoch, args.epochs):
+            for x, y in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(model(x), y).backward()
+                optimizer.step()
+            torch.save(model.state_dict(), "last.pt")
+""",
+})
+def test_goes_on(code):
+    holds(code)
