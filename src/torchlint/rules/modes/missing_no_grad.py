@@ -123,6 +123,8 @@ def _own_call(event: Event) -> Site:
     """The forward; where it stands in a function that others call too, the evaluation's own call of that function, as
     each of its callers has to switch gradients off by itself."""
     loop = event.loops[-1].site if event.loops else None
+    if not event.loops and event.mode is False and event.mode_site is not None:
+        return next((site for site in event.calls if site is not None and site.parsed is event.mode_site.parsed), event.site)
     if loop is None or loop.parsed is event.site.parsed or event.mode_site is not None and event.mode_site.parsed is event.site.parsed:
         return event.site  # what it is called for is said where it is called
     mine = next((site for site in event.calls if site is not None and site.parsed is loop.parsed), None)

@@ -71,6 +71,30 @@ def embed(model, image):
     model.eval()
     return model(image).detach().cpu().numpy()  # <- 202
 """,
+    "by a function that others train with, too": """
+class Solver:
+    def __init__(self):
+        self.net = nn.Linear(2, 1)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def solve(self, x, y):
+        return self.net(torch.cat((x, y), 1))
+
+    def fit(self, x, y, u):
+        for _ in range(9):
+            self.optimizer.zero_grad()
+            F.mse_loss(self.solve(x, y), u).backward()
+            self.optimizer.step()
+
+    def post(self, x, y):
+        self.net.eval()
+        print(self.solve(x, y).data.cpu().numpy())  # <- 202
+
+def main(x, y, u):
+    solver = Solver()
+    solver.fit(x, y, u)
+    solver.post(x, y)
+""",
     "of a model that is given, in no mode": """
 def predict(model, image):
     return model(image).detach().cpu().numpy()
