@@ -187,7 +187,9 @@ def _graph_may_be_used(view: View, event: Event) -> bool:
     if loop is not None and _has_model(view, event, loop.over) or any(other.kind in ("backward", "autograd.grad") for other in within(view, [event])):
         return True
     for other in view.of("unknown", "called"):
-        if not unseen(other) or _is_criterion(other) or only_measures(other) or only_draws(other) or other.kind == "called" and event.subject in real(other.subject):
+        if not unseen(other) or _is_criterion(other) or only_measures(other) or only_draws(other):
+            continue
+        if other.kind == "called" and event.subject in real(other.subject):
             continue
         if other.name not in _OF_SCALERS and any(carries(view, value, event) for value in other.args):
             return True

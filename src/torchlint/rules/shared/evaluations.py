@@ -48,7 +48,8 @@ def is_evaluation(view: View, event: Event) -> bool:
 def said_volatile(view: View, event: Event) -> Site | None:
     """Where an input was made by `Variable(x, volatile=True)`: the word for an evaluation before PyTorch 0.4."""
     marked = {id(alt): other.site for other in view.of("volatile") if other.serial < event.serial for alt in real(other.subject)}
-    if not marked or any(id(alt) in marked for step in view.of("backward") for flow in step.flows for value in flow.get("args", ()) for alt in real(value)):
+    learned = (value for step in view.of("backward") for flow in step.flows for value in flow.get("args", ()))
+    if not marked or any(id(alt) in marked for value in learned for alt in real(value)):
         return None
     for value in event.args:
         for part in made_of(view, value):

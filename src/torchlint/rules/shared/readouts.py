@@ -70,7 +70,8 @@ def _apart_from_training(event: Event, trained: list[Event]) -> bool:
     unit = event.site.parsed.unit
     if all(other.loops[-1] is not event.loops[-1] for other in trained):
         return True
-    return _sets_its_mode(event) and unit.name != "<module>" and all(unit is not site.parsed.unit for other in trained for site in (other.site, *other.calls))
+    trains_here = any(unit is site.parsed.unit for other in trained for site in (other.site, *other.calls))
+    return _sets_its_mode(event) and unit.name != "<module>" and not trains_here
 
 
 def _beside_training(event: Event, trained: list[Event]) -> bool:

@@ -14,7 +14,7 @@ _OF_TOOLS = frozenset(
     register_full_backward_hook register_full_backward_pre_hook""".split()
 )
 # Given the model, these neither train it nor keep a graph.
-_TAKES_NO_GRAPH = frozenset({"print", "save", "summary", "len", "isinstance", "type", "format", "info", "load_state_dict", "load_model", "load_checkpoint"})
+_TAKES_NO_GRAPH = frozenset("print save summary len isinstance type format info load_state_dict load_model load_checkpoint".split())
 
 
 def predicts_once(view: View, event: Event) -> bool:
@@ -27,7 +27,8 @@ def predicts_once(view: View, event: Event) -> bool:
         return False
     if any(carries(view, other.value, event) for other in view.of("setattr", "append", "module.put")):
         return False
-    if any(other.serial > event.serial and other.loops and other.site.parsed.unit is unit and other.mode_site is event.mode_site for other in view.of("forward")):
+    later = [other for other in view.of("forward") if other.serial > event.serial and other.loops and other.site.parsed.unit is unit]
+    if any(other.mode_site is event.mode_site for other in later):
         return False  # it begins what a loop goes on with, which is told there
     return not _works_with_the_model(view, event)
 
