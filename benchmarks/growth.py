@@ -23,6 +23,7 @@ from torch import nn
 LAYERS = (100, 1_000, 10_000)
 COUNT, BEFORE = 16, 16  # steps of a block, and those before it: one in 16 is looked at more closely
 FIRST = 10  # steps that belong to the beginning
+ROUNDS = 7  # of the beginning
 WIDTH = 8
 
 
@@ -57,19 +58,30 @@ def of_steps(model: nn.Module, step: Callable[[], None], seconds: float) -> tupl
 
 
 def of_the_beginning(model: nn.Module, step: Callable[[], None]) -> float:
-    """CPU seconds that a watch over the first steps takes more than these steps: the median of three."""
-    taken = []
-    for _ in range(LEAST):
+    """CPU seconds that a watch over the first steps takes more than these steps: starting it, each of the steps, stopping it.
+
+    Each is the median of some rounds, as is the bare step that is taken off each step: of a large model one step takes
+    half as long again as another, and of ten in a row that would be more than what is measured.
+    """
+    clock, rounds = time.process_time, []
+    bare: list[float] = []
+    for _ in range(ROUNDS):
         gc.collect()
-        began = time.process_time()
-        for _ in range(FIRST):
-            step()
-        between = time.process_time()
-        with watch(model):
-            for _ in range(FIRST):
-                step()
-        taken.append(time.process_time() - between - (between - began))
-    return statistics.median(taken)
+        bare += [_taken(clock, step) for _ in range(FIRST // 2)]
+        began = clock()
+        watched = watch(model)
+        watched.__enter__()
+        parts = [clock() - began, *(_taken(clock, step) for _ in range(FIRST))]
+        parts.append(_taken(clock, lambda watched=watched: watched.__exit__(None, None, None)))
+        rounds.append(parts)
+        bare += [_taken(clock, step) for _ in range(FIRST // 2)]
+    return sum(map(statistics.median, zip(*rounds))) - FIRST * statistics.median(bare)
+
+
+def _taken(clock: Callable[[], float], call: Callable[[], object]) -> float:
+    began = clock()
+    call()
+    return clock() - began
 
 
 def measure(seconds: float) -> None:
@@ -92,7 +104,7 @@ def measure(seconds: float) -> None:
 
 `python benchmarks/overhead.py --growth`, {date.today()}: models of small layers (ReLU, Linear, LayerNorm of width
 {WIDTH}). Steps {BEFORE + 1} to {BEFORE + COUNT} of a watch, when looks are still frequent (later they become rare); and
-what comes once: start, the looks at the first {FIRST} steps, stop.
+what comes once: start, the looks at the first {FIRST} steps, stop; each the median of {ROUNDS} rounds, against the median bare step.
 
 | layers | modules | parameter tensors | bare step | watched step | added, per layer | once | once, per layer |
 | --- | --- | --- | --- | --- | --- | --- | --- |

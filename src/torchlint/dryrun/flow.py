@@ -69,6 +69,23 @@ def after(
     return _walk(start, stop, within, True, beside)
 
 
+def happens_after(start: Event, wanted: Callable[[Event], bool]) -> bool:
+    """Whether an event that is wanted may happen after `start`, on some path."""
+    return bool(_walk(start, wanted, None, True, None, one_is_enough=True)[0])
+
+
+def following(start: Event) -> set[Event]:
+    """All events to which some path leads from `start`, whatever the conditions: what is not among them comes before."""
+    found: set[Event] = set()
+    todo = list(start.next)
+    while todo:
+        event = todo.pop()
+        if event not in found:
+            found.add(event)
+            todo.extend(event.next)
+    return found
+
+
 def before(start: Event, stop: Callable[[Event], bool], within: Loop | None = None) -> tuple[list[Event], bool]:
     """The same, backward in time."""
     return _walk(start, stop, within, False, None)
@@ -86,7 +103,7 @@ def leading_to(targets: Iterable[Event], stop: Callable[[Event], bool]) -> set[E
     return found
 
 
-def _walk(start, stop, within, forward, beside):
+def _walk(start, stop, within, forward, beside, one_is_enough=False):
     """What stands under the contrary of a condition that `start` stands under is on no path from it: not in the same round of
     the loops in which that condition may change."""
     found: list[Event] = []
@@ -112,6 +129,8 @@ def _walk(start, stop, within, forward, beside):
             continue
         # What is about an object that is not there is no event; the path goes on behind it.
         if not (contrary and _excluded(_made_under(event), contrary, later)) and stop(event):
+            if one_is_enough:
+                return [event], False
             if event not in found:
                 found.append(event)
             continue

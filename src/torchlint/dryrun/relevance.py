@@ -44,6 +44,8 @@ class Relevance:
             self._made.setdefault(cf.name, []).extend(cf.methods[name] for name in _RUN_BY_CALLS if name in cf.methods)
         # Of the words that nobody asks for there may be thousands to each unit.
         self._kept = met.words | IMPLIED.keys() | PASSED_ON if isinstance(met, Met) else None
+        self._of_torchvision = any("torchvision" in name for name in facts.imports.values())
+        self._kinds: dict[int, frozenset | None] = {}  # by the unit's id
         self.given = _given(facts)
         self._inherit(facts, 3)
         if self._kept is not None:
@@ -154,13 +156,25 @@ class Relevance:
             words |= self._of_setters[group]
         return self.met(words)
 
-    def kind(self, unit: Unit) -> frozenset[str] | None:
+    def kind(self, unit: Unit) -> frozenset | None:
         """What of the project a function mentions, where only that can matter and not what it does itself: such functions
-        differ in what they pass, as the 50 that build one model in 50 sizes. None for all others."""
-        if self.all or self.met(set(unit.words)):
+        differ in what they pass, as the 50 that build one model in 50 sizes. Of functions of its file that are such themselves
+        it is what these mention. None for all others."""
+        if id(unit) not in self._kinds:
+            self._kinds[id(unit)] = None  # of one that comes back to itself
+            self._kinds[id(unit)] = self._kind(unit)
+        return self._kinds[id(unit)]
+
+    def _kind(self, unit: Unit) -> frozenset | None:
+        own = set(unit.words)
+        if not self._of_torchvision:
+            own.discard("!pretrained")  # what it is passed to is no model of torchvision's: a file that hands one over names it
+        if self.all or self.met(own):
             return None
         known = (self.facts.functions, self.facts.classes, self.facts.imports, self.named)
-        return frozenset(word for word in unit.words if any(word in names for names in known))
+        mentioned = [word for word in unit.words if any(word in names for names in known)]
+        functions = self.facts.functions
+        return frozenset((self.kind(functions[word]) if word in functions else None) or word for word in mentioned)
 
     def cls(self, cf: ClassFacts) -> list[Unit]:
         """The methods of a class that can matter. What __init__ sets is seen together with each of them."""

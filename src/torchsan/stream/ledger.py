@@ -16,6 +16,8 @@ from torch.optim import Optimizer
 from torchsan.own import torch, weakref
 from torchsan.stream.events import Event
 
+_MANY = 4096  # parameters of which some are as good as all: to list them takes longer than to clear their gradients
+
 
 def innermost(optimizer: Optimizer) -> Optimizer:
     """The optimizer that makes the steps, where `optimizer` is a framework's that wraps it: Accelerate's, Lightning's."""
@@ -32,6 +34,7 @@ class Account:
 
     Attributes:
         params: its parameters, in the order of its groups.
+        few: the same; of very many, every second, third ... of them.
         key: the optimizer's id.
         made: how often the list of parameters was made anew.
         steps: steps that were made or asked for (a GradScaler may skip one) since the watch started.
@@ -46,7 +49,7 @@ class Account:
 
     def __init__(self, optimizer: Optimizer, gone: Callable[[int], None] | None = None):
         def let_go(reference: Any) -> None:  # checks may keep an account: the parameters are not to live for that
-            self.params, self.ids, self.grads, self.versions = [], set(), [], []
+            self.params, self.few, self.ids, self.grads, self.versions = [], [], set(), [], []
             if gone is not None:
                 gone(self.key)
                 gone(id(self))
@@ -54,6 +57,7 @@ class Account:
         self._optimizer = weakref.ref(optimizer, let_go)
         self.key = id(optimizer)
         self.params: list[torch.Tensor] = []
+        self.few: list[torch.Tensor] = []
         self.ids: set[int] = set()
         self.made = 0
         self._groups: list[tuple[int, int]] = []
@@ -87,6 +91,7 @@ class Account:
         if groups != self._groups:
             self._groups = groups
             self.params = [p for group in optimizer.param_groups for p in group["params"]]
+            self.few = self.params[::max(1, len(self.params) // _MANY)]
             self.ids = {id(p) for p in self.params}
             self.made += 1
             self.grads, self.versions = [], []

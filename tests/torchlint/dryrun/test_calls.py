@@ -634,3 +634,28 @@ names = [Head, f, Head(), x.parameters(), torch.zeros(1), [1], 1, torch.nn.Linea
     ]  # fmt: skip
     assert isinstance(items[4], Tensor) and isinstance(items[5], Seq) and isinstance(items[6], Const)
     assert isinstance(items[3], (Iter, Opaque))
+
+
+def test_asking_for_a_part_puts_no_part_in_its_place():
+    """A forward that asks `if self.pool is not None` would have to be run again for each call otherwise."""
+    code = """
+class Net(nn.Module):
+    def __init__(self, pooled):
+        super().__init__()
+        self.layer = nn.Linear(4, 4)
+        self.pool = nn.AvgPool1d(2) if pooled else None
+        self.head = nn.Linear(4, 2) if pooled else nn.Conv1d(4, 2, 1)
+
+    def forward(self, x):
+        x = self.layer(x)
+        if self.pool is not None:
+            x = self.pool(x)
+        return self.head(x) if isinstance(self.head, nn.Linear) else self.head(x[..., None])
+
+def f(x, y, pooled):
+    net = Net(pooled)
+    return net(x), net(x + 1), net(y)
+"""
+    assert [run.replaced for run in runs(code)] == [0] * len(runs(code)) != []
+    changes = [event.name for run in runs(code) for event in run.graph.events if event.kind == "setattr"]
+    assert set(changes) == {"layer", "pool", "head"} and len(changes) % 3 == 0

@@ -43,6 +43,7 @@ def worker(gpu, args):
     model = nn.Linear(3, 3)
     if args.distributed:
         if args.gpu is not None:
+            torch.cuda.set_device(args.gpu)
             model = nn.parallel.DistributedDataParallel(model.cuda(args.gpu), device_ids=[args.gpu])
         else:
             model = nn.parallel.DistributedDataParallel(model.cuda())

@@ -343,3 +343,22 @@ def test_each_of_many_files_says_it_once(lint, low, tmp_path):
 def test_what_was_judged_in_part_is_mended_all_the_same(lint, tmp_path):
     assert "1 finding" in lint("--no-cache", "-j1", "--fix", "--unsafe-fixes", "--select", "TL132,TL101", ".")[2]
     assert (tmp_path / "train.py").read_text() == PROGRAM.replace("model.eval", "model.eval()")
+
+
+def builders(count=60, imported="timm.models"):
+    """Many functions that build one model in many sizes, through some that differ no more."""
+    text = f"import torch\nfrom torch import nn\nfrom {imported} import load\n\n\n"
+    text += "class Net(nn.Module):\n    def __init__(self, width):\n        super().__init__()\n        self.head = nn.Linear(width, 10)\n\n"
+    text += "    def forward(self, x):\n        return self.head(x).softmax(1)\n\n\n"
+    text += "def make(name, width, pretrained=False):\n    return load(Net(width), name, pretrained=pretrained)\n\n\n"
+    for kind in range(4):
+        text += f"def _kind_{kind}(name, width, pretrained=False):\n    return make(name, {kind + 1} * width, pretrained=pretrained)\n\n\n"
+    for size in range(count):
+        text += f"def net_{size}(pretrained=False):\n    return _kind_{size % 4}('net {size}', {size}, pretrained=pretrained)\n\n\n"
+    return text
+
+
+def test_functions_that_differ_in_what_they_pass_are_run_once(low):
+    low(file=5_000)
+    assert not judged(builders()).problems
+    assert judged(builders(imported="torchvision.models")).problems  # there each may ask for another model's weights

@@ -78,9 +78,13 @@ def _by_loader(view: View) -> Iterator[Report]:
 
 def _in_data(view: View, dataset: Value) -> Opaque | None:
     """A random transform that all samples of a data set go through."""
-    part = isinstance(dataset, Instance) and dataset.type in _PARTS and bool(dataset.args) and len(real(dataset.args[0])) == 1
-    if part:
-        dataset = real(dataset.args[0])[0]
+    if isinstance(dataset, Instance) and dataset.type in _PARTS and dataset.args:
+        wholes = [_in_whole(view, whole, part=True) for whole in real(dataset.args[0])]
+        return wholes[0] if wholes and None not in wholes else None
+    return _in_whole(view, dataset, part=False)
+
+
+def _in_whole(view: View, dataset: Value, part: bool) -> Opaque | None:
     if not isinstance(dataset, Instance):
         return None
     if isinstance(dataset.cls, Class):
@@ -169,11 +173,14 @@ def _of_phase(view: View, transform: Value | None) -> Opaque | None:
 
 
 def _random_in(view: View, transform: Value | None, depth: int = 0) -> Opaque | None:
-    """A random transform in what is certainly applied."""
-    alts = real(transform)
-    if len(alts) != 1 or depth > 3 or not isinstance(alts[0], Opaque):
+    """A random transform in what is certainly applied: in each of the alternatives, where there are several."""
+    found = [_random_in_one(view, alt, depth) for alt in real(transform)]
+    return found[0] if found and None not in found else None
+
+
+def _random_in_one(view: View, made: Value, depth: int) -> Opaque | None:
+    if depth > 3 or not isinstance(made, Opaque):
         return None
-    made = alts[0]
     if _RANDOM.search(made.name) and made.name.startswith("torchvision.transforms."):
         return made
     if not made.name.endswith("transforms.Compose") and not made.name.endswith("v2.Compose"):

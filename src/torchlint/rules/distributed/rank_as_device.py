@@ -1,36 +1,82 @@
-"""804: every process puts its model on the same GPU."""
+"""804: every process puts its model on the same GPU, or leaves its own unsaid."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import before
-from torchlint.dryrun.values import Const, real
+from torchlint.dryrun.values import Const, Event, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.processes import INIT, without_own_gpu
 
 CODE = 804
 CALLS = frozenset({INIT})
 _CHOOSES = re.compile(r"set_device|CUDA_VISIBLE_DEVICES|cuda\.device\(|set_default_device|HIP_VISIBLE|device_ids=\[0\]")
+_OWN = re.compile(r"device_ids\s*=\s*\[\s*(?!\d|None\b)[^\[\],]+\]")  # one that is computed: another one in each process
+_MAY_CHOOSE = re.compile(r"dist|device|gpu|cuda|init|set_?up|launch|slurm|env|rank", re.I)
+_WORD = re.compile(r"\w+")
+_UNBOUND = (
+    "nothing tells a process which GPU is its own: what names no device goes to GPU 0 in every process behind `{call}`",
+    "call `torch.cuda.set_device(local_rank)` before it: else each process takes memory on GPU 0, too, and a `barrier()` may hang",
+)
 
 
 def check(view: View) -> Iterator[Report]:
-    """`model.cuda()` with no device number, in a program that starts NCCL and chooses no device anywhere."""
+    """A program that starts NCCL and chooses no device anywhere: `model.cuda()` with no device number, or each call with one."""
     inits = {event for event in view.of("call") if event.name == INIT and _nccl(event)}
     if not inits:
         return
     files = {id(event.site.parsed.facts): event.site.parsed.facts for event in view.run.graph.events if event.site is not None}
     if any(_CHOOSES.search(line) for facts in files.values() for line in facts.lines):
         return
-    wrapped = [alt for event in view.of("wrap") if event.subject.type.endswith("DistributedDataParallel") for alt in real(event.module)]
+    wraps = [event for event in view.of("wrap") if event.subject.type.endswith("DistributedDataParallel")]
+    wrapped = [alt for event in wraps for alt in real(event.module)]
+    told = False
     for event in view.of("module.move"):
         if event.name not in ("to", "cuda") or event.device != "cuda" or event.subject not in wrapped or not _unnumbered(event) or without_own_gpu(event):
             continue
         found, _ = before(event, lambda other: other in inits)
         if found:
             roles = {"call": view.call_text(event.site)}
+            told = True
             yield Report(CODE, event.site, roles, [(found[0].site, "each process comes past this, and none says which GPU is its own")])
+    if not told:
+        yield from _unbound(view, inits, wraps)
+
+
+def _unbound(view: View, inits: set[Event], wraps: list[Event]) -> Iterator[Report]:
+    """Where a model goes to a GPU by number, and all else that goes by the current device goes to GPU 0: the contexts that NCCL's
+    work opens, `barrier()`, objects that are gathered."""
+    root = view.run.root
+    if root is not None and root.home is not None:
+        return  # a method that nothing in view calls: whoever makes the object may have chosen
+    if any(_MAY_CHOOSE.search(event.name or "") for event in view.of("unknown")):
+        return
+    for event in wraps:
+        if not _OWN.search(event.site.text()) or without_own_gpu(event):
+            continue
+        found, _ = before(event, lambda other: other in inits)
+        if found and not _chosen_elsewhere(view, found[0]):
+            roles = {"call": view.call_text(found[0].site)}
+            yield Report(CODE, found[0].site, roles, [(event.site, "here the process has a GPU of its own")], words=_UNBOUND)
+            return
+
+
+def _chosen_elsewhere(view: View, event: Event) -> bool:
+    """Whether a file of the project chooses that imports the program, or is imported by it."""
+    path, lines = event.site.parsed.facts.path, event.site.parsed.facts.lines
+    project = view.run.world.project_of(path)
+    if project is None:
+        return False
+    users = {user.path for user in project.users(path)}
+    imported = set(_WORD.findall("".join(line for line in lines if "import" in line)))
+    return any(
+        _CHOOSES.search(file.code)
+        for other, file in project.files.items()
+        if other in users or os.path.splitext(os.path.basename(other))[0] in imported
+    )
 
 
 def _unnumbered(event) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import after
+from torchlint.dryrun.flow import happens_after
 from torchlint.dryrun.values import Event, Value, real
 from torchlint.rules.base import Report, View
 
@@ -51,11 +51,11 @@ def _too_late(view: View, event: Event) -> Iterator[Report]:
         modules, tensors, complete = view.held_by(created.subject)
         if tensors or not complete or not modules or not all(_is_base(view, module, event) for module in modules):
             continue
-        if not after(created, lambda other: other is event)[0] or after(event, lambda other: other is created)[0]:
+        if not happens_after(created, lambda other: other is event) or happens_after(event, lambda other: other is created):
             continue
         if _renewed(view, event, created) or _THAWS & _words(event) & {"requires_grad", "requires_grad_"}:
             continue
-        step = next((one for one in view.steps() if one.subject is created.subject and after(event, lambda other, one=one: other is one)[0]), None)
+        step = next((one for one in view.steps() if one.subject is created.subject and happens_after(event, lambda other, one=one: other is one)), None)
         if step is not None:
             yield _report(view, event, _LATE, created, "the optimizer took the parameters here", view.owner_text(step, "optimizer"))
             return
@@ -73,7 +73,7 @@ def _renewed(view: View, event: Event, created: Event) -> bool:
             return other is not created
         return other.kind in ("optimizer.add", "load") and any(alt is created.subject for alt in real(other.subject))
 
-    return bool(after(event, renews)[0])
+    return happens_after(event, renews)
 
 
 def _again(view: View, event: Event) -> bool:

@@ -29,7 +29,8 @@ def check(view: View) -> Iterator[Report]:
     """`tokenizer.pad_token = tokenizer.eos_token` where labels are masked by the padding's id and texts end with that mark."""
     for event in view.of("pad.set"):
         given = real(event.value)
-        if len(given) != 1 or not isinstance(given[0], Opaque) or given[0].name != PAD_NAMES[event.name] or given[0].origin is not event.subject:
+        own = any(alt.origin is event.subject for alt in given if isinstance(alt, Opaque))
+        if not own or not all(isinstance(alt, Opaque) and alt.name == PAD_NAMES[event.name] for alt in given):
             continue
         lines = event.site.parsed.facts.lines
         text = "".join(line.partition("#")[0].rstrip() + "\n" for line in lines)

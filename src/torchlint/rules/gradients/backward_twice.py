@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import after
+from torchlint.dryrun.flow import after, happens_after
 from torchlint.dryrun.values import MOST, Class, Event, Instance, Ref, Tensor, boolean, real
 from torchlint.rules.base import Report, View
 
@@ -98,7 +98,7 @@ def _made_before_loop(view: View, event: Event) -> bool:
     made = [other for other in view.of("loss") if other.site == alts[0].site]
     if not made or any(loop in other.loops for other in made):
         return False
-    return event in after(event, lambda other: other is event)[0]
+    return happens_after(event, lambda other: other is event)
 
 
 def _shared(view: View, first: Event, second: Event) -> Event | None:

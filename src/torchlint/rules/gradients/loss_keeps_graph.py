@@ -10,7 +10,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import MOST, Dict, Event, Opaque, Seq, Tensor, Value, real
+from torchlint.dryrun.values import MOST, Dict, Event, Instance, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend, insert_after, insert_before
 from torchlint.rules.mends.rows import text_of, tree_of
@@ -220,6 +220,8 @@ def _trained_on(view: View, event: Event, value: Value) -> Event | None:
         return None
     if any(isinstance(alt, Tensor) and alt.traits.get("graph") is False for alt in alts):
         return None
+    if not all(any(_may_learn(view, flow) for flow in alt.flows) for alt in alts):
+        return None
     for backward in view.of("backward"):
         if event.loops[-1] not in backward.loops:
             continue
@@ -227,6 +229,21 @@ def _trained_on(view: View, event: Event, value: Value) -> Event | None:
             if alt in backward.parts or backward.subject is alt or any(_computed_from(alt, loss) for loss in (backward.subject, *_losses_in(backward))):
                 return backward
     return None
+
+
+def _may_learn(view: View, forward: Event) -> bool:
+    """Whether a graph may begin at a forward: what another library makes (a filter bank, a resampler) may have nothing that
+    learns, where the optimizers are given other things."""
+    trained = [module for created in view.of("optimizer.create") for module in created.modules]
+    return not trained or any(
+        not _of_a_library(module) or any(view.related_modules(other, module) for other in trained) for module in real(forward.subject)
+    )
+
+
+def _of_a_library(module: Value) -> bool:
+    if isinstance(module, Instance):
+        return module.cls is None and not module.type.startswith("torch.")
+    return type(module) is Opaque and module.source == "call" and "." in module.name
 
 
 def _losses_in(backward: Event) -> Iterator[Value]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 
 import libcst as cst
 
 from torchlint.catalogue.protocols import GROWS, UNTIED
-from torchlint.dryrun.flow import after
+from torchlint.dryrun.flow import after, following, happens_after
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, boolean, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.in_no_optimizer import left_out
@@ -35,6 +36,7 @@ def check(view: View) -> Iterator[Report]:
         roles["optimizer"] = getattr(event.subject, "name", "") or "optimizer"
         related = [*((thing.site, f"{name} is made here") for thing, name in zip(things, names)), (backward.site, "the loss")]
         yield Report(CODE, event.site, roles, related, words=_LEFT_OUT)
+    behind = cache(following)  # of many assignments in a program most come before the optimizer
     for change in view.of("setattr"):
         if isinstance(change.site.node, cst.Attribute):
             continue  # an attribute that is set somewhere else was read here
@@ -44,6 +46,8 @@ def check(view: View) -> Iterator[Report]:
             continue
         for event in created:
             if not any(_part_of(view, change.subject, module) for module in event.modules):
+                continue
+            if change not in behind(event):
                 continue
             if _later(view, event, change) and not _seen_again(view, event, change) and _trains(view, event.subject, change):
                 name = _target(change)
@@ -132,10 +136,10 @@ def _kind(change: Event) -> str:
 
 
 def _later(view: View, first: Event, second: Event) -> bool:
-    found, _ = after(first, lambda event: event is second)
-    if not found:
+    if not happens_after(first, lambda event: event is second):
         return False
-    back, _ = after(second, lambda event: event is first or view.starts_over(event, second.subject))
+    # The head of a loop that `first` is not in is also where the last turn goes on from, with what it made.
+    back, _ = after(second, lambda event: event is first or view.starts_over(event, second.subject) and event.loop in first.loops)
     return first not in back
 
 
@@ -146,7 +150,7 @@ def _seen_again(view: View, event: Event, change: Event) -> bool:
     # One that is built in the same turn of a loop takes them too, although the next turn's change comes after it.
     again = [
         other for other in view.of("optimizer.create")
-        if other is not event and after(change, lambda later, other=other: later is other)[0] and _may_take(view, other, change)
+        if other is not event and happens_after(change, lambda later, other=other: later is other) and _may_take(view, other, change)
     ]
     return any(_beside(view, event.subject, other.subject) for other in again)
 
@@ -164,7 +168,7 @@ def _beside(view: View, one: Value, other: Value) -> bool:
     others = [step for step in view.steps() if any(alt is other for alt in real(step.subject))]
     if not mine or not others:
         return True
-    return any(step in others or after(step, lambda event: event in others)[0] for step in mine)
+    return any(step in others or happens_after(step, lambda event: event in others) for step in mine)
 
 
 def _trains(view: View, optimizer: Value, change: Event) -> bool:
@@ -173,8 +177,7 @@ def _trains(view: View, optimizer: Value, change: Event) -> bool:
             return any(alt is optimizer for alt in real(event.subject))
         return event.kind == "unknown" and any(alt is optimizer for value in event.args for alt in real(value))
 
-    found, _ = after(change, uses)
-    return bool(found)
+    return happens_after(change, uses)
 
 
 def _target(change: Event) -> str:

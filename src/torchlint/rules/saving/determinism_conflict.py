@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import after
+from torchlint.dryrun.flow import happens_after
 from torchlint.dryrun.values import Event, boolean
 from torchlint.rules.base import Report, View
 
@@ -31,9 +31,9 @@ def _always(event: Event, asked: Event) -> bool:
 
 def _meet(one: Event, other: Event) -> bool:
     """Whether one of them comes after the other."""
-    return bool(after(one, lambda event: event is other)[0] or after(other, lambda event: event is one)[0])
+    return happens_after(one, lambda event: event is other) or happens_after(other, lambda event: event is one)
 
 
 def _stays(event: Event, name: str) -> bool:
     """Whether nothing sets it to something else later."""
-    return not after(event, lambda other: other.kind == "setting" and other.name == name and boolean(other.value) is not True)[0]
+    return not happens_after(event, lambda other: other.kind == "setting" and other.name == name and boolean(other.value) is not True)

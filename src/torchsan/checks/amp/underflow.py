@@ -41,7 +41,7 @@ class Underflow(Check):
         self.next[id(account)] = step + (1 if step < FIRST else gap(step))
         scaled = account.last.get("scale")
         scale = None if scaled is None else getattr(scaled.subject, "_scale", None)
-        held = [grad for p in account.params if (scale is not None or p.dtype is torch.float16) and (grad := p.grad) is not None]
+        held = [grad for p in account.few if (scale is not None or p.dtype is torch.float16) and (grad := p.grad) is not None]
         grads = [grad for grad in held if measurable(grad) and (scale is not None or grad.dtype is torch.float16)]
         if not grads or len({grad.device for grad in grads}) != 1 or event.closure:
             return

@@ -104,7 +104,7 @@ class Recorder(Check):
             return  # inside of a closure gradients come and go
         state.looks += 1
         is_large = len(account.params) > _MANY and not self.thorough
-        first = max(1, 3 * account.steps) if is_large else 1
+        first = max(4, 3 * account.steps) if is_large else 1
         state.next = account.steps + (first if state.looks < FIRST and first < EVERY else gap(account.steps))
         rest.hear_again(state.next - account.steps)
         self._know_layers(account, state)

@@ -16,7 +16,6 @@ from torchsan.stream.events import Event
 from torchsan.stream.ledger import Account
 
 _USED, _MIXED = "used", "mixed"
-_MOST = 4096  # of so many parameters or more, every second, third ... is looked at: to list all takes longer than to clear them
 _DOUBTS = 3  # times that a suspicion may prove wrong before it is looked into only now and then
 
 
@@ -54,10 +53,6 @@ class _State:
         }
 
 
-def _some(params: list[torch.Tensor]) -> list[torch.Tensor]:
-    return params if len(params) < 2 * _MOST else params[::len(params) // _MOST]
-
-
 class StaleGradients(Check):
     """Gradients of the previous step are never cleared."""
 
@@ -74,13 +69,13 @@ class StaleGradients(Check):
             state = self.states.get(id(account))
             if state is None:
                 continue
-            state.keep_unchanged(_some(account.params))
+            state.keep_unchanged(account.few)
             if state.grads and not self._all_zero(state):
                 self.candidates.append((account, state))
 
     def on_backward(self, event: Event) -> None:
         for account, state in self.candidates:
-            params = _some(account.params)  # none where the optimizer died meanwhile, in this thread or another
+            params = account.few  # none where the optimizer died meanwhile, in this thread or another
             for index, (grad, version, _, first) in list(state.grads.items()):
                 now = params[index].grad if index < len(params) else None
                 if now is grad and grad._version != version:
@@ -131,18 +126,18 @@ class StaleGradients(Check):
         state = self.states.get(id(account))
         if state is None:
             state = self.states[id(account)] = _State()
-        state.use(_some(account.params))
+        state.use(account.few)
 
     def _judge(self, account: Account, event: Event) -> None:
         state = self.states.get(id(account))
         if state is None:
             return
-        state.keep_unchanged(_some(account.params))
+        state.keep_unchanged(account.few)
         if not state.grads:
             return
         stale = [entry for entry in state.grads.values() if entry[2] is _MIXED]
         if stale:
-            step, looked, all_of_them = account.last.get("step"), len(_some(account.params)), len(account.params)
+            step, looked, all_of_them = account.last.get("step"), len(account.few), len(account.params)
             self.found(
                 101,
                 stale[0][3],
@@ -160,7 +155,7 @@ class StaleGradients(Check):
         for account in self.ledger:
             state = self.states.get(id(account))
             if state is not None:
-                state.keep_unchanged(_some(account.params))
+                state.keep_unchanged(account.few)
 
     def _let_go(self) -> None:
         """Gradients of optimizers that are gone are not to be held."""

@@ -1,8 +1,9 @@
 """121 and 422: a loss or a gradient that is not finite, and the operation that made it so; 413 at level="memory".
 
-Every loss is looked at when backward is called on it, all gradients after each backward. Where one is not finite the
-step is run again at once, while the lines that made the loss are still running (`replay.py`); it is told when backward
-was called on such a loss, or when an optimizer steps on such gradients: who skips the step has taken care of it.
+Every loss is looked at when backward is called on it, all gradients after each backward (of many thousands every second,
+third ...). Where one is not finite the step is run again at once, while the lines that made the loss are still running
+(`replay.py`); it is told when backward was called on such a loss, or when an optimizer steps on such gradients: who skips
+the step has taken care of it.
 
 One cause, one finding: where the origin can be told it is 422, on the origin's line; where it cannot, it is 121 on the
 line of backward for a loss, and 422 on that of the step for gradients, and the next steps are looked at operation by
@@ -33,6 +34,7 @@ from torchsan.program.naming import name_of
 from torchsan.program.walks import parameters_of
 from torchsan.stream.events import Event, rest
 from torchsan.stream.forward_start import Remembered
+from torchsan.stream.ledger import Account
 from torchsan.stream.resting_checks import Plan
 from torchsan.stream.weak_ids import WeakIds
 
@@ -136,8 +138,8 @@ class NonFinite(Check):
         if self._does_not_count():
             return
         accounts = self.ledger if event.reached is None else event.reached
-        grads = [grad for account in accounts for grad in map(grad_of, account.params) if grad is not None]
-        is_fine = finite(losses + grads)
+        is_fine = finite(losses + [grad for account in accounts for grad in self._looked_at(account)])
+        grads = [] if is_fine else [grad for account in accounts for grad in map(grad_of, account.params) if grad is not None]
         if state.deferred is not None:
             self._tell_deferred(state.deferred, is_fine, sys._getframe(1))
         if is_fine:
@@ -161,6 +163,10 @@ class NonFinite(Check):
                 state.pending[key] = Symptom(fact, outcome, event, mark=mark)
                 if state.in_closure:
                     self.telling.tell(state.pending.pop(key), event)
+
+    def _looked_at(self, account: Account) -> list[torch.Tensor]:
+        """Its gradients; of very many some, as what is not finite goes on to the gradients of all that comes before."""
+        return [grad for grad in map(grad_of, account.params if self.thorough else account.few) if grad is not None]
 
     def on_loss(self, event: Event) -> None:
         """A loss that torch refuses to compute because what it was given is NaN: no backward will ask."""

@@ -39,6 +39,14 @@ def sets(root):
     pairs = {x: datasets.ImageFolder(os.path.join(root, x), alike[x]) for x in ["weak", "strong"]}
     return parts, others, pairs
 """,
+    "either of two": HEAD + """
+def sets(root, small, whole):
+    either = flips if small else transforms.Compose([transforms.RandomCrop(224), transforms.ToTensor()])
+    one = flips if small else plain
+    test_set = datasets.ImageFolder(root + "/test", transform=either)  # <- 613
+    val_set = datasets.ImageFolder(root + "/val", transform=one)
+    return test_set, val_set
+""",
 })
 def test_augmented(code):
     holds(code)

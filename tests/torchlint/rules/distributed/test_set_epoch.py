@@ -60,3 +60,41 @@ def main(args, data, model, optimizer):
 })
 def test_the_sampler_of_several_processes_is_told_the_epoch(code):
     holds(code)
+
+
+GIVEN = """
+import torch.distributed as dist
+from engine import {given}
+from torch.utils.data import DataLoader, DistributedSampler
+
+
+def main(args, data, model):
+    dist.init_process_group("nccl")
+    sampler = DistributedSampler(data)
+    loader = DataLoader(data, batch_size=4, sampler=sampler)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    {before}
+    for epoch in range(args.epochs):
+        {call}{mark}
+"""
+
+
+def _given(call, mark=False, before="pass", given="train, validate"):
+    return GIVEN.format(call=call, mark="  # <- 801" * mark, before=before, given=given)
+
+
+@table({
+    "the loader": _given("loss = train(loader, model, optimizer, epoch)", mark=True),
+    "under another name": _given("engine.train_one_epoch(model, loader, optimizer)", mark=True, before="import engine"),
+    "and asked for again": _given("train(loader, model, optimizer); validate(loader, model)", mark=True),
+    "with the sampler": _given("train(loader, sampler, model, optimizer, epoch)"),
+    "the sampler before": _given("train(loader, model, optimizer, epoch)", before="remember(sampler)", given="train, remember"),
+    "the loader before": _given("train(loader, model, optimizer, epoch)", before="loader = prepare(loader)"),
+    "to an object": _given("runner.train(loader, model, optimizer, epoch)", before="runner = train()"),
+    "once": _given("pass", before="train(loader, model, optimizer)"),
+    "to evaluate": _given("validate(loader, model)"),
+    "without an optimizer": _given("train(loader, model, epoch)"),
+    "told here": _given("sampler.set_epoch(epoch); train(loader, model, optimizer, epoch)"),
+})
+def test_a_training_out_of_sight(code):
+    holds(code)

@@ -150,6 +150,8 @@ def test_the_line_that_pads_is_named():
     )
     (finding,) = [one for one in engine().check("snippet.py", text).findings if one.number == 1]
     assert "line 5 masks" in finding.message
+    either = text.replace("from_pretrained('gpt2')", "from_pretrained('gpt2' if small else 'gpt2-xl') if known else AutoTokenizer.from_pretrained(path)")
+    assert either != text and [one.number for one in engine().check("snippet.py", either).findings if one.number == 1] == [1]
 
 
 OWN = PEFT + """from transformers import Trainer, TrainingArguments

@@ -9,8 +9,8 @@ from torch import nn
 import torchsan
 from torchsan import checks
 from torchsan.checks.course import recorder
-from torchsan.checks.gradients import stale_gradients
 from torchsan.checks.modules import silent_units
+from torchsan.stream import ledger
 
 
 class Looks(recorder.Recorder):
@@ -35,7 +35,7 @@ def looks(monkeypatch):
         optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
         norms = []
         with torchsan.watch(model, on_finding="collect", level=level) as san:
-            for _ in range(20):
+            for _ in range(40):
                 optimizer.zero_grad()
                 model(torch.randn(3, 4)).square().sum().backward()
                 norms.append(torch.cat([p.grad.flatten() for p in model.parameters()]).norm().item())
@@ -49,7 +49,7 @@ def looks(monkeypatch):
 
 def test_looks_are_further_apart_and_norms_are_of_all(looks):
     told, norms = looks("default")
-    assert [look.step for look in told] == [0, 1, 4, 16]
+    assert [look.step for look in told] == [0, 4, 16, 32]
     for look in told:
         assert look.norm == pytest.approx(norms[look.step], rel=1e-5)
     known = [[at for at, norm in enumerate(look.gradients) if norm is not None] for look in told]
@@ -59,12 +59,12 @@ def test_looks_are_further_apart_and_norms_are_of_all(looks):
 
 def test_who_asks_to_look_closer_gets_all(looks):
     told, _ = looks("thorough")
-    assert [look.step for look in told] == list(range(20))
+    assert [look.step for look in told] == list(range(40))
     assert all(None not in look.gradients for look in told)
 
 
 def test_gradients_that_are_kept_are_told_of_those_looked_at(monkeypatch):
-    monkeypatch.setattr(stale_gradients, "_MOST", 2)
+    monkeypatch.setattr(ledger, "_MANY", 2)
     model = nn.Sequential(*(nn.Linear(4, 4) for _ in range(6)))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
     with torchsan.watch(model, on_finding="collect") as san:
@@ -104,3 +104,28 @@ def test_activations_that_are_followed_are_the_first(monkeypatch):
     assert model.relus[:3] == [False, True, True]  # two are enough: torch's own is back for the third
     assert series == {"layers.0.1", "layers.1.1"}
     assert ["layers.1.1" in finding.message for finding in san.findings if finding.number == 516] == [True]
+
+
+class Root(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.ModuleList(nn.Linear(4, 4) for _ in range(6))
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = layer(x)
+        return x.clamp(min=0).sum(1).sqrt().sum()  # <- 422
+
+
+@pytest.mark.parametrize("many", [2, 4096])
+def test_a_gradient_that_is_not_finite_is_found_among_some(monkeypatch, many):
+    monkeypatch.setattr(ledger, "_MANY", many)
+    model = Root()
+    nn.init.constant_(model.layers[-1].weight, 0)
+    nn.init.constant_(model.layers[-1].bias, -0.0)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+    with torchsan.watch(model, on_finding="collect") as san:
+        model(torch.ones(3, 4)).backward()
+        optimizer.step()
+    (told,) = san.findings
+    assert told.number == 422 and "sqrt" in told.message and "of 12 parameters" in str(told)

@@ -1,0 +1,51 @@
+"""804 where each call names the device, and the process does not know it."""
+
+from tests.torchlint.dryrun.support import holds, table
+from torchlint.api import check
+
+HEAD = """
+import os
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+"""
+MAIN = """
+def main(rank, world_size, net):
+    {before}
+    dist.init_process_group({init}){mark}
+    {behind}
+    net.to(rank)
+    net = DistributedDataParallel(net, device_ids={ids})
+    dist.barrier()
+"""
+
+
+def _main(mark="", before="pass", behind="pass", init='"nccl", rank=rank, world_size=world_size', ids="[rank]"):
+    return HEAD + MAIN.format(mark="  # <- 804" * bool(mark), before=before, behind=behind, init=init, ids=ids)
+
+
+@table({
+    "nobody says": _main(mark=True),
+    "of torchrun": _main(mark=True, behind='rank = int(os.environ["LOCAL_RANK"])'),
+    "set before": _main(before="torch.cuda.set_device(rank)"),
+    "set behind": _main(behind="torch.cuda.set_device(rank)"),
+    "of any accelerator": _main(behind="torch.accelerator.set_device_index(rank)"),
+    "shown one GPU": _main(before='os.environ["CUDA_VISIBLE_DEVICES"] = str(rank)', ids="[0]"),
+    "the group has it": _main(init='"nccl", device_id=torch.device("cuda", rank)'),
+    "out of sight": _main(before="from helpers import setup_gpu; setup_gpu(rank)"),
+    "on the CPU": _main(init='"gloo"'),
+    "one device for all": _main(ids="[0]"),
+    "several devices": _main(ids="[rank, rank + 1]"),
+    "none": _main(ids="None"),
+})
+def test_own_gpu(code):
+    holds(code)
+
+
+def test_a_file_that_imports_it_may_choose(tmp_path):
+    (tmp_path / "pyproject.toml").write_text("")
+    trainer = tmp_path / "trainer.py"
+    trainer.write_text("import torch\n" + _main())
+    (tmp_path / "other.py").write_text("import torch\ntorch.cuda.set_device(1)\n")
+    assert [finding.code for finding in check(trainer, cache=False)] == ["TL804"]
+    (tmp_path / "start.py").write_text("import torch\nfrom trainer import main\ntorch.cuda.set_device(0)\nmain(0, 1, None)\n")
+    assert [finding.code for finding in check(trainer, cache=False)] == []
