@@ -16,9 +16,11 @@ CALLS = frozenset({INIT})
 _CHOOSES = re.compile(r"set_device|CUDA_VISIBLE_DEVICES|cuda\.device\(|set_default_device|HIP_VISIBLE|device_ids=\[0\]")
 _OWN = re.compile(r"device_ids\s*=\s*\[\s*(?!\d|None\b)[^\[\],]+\]")  # one that is computed: another one in each process
 _MAY_CHOOSE = re.compile(r"dist|device|gpu|cuda|init|set_?up|launch|slurm|env|rank", re.I)
+# What goes by the current device: that opens a context there, in the thread that pins memory, too.
+_GOES_BY_IT = re.compile(r"(?:dist\.)?barrier\(\)|pin_memory=True|\w+_object(?:_list)?\(|torch\.cuda\.(?:synchronize|empty_cache)\(\)|\.cuda\(\)")
 _WORD = re.compile(r"\w+")
 _UNBOUND = (
-    "nothing tells a process which GPU is its own: what names no device goes to GPU 0 in every process behind `{call}`",
+    "nothing tells a process which GPU is its own: `{what}` (line {row}) names no device and goes to GPU 0 in every process",
     "call `torch.cuda.set_device(local_rank)` before it: else each process takes memory on GPU 0, too, and a `barrier()` may hang",
 )
 
@@ -58,10 +60,20 @@ def _unbound(view: View, inits: set[Event], wraps: list[Event]) -> Iterator[Repo
         if not _OWN.search(event.site.text()) or without_own_gpu(event):
             continue
         found, _ = before(event, lambda other: other in inits)
-        if found and not _chosen_elsewhere(view, found[0]):
-            roles = {"call": view.call_text(found[0].site)}
+        used = _goes_by_it(wraps[0])
+        if found and used is not None and not _chosen_elsewhere(view, found[0]):
+            roles = {"what": used[0], "row": str(used[1]), "call": view.call_text(found[0].site)}
             yield Report(CODE, found[0].site, roles, [(event.site, "here the process has a GPU of its own")], words=_UNBOUND)
             return
+
+
+def _goes_by_it(wrap: Event) -> tuple[str, int] | None:
+    """What in the file of the wrap goes by the current device, and its row."""
+    for row, line in enumerate(wrap.site.parsed.facts.lines, 1):
+        used = _GOES_BY_IT.search(line.partition("#")[0].replace(" = ", "="))
+        if used is not None:
+            return used[0].rstrip("(") if used[0].endswith("(") else used[0], row
+    return None
 
 
 def _chosen_elsewhere(view: View, event: Event) -> bool:

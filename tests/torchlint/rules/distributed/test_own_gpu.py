@@ -36,6 +36,9 @@ def _main(mark="", before="pass", behind="pass", init='"nccl", rank=rank, world_
     "one device for all": _main(ids="[0]"),
     "several devices": _main(ids="[rank, rank + 1]"),
     "none": _main(ids="None"),
+    "nothing goes by the current device": _main().replace("    dist.barrier()\n", ""),
+    "but the thread that pins": _main(mark=True).replace("dist.barrier()", "torch.utils.data.DataLoader(net.data, pin_memory=True)"),
+    "a barrier that is told": _main().replace("dist.barrier()", "dist.barrier(device_ids=[rank])"),
 })
 def test_own_gpu(code):
     holds(code)
