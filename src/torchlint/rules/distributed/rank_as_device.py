@@ -16,8 +16,8 @@ CALLS = frozenset({INIT})
 _CHOOSES = re.compile(r"set_device|CUDA_VISIBLE_DEVICES|cuda\.device\(|set_default_device|HIP_VISIBLE|device_ids=\[0\]")
 _OWN = re.compile(r"device_ids\s*=\s*\[\s*(?!\d|None\b)[^\[\],]+\]")  # one that is computed: another one in each process
 _MAY_CHOOSE = re.compile(r"dist|device|gpu|cuda|init|set_?up|launch|slurm|env|rank", re.I)
-# What goes by the current device: that opens a context there, in the thread that pins memory, too.
-_GOES_BY_IT = re.compile(r"(?:dist\.)?barrier\(\)|pin_memory=True|\w+_object(?:_list)?\(|torch\.cuda\.(?:synchronize|empty_cache)\(\)|\.cuda\(\)")
+# What goes by the current device. Memory that is pinned does not: any device's context serves.
+_GOES_BY_IT = re.compile(r"(?:dist\.)?barrier\(\)|\b(?:all_gather|gather|broadcast|scatter)_object(?:_list)?\(|torch\.cuda\.synchronize\(\)|\.cuda\(\)")
 _WORD = re.compile(r"\w+")
 _UNBOUND = (
     "nothing tells a process which GPU is its own: `{what}` (line {row}) names no device and goes to GPU 0 in every process",

@@ -37,7 +37,8 @@ def _main(mark="", before="pass", behind="pass", init='"nccl", rank=rank, world_
     "several devices": _main(ids="[rank, rank + 1]"),
     "none": _main(ids="None"),
     "nothing goes by the current device": _main().replace("    dist.barrier()\n", ""),
-    "but the thread that pins": _main(mark=True).replace("dist.barrier()", "torch.utils.data.DataLoader(net.data, pin_memory=True)"),
+    "pinned memory does not": _main().replace("dist.barrier()", "torch.utils.data.DataLoader(net.data, pin_memory=True)"),
+    "but what is gathered": _main(mark=True).replace("dist.barrier()", "dist.all_gather_object([None] * world_size, rank)"),
     "a barrier that is told": _main().replace("dist.barrier()", "dist.barrier(device_ids=[rank])"),
 })
 def test_own_gpu(code):
