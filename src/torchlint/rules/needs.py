@@ -277,7 +277,7 @@ _CUSTOM |= {
     708: ((_any("autocast GradScaler custom_fwd custom_bwd"),),),
     941: (
         (frozenset(name.rpartition(".")[2] for name in gone_names()), _any("transformers !from_transformers")),
-        *(_gone(name) for name in table().removed), (_any("next reinforce Scale RandomSizedCrop"),), (_any("data"), _any("backward")), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),),
+        *(_gone(name) for name in table().removed), (_any("next reinforce Scale RandomSizedCrop"),), (_any("backward"),), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),),
     ),
     942: (
         (words({name: entry for name, entry in table().deprecated.items() if name not in COMMON_INITS}) - {"range"} | {"!range", "meshgrid", *NUMBER_FIRST},),

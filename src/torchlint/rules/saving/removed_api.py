@@ -62,8 +62,8 @@ def check(view: View) -> Iterator[Report]:
     for site, name, gone in names_gone(view):
         roles = {"name": name, "package": "torchvision", "after": gone.after, "by": gone.by, "then": f"; use `{gone.instead}`"}
         yield Report(CODE, site, roles)
-    for site, loss in first_items(view) if view.torch_version is None or view.torch_version >= (0, 5) else ():
-        roles = {"name": f"{loss}.data[0]", "package": "torch", "after": "0.4", "by": "0.5", "then": f"; use `{loss}.item()`"}
+    for site, asked, loss in first_items(view) if view.torch_version is None or view.torch_version >= (0, 5) else ():
+        roles = {"name": asked, "package": "torch", "after": "0.4", "by": "0.5", "then": f"; use `{loss}.item()`"}
         yield Report(CODE, site, roles)
     for site, roles in hosted_names.gone(view):
         yield Report(CODE, site, roles)

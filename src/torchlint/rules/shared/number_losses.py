@@ -9,38 +9,77 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Event
+from torchlint.dryrun.values import Event, Tensor, real
 from torchlint.rules.base import View
 
-_ASKED = re.compile(r"\.data\[0\]")
+_ASKED = re.compile(r"\w(?:\.data)?\[0\]")
 
 
-def first_items(view: View) -> Iterator[tuple[Site, str]]:
-    """`loss.data[0]` in a function that calls `loss.backward()` without a gradient: the first place, and the text of the loss."""
+def first_items(view: View) -> Iterator[tuple[Site, str, str]]:
+    """`loss.data[0]` or `loss[0]` in a function that calls `loss.backward()`, or `(loss + other).backward()`, without a gradient: the
+    first place, its text, and that of the loss."""
     told = set()
     for event in view.of("backward"):
         node = event.site.node if event.site is not None else None
         if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or _has_gradient(event, node):
             continue
-        parsed, loss = event.site.parsed, event.site.parsed.text(node.func.value)
+        parsed = event.site.parsed
         lines = parsed.facts.lines[parsed.unit.start - 1 : parsed.unit.end]
-        if (parsed.unit, loss) in told or not any(_ASKED.search(line) for line in lines):
+        if not any(_ASKED.search(line) for line in lines):
             continue
-        told.add((parsed.unit, loss))
-        wanted = f"{loss}.data[0]"
-        found = next((part for part in walk(parsed.module) if isinstance(part, cst.Subscript) and parsed.text(part) == wanted), None)
-        if found is not None and _is_number(parsed, loss):
-            yield Site(parsed, found), loss
+        whole = parsed.text(node.func.value)
+        for loss in (whole, *_added_up(parsed, whole)):
+            if (parsed.unit, loss) in told:
+                continue
+            told.add((parsed.unit, loss))
+            asked = (f"{loss}.data[0]", f"{loss}[0]")
+            found = next((part for part in walk(parsed.module) if isinstance(part, cst.Subscript) and parsed.text(part) in asked), None)
+            if found is not None and (loss == whole and _is_loss(event) or _is_number(parsed, loss)):
+                yield Site(parsed, found), parsed.text(found), loss
+
+
+def _is_loss(event: Event) -> bool:
+    """Whether a backward begins at what a loss function of torch's gives, whatever the program calls that."""
+    return bool(real(event.subject)) and all(isinstance(alt, Tensor) and alt.traits.get("loss") for alt in real(event.subject))
+
+
+def _added_up(parsed: Parsed, whole: str) -> Iterator[str]:
+    """The names of the losses of which another is the sum: `total = content + style`."""
+    for node in walk(parsed.module):
+        if isinstance(node, cst.Assign) and any(parsed.text(target.target) == whole for target in node.targets):
+            todo = [node.value]
+            while todo:
+                value = todo.pop()
+                if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add):
+                    todo += (value.left, value.right)
+                elif isinstance(value, (cst.Name, cst.Attribute)) and parsed.text(value) != whole:
+                    yield parsed.text(value)
 
 
 # What gives a number; not the built-in `sum`, which keeps the shape of what it adds up.
 _NUMBER = re.compile(r"(?i:loss|crit|objective|entropy|nll|mse|bce|error)\w*\(|\.(?:mean|sum)\(\)|torch\.(?:mean|sum)\(")
+_ZERO = re.compile(r"0(?:\.0*)?$")
+_WEIGHT = re.compile(r"[\w.]+$")
 
 
 def _is_number(parsed: Parsed, loss: str) -> bool:
-    """Whether all that is assigned to a name comes out of a loss function, or of a mean or a sum."""
-    values = [node.value for node in walk(parsed.module) if isinstance(node, cst.Assign) and any(parsed.text(target.target) == loss for target in node.targets)]
-    return bool(values) and all(_NUMBER.search(parsed.text(value)) and not re.match(r"sum\(", parsed.text(value)) for value in values)
+    """Whether all that is assigned to a name, or added to it, comes out of a loss function, or of a mean or a sum."""
+    numbers = 0
+    for node in walk(parsed.module):
+        if isinstance(node, cst.Assign) and any(parsed.text(target.target) == loss for target in node.targets):
+            text = parsed.text(node.value)
+            if _ZERO.match(text):
+                continue
+        elif isinstance(node, cst.AugAssign) and parsed.text(node.target) == loss:
+            text = parsed.text(node.value)
+            if not isinstance(node.operator, cst.AddAssign) and _WEIGHT.match(text):
+                continue
+        else:
+            continue
+        if not _NUMBER.search(text) or re.match(r"sum\(", text):
+            return False
+        numbers += 1
+    return numbers > 0
 
 
 def _has_gradient(event: Event, node: cst.Call) -> bool:

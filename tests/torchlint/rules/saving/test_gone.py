@@ -71,6 +71,50 @@ def train(model, loader, optimizer):
         optimizer.step()
         print(loss.data[0])  # <- 941
 """,
+    "a loss function by another name": """
+def train(model, loader, optimizer):
+    measure = nn.CrossEntropyLoss()
+    for x, y in loader:
+        optimizer.zero_grad()
+        off = measure(model(x), y)
+        off.backward()
+        optimizer.step()
+        print(off[0])  # <- 941
+""",
+    "added up over the steps": """
+def train(decoder, words, criterion, optimizer):
+    loss = 0
+    for word, target in words:
+        loss += criterion(decoder(word), target)
+    loss.backward()
+    optimizer.step()
+    return loss.data[0] / len(words)  # <- 941
+""",
+    "each of two that are added up": """
+def train(model, loader, optimizer, weight):
+    for x, y in loader:
+        optimizer.zero_grad()
+        scores = model(x)
+        content_loss = weight * F.mse_loss(scores, y)
+        shape_loss = 0.
+        for score in scores:
+            shape_loss += F.mse_loss(score, y)
+        shape_loss *= weight
+        total = content_loss + shape_loss
+        total.backward()
+        optimizer.step()
+        print(content_loss.data[0])  # <- 941
+        print(shape_loss.data[0])  # <- 941
+""",
+    "one that begins as a tensor with an item": """
+def train(model, loader, optimizer, criterion):
+    loss = torch.zeros(1)
+    for x, y in loader:
+        loss += criterion(model(x), y)
+    loss.backward()
+    optimizer.step()
+    print(loss.data[0], loss[0])
+""",
     "a sum of tensors of one item": """
 def train(vectors, biases, optimizer):
     for i in range(9):
