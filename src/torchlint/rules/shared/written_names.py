@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.names import canonical
-from torchlint.dryrun.values import Event
+from torchlint.dryrun.values import Event, Ref
 from torchlint.rules.base import View
 from torchlint.rules.shared.asking import asks_first
 
@@ -21,20 +21,33 @@ def calls(view: View) -> Iterator[tuple[Event, str]]:
         if not isinstance(node, cst.Call):
             continue
         name = qualified(event.site, node.func)
+        if canonical(name) != event.name:
+            name = _by_way_of_files(view, event.site, node.func)
         if name and canonical(name) == event.name:
             yield event, name
 
 
 def qualified(site: Site, node: cst.BaseExpression) -> str:
     """`torch.cuda.amp.autocast` for `amp.autocast`, by the imports of the file; "" for what is no dotted name."""
-    parts = []
+    first, parts = _parts(node)
+    known = site.parsed.facts.imports.get(first)
+    return ".".join([known, *parts]) if known else ""
+
+
+def _by_way_of_files(view: View, site: Site, node: cst.BaseExpression) -> str:
+    """The same for a name that another file of the project has imported: `from model import *`."""
+    first, parts = _parts(node)
+    meant = view.run.exported(first, site.parsed.facts) if first else None
+    return ".".join([meant.name, *parts]) if isinstance(meant, Ref) else ""
+
+
+def _parts(node: cst.BaseExpression) -> tuple[str, list[str]]:
+    """The first name of a dotted one, and the others; "" for what is no dotted name."""
+    parts: list[str] = []
     while isinstance(node, cst.Attribute):
         parts.append(node.attr.value)
         node = node.value
-    if not isinstance(node, cst.Name):
-        return ""
-    first = site.parsed.facts.imports.get(node.value)
-    return ".".join([first, *reversed(parts)]) if first else ""
+    return (node.value if isinstance(node, cst.Name) else ""), parts[::-1]
 
 
 def imports(view: View, wanted: Callable[[str], object]) -> Iterator[tuple[Site, str]]:

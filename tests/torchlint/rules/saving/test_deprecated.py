@@ -3,6 +3,8 @@
 import pytest
 
 from tests.torchlint.dryrun.support import RULES, holds, table
+from tests.torchlint.support import write
+from torchlint.api import check
 from torchlint.engine import Engine
 
 TRAIN = """
@@ -149,3 +151,13 @@ class Warm(torch.optim.lr_scheduler.StepLR):
 })
 def test_the_rate_is_not_asked_for(code):
     holds(code)
+
+
+@pytest.mark.parametrize("brought", ["from net import *", "from net import F", "from net import upsample as up"])
+def test_names_that_another_file_imports(tmp_path, brought):
+    write(tmp_path, {
+        "pyproject.toml": "",
+        "net.py": "import torch.nn.functional as F\nfrom torch.nn.functional import upsample\n",
+        "train.py": f"import torch\n{brought}\n\n\ndef larger(x):\n    return {'up' if 'up' in brought else 'F.upsample'}(x, 4)\n",
+    })
+    assert [(one.code, one.location.row) for one in check(tmp_path / "train.py", cache=False)] == [("TL942", 6)]
