@@ -134,11 +134,11 @@ class Conditions:
         base = self.eval(cls)
         if isinstance(value, Tensor):
             if holds and value.source == "param" and never_tensors(class_names(self.items_of(base) or (base,))):
-                self._holds_only(target, Opaque(value.name, "param", value.site))
+                self._holds_only(target, [Opaque(value.name, "param", value.site)])
             return
         alts = [alt for alt in value.alts if self.is_a(alt, base) is not (not holds)]
         if alts and len(alts) < len(value.alts):
-            self._holds_only(target, alts[0] if len(alts) == 1 else Union(tuple(alts)))
+            self._holds_only(target, alts)
 
     def _leave_out(self, target: cst.BaseExpression, cls: cst.BaseExpression, fits) -> None:
         """A name holds no class that fits `cls`: what else it may hold."""
@@ -147,7 +147,7 @@ class Conditions:
             base = self.eval(cls)
             alts = [alt for alt in value.alts if not isinstance(alt, (Class, Ref)) or not fits(alt, base)]
             if alts and len(alts) < len(value.alts):
-                self._holds_only(target, alts[0] if len(alts) == 1 else Union(tuple(alts)))
+                self._holds_only(target, alts)
 
     def _keep_only(self, target: cst.BaseExpression, none: bool, truthy: bool = False) -> None:
         if type(target) not in (cst.Name, cst.Attribute):
@@ -159,10 +159,11 @@ class Conditions:
         if truthy and none:
             alts = list(value.alts)
         if alts and len(alts) < len(value.alts):
-            self._holds_only(target, alts[0] if len(alts) == 1 else Union(tuple(alts)))
+            self._holds_only(target, alts)
 
-    def _holds_only(self, target: cst.Name | cst.Attribute, value: Value) -> None:
+    def _holds_only(self, target: cst.Name | cst.Attribute, alts: list[Value]) -> None:
         """What a name or attribute holds is narrowed down: nothing is changed by that, and no module gets a new part."""
+        value = alts[0] if len(alts) == 1 else Union(tuple(alts))
         if type(target) is cst.Name:
             self.set_name(target.value, value)
             return

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchlint.dryrun.values import Const, Event, Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
@@ -33,7 +33,7 @@ def check(view: View) -> Iterator[Report]:
     yield from _out_of_sight(view)
 
 
-def _report(event: Event, name: str, samplers) -> Report:
+def _report(event: Event, name: str, samplers: Sequence[Value]) -> Report:
     related = [(samplers[0].site, "the sampler is built here")] if samplers[0].site is not None else []
     names = {"loader": name if len(name) < 40 else "loader", "sampler": getattr(samplers[0], "name", "") or "sampler"}
     return Report(CODE, event.site, names, related)
@@ -48,7 +48,7 @@ def _out_of_sight(view: View) -> Iterator[Report]:
     for event in given:
         if event.subject is not None or not event.loops or not event.grad_on or not _TRAINS.search(event.name):
             continue
-        if "." not in event.name or not any(_optimizer(alt) for arg in event.args for alt in real(arg)):
+        if "." not in event.name or not any(_is_optimizer(alt) for arg in event.args for alt in real(arg)):
             continue
         for loader in (alt for arg in event.args for alt in real(arg) if _is_loader(alt)):
             alts = [alt for alt in _samplers(loader) if _shuffling(alt)]
@@ -71,7 +71,7 @@ def _is_loader(value: Value) -> bool:
     return isinstance(value, Instance) and value.kind == "loader"
 
 
-def _optimizer(value: Value) -> bool:
+def _is_optimizer(value: Value) -> bool:
     return isinstance(value, Instance) and value.kind == "optimizer"
 
 

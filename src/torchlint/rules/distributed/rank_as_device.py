@@ -49,8 +49,8 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _unbound(view: View, inits: set[Event], wraps: list[Event]) -> Iterator[Report]:
-    """Where a model goes to a GPU by number, and all else that goes by the current device goes to GPU 0: the contexts that NCCL's
-    work opens, `barrier()`, objects that are gathered."""
+    """Where a model goes to a GPU by number, and what goes by the current device goes to GPU 0: `barrier()`, objects that are
+    gathered."""
     root = view.run.root
     if root is not None and root.home is not None:
         return  # a method that nothing in view calls: whoever makes the object may have chosen
@@ -60,9 +60,9 @@ def _unbound(view: View, inits: set[Event], wraps: list[Event]) -> Iterator[Repo
         if not _OWN.search(event.site.text()) or without_own_gpu(event):
             continue
         found, _ = before(event, lambda other: other in inits)
-        used = _goes_by_it(wraps[0])
+        used = _goes_by_it(event)
         if found and used is not None and not _chosen_elsewhere(view, found[0]):
-            roles = {"what": used[0], "row": str(used[1]), "call": view.call_text(found[0].site)}
+            roles = {"what": used[0], "row": str(used[1])}
             yield Report(CODE, found[0].site, roles, [(event.site, "here the process has a GPU of its own")], words=_UNBOUND)
             return
 
@@ -72,7 +72,7 @@ def _goes_by_it(wrap: Event) -> tuple[str, int] | None:
     for row, line in enumerate(wrap.site.parsed.facts.lines, 1):
         used = _GOES_BY_IT.search(line.partition("#")[0].replace(" = ", "="))
         if used is not None:
-            return used[0].rstrip("(") if used[0].endswith("(") else used[0], row
+            return used[0].rstrip("("), row
     return None
 
 

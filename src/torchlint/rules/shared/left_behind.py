@@ -128,11 +128,15 @@ def read_by_workers(view: View, value: Value) -> bool:
     return any(bool(alts) and all(isinstance(alt, Const) and alt.value for alt in alts) for alts in (workers, pinned))
 
 
+def _moves_it(part: Value) -> bool:
+    site = _move(part)
+    return site is not None and not _OF_THE_CPU.search(site.text())
+
+
 def _left(value: Value | None) -> list[Value]:
     """The batches that a value is an item of, where it was moved on no path."""
     alts = real(value)
-    moves = lambda part: (site := _move(part)) is not None and not _OF_THE_CPU.search(site.text())
-    if not alts or any(_whole(alt) is None or any(map(moves, _back(alt))) for alt in alts):
+    if not alts or any(_whole(alt) is None or any(map(_moves_it, _back(alt))) for alt in alts):
         return []
     return [whole for alt in alts if (whole := _whole(alt)) is not None]
 

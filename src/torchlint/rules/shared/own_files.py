@@ -27,9 +27,12 @@ class Refused:
 
 
 def refused_in(view: View, load: Event) -> Refused | None:
-    """What the program has put into the file that a load reads, as far as this is seen to be the file."""
-    if in_files(view, load, _ALLOWED):
-        return None
+    """What the program has put into the file that a load reads, as far as this is seen to be the file, and nothing allows it."""
+    found = _put_in(view, load)
+    return found if found is not None and not in_files(view, load, _ALLOWED) else None
+
+
+def _put_in(view: View, load: Event) -> Refused | None:
     keys = _asked(load.site)
     found = []
     for save in view.of("save"):
