@@ -243,6 +243,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     902: ((_any("save"),),),
     905: (
         (_any("save load_state_dict"), _any("step")),
+        (_any("step"), _any("backward")),
         (_OPTIMIZERS, _any("!class")),
         (_any("save_state"), _any("step")),
         (_TRAINERS, _any("train")),

@@ -14,6 +14,7 @@ from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_t
 from torchlint.rules.shared.goes_on import weights_gone_on_from
 
 CODE = 905
+CALLS = frozenset({"torch.load"})
 
 
 def check(view: View) -> Iterator[Report]:

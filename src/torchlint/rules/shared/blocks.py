@@ -8,6 +8,8 @@ from itertools import takewhile
 from torchlint.dryrun.source_text import Site
 
 _NEAR = 4
+_IF = re.compile(r"\s*(?:el)?if\b\s*\(?(.+?)\)?\s*:\s*$")
+_IS = re.compile(r"([\w.]+)\s*==\s*(\d+|[\"'][^\"']*[\"'])")
 _LEAVES = re.compile(r"\s*(?:return\b|raise\b|(?:sys\.|os\._)?exit\()")
 
 
@@ -34,6 +36,42 @@ def leaves(load: Site, behind: Site) -> bool:
         return True
     branches = [head for head in heads if _is_branch(lines[head - 1]) and until < _end(lines, head)]
     return any(_branch_of(lines, head, row) != _branch_of(lines, head, until) for head in branches)
+
+
+def excluded(load: Site, behind: Site) -> bool:
+    """The same of two places of one file."""
+    return exclude_each_other(load.parsed.facts.lines, load.location().row, behind.location().row)
+
+
+def exclude_each_other(lines: list[str], row: int, other: int) -> bool:
+    """Whether what two rows stand under cannot be so at once: `if mode == "train"` and its `else` further up, or another mode."""
+    here, there = _conditions(lines, row), _conditions(lines, other)
+    if any((text, not holds) in there for text, holds in here):
+        return True
+    named = [{found[1]: found[2] for text, holds in asked if holds and (found := _IS.fullmatch(text))} for asked in (here, there)]
+    return any(named[1].get(name, value) != value for name, value in named[0].items())
+
+
+def _conditions(lines: list[str], row: int) -> set[tuple[str, bool]]:
+    """The conditions that a row stands under in its function, and whether they hold."""
+    found = set()
+    for head in _head_rows(lines, row):
+        line = lines[head - 1]
+        if not _is_branch(line):
+            continue
+        depth, asked = _depth(line), _IF.match(line.split("#", 1)[0])
+        if asked is not None:
+            found.add((asked[1], True))
+        for above in reversed(lines[: head - 1] if line.lstrip().startswith("el") else ()):  # what came to an `elif` or `else` is not so
+            if not above.strip() or _depth(above) > depth:
+                continue
+            asked = _IF.match(above.split("#", 1)[0]) if _depth(above) == depth else None
+            if asked is None:
+                break
+            found.add((asked[1], False))
+            if above.lstrip().startswith(("if ", "if(")):
+                break
+    return found
 
 
 def _head_rows(lines: list[str], row: int) -> list[int]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Dict, Event, Instance, Opaque, Value, real
@@ -96,15 +96,15 @@ def _files(view: View, event: Event) -> list[FileFacts]:
     return list(files.values())
 
 
-def in_files_that_run(view: View, event: Event, pattern: str | re.Pattern[str], commented: bool = False) -> bool:
+def in_files_that_run(view: View, event: Event, pattern: str | Callable[[str], object], commented: bool = False) -> bool:
     """The same, of lines of functions that nobody names left out: what stands there is never done. With `commented`, only of those
     functions whose call stands in a comment."""
-    wanted = re.compile(pattern)
+    wanted = re.compile(pattern).search if isinstance(pattern, str) else pattern
     files = _files(view, event)
     project = view.run.world.project_of(event.site.parsed.facts.path)
     others = [file.code for path, file in project.files.items() if path != event.site.parsed.facts.path] if project is not None else []
     return any(
-        wanted.search(line.split("#", 1)[0]) and not _in_unnamed(files, facts, row, others, commented)
+        wanted(line.split("#", 1)[0]) and not _in_unnamed(files, facts, row, others, commented)
         for facts in files for row, line in enumerate(facts.lines, 1)
     )
 

@@ -3,6 +3,7 @@ option says in so many words that it is resumed."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable
 
@@ -11,16 +12,19 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Loop, Opaque, Value, real
 from torchlint.rules.base import View
-from torchlint.rules.shared.blocks import around_row, heads_of, leaves
+from torchlint.rules.shared.blocks import around_row, excluded, heads_of, leaves
 from torchlint.rules.shared.checkpoints import checkpoints, from_file, in_files, in_files_that_run
+from torchlint.rules.shared.own_checkpoints import read_in, writes_what_it_read, written_again
 from torchlint.rules.shared.written_loads import WrittenLoad, stands_before, updated_by_name, written_loads
+from torchlint.sieve.facts import FileFacts
 
 # Names of what a training begins at, and what is said where its weights are loaded.
 _BEGINNING = re.compile(r"start|begin|resume|last|restor|done|current|init", re.IGNORECASE)
 _RESUMED = re.compile(r"resum|continu|restor|restart|reload|start|begin|last|latest|from_epoch|recover", re.IGNORECASE)
 # What brings an optimizer's state back, or may.
+_LOADED = re.compile(r"([\w.]*opt\w*)(?:\[[^]]*\]|\(\))?\.load_state_dict(?:\(\s*([A-Za-z_][\w.]*)\s*\))?", re.IGNORECASE)
 _BROUGHT_BACK = re.compile(
-    r"opt\w*(?:\[[^]]*\]|\(\))?\.load_state_dict|(?:load|resum|restor)\w*\([^)]*optim|load_state\(|(?:from|import) accelerate\b|\baccelerator\."
+    r"(?:load|resum|restor)\w*\([^)]*optim|load_state\(|(?:from|import) accelerate\b|\baccelerator\."
     r"|\bAccelerator\(|deepspeed|set_state_dict|opt\w*\s*=\s*(?:[\w.]+\[|torch\.load\()",
     re.IGNORECASE,
 )
@@ -28,13 +32,17 @@ _BROUGHT_BACK = re.compile(
 _OPTION = re.compile(r"resum|(?<![a-z])continue[_d]|(?<![a-z])cont_|restor(?!ation)|restart", re.IGNORECASE)
 _ELSE = re.compile(r"pre_?train|fine_?tun|transfer|teacher|backbone_w|(?<!_)init_|test|eval|valid|infer|predict|demo|sampl|generat|imagenet|export", re.IGNORECASE)
 _OTHERS = re.compile(r"pre-?_?train|fine-?_?tun|transfer|imagenet|coco", re.IGNORECASE)
+_WHICH = re.compile(r"==\s*[\"']\w|\bin [\[(\"']")  # asks for a kind, not for whether
+_PHASE = re.compile(r"stage|phase", re.IGNORECASE)
 # What the help of an option says, and a number that a checkpoint holds, with the name that it is given.
 _GOES_ON = re.compile(r"to continue training|continu\w* (?:the )?(?:train|from|form)|resum|restart", re.IGNORECASE)
 _COUNTED = re.compile(
     r"\s*([A-Za-z_][\w.]*)\s*=\s*(?:int\()?[\w.]*\[\s*[\"'](?:\w*_)?(?:epochs?|episodes?|iters?|iterations?|steps?|n_iter)(?:_\w+)?[\"']\s*\]"
 )
+_TAKEN = re.compile(r"\s*[A-Za-z_][\w.]*\s*,.*?\b(?:\w*_)?(epochs?|episodes?|iters?|iterations?|steps?)\b[^=]*=\s*[\w.]*load\w*\(")
 _LONG_ENOUGH = 4
 Says = Callable[[View, Site, Event, "Loop | None"], bool]
+_EPOCHS = re.compile(r"epoch|iter|step|batch|while", re.IGNORECASE)
 _NAME = re.compile(r"[A-Za-z_]\w{3,}")
 _OF_ALL = frozenset({"self", "args", "opts", "config", "torch", "load", "path", "join", "else", "load_state_dict", "print", "model", "range"})
 
@@ -42,14 +50,16 @@ _OF_ALL = frozenset({"self", "args", "opts", "config", "torch", "load", "path", 
 def weights_gone_on_from(view: View, step: Event, optimizer: Value) -> Site | None:
     """The line that loads the weights alone that the training around a step of an optimizer goes on from; None where it begins anew,
     or the optimizer's state may be loaded, too."""
-    if not step.loops or any(view.made_anew(optimizer, loop) for loop in step.loops[:-1]):
+    sweeps = tuple(loop for loop in step.loops[:-1] if view.made_anew(optimizer, loop))  # by each turn of which another model is trained
+    loops = step.loops[len(sweeps):]
+    if not step.loops or sweeps != step.loops[:len(sweeps)] or any(_EPOCHS.search(_head(loop)) for loop in sweeps):
         return None  # it forgets by itself
-    loop = next((loop for loop in step.loops if _BEGINNING.search(begins(loop) or "")), None)
-    if loop is None and not in_files(view, step, r"(?<!def )save\w*\(") or _brought_back(view, step):
+    loop = next((loop for loop in loops if _BEGINNING.search(begins(loop) or "")), None)
+    if loop is None and not in_files(view, step, r"(?<!def )save\w*\(") or _brought_back(view, step, optimizer):
         return None
-    around = loop or step.loops[0]
+    around = loop or loops[0]
     here = (step.site.parsed.facts, around.site.parsed.facts)
-    loads = [load for load in view.of("load") if not load.loops and _of_a_file(load) and _trains(view, optimizer, load.subject)]
+    loads = [load for load in view.of("load") if load.loops == sweeps and _of_a_file(load) and _trains(view, optimizer, load.subject)]
     for says in (_goes_on, _is_meant_to):
         for load in loads:
             for site in (load.site, *reversed(load.calls)):
@@ -58,7 +68,40 @@ def weights_gone_on_from(view: View, step: Event, optimizer: Value) -> Site | No
         written = _as_written(view, step, optimizer, loop, says)
         if written is not None:
             return written
-    return None
+    return next((site for load in loads if (site := _own_again(view, load, step, around, here)) is not None), None)
+
+
+def _head(loop: Loop) -> str:
+    return loop.site.parsed.facts.lines[loop.site.location().row - 1] if loop.site is not None else ""
+
+
+def _own_again(view: View, load: Event, step: Event, loop: Loop, here: tuple[FileFacts, ...]) -> Site | None:
+    """Where a training begins with weights out of a file that it writes, too."""
+    read = read_in(load)
+    shown = next((site for site in (load.site, *reversed(load.calls)) if site.parsed.facts in here and site not in step.calls), None)
+    if read is None or shown is None or load.serial > step.serial or any(guard.contrary() in step.guards for guard in load.guards):
+        return None
+    if any(_about_others(site) for site in (read[0], load.site, *load.calls)):
+        return None
+    behind = stands_before(read[0], step, loop)
+    if behind is not None and (leaves(read[0], behind) or excluded(read[0], behind)):
+        return None
+    own = read[0].parsed.facts in here and written_again(view, *read, step, behind, _in_making(load))
+    return shown if own or writes_what_it_read(view, load, step) else None
+
+
+def _in_making(load: Event) -> bool:
+    """Whether a model is filled where the object is made that it belongs to."""
+    return any(getattr(site.parsed.unit, "name", "") == "__init__" for site in (load.site, *load.calls))
+
+
+def _about_others(site: Site) -> bool:
+    """Whether a place, or what it stands under, says that something else than this training is done with weights."""
+    lines, row = site.parsed.facts.lines, site.location().row
+    heads = [line for line in heads_of(lines, row) if not line.lstrip().startswith(("def ", "async def ", "class "))]
+    if any(_ELSE.search(line) or _OTHERS.search(line) or _PHASE.search(line) for line in (lines[row - 1], *heads)):
+        return True
+    return _OTHERS.search(os.path.basename(site.parsed.facts.path)) is not None
 
 
 def _of_a_file(load: Event) -> bool:
@@ -73,9 +116,11 @@ def _as_written(view: View, step: Event, optimizer: Value, loop: Loop | None, sa
             if load.site.location() in seen or not updated_by_name(view, getattr(optimizer, "site", None), load.owner):
                 continue
             behind = stands_before(load.site, step, loop or step.loops[0])
-            if behind is None or leaves(load.site, behind):
+            if behind is None or leaves(load.site, behind) or excluded(load.site, behind):
                 continue
             if says(view, load.site, step, loop) or _same_file(view, load, step):
+                return load.site
+            if says is _is_meant_to and not _about_others(load.site) and written_again(view, load.site, load.source, step, behind):
                 return load.site
     return None
 
@@ -93,7 +138,7 @@ def _is_meant_to(view: View, site: Site, step: Event, loop: Loop | None) -> bool
     lines, row = site.parsed.facts.lines, site.location().row
     heads = [line.split("#", 1)[0] for line in heads_of(lines, row)]
     asks = [line for line in heads if line.lstrip().startswith(("if ", "if(", "elif ", "try:")) and "__name__" not in line]
-    if not asks or any(_ELSE.search(line) for line in (lines[row - 1], *asks)):
+    if not asks or any(_ELSE.search(line) for line in (lines[row - 1], *asks)) or _WHICH.search(asks[0]):
         return False
     if any(_OTHERS.search(line) for line in around_row(lines, row)):
         return False
@@ -133,9 +178,21 @@ def _names_beginning(site: Site, loop: Loop) -> bool:
     return any(asked.search(line.split("#", 1)[0]) for line in (*heads, *around_row(lines, row)))
 
 
-def _brought_back(view: View, step: Event) -> bool:
-    """Whether a line may load an optimizer's state, or a function that is in no file may."""
-    if in_files_that_run(view, step, _BROUGHT_BACK, commented=True):
+def _brought_back(view: View, step: Event, optimizer: Value) -> bool:
+    """Whether a line may load an optimizer's state, or a function that is in no file may. The state of another optimizer is not its
+    own, and one that the program has kept in memory is out of no file."""
+    own = getattr(optimizer, "name", "")
+    others = {made.subject.name for made in view.of("optimizer.create") if getattr(made.subject, "name", "")} - {own}
+
+    def brings(line: str) -> bool:
+        loaded = _LOADED.search(line)
+        if loaded is None:
+            return _BROUGHT_BACK.search(line) is not None
+        if own and loaded[1] in others:
+            return False
+        return loaded[2] is None or not in_files(view, step, rf"(?<![\w.]){re.escape(loaded[2])}\s*=\s*(?:[\w.]*deepcopy\()?[\w.]*opt\w*\.state_dict\(")
+
+    if in_files_that_run(view, step, brings, commented=True):
         return True
     # A helper that is handed the model and no optimizer fills the model alone.
     by_helper = r"(?<!def )\bload_checkpoint\w*\((?!.*\b\w*(?:model|net)\w*\s*[,)])|\bself\.(?:\w+\.)*load_checkpoint\w*\("
@@ -155,7 +212,7 @@ def _same_file(view: View, load: WrittenLoad, step: Event) -> bool:
 def _counts_on(view: View, site: Site, step: Event) -> bool:
     """Whether a number that the training counts is read beside the weights: `self.episode = checkpoint["episode"]`."""
     for line in around_row(site.parsed.facts.lines, site.location().row):
-        read = _COUNTED.match(line)
+        read = _COUNTED.match(line) or _TAKEN.match(line)
         if read is not None:
             name = re.escape(read[1])
             if in_files(view, step, rf"range\([^)]*(?<![\w.]){name}\b[^)]*,|(?<![\w.]){name}\s*\+="):

@@ -55,8 +55,12 @@ def written_loads(view: View, site: Site) -> list[WrittenLoad]:
 
 
 def _by_helper(tree: Parsed, node: cst.Call) -> Iterator[WrittenLoad]:
-    """What a call of a helper fills from a file: that is given a model and something else, and nothing of an optimizer."""
+    """What a call of a helper fills from a file: that is given a model and something else, and nothing of an optimizer; or that is a
+    method of the model."""
     texts = [tree.text(arg.value) for arg in node.args]
+    owner, _, method = dotted(node.func).rpartition(".")
+    if owner and texts and owner not in ("self", "torch") and method != "load_state_dict" and _HELPER.match(method) and not re.search(r"optim|sched", tree.text(node), re.IGNORECASE):
+        yield WrittenLoad(Site(tree, node), owner.removesuffix(".module"), texts[0])
     if not 2 <= len(texts) <= 4 or not _HELPER.match(dotted(node.func).rpartition(".")[2]) or any(arg.star for arg in node.args):
         return
     if isinstance(node.func, cst.Attribute) and dotted(node.func).startswith(("self.", "torch.")):
@@ -86,14 +90,19 @@ def updated_by_name(view: View, optimizer: Site | None, owner: str) -> bool:
     """Whether what an optimizer is made of is written as the parameters of something with that name."""
     if optimizer is None or not isinstance(optimizer.node, cst.Call):
         return False
-    asked = re.compile(rf"(?<![\w.]){re.escape(owner)}(?:\.module)?\.(?:named_)?parameters\(")
+    lines = optimizer.parsed.facts.lines
+    wrapped = re.compile(rf"\s*([A-Za-z_][\w.]*)\s*=\s*(?:[\w.]*Parallel\()?{re.escape(owner)}(?:\s*$|[,)])")
+    again = [found[1] for line in lines for found in [wrapped.match(line)] if found is not None]
+    names = "|".join(map(re.escape, (owner, *again)))
+    asked = re.compile(rf"(?<![\w.])(?:{names})(?:\.module)?\.(?:named_)?parameters\(")
     if asked.search(optimizer.text()):
         return True
-    first = optimizer.node.args[0].value if optimizer.node.args else None
+    args = optimizer.node.args
+    first = next((arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "params"), args[0].value if args else None)
     if not isinstance(first, cst.Name):
         return False
     gives = re.compile(rf"(?<![\w.]){first.value}\b(?:\s*\+?=|\.(?:append|extend)\()")
-    return any(gives.search(line) and asked.search(line) for line in optimizer.parsed.facts.lines)
+    return any(gives.search(line) and asked.search(line) for line in lines)
 
 
 def stands_before(load: Site, step: Event, loop: Loop) -> Site | None:
