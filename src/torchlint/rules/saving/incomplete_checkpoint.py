@@ -92,13 +92,13 @@ def _with_memory(view: View) -> Event | None:
 
 
 def _steps_with_memory(view: View) -> Iterator[tuple[Event, Value]]:
-    """The first step of each of torch's optimizers that keeps something from step to step."""
-    seen = set()
+    """The first step of each of torch's optimizers that keeps something from step to step; the first in a loop, if there is one."""
+    found: dict[int, tuple[Event, Value]] = {}
     for step in view.steps():
         for optimizer in real(step.subject):
-            if _remembers(optimizer) and id(optimizer) not in seen:
-                seen.add(id(optimizer))
-                yield step, optimizer
+            if _remembers(optimizer) and (id(optimizer) not in found or step.loops and not found[id(optimizer)][0].loops):
+                found[id(optimizer)] = step, optimizer
+    yield from found.values()
 
 
 def _remembers(optimizer: Value | None) -> bool:

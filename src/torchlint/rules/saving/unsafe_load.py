@@ -10,6 +10,7 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.own_files import refused_in
+from torchlint.rules.shared.read_objects import used_as_object
 
 CODE = 901
 CALLS = frozenset({"torch.load"})
@@ -28,7 +29,7 @@ def check(view: View) -> Iterator[Report]:
         if own is not None:
             related = [(own.site, "it is saved here")] if own.site is not event.site else []
             yield Report(CODE, event.site, {"call": view.call_text(event.site), "part": own.text, "kind": own.kind}, related, words=_OWN)
-        elif event.site in models:
+        elif event.site in models or used_as_object(event.site) is not None:
             then = "; since torch 2.6 it raises, because a whole model is no weights"
             if not any(given in real(save.args[1]) for given in real(event.args[0] if event.args else None)
                        for save in view.of("save") if len(save.args) > 1):

@@ -25,7 +25,7 @@ def check(view: View) -> Iterator[Report]:
         if len(given) == 1 and isinstance(given[0], Dict):
             key, given = _in_dict(event)
             text = f"{text}[{key!r}]" if re.fullmatch(r"\w+", text) else str(key)
-        if not given or not all(_is_module(value) for value in given):
+        if not given or not all(_is_module(value) or id(value) in _wrapped(view) for value in given):
             continue
         if not any(map(_of_a_form, (event.site.text(), event.site.path, *event.site.parsed.facts.words))):
             yield Report(CODE, put_together(event), {"model": text if len(text) <= 40 else "model", "cost": _cost(view, given)})
@@ -69,6 +69,12 @@ def _parts(view: View, module: Value) -> list[Value]:
             if isinstance(item, Instance) and item.kind == "wrapper":
                 todo.extend(real(item.args[0]) if item.args else ())
     return list(found.values())
+
+
+def _wrapped(view: View) -> set[int]:
+    """What the wrappers hold that are called: `model.module if hasattr(model, "module") else model`."""
+    wrappers = [alt for event in view.of("forward") for alt in real(event.subject) if isinstance(alt, Instance) and alt.kind == "wrapper" and alt.args]
+    return {id(inner) for wrapper in wrappers for inner in real(wrapper.args[0])}
 
 
 def _is_module(value: Value) -> bool:

@@ -25,13 +25,15 @@ _RESUMED = re.compile(r"resum|continu|restor|restart|reload|start|begin|last|lat
 _LOADED = re.compile(r"([\w.]*opt\w*)(?:\[[^]]*\]|\(\))?\.load_state_dict(?:\(\s*([A-Za-z_][\w.]*)\s*\))?", re.IGNORECASE)
 _BROUGHT_BACK = re.compile(
     r"(?:load|resum|restor)\w*\([^)]*optim|load_state\(|(?:from|import) accelerate\b|\baccelerator\."
-    r"|\bAccelerator\(|deepspeed|set_state_dict|opt\w*\s*=\s*(?:[\w.]+\[|torch\.load\()",
+    r"|\bAccelerator\(|deepspeed|set_state_dict|opt\w*\s*=\s*(?:(?!(?:kwargs|(?:self\.)?(?:args|opts?|optim\w*|config|cfg|params))\b)[\w.]+\[|torch\.load\()",
     re.IGNORECASE,
 )
 # What an option is called that says so, and what is said of weights that something else is done with.
 _OPTION = re.compile(r"resum|(?<![a-z])continue[_d]|(?<![a-z])cont_|restor(?!ation)|restart", re.IGNORECASE)
 _ELSE = re.compile(r"pre_?train|fine_?tun|transfer|teacher|backbone_w|(?<!_)init_|test|eval|valid|infer|predict|demo|sampl|generat|imagenet|export", re.IGNORECASE)
 _OTHERS = re.compile(r"pre-?_?train|fine-?_?tun|transfer|imagenet|coco", re.IGNORECASE)
+_SAID = re.compile(r"\s*(?:print|log\w*(?:\.\w+)?)\(")
+_PRETRAINED = re.compile(r"pre-?_?trained", re.IGNORECASE)  # what is said of any weights that were trained before
 _WHICH = re.compile(r"==\s*[\"']\w|\bin [\[(\"']")  # asks for a kind, not for whether
 _PHASE = re.compile(r"stage|phase", re.IGNORECASE)
 # What the help of an option says, and a number that a checkpoint holds, with the name that it is given.
@@ -265,7 +267,7 @@ def _by_option(site: Site) -> bool:
         return False
     if not any(_OPTION.search(line) for line in asks) and not _helped(site, asks):
         return False
-    return not any(_OTHERS.search(line) for line in around_row(lines, row))
+    return not any(_OTHERS.search(_PRETRAINED.sub("", line) if _SAID.match(line) else line) for line in around_row(lines, row))
 
 
 def _helped(site: Site, asks: list[str]) -> bool:

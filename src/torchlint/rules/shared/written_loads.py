@@ -94,7 +94,7 @@ def updated_by_name(view: View, optimizer: Site | None, owner: str) -> bool:
     wrapped = re.compile(rf"\s*([A-Za-z_][\w.]*)\s*=\s*(?:[\w.]*Parallel\()?{re.escape(owner)}(?:\s*$|[,)])")
     again = [found[1] for line in lines for found in [wrapped.match(line)] if found is not None]
     names = "|".join(map(re.escape, (owner, *again)))
-    asked = re.compile(rf"(?<![\w.])(?:{names})(?:\.module)?\.(?:named_)?parameters\(")
+    asked = re.compile(rf"(?<![\w.])(?:{names})(?:\.\w+)*\.(?:named_)?parameters\(")
     if asked.search(optimizer.text()):
         return True
     args = optimizer.node.args

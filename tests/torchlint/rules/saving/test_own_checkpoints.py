@@ -302,6 +302,57 @@ def main(args, loader, sizes):
                 F.cross_entropy(model(x), y).backward()
                 optimizer.step()
 """,
+    "parts of the model have rates of their own": "from tools import load_model\n" + """
+def main(args, loader, model):
+    optimizer = torch.optim.Adam([{"params": model.head.parameters(), "lr": 1e-3}, {"params": model.body.parameters()}], lr=1e-4)
+    if args.resume:
+        load_model(model, args.resume)  # <- 905
+        print("pre-trained model is loaded")
+    for epoch in range(args.start_epoch, args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        torch.save(model.state_dict(), "last.pt")
+""",
+    "the step before the first": MADE.replace(", folder", "") + """
+    if args.resume:
+        model.load_state_dict(torch.load(args.resume))  # <- 905
+    optimizer.step()
+    for epoch in range(args.start_epoch, args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+""",
+    "an optimizer that a dict hands on": """
+def train(loader, **kwargs):
+    model, optimizer = kwargs["model"], None
+    optimizer = kwargs["optimizer"]
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+
+def main(args, loader):
+    model = nn.Linear(4, 2)
+    start_epoch = 0
+    if args.checkpoint:
+        checkpoint = torch.load(args.checkpoint)
+        start_epoch = int(checkpoint["logs"]["epoch"])
+        model.load_state_dict(checkpoint["model"])  # <- 905
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    for epoch in range(start_epoch, args.epochs):
+        train(loader, model=model, optimizer=optimizer)
+""",
+    "an option to resume that brings weights of before": MADE.replace(", folder", "") + """
+    if len(args.restore_path):
+        model.load_state_dict(torch.load(args.restore_path))  # <- 905
+        print("Pretrained model is loaded")
+""" + LOOP + """
+        torch.save(model.state_dict(), f"{epoch}.pth")
+""",
     "an optimizer for each epoch": """
 def main(args, loader):
     model = nn.Linear(4, 2)

@@ -1,4 +1,4 @@
-"""901 of files that the program writes itself, with more in them than weights."""
+"""901 of files with more in them than weights, written by the program itself or used as no weights can be; 902 of what a wrapper holds."""
 
 import pytest
 
@@ -111,4 +111,119 @@ print(again(torch.randn(1, 4)))
 """,
 })
 def test_what_is_written(code):
+    holds(code)
+
+
+@table({
+    "a model out of a dict is asked for its state": """
+def fill(net, path):
+    checkpoint = torch.load(path, map_location="cpu")  # <- 901
+    state = checkpoint["model"].float().state_dict()
+    net.load_state_dict(state, strict=False)
+""",
+    "at once": """
+def fill(net, path):
+    net.load_state_dict(torch.load(path)["model"].state_dict())  # <- 901
+""",
+    "its parameters are frozen": """
+def frozen(path):
+    net = torch.load(path)  # <- 901
+    net = net.cuda()
+    for p in net.parameters():
+        p.requires_grad = False
+    return net
+""",
+    "under a name of its own": """
+def frozen(path):
+    checkpoint = torch.load(path)  # <- 901
+    net, start = None, checkpoint["epoch"]
+    net = checkpoint["net"]
+    for p in net.parameters():
+        p.requires_grad = False
+    return net, start
+""",
+    "in one of two ways": """
+def frozen(path, build):
+    if path:
+        net = torch.load(path)  # <- 901
+    else:
+        net = build()
+    for p in net.parameters():
+        p.requires_grad = False
+    return net
+""",
+    "the name gets something else": """
+def frozen(path, build):
+    net = torch.load(path)
+    net = build(net)
+    for p in net.parameters():
+        p.requires_grad = False
+    return net
+""",
+    "another way": """
+def frozen(path, build):
+    if path:
+        net = torch.load(path)
+    else:
+        net = build()
+        for p in net.parameters():
+            p.requires_grad = False
+    return net
+""",
+    "what it is is asked first": """
+def fill(net, path):
+    state = torch.load(path)
+    if isinstance(state, nn.Module):
+        state = state.state_dict()
+    net.load_state_dict(state)
+""",
+    "one of two is tried": """
+def fill(net, path):
+    state = torch.load(path)
+    try:
+        net.load_state_dict(state["net"].state_dict())
+    except (AttributeError, KeyError):
+        net.load_state_dict(state)
+""",
+    "a tensor": """
+def moved(path):
+    weights = torch.load(path)
+    return weights.to("cpu").float().sum()
+""",
+})
+def test_what_is_used_as_a_module(code):
+    holds(code)
+
+
+@table({
+    "what a wrapper holds, if it is one": """
+from models import Reader
+
+def main(config, loader):
+    model = Reader(config)
+    model = nn.DataParallel(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    inner = model.module if hasattr(model, "module") else model
+    torch.save(inner, "net.pt")  # <- 902
+""",
+    "its state": """
+from models import Reader
+
+def main(config, loader):
+    model = Reader(config)
+    model = nn.DataParallel(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    inner = model.module if hasattr(model, "module") else model
+    torch.save(inner.state_dict(), "net.pt")
+""",
+})
+def test_what_a_wrapper_holds(code):
     holds(code)

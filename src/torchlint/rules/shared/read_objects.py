@@ -1,0 +1,119 @@
+"""Whether what a `torch.load` reads is used as only an object of a class can be: `model.parameters()`, `checkpoint["net"].eval()`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+from torchlint.dryrun.source_text import Site
+from torchlint.rules.mends.rows import Place, statement_at
+from torchlint.rules.shared.blocks import exclude_each_other, heads_of
+
+_OF_MODULES = frozenset({
+    "parameters", "named_parameters", "state_dict", "eval", "train", "zero_grad", "modules", "children", "named_modules", "named_children", "forward",
+})
+_MOVES = frozenset({"to", "cuda", "cpu", "float", "half", "double", "eval", "train"})
+_ASKED = re.compile(r"\b(?:isinstance|hasattr|callable|type)\(")
+
+
+def used_as_object(site: Site) -> str | None:
+    """The use that tells it, as it is written; None where a dict or a tensor would do."""
+    place = statement_at(site)
+    if place is None or _asks(site, site.location().row):
+        return None
+    row = site.location().row
+    calls = [node for node in ast.walk(place.statement)
+             if isinstance(node, ast.Call) and node.lineno == row and ast.unparse(node.func).endswith("load")]
+    if len(calls) != 1:
+        return None
+    function = next((node for node in reversed(place.parents) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))), place.parents[0])
+    above = {child: node for node in ast.walk(place.statement) for child in ast.iter_child_nodes(node)}
+    node = _outermost(calls[0], above)
+    if _method(node, above) is not None:
+        return ast.unparse(above[node])
+    name = _given(node, above)
+    return _use_of(name, site, place, function) if name is not None else None
+
+
+def _use_of(name: str, site: Site, place: Place, function: ast.AST) -> str | None:
+    """The first such use of a name behind a place, before the name gets something else."""
+    above = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    names = {name: place.statement.end_lineno or place.statement.lineno}
+    lines = site.parsed.facts.lines
+    tried = _tries(place.statement, above)
+    for node in sorted((node for node in ast.walk(function) if isinstance(node, ast.Name)), key=lambda node: (node.lineno, node.col_offset)):
+        if node.id not in names or node.lineno <= names[node.id] or exclude_each_other(lines, site.location().row, node.lineno):
+            continue
+        if any(part not in tried for part in _tries(node, above)) or _handled(node, place.statement, above) or _asks(site, node.lineno):
+            continue
+        if not isinstance(node.ctx, ast.Load):
+            if not _kept(node, above):
+                del names[node.id]
+            continue
+        whole = _outermost(node, above)
+        if _method(whole, above) is not None:
+            return ast.unparse(above[whole])
+        alias = _given(whole, above) if isinstance(above.get(node), ast.Subscript) else None
+        if alias is not None and alias != node.id:
+            names[alias] = node.lineno
+    return None
+
+
+def _outermost(node: ast.AST, above: dict[ast.AST, ast.AST]) -> ast.AST:
+    """What is taken out of a value by a key, and moved: `checkpoint["net"].float()`."""
+    while True:
+        parent = above.get(node)
+        if isinstance(parent, ast.Subscript) and parent.value is node and isinstance(parent.slice, ast.Constant) and isinstance(parent.slice.value, str):
+            node = parent
+        elif isinstance(parent, ast.Attribute) and parent.attr in _MOVES - _OF_MODULES and isinstance(above.get(parent), ast.Call):
+            node = above[parent]
+        else:
+            return node
+
+
+def _method(node: ast.AST, above: dict[ast.AST, ast.AST]) -> str | None:
+    """The method of modules that is called of a value."""
+    parent = above.get(node)
+    called = above.get(parent) if parent is not None else None
+    if isinstance(parent, ast.Attribute) and parent.attr in _OF_MODULES and isinstance(called, ast.Call) and called.func is parent:
+        return parent.attr
+    return None
+
+
+def _given(node: ast.AST, above: dict[ast.AST, ast.AST]) -> str | None:
+    parent = above.get(node)
+    if isinstance(parent, ast.Assign) and parent.value is node and len(parent.targets) == 1 and isinstance(parent.targets[0], ast.Name):
+        return parent.targets[0].id
+    return None
+
+
+def _kept(node: ast.Name, above: dict[ast.AST, ast.AST]) -> bool:
+    """Whether a name gets what it was, only moved: `model = model.to(device)`."""
+    parent = above.get(node)
+    value = parent.value if isinstance(parent, ast.Assign) else None
+    func = value.func if isinstance(value, ast.Call) else None
+    return isinstance(func, ast.Attribute) and func.attr in _MOVES and isinstance(func.value, ast.Name) and func.value.id == node.id
+
+
+def _tries(node: ast.AST, above: dict[ast.AST, ast.AST]) -> list[ast.AST]:
+    return [one for one in _around(node, above) if isinstance(one, ast.Try)]
+
+
+def _handled(node: ast.AST, load: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:
+    """Whether a place is come to where the load has failed."""
+    handlers = [one for one in _around(node, above) if isinstance(one, ast.ExceptHandler)]
+    return any(one not in _around(load, above) for one in handlers)
+
+
+def _around(node: ast.AST, above: dict[ast.AST, ast.AST]) -> Iterator[ast.AST]:
+    while node in above:
+        node = above[node]
+        yield node
+
+
+def _asks(site: Site, row: int) -> bool:
+    """Whether a row asks first what something is."""
+    lines = site.parsed.facts.lines
+    heads = [line for line in heads_of(lines, row) if line.lstrip().startswith(("if ", "elif "))]
+    return any(_ASKED.search(line) for line in (lines[row - 1], *heads))
