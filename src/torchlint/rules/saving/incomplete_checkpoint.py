@@ -55,7 +55,9 @@ def _in_dicts(view: View) -> Iterator[Report]:
                 yield Report(CODE, loaded, roles, related)
         elif "optimizer" in parts and not parts & {"scheduler", "?"}:
             step = _scheduler(view, event)
-            if step is not None and not in_files(view, event, _MOVED_ON if step.args else rf"{_MOVED_ON}|\.step\(\w+"):
+            if step is not None and not in_files_that_run(
+                view, event, _MOVED_ON if step.args else rf"{_MOVED_ON}|\.step\(\w+", commented=True
+            ):
                 roles = {"missing": getattr(step.subject, "name", "") or "scheduler", "problem": "is not in it"}
                 yield Report(CODE, put_together(event), roles, [(step.site, "where it stands is lost with the process")])
 

@@ -35,6 +35,8 @@ _OTHERS = re.compile(r"pre-?_?train|fine-?_?tun|transfer|imagenet|coco", re.IGNO
 _SAID = re.compile(r"\s*(?:print|log\w*(?:\.\w+)?)\(")
 _PRETRAINED = re.compile(r"pre-?_?trained", re.IGNORECASE)  # what is said of any weights that were trained before
 _WHICH = re.compile(r"==\s*[\"']\w|\bin [\[(\"']")  # asks for a kind, not for whether
+# A function that brings a training back; not its best weights, or those of an average.
+_RESUMING = re.compile(r"_?(?:auto_?|maybe_?|try_?)?(?:resume|restore)(?!\w*(?:best|ema|avg|average|backup|shadow|from))", re.IGNORECASE)
 _PHASE = re.compile(r"stage|phase", re.IGNORECASE)
 # What the help of an option says, and a number that a checkpoint holds, with the name that it is given.
 _GOES_ON = re.compile(r"to continue training|continu\w* (?:the )?(?:train|from|form)|resum|restart", re.IGNORECASE)
@@ -78,7 +80,7 @@ def _head(loop: Loop) -> str:
 
 
 def _own_again(view: View, load: Event, step: Event, loop: Loop, here: tuple[FileFacts, ...]) -> Site | None:
-    """Where a training begins with weights out of a file that it writes, too."""
+    """Where a training begins with weights out of a file that it writes, too, or by a function that is called so."""
     read = read_in(load)
     shown = next((site for site in (load.site, *reversed(load.calls)) if site.parsed.facts in here and site not in step.calls), None)
     if read is None or shown is None or load.serial > step.serial or any(guard.contrary() in step.guards for guard in load.guards):
@@ -88,6 +90,8 @@ def _own_again(view: View, load: Event, step: Event, loop: Loop, here: tuple[Fil
     behind = stands_before(read[0], step, loop)
     if behind is not None and (leaves(read[0], behind) or excluded(read[0], behind)):
         return None
+    if any(_RESUMING.match(getattr(site.parsed.unit, "name", "")) for site in (load.site, *load.calls)):
+        return shown
     own = read[0].parsed.facts in here and written_again(view, *read, step, behind, _in_making(load))
     return shown if own or writes_what_it_read(view, load, step) else None
 

@@ -353,6 +353,57 @@ def main(args, loader):
 """ + LOOP + """
         torch.save(model.state_dict(), f"{epoch}.pth")
 """,
+    "a method that restores": """
+class Trainer:
+    def __init__(self, net, options):
+        self.net, self.options = net, options
+        self.restore_model()
+
+    def restore_model(self):
+        if self.options["folder"] == "":
+            self.step = 0
+        else:
+            self.step = int(self.options["file"].split("-")[1])
+            self.net.load_state_dict(torch.load(self.options["file"] + "-G.pth"))  # <- 905
+
+    def train(self, loader):
+        optimizer = torch.optim.Adam(self.net.parameters())
+        while True:
+            for x, y in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(self.net(x), y).backward()
+                optimizer.step()
+            self.save(f"{self.step}")
+
+    def save(self, name):
+        torch.save(self.net.state_dict(), name + "-G.pth")
+
+
+def main(loader, options):
+    Trainer(nn.Linear(4, 2), options).train(loader)
+""",
+    "a method that restores the best": """
+class Trainer:
+    def __init__(self, net):
+        self.net = net
+        self.restore_best()
+
+    def restore_best(self):
+        self.net.load_state_dict(torch.load("best.pth"))
+
+    def train(self, loader):
+        optimizer = torch.optim.Adam(self.net.parameters())
+        while True:
+            for x, y in loader:
+                optimizer.zero_grad()
+                F.cross_entropy(self.net(x), y).backward()
+                optimizer.step()
+            torch.save(self.net.state_dict(), "last.pth")
+
+
+def main(loader):
+    Trainer(nn.Linear(4, 2)).train(loader)
+""",
     "an optimizer for each epoch": """
 def main(args, loader):
     model = nn.Linear(4, 2)

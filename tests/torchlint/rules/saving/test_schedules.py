@@ -44,6 +44,7 @@ def with_(**parts):
     "steps that are caught up": with_(SAVE=SAVE, RESUME=RESUME + "\n        schedule.last_epoch = start - 1"),
     "a helper that is in no file gives the epoch": "from tools import load_checkpoint\n" + with_(RESUME="start = load_checkpoint(model, optimizer, args.resume)"),
     "the epoch is an option": with_(RESUME="start = args.start_epoch\n        optimizer.load_state_dict(torch.load(args.resume))"),
+    "rates that nobody sets": "def adjust(optimizer, rate):\n    for group in optimizer.param_groups:\n        group['lr'] = rate\n# adjust(optimizer, 0.1)\n" + with_(),
     "nothing is gone on from": with_(SAVE=SAVE, RESUME="start = args.start_epoch"),
     "a figure that is zero at first": with_(SAVE='best = validate(model) if epoch else best\n        ' + TOLD.replace('"epoch": ', '"acc": best, "epoch": ')),
     "the schedule of another optimizer": with_(
