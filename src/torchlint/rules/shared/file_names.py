@@ -36,8 +36,11 @@ class Bindings:
         self._defaults: dict[str, list[str]] = {}
         self.functions: list[tuple[int, int, str]] = []
         self.classes: dict[int, ast.ClassDef] = {}  # by the row of a method
-        self.saves: list[tuple[ast.Call, int]] = []
+        self.saves: list[tuple[ast.expr, int, int]] = []  # the name of a file that is written, the row, and the function
+        self._params: dict[int, list[str]] = {}
+        self._calls: dict[str, list[tuple[ast.Call, int]]] = {}
         self._scan(tree, 0)
+        self.saves += [one for written in self.saves for one in self._handed_to(written)]
 
     def name(self, value: ast.expr, scope: int, depth: int = 0) -> Name:
         """A file's name, with what is known of its parts put in."""
@@ -46,6 +49,30 @@ class Bindings:
     def scope_at(self, row: int) -> int:
         """The row of the innermost function around a row, 0 for the module."""
         return max((start for start, end, _ in self.functions if start <= row <= end), default=0)
+
+    def argument(self, call: ast.Call, function: int, name: str) -> ast.expr | None:
+        """What a call gives to a parameter of a function of the file."""
+        params = self._params.get(function, [])
+        if params[:1] == ["self"] and isinstance(call.func, ast.Attribute):
+            params = params[1:]
+        given = [keyword.value for keyword in call.keywords if keyword.arg == name]
+        given += [arg for param, arg in zip(params, call.args) if param == name and not isinstance(arg, ast.Starred)]
+        return given[0] if given else None
+
+    def parameter(self, value: ast.expr, scope: int) -> str | None:
+        """The parameter of a function that an expression is, if nothing else is put into it there."""
+        text = value.id if isinstance(value, ast.Name) else ""
+        return text if text in self._params.get(scope, ()) and len(self._bound[scope, text]) == 1 else None
+
+    def _handed_to(self, written: tuple[ast.expr, int, int]) -> Iterator[tuple[ast.expr, int, int]]:
+        """What the callers of a function give to it, where it writes a file of whatever name it is given."""
+        value, _, function = written
+        param = self.parameter(value, function)
+        name = next((name for start, _, name in self.functions if start == function), "")
+        for call, scope in self._calls.get(name, ()) if param is not None else ():
+            given = self.argument(call, function, param)
+            if given is not None:
+                yield given, call.lineno, scope
 
     def _scan(self, node: ast.AST, scope: int) -> None:
         for child in ast.iter_child_nodes(node):
@@ -57,6 +84,7 @@ class Bindings:
                 if isinstance(node, ast.ClassDef):
                     self.classes[inner] = node
                 given = child.args
+                self._params[inner] = [arg.arg for arg in (*given.posonlyargs, *given.args)]
                 for arg in (*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg):
                     if arg is not None:
                         self._bind(inner, arg.arg, None)
@@ -77,10 +105,12 @@ class Bindings:
 
     def _call(self, call: ast.Call, scope: int) -> None:
         func = call.func
+        if isinstance(func, (ast.Name, ast.Attribute)):
+            self._calls.setdefault(func.id if isinstance(func, ast.Name) else func.attr, []).append((call, scope))
         if not isinstance(func, ast.Attribute):
             return
         if func.attr == "save" and isinstance(func.value, ast.Name) and func.value.id in ("torch", "th", "T") and len(call.args) > 1:
-            self.saves.append((call, scope))
+            self.saves.append((call.args[1], call.lineno, scope))
         elif func.attr == "add_argument":
             names = [arg.value.lstrip("-") for arg in call.args if isinstance(arg, ast.Constant) and isinstance(arg.value, str)]
             for keyword in call.keywords:
@@ -127,7 +157,11 @@ class Bindings:
         elif isinstance(value, (ast.Name, ast.Attribute)):
             yield from self._named(value, scope, depth)
         else:
-            yield Hole(ast.unparse(value), scope)
+            yield self._unknown(value, scope)
+
+    def _unknown(self, value: ast.expr, scope: int) -> Hole:
+        local = any(isinstance(part, ast.Name) and part.id != "self" and (scope, part.id) in self._bound for part in ast.walk(value))
+        return Hole(ast.unparse(value), scope if local else None)
 
     def _called(self, call: ast.Call, scope: int, depth: int) -> Iterator[str | Hole]:
         name = ast.unparse(call.func)
@@ -147,7 +181,7 @@ class Bindings:
         elif name in ("str", "repr", "Path", "pathlib.Path", "os.path.abspath", "os.path.expanduser") and len(call.args) == 1:
             yield from self._pieces(call.args[0], scope, depth)
         else:
-            yield Hole(ast.unparse(call), scope)
+            yield self._unknown(call, scope)
 
     def _filled(self, texts: list[str], given: list[ast.expr | None], scope: int, depth: int) -> Iterator[str | Hole]:
         for at, text in enumerate(texts):

@@ -85,7 +85,7 @@ def _own_again(view: View, load: Event, step: Event, loop: Loop, here: tuple[Fil
     shown = next((site for site in (load.site, *reversed(load.calls)) if site.parsed.facts in here and site not in step.calls), None)
     if read is None or shown is None or load.serial > step.serial or any(guard.contrary() in step.guards for guard in load.guards):
         return None
-    if any(_about_others(site) for site in (read[0], load.site, *load.calls)):
+    if any(map(_about_others, (read[0], load.site))) or any(_about_others(site, heads_alone=True) for site in load.calls):
         return None
     behind = stands_before(read[0], step, loop)
     if behind is not None and (leaves(read[0], behind) or excluded(read[0], behind)):
@@ -101,11 +101,12 @@ def _in_making(load: Event) -> bool:
     return any(getattr(site.parsed.unit, "name", "") == "__init__" for site in (load.site, *load.calls))
 
 
-def _about_others(site: Site) -> bool:
+def _about_others(site: Site, heads_alone: bool = False) -> bool:
     """Whether a place, or what it stands under, says that something else than this training is done with weights."""
     lines, row = site.parsed.facts.lines, site.location().row
-    heads = [line for line in heads_of(lines, row) if not line.lstrip().startswith(("def ", "async def ", "class "))]
-    if any(_ELSE.search(line) or _OTHERS.search(line) or _PHASE.search(line) for line in (lines[row - 1], *heads)):
+    told = [line for line in heads_of(lines, row) if not line.lstrip().startswith(("def ", "async def ", "class "))]
+    told += [] if heads_alone else [lines[row - 1]]
+    if any(_ELSE.search(line) or _OTHERS.search(line) or _PHASE.search(line) for line in told):
         return True
     return _OTHERS.search(os.path.basename(site.parsed.facts.path)) is not None
 

@@ -18,12 +18,30 @@ _SAVER = re.compile(r"save|store|dump|checkpoint|ckpt|snapshot", re.IGNORECASE)
 
 
 def read_in(load: Event) -> tuple[Site, str] | None:
-    """The `torch.load` that a model was filled from, and the text of what it reads."""
+    """The `torch.load` that a model was filled from, and the text of what it reads; where that is whatever a helper is given, the
+    call that gives it."""
     for site in _sources(load.get("state")):
         call = _call(site.text())
         if call is not None:
-            return site, ast.unparse(call.args[0])
+            return _given(load, site, call.args[0])
     return None
+
+
+def _given(load: Event, site: Site, value: ast.expr) -> tuple[Site, str]:
+    try:
+        names = bindings_of(text_of(site.parsed))
+    except (SyntaxError, ValueError, RecursionError):
+        return site, ast.unparse(value)
+    for outer in reversed(load.calls):
+        if outer.parsed.facts is not site.parsed.facts:
+            break
+        function = names.scope_at(site.location().row)
+        param, call = names.parameter(value, function), _call(outer.text())
+        given = names.argument(call, function, param) if call is not None and param is not None else None
+        if given is None:
+            break
+        site, value = outer, given
+    return site, ast.unparse(value)
 
 
 def written_again(view: View, site: Site, source: str, step: Event, behind: Site | None, begun: bool = False) -> bool:
@@ -43,14 +61,14 @@ def written_again(view: View, site: Site, source: str, step: Event, behind: Site
     trains = _functions_of(names, site, step)
     if any(exclude_each_other(lines, row, called) for called in _calls(names, lines, scope, trains - {scope})):
         return False
-    for save, at in names.saves:
-        written = names.name(save.args[1], at)
+    for path, saved, at in names.saves:
+        written = names.name(path, at)
         if not one_file(read, written) and not numbered(read, written):
             continue
-        if exclude_each_other(lines, row, save.lineno):
+        if exclude_each_other(lines, row, saved):
             continue
         if at == scope:
-            if save.lineno < first:
+            if saved < first:
                 return False  # what the program itself has just written
             found = True
         elif at in trains or begun and _is_saver(names, at, trains) or any(

@@ -109,6 +109,28 @@ def main(loader, path):
     solver = Solver(path)
     solver.train(loader)
 """,
+    "helpers that are given the name": """
+def load_model(model, path):
+    model.load_state_dict(torch.load(path))
+
+def save_model(model, path):
+    torch.save(model.state_dict(), path)
+""" + MADE + """
+    load_model(model, f"{folder}/net.pt")  # <- 905
+""" + LOOP + """
+        save_model(model, folder + "/net.pt")
+""",
+    "helpers that are given two names": """
+def load_model(model, path):
+    model.load_state_dict(torch.load(path))
+
+def save_model(model, path):
+    torch.save(model.state_dict(), path)
+""" + MADE + """
+    load_model(model, f"{folder}/before.pt")
+""" + LOOP + """
+        save_model(model, folder + "/after.pt")
+""",
     "the optimizer comes out of its own file": MADE + """
     model.load_state_dict(torch.load("net.pt"))
     optimizer.load_state_dict(torch.load("optimizer.pt"))
