@@ -6,10 +6,13 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.source_text import Site, dotted
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.own_files import refused_in
+from torchlint.rules.shared.blocks import conditional
+from torchlint.rules.shared.checkpoints import in_files
+from torchlint.rules.shared.own_files import ALLOWED, refused_in
 from torchlint.rules.shared.read_objects import used_as_object
 
 CODE = 901
@@ -30,16 +33,33 @@ def check(view: View) -> Iterator[Report]:
             related = [(own.site, "it is saved here")] if own.site is not event.site else []
             yield Report(CODE, event.site, {"call": view.call_text(event.site), "part": own.text, "kind": own.kind}, related, words=_OWN)
         elif event.site in models or used_as_object(event.site) is not None:
-            then = "; since torch 2.6 it raises, because a whole model is no weights"
             if not any(given in real(save.args[1]) for given in real(event.args[0] if event.args else None)
                        for save in view.of("save") if len(save.args) > 1):
-                yield Report(CODE, event.site, {"call": view.call_text(event.site), "then": then})
+                yield Report(CODE, event.site, {"call": view.call_text(event.site), "then": _THEN})
+    for site in _not_come_to(view):
+        if used_as_object(site) is not None and not in_files(view, view.run.graph.events[0], ALLOWED):
+            yield Report(CODE, site, {"call": view.call_text(site), "then": _THEN})
 
 
+_THEN = "; since torch 2.6 it raises, because a whole model is no weights"
 _OWN = (
     "`{call}` raises since torch 2.6, which reads weights alone unless it is told otherwise: `{part}` in this file is {kind}",
     "save what is plain (`vars(args)`, `state_dict()`, `float(...)`), or pass `weights_only=False` where only this program writes the file",
 )
+
+
+def _not_come_to(view: View) -> Iterator[Site]:
+    """The loads in functions that were run, under a condition that a constant has switched off: `checkpoint = None`."""
+    come_to = {event.site.location() for event in view.of("call") if event.name in CALLS}
+    trees = {id(event.site.parsed): event.site.parsed for event in view.run.graph.events if event.site is not None}
+    for tree in trees.values():
+        for node in walk(tree.module) if "load" in tree.unit.words else ():
+            if not isinstance(node, cst.Call) or dotted(node.func) not in CALLS or any(arg.star or arg.keyword is not None
+               and arg.keyword.value in ("weights_only", "pickle_module") for arg in node.args):
+                continue
+            site = Site(tree, node)
+            if site.location() not in come_to and conditional(site):
+                yield site
 
 
 def _read_from(value: Value) -> Iterator[Site]:

@@ -38,6 +38,11 @@ def leaves(load: Site, behind: Site) -> bool:
     return any(_branch_of(lines, head, row) != _branch_of(lines, head, until) for head in branches)
 
 
+def conditional(site: Site) -> bool:
+    """Whether a place stands under an `if`, or in its `else`, in its function."""
+    return bool(_conditions(site.parsed.facts.lines, site.location().row))
+
+
 def excluded(load: Site, behind: Site) -> bool:
     """The same of two places of one file."""
     return exclude_each_other(load.parsed.facts.lines, load.location().row, behind.location().row)

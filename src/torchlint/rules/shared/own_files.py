@@ -13,7 +13,8 @@ from torchlint.sieve.facts import FileFacts
 
 _LONG_ENOUGH = 2  # keys that a reader asks for, where nothing says that it is the file that is written
 _FIGURES = frozenset({"mean", "median", "average", "std", "array", "asarray"})
-_ALLOWED = r"add_safe_globals|safe_globals\(|TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD|(?<![\w.])torch\.load\s*=[^=]"
+# What lets more be read than weights.
+ALLOWED = r"add_safe_globals|safe_globals\(|TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD|(?<![\w.])torch\.load\s*=[^=]"
 _KINDS = {"module": "a whole model", "wrapper": "a whole model", "optimizer": "a whole optimizer", "scheduler": "a whole scheduler"}
 
 
@@ -29,7 +30,7 @@ class Refused:
 def refused_in(view: View, load: Event) -> Refused | None:
     """What the program has put into the file that a load reads, as far as this is seen to be the file, and nothing allows it."""
     found = _put_in(view, load)
-    return found if found is not None and not in_files(view, load, _ALLOWED) else None
+    return found if found is not None and not in_files(view, load, ALLOWED) else None
 
 
 def _put_in(view: View, load: Event) -> Refused | None:

@@ -14,6 +14,9 @@ _OF_MODULES = frozenset({
     "parameters", "named_parameters", "state_dict", "eval", "train", "zero_grad", "modules", "children", "named_modules", "named_children", "forward",
 })
 _MOVES = frozenset({"to", "cuda", "cpu", "float", "half", "double", "eval", "train"})
+_MODEL = re.compile(r"(?:^|_|\.)(?:model|net|network|encoder|decoder|generator|discriminator|critic|actor|classifier|policy|agent)\d?$|net$", re.I)
+_OPTIMIZER = re.compile(r"(?:^|\.)(?:Adam\w*|SGD|RMSprop|Ada(?:grad|delta|factor)|[NR]Adam)$")
+_PLAIN = frozenset({"OrderedDict", "Counter", "Tensor", "FloatTensor", "Variable", "Parameter"})
 _ASKED = re.compile(r"\b(?:isinstance|hasattr|callable|type)\(")
 
 
@@ -33,7 +36,27 @@ def used_as_object(site: Site) -> str | None:
     if _method(node, above) is not None:
         return ast.unparse(above[node])
     name = _given(node, above)
-    return _use_of(name, site, place, function) if name is not None else None
+    return (_use_of(name, site, place, function) or _instead_of(name, site, function)) if name is not None else None
+
+
+def _instead_of(name: str, site: Site, function: ast.AST) -> str | None:
+    """What takes the place of a model or an optimizer that is built where nothing is read."""
+    lines, row = site.parsed.facts.lines, site.location().row
+    taken = {name} | {
+        node.targets[0].id for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.lineno > row
+        and isinstance(node.value, ast.Subscript) and isinstance(node.value.value, ast.Name) and node.value.value.id == name
+        and not exclude_each_other(lines, row, node.lineno)
+    }
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Assign) or not isinstance(node.targets[0], ast.Name) or not isinstance(node.value, ast.Call):
+            continue
+        target, built = node.targets[0].id, ast.unparse(node.value.func)
+        last = built.rpartition(".")[2]
+        is_model = _MODEL.search(target) is not None and last[:1].isupper() and last not in _PLAIN
+        if target in taken and (is_model or _OPTIMIZER.search(built)) and exclude_each_other(lines, row, node.lineno):
+            return target
+    return None
 
 
 def _use_of(name: str, site: Site, place: Place, function: ast.AST) -> str | None:

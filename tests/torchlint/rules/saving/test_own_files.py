@@ -152,6 +152,39 @@ def frozen(path, build):
         p.requires_grad = False
     return net
 """,
+    "in place of what is built, under a constant that is off": """
+checkpoint = None  # path to a checkpoint
+
+def main(build, loader):
+    global checkpoint
+    if checkpoint is None:
+        start, model = 0, None
+        model = build.Detector()
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    else:
+        checkpoint = torch.load(checkpoint)  # <- 901
+        start = checkpoint["epoch"] + 1
+        model = checkpoint["model"]
+        optimizer = checkpoint["optimizer"]
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+if __name__ == "__main__":
+    from data import build, loader
+    main(build, loader)
+""",
+    "a state in place of another": """
+from collections import OrderedDict
+
+def main(path, net):
+    if path is None:
+        net_state = OrderedDict()
+    else:
+        net_state = torch.load(path)
+    net.load_state_dict(net_state)
+""",
     "the name gets something else": """
 def frozen(path, build):
     net = torch.load(path)
