@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -100,6 +101,9 @@ def _unsaid_variant(view: View) -> Iterator[Report]:
             yield Report(CODE, event.site, {"name": event.name, "by": "2.4", "then": " without `use_reentrant`; write `use_reentrant=False`"})
 
 
+_VOLATILE = re.compile(r"volatile ?= ?(?:True|not\b)")
+
+
 def _volatile(view: View) -> Iterator[Report]:
     """`Variable(x, volatile=True)`, which does nothing but warn: the first one in a function."""
     told = set()
@@ -109,7 +113,8 @@ def _volatile(view: View) -> Iterator[Report]:
         if event.name != _VARIABLE or not isinstance(event.site.node, cst.Call):
             continue
         given = event.kwargs.get("volatile")
-        if given is None or isinstance(given, Const) and not given.value or event.site.parsed in told or second_choice(event.site):
+        sure = given is not None and (isinstance(given, Const) and given.value or _VOLATILE.search(event.site.parsed.text(event.site.node)))
+        if not sure or event.site.parsed in told or second_choice(event.site):
             continue
         told.add(event.site.parsed)
         yield Report(CODE, event.site, {}, words=_NO_GRAD)

@@ -173,6 +173,8 @@ def _mark_compare(node: ast.Compare, words: set[str]) -> None:
 
 
 def _mark_subscript(node: ast.Subscript, words: set[str]) -> None:
+    if type(node.slice) is ast.Constant and node.slice.value == 0 and getattr(node.value, "attr", "") == "data":
+        words.add("!first")
     if type(node.slice) is ast.Tuple and [type(key) for key in node.slice.elts[:2]] == [ast.Slice, ast.UnaryOp]:
         words.add("!sequence")  # x[:, -1]
     if type(node.ctx) is ast.Store:
