@@ -183,6 +183,8 @@ class Containers:
             if value is not None:
                 return value
             default = args[1] if len(args) > 1 else NONE
+            if not isinstance(args[0], Const) and items.known and not items.open:
+                return join(self.item(owner, [args[0]], node), default)  # under whatever key that is
             return join(Opaque(name, "item", None, NOTHING, NOTHING, owner), default) if items.open else default
         if name == "update":
             known = dict(items.known)
