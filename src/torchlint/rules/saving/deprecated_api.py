@@ -35,9 +35,8 @@ _NAMES = frozenset(canonical(name) for name in table().deprecated if not name.st
 # Losses that still take what `reduction` replaced in 0.4.1.
 _LEGACY = ("size_average", "reduce")
 _LOSSES = frozenset(name for name in arguments().takes if name.startswith("torch.nn.") and {*_LEGACY, "reduction"} <= keywords(name))
-_CHECKPOINTS = frozenset({"torch.utils.checkpoint.checkpoint", "torch.utils.checkpoint.checkpoint_sequential"})
 _VARIABLE = "torch.autograd.Variable"
-WATCHED = _NAMES | _LOSSES | MODELS | NUMBER_AMONG.keys() | _CHECKPOINTS | {"torch.meshgrid", _VARIABLE}
+WATCHED = _NAMES | _LOSSES | MODELS | NUMBER_AMONG.keys() | {"torch.meshgrid", _VARIABLE}
 CALLS = frozenset({".get_lr", *(f".{name}" for name in (*NUMBER_FIRST, *DATA))})
 # The same function under another name: same arguments, same result.
 RENAMED = frozenset(
@@ -63,7 +62,6 @@ def check(view: View) -> Iterator[Report]:
         yield Report(CODE, event.site, {"name": name, "by": entry.by, "then": then}, mend=_mend(event.site, name))
     yield from _named_only(view)
     yield from _unsaid_indexing(view)
-    yield from _unsaid_variant(view)
     yield from _volatile(view)
     yield from _legacy_reductions(view)
     for site, call, instead in numbers_first(view):
@@ -88,17 +86,6 @@ def _named_only(view: View) -> Iterator[Report]:
         told.add(site)
         then = f"; use `{entry.instead}`" if entry.instead else ""
         yield Report(CODE, site, {"name": name, "by": entry.by, "then": then})
-
-
-def _unsaid_variant(view: View) -> Iterator[Report]:
-    """`checkpoint(block, x)`, which warns that `use_reentrant` will have to be said."""
-    for event in view.of("call"):
-        if event.name not in _CHECKPOINTS or event.kwargs.keys() & {"use_reentrant", "**"} or second_choice(event.site):
-            continue
-        if event.name.endswith("_sequential") and len(event.args) > 3:
-            continue
-        if view.torch_version is None or view.torch_version >= (2, 4):
-            yield Report(CODE, event.site, {"name": event.name, "by": "2.4", "then": " without `use_reentrant`; write `use_reentrant=False`"})
 
 
 _VOLATILE = re.compile(r"volatile ?= ?(?:True|not\b)")

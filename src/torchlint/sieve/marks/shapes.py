@@ -16,7 +16,6 @@ _GROWING = frozenset({"append", "extend", "insert", "add", "update", "setdefault
 _COPIED = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp, ast.IfExp)
 _SIZE_WORDS = frozenset({"in_features", "in_channels", "input_size", "num_features", "embed_dim", "normalized_shape", "num_channels"})
 _SUMS = last_words(NUMBER_AMONG)
-_CHECKPOINTS = frozenset({"checkpoint", "checkpoint_sequential"})
 _OTHERS = frozenset({"np", "numpy", "plt", "pd", "tf", "jnp"})  # nobody calls torch so
 
 
@@ -122,8 +121,6 @@ def _mark_call(node: ast.Call, words: set[str]) -> None:
             words.add("!range")
         elif len(node.args) > 2 and node.func.attr in _SUMS:
             words.add("!sum")
-    if last_name(node.func) in _CHECKPOINTS and node.args and all(word.arg not in ("use_reentrant", None) for word in node.keywords):
-        words.add("!reentrant")
     if written_size(node):
         words.add("!sized")
     for argument in node.args[:2]:

@@ -232,13 +232,6 @@ def distances(x, y, d, c):
 def graph(rows, values, size):
     return torch.sparse.FloatTensor(rows, values, size), torch.sparse_coo_tensor(rows, values, size)  # <- 942
 """,
-    "which checkpoint": """
-from torch.utils.checkpoint import checkpoint
-def run(first, second, third, x, **words):
-    x = checkpoint(first, x)  # <- 942
-    x = checkpoint(second, x, **words)
-    return checkpoint(third, x, use_reentrant=False)
-""",
     "a grid of a list": """
 def grid(x):
     return torch.meshgrid([x, x]), torch.meshgrid([x, x], indexing="ij")  # <- 942
