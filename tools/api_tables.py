@@ -63,6 +63,7 @@ _NOT_SAID = {
 _SAID_SINCE = {
     "torch.range": "1.6",
     "torch.chain_matmul": "2.4",
+    "torch.ger": "1.8",
     "torch.lu": "2.4",
     "torch.cuda.memory_cached": "1.6",
     "torch.cuda.max_memory_cached": "1.6",
@@ -70,7 +71,46 @@ _SAID_SINCE = {
     "torch.nn.Container": "1.6",
 }
 _SAID_ELSEWHERE = {
-    f"torch.nn.utils.weight_norm{inner}": {"by": "2.4", "instead": "torch.nn.utils.parametrizations.weight_norm"} for inner in ("", ".weight_norm")
+    **{
+        f"torch.nn.utils.weight_norm{inner}": {"by": "2.4", "instead": "torch.nn.utils.parametrizations.weight_norm"}
+        for inner in ("", ".weight_norm")
+    },
+    **{
+        f"torch.{where}.{kind}Tensor": {"by": "2.1", "instead": "torch.sparse_coo_tensor"}
+        for where in ("sparse", "cuda.sparse")
+        for kind in ("Float", "Double", "Half", "Long", "Int", "Short", "Byte", "Char")
+    },
+    **{
+        f"torch.cuda.{inner}reset_max_memory_{of}": {"by": "1.6", "instead": "torch.cuda.reset_peak_memory_stats"}
+        for inner in ("", "memory.")
+        for of in ("allocated", "cached")
+    },
+    "torch.distributed.reduce_op": {"by": "1.2", "instead": "torch.distributed.ReduceOp"},
+    "torch.distributed.distributed_c10d.reduce_op": {"by": "1.2", "instead": "torch.distributed.ReduceOp"},
+}
+# What went before the trees that are looked at, or is private there and is used all the same.
+_GONE_ELSEWHERE = {
+    **{
+        f"torch.{name}": ("1.1", "1.2", f"torch.{new}")
+        for name, new in {
+            "btrifact": "linalg.lu_factor", "btrifact_with_info": "linalg.lu_factor_ex", "btrisolve": "linalg.lu_solve",
+            "btriunpack": "lu_unpack", "gesv": "linalg.solve", "potrf": "linalg.cholesky", "potri": "cholesky_inverse",
+            "potrs": "cholesky_solve", "pstrf": "linalg.cholesky", "trtrs": "linalg.solve_triangular",
+        }.items()
+    },
+    "torch.gels": ("1.2", "1.6", "torch.linalg.lstsq"),
+    "torch.legacy": ("0.4", "1.2", "torch.nn"),
+    "torch.utils.serialization.load_lua": ("0.4", "1.2", ""),
+    "torch.utils.trainer": ("0.4", "1.2", ""),
+    "torch.utils.data.dataloader.DataLoaderIter": ("1.1", "1.2", ""),
+    "torch.utils.data.dataloader._DataLoaderIter": ("1.1", "1.2", ""),
+    "torch.utils.model_zoo._download_url_to_file": ("1.1", "1.2", "torch.hub.download_url_to_file"),
+    "torch.hub._download_url_to_file": ("1.7", "1.13", "torch.hub.download_url_to_file"),
+    "torch.nn._functions": ("1.2", "1.7", "torch.nn.functional"),
+    "torch._thnn": ("1.2", "1.7", ""),
+    "torch.nn.modules.linear._LinearWithBias": ("1.7", "1.13", "torch.nn.Linear"),
+    "torch.onnx._export": ("2.0", "2.13", "torch.onnx.export"),
+    "torch._utils._accumulate": ("2.0", "2.13", "itertools.accumulate"),
 }
 
 
@@ -234,6 +274,8 @@ def main(arguments: list[str]) -> None:
             since = next((release for release in order if name in known[release] and last in said_then[release]), otherwise)
             deprecated[name] = {"by": _SAID_SINCE.get(name, since), "instead": instead(said, name)}
     deprecated |= _SAID_ELSEWHERE
+    removed |= {name: {"after": after, "by": by, "instead": new} for name, (after, by, new) in _GONE_ELSEWHERE.items() if resolve(name) is None}
+    removed = dict(sorted(removed.items()))
     table = {"releases": [*order, newest], "removed": removed, "deprecated": dict(sorted(deprecated.items()))}
     TARGET.write_text(json.dumps(table, indent=1, sort_keys=False) + "\n")
     print(f"{len(removed)} removed, {len(deprecated)} deprecated, of {', '.join(table['releases'])}")

@@ -9,8 +9,17 @@ from pathlib import Path
 
 import msgspec
 
-# What takes so many arguments by position only where the factor is the first of them, and what the factor is called.
-NUMBER_FIRST = {"add_": (2, "alpha"), "sub_": (2, "alpha"), "addcmul_": (3, "value"), "addcdiv_": (3, "value")}
+# What takes so many arguments by position only where factors stand among them, and what these are called. Of a method they come
+# before the tensors, each of them where there are two; of a function `beta` comes first, and the other one before the last tensors.
+_BOTH = ("beta", "alpha")
+NUMBER_FIRST = {
+    "add_": {2: ("alpha",)}, "sub_": {2: ("alpha",)}, "addcmul_": {3: ("value",)}, "addcdiv_": {3: ("value",)},
+    **{f"{name}{end}": {3: ("beta",), 4: _BOTH} for name in ("addmm", "addmv", "addbmm", "baddbmm") for end in ("", "_")},
+}
+NUMBER_AMONG = {
+    "torch.add": {3: "alpha"}, "torch.sub": {3: "alpha"}, "torch.addcmul": {4: "value"}, "torch.addcdiv": {4: "value"},
+    **{f"torch.{name}": {4: "beta", 5: "beta alpha"} for name in ("addmm", "addmv", "addr", "addbmm", "baddbmm")},
+}
 
 
 class Gone(msgspec.Struct, frozen=True):

@@ -35,6 +35,8 @@ KEEPS = frozenset(
     requires_grad_ pin_memory squeeze_ unsqueeze_ masked_select gather clamp clamp_ clip clamp_min expand expand_as
     nan_to_num data detach detach_ variable""".split()
 )
+# Of these, what makes a number of a number, too.
+KEEPS_NUMBERS = frozenset("squeeze contiguous to cuda cpu float half double bfloat16 clone requires_grad_ clamp detach".split())
 # A Python number, list, ndarray or storage: no tensor any more, and nothing of its graph.
 # What each is, as far as anybody asks: "number", no tensor; "numbers" too where it is many of them, an array or a list.
 LEAVES_TORCH = {

@@ -6,12 +6,31 @@ from torchlint.catalogue.apis import Gone
 
 _SCALE = Gone("0.11", "0.12", "torchvision.transforms.Resize")
 _SIZED = Gone("0.11", "0.12", "torchvision.transforms.RandomResizedCrop")
+_URLS = Gone("0.14", "0.16", "torchvision.models.get_model_weights(name).DEFAULT.url")
+_WITH_URLS = """alexnet densenet efficientnet googlenet inception mobilenet mobilenetv2 mobilenetv3 regnet resnet shufflenetv2 squeezenet vgg
+    vision_transformer""".split()
+# Layers that once stood in for torch's own.
+_LAYERS = {f"torchvision.ops.misc.{name}": Gone("0.11", "0.12", f"torch.nn.{name}") for name in ("Conv2d", "ConvTranspose2d", "BatchNorm2d")}
+# What a name is in that is gone itself, is gone.
 NAMES = {
     "torchvision.transforms.Scale": _SCALE,
     "torchvision.transforms.transforms.Scale": _SCALE,
     "torchvision.transforms.RandomSizedCrop": _SIZED,
     "torchvision.transforms.transforms.RandomSizedCrop": _SIZED,
+    "torchvision.transforms.functional.scale": Gone("0.11", "0.12", "torchvision.transforms.functional.resize"),
+    "torchvision.transforms.functional_tensor": Gone("0.16", "0.17", "torchvision.transforms.functional"),
+    "torchvision.models.mobilenet.ConvBNReLU": Gone("0.8", "0.11", "torchvision.ops.Conv2dNormActivation"),
+    "torchvision.models.segmentation.segmentation": Gone("0.12", "0.14", "torchvision.models.segmentation"),
+    "torchvision.models.utils": Gone("0.8", "0.11", "torch.hub.load_state_dict_from_url"),
+    **{f"torchvision.models.{file}.model_urls": _URLS for file in _WITH_URLS},
+    **_LAYERS,
 }
+
+# What the data of these were called: with a warning in the first ones, and no more in the others.
+DATA = {"train_data": "data", "test_data": "data", "train_labels": "targets", "test_labels": "targets"}
+WARNING_DATASETS = frozenset(f"torchvision.datasets.{name}" for name in ("MNIST", "FashionMNIST", "KMNIST", "EMNIST", "QMNIST"))
+GONE_DATASETS = frozenset({"torchvision.datasets.CIFAR10", "torchvision.datasets.CIFAR100"})
+DATA_RENAMED = Gone("0.2", "0.3")
 
 _RANGE = {"range": "value_range"}
 _TURNED = {"resample": "interpolation", "fillcolor": "fill"}
@@ -27,4 +46,4 @@ ARGUMENTS = {
 ARGUMENTS_AFTER, ARGUMENTS_BY = "0.13", "0.15"
 
 # The torch that a release of torchvision came out beside.
-TORCH_BESIDE = {"0.12": (1, 11), "0.15": (2, 0)}
+TORCH_BESIDE = {"0.3": (1, 1), "0.11": (1, 10), "0.12": (1, 11), "0.14": (1, 13), "0.15": (2, 0), "0.16": (2, 1), "0.17": (2, 2)}

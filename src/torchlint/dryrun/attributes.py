@@ -63,7 +63,10 @@ class Attributes:
                 return self.set_elsewhere(owner, name)
             return found
         if isinstance(owner, Ref):
-            return Ref(canonical(f"{owner.name}.{name}"))
+            full = canonical(f"{owner.name}.{name}")
+            if full in self.watched_calls:
+                self.emit("name", None, node, name=full)
+            return Ref(full)
         if isinstance(owner, ProjectModule):
             value = self.global_value(name, owner.facts)
             if value is not None:
@@ -90,6 +93,8 @@ class Attributes:
         return value
 
     def instance_attribute(self, owner: Instance, name: str, node: cst.CSTNode) -> Value:
+        if owner.kind == "dataset" and f".{name}" in self.watched_calls:
+            self.emit("attribute", owner, node, name=name)
         if isinstance(owner.cls, Class):
             found = owner.cls.method(name)
             if found is not None:

@@ -183,6 +183,8 @@ class Containers:
             if value is not None:
                 return value
             default = args[1] if len(args) > 1 else NONE
+            if not isinstance(args[0], Const) and items.known and not items.open:
+                return join(self.item(owner, [args[0]], node), default)  # under whatever key that is
             return join(Opaque(name, "item", None, NOTHING, NOTHING, owner), default) if items.open else default
         if name == "update":
             known = dict(items.known)
@@ -212,6 +214,8 @@ class Containers:
                         self.eval(part)
                 keys.append(None)
         alts = real(owner)
+        if len(keys) == 1 and type(keys[0]) is Const and keys[0].value == 0 and keys[0].value is not False:
+            self.first_of(alts, node)
         if len(alts) == 1:
             self.last_of(alts[0], keys, node)
         found = [self.item(alt, keys, node) for alt in alts]
@@ -221,6 +225,13 @@ class Containers:
         for alt in found[1:]:
             result = join(result, alt)
         return result
+
+    def first_of(self, alts: tuple[Value, ...], node: cst.Subscript) -> None:
+        """Tells of a number that is asked for its first item, and of what may be one: `x.data[0]`."""
+        if alts and all(isinstance(alt, Tensor) and alt.traits.get("number") for alt in alts):
+            self.emit("first", alts[0], node, known=True)
+        elif type(node.value) is cst.Attribute and node.value.attr.value == "data" and all(isinstance(alt, Opaque) for alt in alts):
+            self.emit("first", alts[0] if alts else None, node, known=False)
 
     def item(self, owner: Value, keys: list[Value | None], node: cst.CSTNode) -> Value:
         key = keys[0] if len(keys) == 1 else None

@@ -239,7 +239,7 @@ class Statements:
     def run_import(self, node: cst.Import) -> None:
         for alias in node.names:
             name = self.dotted(alias.name)
-            if name[:6] == "torch.":
+            if name[:6] == "torch." or name[:10] == "torchtext.":
                 self.emit("import", None, node)
             if alias.asname is not None:
                 self.set_name(alias.asname.name.value, self.imported(name, self.frame.facts))
@@ -251,7 +251,7 @@ class Statements:
         if type(node.names) is cst.ImportStar:
             return
         base = "." * len(node.relative) + (self.dotted(node.module) if node.module is not None else "")
-        if base.split(".")[0] in ("torch", "transformers"):
+        if base.split(".")[0] in ("torch", "transformers", "torchvision", "torchtext"):
             self.emit("import", None, node)
         for alias in node.names:
             name = alias.name.value

@@ -7,14 +7,15 @@ that begin with "!" are marks that the sieve sets for a shape of statement, or f
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from torchlint.catalogue.apis import COMMON_INITS, NUMBER_FIRST, table, words
+from torchlint.catalogue import torchtext_gone, torchvision_gone
 from torchlint.catalogue.effects import CREATES, KEEP_RESULT
 from torchlint.catalogue.hosted import gone_names, hosted
 from torchlint.catalogue.pages import Rule
 from torchlint.catalogue.protocols import GROWS
-from torchlint.catalogue.torchvision_gone import ARGUMENTS
+from torchlint.catalogue.torchvision_gone import ARGUMENTS, DATA
 from torchlint.catalogue.torchvision_models import builders
 
 Need = tuple[frozenset[str], ...]
@@ -273,16 +274,24 @@ def _gone(name: str) -> Need:
     return (frozenset({last}),) if inner == "torch" else (frozenset({last}), frozenset({inner, f"!from {around}"}))
 
 
+def _old(names: Iterable[str], package: str) -> Iterator[Need]:
+    """A name where its package is named, too, or where it is imported from that."""
+    yield words(names), frozenset({package, *(f"!from {name.rpartition('.')[0]}" for name in names)})
+    yield (frozenset({f"!from {name}" for name in names}),)
+
+
 # By name: 941 also sees what is imported from a module that is gone. `init` tells nn.init.normal from other normals.
 _CUSTOM |= {
     708: ((_any("autocast GradScaler custom_fwd custom_bwd"),),),
     941: (
         (frozenset(name.rpartition(".")[2] for name in gone_names()), _any("transformers !from_transformers")),
-        *(_gone(name) for name in table().removed), (_any("next reinforce Scale RandomSizedCrop"),), (_any("backward"),), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),),
+        *(_gone(name) for name in table().removed), (_any("next reinforce stft", *DATA),), (_any("fft"),), (_any("backward !first"),),
+        *_old(torchvision_gone.NAMES, "torchvision"), *_old(torchtext_gone.NAMES, "torchtext"), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),),
     ),
     942: (
-        (words({name: entry for name, entry in table().deprecated.items() if name not in COMMON_INITS}) - {"range"} | {"!range", "meshgrid", *NUMBER_FIRST},),
+        (words(name for name in table().deprecated if name not in COMMON_INITS and ".sparse." not in name) - {"range"} | {"!range", "meshgrid", "!volatile", "!sum", *NUMBER_FIRST, *DATA},),
         (frozenset(name.rpartition(".")[2] for name in COMMON_INITS), _any("init")),
+        (words(name for name in table().deprecated if ".sparse." in name), _any("sparse !from_torch.sparse")),
         (_any("!reduced"),),
         (_SCHEDULERS, _any("step get_lr")),
         (words(builders()) | {"!pretrained"}, frozenset({"torchvision"})),

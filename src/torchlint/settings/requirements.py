@@ -1,4 +1,4 @@
-"""Which releases of torch, torchvision, transformers and accelerate a project runs on, as its own requirements tell."""
+"""Which releases of torch, torchvision, torchtext, transformers and accelerate a project runs on, as its own requirements tell."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from typing import Any
 from torchlint.catalogue.pages import tomllib
 from torchlint.files.reading import read_bytes
 
-PACKAGES = ("torch", "torchvision", "transformers", "accelerate")
+PACKAGES = ("torch", "torchvision", "torchtext", "transformers", "accelerate")
 Release = tuple[int, int]
-_REQUIREMENT = re.compile(r"""["']?(?P<name>torch|torchvision|transformers|accelerate) ?(?:\[[^\]]*\])? ?\(? ?(?P<bounds>[=<>~!][^;#"')\\]*)""", re.IGNORECASE)
+_NAME = "|".join(PACKAGES)
+_REQUIREMENT = re.compile(rf"""["']?(?P<name>{_NAME}) ?(?:\[[^\]]*\])? ?\(? ?(?P<bounds>[=<>~!][^;#"')\\]*)""", re.IGNORECASE)
 # The bounds that nearly all projects have. `packaging`, which reads the others, takes a tenth of a small run's time to load.
 _OTHER = r"(?:<=?|!=) ?[0-9]+(?:\.[0-9]+)*"
 _PLAIN = re.compile(
@@ -22,7 +23,7 @@ _PLAIN = re.compile(
 _FROM_BELOW = ("==", "===", ">=", "~=", ">")
 _BEFORE_NO_GRAD = re.compile(r"< ?0\.4(?:\.0)?|<=? ?0\.[0-3](?:\.[0-9]+)?")
 # conda's: a list item, perhaps with a channel before the name; one equals sign is enough there.
-_CONDA = re.compile(r"""^ ?- ?["']?(?:[\w./-]+::)?(?:py)?(?P<name>torch|torchvision|transformers|accelerate) ?(?P<bounds>[=<>~!][^#"']*)""")
+_CONDA = re.compile(rf"""^ ?- ?["']?(?:[\w./-]+::)?(?:py)?(?P<name>{_NAME}) ?(?P<bounds>[=<>~!][^#"']*)""")
 _MOST_BYTES = 2_000_000
 _MOST_CHARACTERS = 2_000  # of one line: a requirement has fewer, and patterns take their time over long ones
 

@@ -28,6 +28,8 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Indices, M
         """A method of a tensor, and what it makes of the sizes."""
         kwargs = _in_own_words(kwargs)
         made = super().tensor_method(owner, name, args, kwargs, node)
+        if type(made) is Tensor and made is not owner and name not in effects.KEEPS_NUMBERS:
+            made.traits.pop("number", None)
         self.sizes_asked(name, owner, args, kwargs, made, node)
         return self.method_shape(name, owner, args, kwargs, made, node)
 

@@ -42,7 +42,10 @@ class Forwards:
                 return self.call_module(inner[0], args, kwargs, node, wrapped=True)
         if module.kind == "loss" and isinstance(module.cls, Ref):
             last = module.type.rsplit(".", 1)[-1]
-            return self.loss_call(effects.LOSS_OF_CLASS.get(last, last), module, args, kwargs, node)
+            loss = self.loss_call(effects.LOSS_OF_CLASS.get(last, last), module, args, kwargs, node)
+            if wrapped:
+                loss.traits.pop("number", None)  # one from each device
+            return loss
         grad, grad_site = self.grad_state()
         event = self.emit("forward", module, node, mode=self.mode_of(module), mode_site=self.mode_site(module), grad=grad,
                           grad_site=grad_site, args=args, kwargs=kwargs, direct=direct, inside=self.inside_module(module),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from torchlint.catalogue import effects
 from torchlint.dryrun.torch_api.devices import on_cpu, reduced
 from torchlint.dryrun.values import (
@@ -184,9 +186,20 @@ class TorchFunctions:
         flows = union_of(value.flows for value in values)
         parts = union_of(with_parts(value) for value in values if isinstance(value, Opaque))
         traits: dict = {"loss": loss}
+        if _gives_a_number(*((args[2:], kwargs) if instance is None else (instance.args, instance.kwargs))):
+            traits["number"] = True
         tensors = [alt for alt in real(given) if isinstance(alt, Tensor)]
         if flows or any(t.traits.get("graph") for t in tensors):
             graph = self.grad_state()[0]
             if graph is not None and any(t.traits.get("graph") for t in tensors):
                 traits["graph"] = bool(graph)
         return Tensor("", "op", self.site(node), flows, parts, None, traits, {"graph": self.site(node)})
+
+
+def _gives_a_number(args: Sequence[Value], kwargs: Mapping[str, Value]) -> bool:
+    """Whether a loss of these arguments has no dimension for certain: what may be `reduction="none"`, `reduce=False` or either, by position, has."""
+    if any(isinstance(value, Const) and value.value in (False, "none") for value in args) or kwargs.keys() & {"*", "**"}:
+        return False
+    reduction, reduce = kwargs.get("reduction"), kwargs.get("reduce")
+    said = reduction is None or isinstance(reduction, Const) and reduction.value != "none"
+    return said and (reduce is None or isinstance(reduce, Const) and reduce.value is not False)

@@ -13,7 +13,9 @@ from torchlint.dryrun.torch_api.names import OPTIMIZER_NAME, SCHEDULER_NAME, kin
 from torchlint.dryrun.values import Class, Dict, Instance, Iter, Opaque, Ref, Seq, Tensor, Value, real
 
 CHOSEN = "Chosen"  # a class of a torch module that is picked by name: `getattr(torch.optim, name)`
-_PICKED_FROM = frozenset({"torch.optim", "torch.optim.lr_scheduler", "torchvision.models"})
+_PICKED_FROM = frozenset(
+    {"torch.optim", "torch.optim.lr_scheduler"} | {f"torchvision.models{inner}" for inner in ("", ".detection", ".segmentation", ".video", ".quantization")}
+)
 _HOMES = {"optimizer": "torch.optim", "scheduler": "torch.optim.lr_scheduler", "backbone": "torchvision.models"}
 _ANOTHER_STEP = ("ReduceLROnPlateau", "CosineAnnealingWarmRestarts", "LBFGS")  # which takes something
 _PARAMETERS = frozenset({"parameters", "named_parameters", "filter"})
@@ -27,7 +29,10 @@ class Roles:
 
     def picked(self, owner: Value, name: Value | None = None) -> Ref | None:
         """A class of a torch module under a name that only the run knows; None where it is no such module."""
-        return Ref(f"{owner.name}.{CHOSEN}") if isinstance(owner, Ref) and owner.name in _PICKED_FROM else None
+        if not isinstance(owner, Ref) or owner.name not in _PICKED_FROM:
+            return None
+        home = "torchvision.models" if owner.name.startswith("torchvision.") else owner.name
+        return Ref(f"{home}.{CHOSEN}")
 
     def picked_out_of(self, classes: Iterable[Value]) -> Ref | None:
         """A class out of a table of many, where each makes the same kind of thing; None where that is not one of a few kinds."""

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.catalogue.apis import COMMON_INITS, NUMBER_FIRST, arguments, keywords, table
+from torchlint.catalogue.apis import COMMON_INITS, NUMBER_AMONG, NUMBER_FIRST, arguments, keywords, table
+from torchlint.catalogue.torchvision_gone import DATA
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
-from torchlint.dryrun.values import Const, Instance, Ref, Value, real
+from torchlint.dryrun.values import Const, Instance, Ref, Seq, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend, replace, without_argument
 from torchlint.rules.mends.imports import Use, imported_again, is_program, last_argument, use_at
@@ -18,20 +20,24 @@ from torchlint.rules.shared.deprecations import AMP, applies, rename
 from torchlint.rules.shared.legacy_weights import NAMES as MODELS
 from torchlint.rules.shared.legacy_weights import legacy_weights
 from torchlint.rules.shared.number_first import numbers_first
+from torchlint.rules.shared.torchvision_old import renamed_data
 from torchlint.rules.shared.which_scheduler import may_be_another
-from torchlint.rules.shared.written_names import calls, second_choice
+from torchlint.rules.shared.written_names import calls, reads, second_choice
 
 CODE = 942
 _TORCHVISION = (
     "`{name}` is deprecated (torchvision 0.13 says so); use `{new}`",
     'write `{new}="IMAGENET1K_V1"` or another name of weights, and `{new}=None` where there are to be none',
 )
+_DATA = ("`{name}` is deprecated (torchvision 0.3 says so); use `{new}`", "`data` and `targets` are what `train` has chosen, of both halves")
+_NO_GRAD = ("`volatile` does nothing since torch 0.4 but warn: gradients are kept as without it", "put what runs on it under `with torch.no_grad():`")
 _NAMES = frozenset(canonical(name) for name in table().deprecated if not name.startswith(AMP))
 # Losses that still take what `reduction` replaced in 0.4.1.
 _LEGACY = ("size_average", "reduce")
 _LOSSES = frozenset(name for name in arguments().takes if name.startswith("torch.nn.") and {*_LEGACY, "reduction"} <= keywords(name))
-WATCHED = _NAMES | _LOSSES | MODELS | {"torch.meshgrid"}
-CALLS = frozenset({".get_lr", *(f".{name}" for name in NUMBER_FIRST)})
+_VARIABLE = "torch.autograd.Variable"
+WATCHED = _NAMES | _LOSSES | MODELS | NUMBER_AMONG.keys() | {"torch.meshgrid", _VARIABLE}
+CALLS = frozenset({".get_lr", *(f".{name}" for name in (*NUMBER_FIRST, *DATA))})
 # The same function under another name: same arguments, same result.
 RENAMED = frozenset(
     ["torch.ger", "torch.cuda.memory_cached", "torch.cuda.max_memory_cached", "torch.nn.utils.clip_grad_norm",
@@ -54,7 +60,9 @@ def check(view: View) -> Iterator[Report]:
             continue  # the sieve does not read a file for each `normal` in it
         then = f"; use `{entry.instead}`" if entry.instead else ""
         yield Report(CODE, event.site, {"name": name, "by": entry.by, "then": then}, mend=_mend(event.site, name))
+    yield from _named_only(view)
     yield from _unsaid_indexing(view)
+    yield from _volatile(view)
     yield from _legacy_reductions(view)
     for site, call, instead in numbers_first(view):
         yield Report(CODE, site, {"name": call, "by": "1.5", "then": f"; write `{instead}`"})
@@ -62,6 +70,41 @@ def check(view: View) -> Iterator[Report]:
     yield from _asked_for_the_rate(view)
     for site, old, new in legacy_weights(view):
         yield Report(CODE, site, {"name": old, "new": new}, words=_TORCHVISION)
+    for site, old, new in renamed_data(view, gone=False):
+        yield Report(CODE, site, {"name": old, "new": new}, words=_DATA)
+
+
+def _named_only(view: View) -> Iterator[Report]:
+    """`dist.reduce_op.SUM`, `{"xavier": nn.init.xavier_normal}`: a name that is read and called elsewhere, or by nobody."""
+    told = set()
+    for site, name in reads(view):
+        entry = table().deprecated.get(name)
+        if entry is None or name in COMMON_INITS or not applies(entry, view) or second_choice(site) or site in told:
+            continue
+        if name.rpartition(".")[2][0].isupper():
+            continue  # asked for by isinstance(), or allowed in a file: only making one warns
+        told.add(site)
+        then = f"; use `{entry.instead}`" if entry.instead else ""
+        yield Report(CODE, site, {"name": name, "by": entry.by, "then": then})
+
+
+_VOLATILE = re.compile(r"volatile ?= ?(?:True|not\b)")
+
+
+def _volatile(view: View) -> Iterator[Report]:
+    """`Variable(x, volatile=True)`, which does nothing but warn: the first one in a function."""
+    told = set()
+    if view.torch_version is not None and view.torch_version < (0, 4):
+        return
+    for event in view.of("call"):
+        if event.name != _VARIABLE or not isinstance(event.site.node, cst.Call):
+            continue
+        given = event.kwargs.get("volatile")
+        sure = given is not None and (isinstance(given, Const) and given.value or _VOLATILE.search(event.site.parsed.text(event.site.node)))
+        if not sure or event.site.parsed in told or second_choice(event.site):
+            continue
+        told.add(event.site.parsed)
+        yield Report(CODE, event.site, {}, words=_NO_GRAD)
 
 
 def _unsaid_indexing(view: View) -> Iterator[Report]:
@@ -69,7 +112,8 @@ def _unsaid_indexing(view: View) -> Iterator[Report]:
     for event in view.of("call"):
         if event.name != "torch.meshgrid" or event.kwargs or second_choice(event.site):
             continue
-        if len(event.args) > 1 and (view.torch_version is None or view.torch_version >= (1, 10)):
+        several = len(event.args) > 1 or len(event.args) == 1 and isinstance(event.args[0], Seq)
+        if several and (view.torch_version is None or view.torch_version >= (1, 10)):
             yield Report(CODE, event.site, {"name": "torch.meshgrid", "by": "1.10", "then": ' without `indexing`; write `indexing="ij"`'})
 
 
@@ -119,8 +163,15 @@ def _is_torchs(name: str) -> bool:
 def _legacy_reductions(view: View) -> Iterator[Report]:
     """`nn.MSELoss(size_average=False)`: one finding a call."""
     for event in view.of("call"):
-        given = [word for word in _LEGACY if _says(event.kwargs.get(word))] if event.name in _LOSSES else []
-        if not given or "**" in event.kwargs or not isinstance(event.site.node, cst.Call):
+        if event.name not in _LOSSES or not isinstance(event.site.node, cst.Call):
+            continue
+        reduction = event.kwargs.get("reduction")
+        if isinstance(reduction, Const) and reduction.value == "elementwise_mean":
+            then = '; write `reduction="mean"`'
+            yield Report(CODE, event.site, {"name": "elementwise_mean", "by": "1.0", "then": then}, mend=_called_mean(event.site))
+            continue
+        given = [word for word in _LEGACY if _says(event.kwargs.get(word))]
+        if not given or "**" in event.kwargs:
             continue
         reduction = _reduction(*(event.kwargs.get(word, _UNSAID) for word in _LEGACY))
         then = f'; use `reduction="{reduction}"`' if reduction else "; use `reduction`"
@@ -128,6 +179,14 @@ def _legacy_reductions(view: View) -> Iterator[Report]:
 
 
 _UNSAID = Const(None)
+
+
+def _called_mean(site: Site) -> Mend | None:
+    """Writes `mean` where the old name of it stands in the call itself."""
+    arg = next((arg for arg in site.node.args if arg.keyword is not None and arg.keyword.value == "reduction"), None)
+    if arg is None or not isinstance(arg.value, cst.SimpleString):
+        return None
+    return Mend('pass `reduction="mean"`', [replace(site, 'reduction="mean"', arg)])
 
 
 def _says(value: Value | None) -> bool:

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.catalogue.apis import release, table
+from torchlint.catalogue.apis import Gone, release, table
 from torchlint.catalogue.hosted import gone_names
-from torchlint.catalogue.torchvision_gone import NAMES as TORCHVISION
+from torchlint.catalogue.torchvision_gone import DATA, DATA_RENAMED
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.values import Instance, Iter, Opaque, Tensor, Value, real
@@ -20,15 +20,18 @@ from torchlint.rules.mends.imports import Use, span, use_at
 from torchlint.rules.mends.rows import indent_of, statement_at
 from torchlint.rules.saving.deprecated_api import rename
 from torchlint.rules.shared import hosted_names
-from torchlint.rules.shared.asking import asks_first
+from torchlint.rules.shared.asking import asks_first, chosen_by_release
 from torchlint.rules.shared.number_losses import first_items
-from torchlint.rules.shared.torchvision_old import names_gone
-from torchlint.rules.shared.written_names import calls, imports
+from torchlint.rules.shared.torchvision_old import NAMES as OF_OTHERS
+from torchlint.rules.shared.torchvision_old import names_gone, renamed_data
+from torchlint.rules.shared.written_names import calls, expected, imports, reads, second_choice
 
 CODE = 941
-WATCHED = frozenset(map(canonical, table().removed)) | gone_names().keys() | TORCHVISION.keys()
-CALLS = frozenset({".next", ".reinforce"})
-_LOADER = re.compile(r"(?:^|_)(?:data_?)?loader$", re.I)
+# A function until a module took its name; and what has to be told what it once assumed.
+_FFT, _STFT = Gone("1.7", "1.8", "torch.fft.fft"), Gone("1.13", "2.0", "return_complex=True")
+WATCHED = frozenset(map(canonical, table().removed)) | gone_names().keys() | OF_OTHERS.keys() | {"torch.fft", "torch.stft"}
+CALLS = frozenset({".next", ".reinforce", *(f".{name}" for name in DATA)})
+_LOADER = re.compile(r"loader$", re.I)
 # The same under another name; of the last two only as `_same` says.
 _RENAMED = {
     "torch.set_deterministic": "torch.use_deterministic_algorithms",
@@ -46,22 +49,30 @@ _SIX = {
 
 def check(view: View) -> Iterator[Report]:
     """A call of `torch.symeig`, an import from `torch._six`."""
-    met = [(event.site, name) for event, name in calls(view) if not event.guards]
-    for site, name in (*met, *imports(view, _removed)):
+    # Where a name is imported by itself, the import is what fails.
+    called = ((event, name) for event, name in calls(view) if isinstance(event.site.node.func, cst.Attribute))
+    met = [(event.site, name) for event, name in called if not chosen_by_release(event, _instead(name))]
+    told = set()
+    for site, name in (*met, *imports(view, _removed), *reads(view)):
         found = _removed(name)
-        if found is None or asks_first(site):
+        if found is None or asks_first(site) or (site.parsed, site.location().row, found) in told:
             continue
+        told.add((site.parsed, site.location().row, found))
         gone = table().removed[found]
         if view.torch_version is not None and view.torch_version < release(gone.by):
             continue
         then = f"; use `{gone.instead}`" if gone.instead else ""
         roles = {"name": found, "package": "torch", "after": gone.after, "by": gone.by, "then": then}
         yield Report(CODE, site, roles, mend=_mend(site, name))
+    yield from _otherwise(view)
     yield from _next_of_python_2(view)
     yield from _reinforced(view)
     for site, name, gone in names_gone(view):
-        roles = {"name": name, "package": "torchvision", "after": gone.after, "by": gone.by, "then": f"; use `{gone.instead}`"}
-        yield Report(CODE, site, roles)
+        then = f"; use `{gone.instead}`" if gone.instead else ""
+        yield Report(CODE, site, {"name": name, "package": name.partition(".")[0], "after": gone.after, "by": gone.by, "then": then})
+    for site, old, new in renamed_data(view, gone=True):
+        after, by = DATA_RENAMED.after, DATA_RENAMED.by
+        yield Report(CODE, site, {"name": old, "package": "torchvision", "after": after, "by": by, "then": f"; use `{new}`"})
     for site, asked, loss in first_items(view) if view.torch_version is None or view.torch_version >= (0, 5) else ():
         roles = {"name": asked, "package": "torch", "after": "0.4", "by": "0.5", "then": f"; use `{loss}.item()`"}
         yield Report(CODE, site, roles)
@@ -69,11 +80,33 @@ def check(view: View) -> Iterator[Report]:
         yield Report(CODE, site, roles)
 
 
+def _instead(name: str) -> str:
+    found = _removed(name)
+    return table().removed[found].instead if found is not None else ""
+
+
+def _otherwise(view: View) -> Iterator[Report]:
+    """`torch.fft(x, 2)`, which is a module now, and `torch.stft(x, 512)`, which has to be told whether it gives complex numbers."""
+    for event in view.of("call"):
+        if event.name == "torch.fft":
+            name, gone = "torch.fft(...)", _FFT
+        elif event.name == "torch.stft" and len(event.args) < 10 and not event.kwargs.keys() & {"return_complex", "*", "**"}:
+            name, gone = "torch.stft(...)` without `return_complex", _STFT
+        else:
+            continue
+        site = event.site
+        if chosen_by_release(event, gone.instead) or second_choice(site) or expected(site):
+            continue
+        if view.torch_version is None or view.torch_version >= release(gone.by):
+            roles = {"name": name, "package": "torch", "after": gone.after, "by": gone.by, "then": f"; use `{gone.instead}`"}
+            yield Report(CODE, site, roles)
+
+
 def _next_of_python_2(view: View) -> Iterator[Report]:
     """`iter(loader).next()`: what a loader is gone through by had that method as well, until 1.13."""
     for event in view.of("method"):
         made = event.subject
-        if event.name != "next" or event.args or not isinstance(made, Iter) or made.kind != "same" or event.guards:
+        if event.name != "next" or event.args or not isinstance(made, Iter) or made.kind != "same" or chosen_by_release(event):
             continue
         over = [alt for alt in real(made.base)]
         if not over or not all(_is_loader(alt) for alt in over):

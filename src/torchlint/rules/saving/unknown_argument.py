@@ -15,7 +15,7 @@ from torchlint.dryrun.values import Event
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, replace
 from torchlint.rules.shared import hosted_arguments
-from torchlint.rules.shared.asking import asks_first
+from torchlint.rules.shared.asking import asks_first, called_twice, chosen_by_release
 from torchlint.rules.shared.torchvision_old import arguments_gone
 from torchlint.rules.shared.written_names import expected
 
@@ -46,7 +46,7 @@ def check(view: View) -> Iterator[Report]:
 def _report(view: View, event: Event, arg: cst.Arg, word: str) -> Report | None:
     site = Site(event.site.parsed, arg)
     callee = dotted(event.site.node.func).partition(".")[0]
-    function = event.name.rpartition(".")[2][:1].islower()
+    function = event.name.rpartition(".")[2][:1].islower() and not event.name.startswith("torch.Tensor.")
     if function and event.guards and callee not in event.site.parsed.facts.imports:
         return None  # a variable, and conditions that may ask which function it is; classes are told apart before
     name = event.name.removeprefix("torch.nn.functional.").removeprefix("torch.nn.")
@@ -54,7 +54,8 @@ def _report(view: View, event: Event, arg: cst.Arg, word: str) -> Report | None:
     if gone is not None:
         after, by = gone
         if (
-            event.guards
+            chosen_by_release(event)
+            or called_twice(event.site)
             or asks_first(event.site)
             or view.torch_version is not None
             and view.torch_version < release(by)
@@ -62,6 +63,8 @@ def _report(view: View, event: Event, arg: cst.Arg, word: str) -> Report | None:
             return None
         problem = f"`{name}` takes no `{word}` any more: torch {after} did, torch {by} does not"
         return Report(CODE, site, {"problem": problem, "mend": f"leave out `{word}`"})
+    if event.name.startswith("torch.Tensor.") and event.guards and (chosen_by_release(event) or called_twice(event.site)):
+        return None
     given = {other.keyword.value for other in event.site.node.args if other.keyword is not None}
     near = [other for other in get_close_matches(word, sorted(keywords(event.name) - given), 3, 0.75) if _meant(word, other)][:1]
     meant = f"write `{near[0]}`, if that is meant" if near else _list_of(event.name)

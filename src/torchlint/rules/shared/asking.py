@@ -7,13 +7,53 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+import libcst as cst
+
 from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Event
 from torchlint.rules.mends.rows import text_of, tree_of
 
 _ASKS = re.compile(r"torch\.__version__|hasattr\(torch\b|TORCH_VERSION|TorchVersion|torch_version|version\(['\"]torch['\"]\)")
 # A name that is imported and says such a thing: `_TORCH_GREATER_EQUAL_2_4`, `is_torch_at_least`.
 _TELLS = re.compile(r"torch_?(?:version|ver|ge|gt|le|lt|greater|less|at_least|since)|(?:version|release)_?of_?torch|torch_?\d|is_torch_\w*\d", re.I)
 _LEAVES = (ast.Return, ast.Raise, ast.Continue, ast.Break)
+
+
+# What asks which release it is, whatever it asks of; `torch.cuda.is_available()` does not.
+_OF_RELEASES = re.compile(
+    r"version|hasattr|legacy|compat|deprecat|release|supports?_|(?:^|[\W_])(?:old|new|older|newer)(?:$|[\W_])|torch_?\d|\bpy[23]\b|python_?[23]",
+    re.I,
+)
+
+
+def chosen_by_release(event: Event, instead: str = "") -> bool:
+    """Whether a condition that an event stands under, here or in what calls, may tell one release from another: it speaks of such things,
+    or its other way does the same by what is there instead."""
+    site = event.site
+    if any(_may_ask(guard.site.parsed.text(guard.site.node)) for guard in event.guards):
+        return True
+    wanted = ".".join(instead.split(".")[-2:])
+    for item in site.parsed.around(site.node):
+        if isinstance(item, cst.Try):
+            return True
+        # A method is parsed inside an `if 1:`, which is nobody's.
+        if isinstance(item, (cst.If, cst.IfExp)) and not isinstance(item.test, cst.Integer):
+            if _may_ask(site.parsed.text(item.test)) or wanted and wanted in site.parsed.text(item):
+                return True
+    return False
+
+
+def _may_ask(condition: str) -> bool:
+    return bool(_OF_RELEASES.search(condition) or _TELLS.search(condition))
+
+
+def called_twice(site: Site) -> bool:
+    """Whether an `if` around a call has the same called in its other way: then it may ask what is taken."""
+    called = f"{site.parsed.text(site.node.func)}(" if isinstance(site.node, cst.Call) else ""
+    return bool(called) and any(
+        isinstance(item, (cst.If, cst.IfExp)) and not isinstance(item.test, cst.Integer) and item.orelse is not None and site.parsed.text(item).count(called) > 1
+        for item in site.parsed.around(site.node)
+    )
 
 
 def asks_first(site: Site) -> bool:

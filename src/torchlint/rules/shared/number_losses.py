@@ -36,6 +36,29 @@ def first_items(view: View) -> Iterator[tuple[Site, str, str]]:
             found = next((part for part in walk(parsed.module) if isinstance(part, cst.Subscript) and parsed.text(part) in asked), None)
             if found is not None and (loss == whole and _is_loss(event) or _is_number(parsed, loss)):
                 yield Site(parsed, found), parsed.text(found), loss
+    yield from _asked_anywhere(view, told)
+
+
+def _asked_anywhere(view: View, told: set) -> Iterator[tuple[Site, str, str]]:
+    """`F.nll_loss(output, target).data[0]` and, of a loss function by whatever name, `loss.data[0]`, where nothing goes backward."""
+    for event in view.of("first"):
+        parsed, node = event.site.parsed, event.site.node
+        if not isinstance(node, cst.Subscript):
+            continue
+        loss = parsed.text(node.value).removesuffix(".data")
+        if (parsed.unit, loss) in told:
+            continue
+        lines = parsed.facts.lines
+        sure = event.known and not any(map(_SPREAD.search, lines))
+        if sure or _NAMED.search(loss) and not any(map(_ITEMWISE.search, lines)) and _is_number(parsed, loss):
+            told.add((parsed.unit, loss))
+            yield event.site, parsed.text(node), loss
+
+
+# A loss function over several devices gives one number for each, and some give one for each item.
+_SPREAD = re.compile(r"DataParallel\(\s*\w*(?:loss|crit)", re.I)
+_ITEMWISE = re.compile(r"DataParallel|[\"']none[\"']|reduce\s*=\s*False|\.(?:view|expand|unsqueeze)\(.*loss|loss\w*\.(?:view|expand|unsqueeze)\(", re.I)
+_NAMED = re.compile(r"loss|cost|(?:^|_)err", re.I)
 
 
 def _is_loss(event: Event) -> bool:
@@ -62,7 +85,7 @@ _ZERO = re.compile(r"0(?:\.0*)?$")
 _WEIGHT = re.compile(r"[\w.]+$")
 
 
-def _is_number(parsed: Parsed, loss: str) -> bool:
+def _is_number(parsed: Parsed, loss: str, depth: int = 2) -> bool:
     """Whether all that is assigned to a name, or added to it, comes out of a loss function, or of a mean or a sum."""
     numbers = 0
     for node in walk(parsed.module):
@@ -76,10 +99,19 @@ def _is_number(parsed: Parsed, loss: str) -> bool:
                 continue
         else:
             continue
-        if not _NUMBER.search(text) or re.match(r"sum\(", text):
+        if re.match(r"sum\(", text) or not _NUMBER.search(text) and not (depth and _is_sum_of_numbers(parsed, node.value, depth - 1)):
             return False
         numbers += 1
     return numbers > 0
+
+
+def _is_sum_of_numbers(parsed: Parsed, value: cst.BaseExpression, depth: int) -> bool:
+    """`content + 0.1 * style`, where each is a number."""
+    if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add):
+        return all(_is_sum_of_numbers(parsed, side, depth) for side in (value.left, value.right))
+    if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, (cst.Multiply, cst.Divide)):
+        return isinstance(value.left, (cst.Integer, cst.Float)) and _is_sum_of_numbers(parsed, value.right, depth)
+    return isinstance(value, cst.Name) and _is_number(parsed, value.value, depth)
 
 
 def _has_gradient(event: Event, node: cst.Call) -> bool:

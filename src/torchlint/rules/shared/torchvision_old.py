@@ -1,4 +1,4 @@
-"""Where a program asks torchvision for what it no longer has."""
+"""Where a program asks torchvision and torchtext for what they no longer have."""
 
 from __future__ import annotations
 
@@ -8,27 +8,61 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.catalogue.apis import Gone, release
-from torchlint.catalogue.torchvision_gone import ARGUMENTS, ARGUMENTS_AFTER, ARGUMENTS_BY, NAMES, TORCH_BESIDE
+from torchlint.catalogue import torchtext_gone, torchvision_gone
+from torchlint.catalogue.torchvision_gone import ARGUMENTS, ARGUMENTS_AFTER, ARGUMENTS_BY, DATA, DATA_RENAMED
+from torchlint.catalogue.torchvision_gone import GONE_DATASETS, WARNING_DATASETS
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event
+from torchlint.dryrun.values import Event, Instance, Ref, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.blocks import heads_of
-from torchlint.rules.shared.written_names import calls, expected, imports, second_choice
+from torchlint.rules.shared.written_names import calls, expected, imports, reads, second_choice
+
+NAMES = {**torchvision_gone.NAMES, **torchtext_gone.NAMES}
+_TORCH_BESIDE = {"torchvision": torchvision_gone.TORCH_BESIDE, "torchtext": torchtext_gone.TORCH_BESIDE}
 
 
 def names_gone(view: View) -> Iterator[tuple[Site, str, Gone]]:
     """`transforms.Scale(256)`, and its import."""
     told = set()
-    for site, name in (*imports(view, NAMES.get), *((event.site, name) for event, name in calls(view))):
-        gone = NAMES.get(name)
-        if gone is not None and site not in told and _has_it_not(view, gone.by) and not _asked(site):
-            told.add(site)
-            yield site, name, gone
+    # Where a name is imported by itself, the import is what fails.
+    called = ((event.site, name) for event, name in calls(view) if isinstance(event.site.node.func, cst.Attribute))
+    for site, written in (*imports(view, _gone), *called, *reads(view)):
+        name = _gone(written)
+        if name is not None and (site.parsed, site.location().row, name) not in told and not _asked(site):
+            told.add((site.parsed, site.location().row, name))
+            if _has_it_not(view, name.partition(".")[0], NAMES[name].by):
+                yield site, name, NAMES[name]
+
+
+def _gone(name: str) -> str | None:
+    """The name that is gone, or the module that it is in."""
+    while "." in name:
+        if name in NAMES:
+            return name
+        name = name.rpartition(".")[0]
+    return None
+
+
+def renamed_data(view: View, gone: bool) -> Iterator[tuple[Site, str, str]]:
+    """`dataset.train_data` of torchvision's MNIST, which warns, or of its CIFAR10, which has it no more: the place, its text, and the
+    name that it has now."""
+    told = set()
+    package, wanted = "torchvision", GONE_DATASETS if gone else WARNING_DATASETS
+    if not _has_it_not(view, package, DATA_RENAMED.by):
+        return
+    for event in view.of("attribute"):
+        made, site = real(event.subject), event.site
+        if event.name not in DATA or not all(isinstance(one, Instance) and isinstance(one.cls, Ref) and one.type in wanted for one in made):
+            continue
+        key = (site.parsed, site.location().row, event.name)
+        if key not in told and not _asked(site):
+            told.add(key)
+            yield site, site.parsed.text(site.node), DATA[event.name]
 
 
 def arguments_gone(view: View) -> Iterator[tuple[Event, cst.Arg, dict[str, str]]]:
     """`make_grid(images, range=(-1, 1))`, with the words of the finding."""
-    if not _has_it_not(view, ARGUMENTS_BY):
+    if not _has_it_not(view, "torchvision", ARGUMENTS_BY):
         return
     for event in view.of("call"):
         renamed = ARGUMENTS.get(event.name)
@@ -49,8 +83,8 @@ def _asked(site: Site) -> bool:
     return second_choice(site) or bool(re.search(r"hasattr|version|\btry:", heads))
 
 
-def _has_it_not(view: View, by: str) -> bool:
-    """Whether nothing says that the program runs beside an older torchvision."""
-    if view.torch_version is not None and view.torch_version < TORCH_BESIDE[by]:
+def _has_it_not(view: View, package: str, by: str) -> bool:
+    """Whether nothing says that the program runs beside an older torchvision or torchtext."""
+    if view.torch_version is not None and view.torch_version < _TORCH_BESIDE[package][by]:
         return False
-    return view.releases.get("torchvision", release(by)) >= release(by)
+    return view.releases.get(package, release(by)) >= release(by)

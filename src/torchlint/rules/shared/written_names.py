@@ -27,6 +27,16 @@ def calls(view: View) -> Iterator[tuple[Event, str]]:
             yield event, name
 
 
+def reads(view: View) -> Iterator[tuple[Site, str]]:
+    """The watched names that are read and not called, such as `dist.reduce_op` and `{"xavier": init.xavier_normal}`."""
+    for event in view.of("name"):
+        name = qualified(event.site, event.site.node)
+        if canonical(name) != event.name:
+            name = _by_way_of_files(view, event.site, event.site.node)
+        if name and canonical(name) == event.name:
+            yield event.site, name
+
+
 def qualified(site: Site, node: cst.BaseExpression) -> str:
     """`torch.cuda.amp.autocast` for `amp.autocast`, by the imports of the file; "" for what is no dotted name."""
     first, parts = _parts(node)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
-from torchlint.catalogue.apis import everywhere
+from torchlint.catalogue.apis import NUMBER_AMONG, everywhere
+from torchlint.catalogue.apis import words as last_words
 from torchlint.catalogue.effects import ANSWERS, INPLACE, PURE_IF_TENSOR, PURE_TENSOR_ONLY, SIZED
 from torchlint.sieve.nodes import last_name, of_self
 
@@ -13,18 +15,28 @@ _PURE = PURE_TENSOR_ONLY | PURE_IF_TENSOR
 _GROWING = frozenset({"append", "extend", "insert", "add", "update", "setdefault"})
 _COPIED = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp, ast.IfExp)
 _SIZE_WORDS = frozenset({"in_features", "in_channels", "input_size", "num_features", "embed_dim", "normalized_shape", "num_channels"})
+_SUMS = last_words(NUMBER_AMONG)
 _OTHERS = frozenset({"np", "numpy", "plt", "pd", "tf", "jnp"})  # nobody calls torch so
 
 
 def _mark_import(node, words: set[str]) -> None:
-    words.update(alias.name for alias in node.names)
+    for alias in node.names:
+        words.add(alias.name)
+        if alias.name[:6] == "torch." or alias.name[:10] == "torchtext.":
+            words.update(_with_what_it_is_in(alias.name))
     module = getattr(node, "module", None) or ""
-    if module[:6] == "torch.":
-        words.add(f"!from {module}")
+    if module[:5] == "torch":
+        words.update(f"!from {name}" for name in _with_what_it_is_in(module))
     elif module == "transformers":
         words.add("!from_transformers")
     elif any(name.partition(".")[0] == "torchvision" for name in (module, *(alias.name for alias in node.names))):
         words.add("torchvision")
+
+
+def _with_what_it_is_in(module: str) -> Iterator[str]:
+    while "." in module:
+        yield module
+        module = module.rpartition(".")[0]
 
 
 def _mark_expr(node: ast.Expr, words: set[str]) -> None:
@@ -106,8 +118,11 @@ def _mark_call(node: ast.Call, words: set[str]) -> None:
             words.add("Tensor")
     if last_name(node.func) == "tensor" and node.args and type(node.args[0]) in _COPIED:
         words.add("!copied")
-    if type(node.func) is ast.Attribute and node.func.attr == "range" and getattr(node.func.value, "id", "") in ("torch", "th"):
-        words.add("!range")
+    if type(node.func) is ast.Attribute and getattr(node.func.value, "id", "") in ("torch", "th"):
+        if node.func.attr == "range":
+            words.add("!range")
+        elif len(node.args) > 2 and node.func.attr in _SUMS:
+            words.add("!sum")
     if written_size(node):
         words.add("!sized")
     for argument in node.args[:2]:
@@ -125,6 +140,10 @@ def _mark_call(node: ast.Call, words: set[str]) -> None:
             words.add("!reduced")
         if "pretrained" in given or "pretrained_backbone" in given:
             words.add("!pretrained")
+        if "volatile" in given:
+            words.add("!volatile")
+        if any(word.arg == "reduction" and getattr(word.value, "value", "") == "elementwise_mean" for word in node.keywords):
+            words.add("!reduced")
 
 
 def _unknown_keyword(func: ast.expr, given: list[str | None]) -> bool:
@@ -153,6 +172,8 @@ def _mark_compare(node: ast.Compare, words: set[str]) -> None:
 
 
 def _mark_subscript(node: ast.Subscript, words: set[str]) -> None:
+    if type(node.slice) is ast.Constant and node.slice.value == 0 and getattr(node.value, "attr", "") == "data":
+        words.add("!first")
     if type(node.slice) is ast.Tuple and [type(key) for key in node.slice.elts[:2]] == [ast.Slice, ast.UnaryOp]:
         words.add("!sequence")  # x[:, -1]
     if type(node.ctx) is ast.Store:

@@ -30,10 +30,10 @@ def data(size):
     return transforms.Resize(size)
 """,
     "a transform that is imported": """
-from torchvision.transforms import RandomSizedCrop
+from torchvision.transforms import RandomSizedCrop  # <- 941
 
 def crop():
-    return RandomSizedCrop(224)  # <- 941
+    return RandomSizedCrop(224)
 """,
     "transforms of one's own": """
 import transforms

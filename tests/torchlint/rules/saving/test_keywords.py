@@ -136,7 +136,7 @@ def test_what_went_counts_by_release(release, told):
     assert [number for _, number in found(text, judge=Engine(RULES, torch_version=release))] == ([943] if told else [])
 
 
-@pytest.mark.parametrize("line", ["if torch.__version__ < '2':", "if flag:"])
+@pytest.mark.parametrize("line", ["if torch.__version__ < '2':", "if OLD_TORCH:"])
 def test_what_went_under_a_condition(line):
     text = f"def f(opt, flag):\n    {line}\n        return torch.optim.lr_scheduler.StepLR(opt, 5, verbose=True)\n"
     assert found(IMPORTS + text) == []
