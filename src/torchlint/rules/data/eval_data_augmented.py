@@ -23,7 +23,7 @@ _TRAINS = re.compile("train", re.IGNORECASE)  # whatever the split is called
 _STRING = re.compile(r"[\"']([^\"']*)[\"']")
 _TRAIN_SECOND = (".CIFAR10", ".CIFAR100", ".MNIST", ".FashionMNIST", ".KMNIST")
 _NAMED = re.compile("test|val|dev|hold|eval", re.IGNORECASE)
-_PATH = re.compile(r"(?:^|[/\\_-])(?:val|valid|validation|test|eval)(?:[/\\_-]|$)", re.IGNORECASE)
+_PATH = re.compile(r"(?:^|[/\\_-])(?:val|valid|validation|test|testing|eval)(?:[/\\_-]|(?:19|20)\d\d|$)", re.IGNORECASE)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -42,7 +42,7 @@ def check(view: View) -> Iterator[Report]:
             random = _of_phase(view, _transform_of(made))
         if random is None:
             continue
-        name = random.name.rsplit(".", 1)[-1]
+        name = _name_of(random)
         related = [(random.site, "this changes the image at random")] if random.site is not None else []
         yield Report(CODE, event.site, {"transform": name, "call": view.call_text(event.site)}, related)
     yield from _by_loader(view)
@@ -73,10 +73,10 @@ def _by_loader(view: View) -> Iterator[Report]:
         related = [(random[0].site, "this changes the image at random")] if random[0].site is not None else []
         if site is not event.site:
             related.append((event.site, f"`{name}` evaluates on it"))
-        yield Report(CODE, site, {"transform": random[0].name.rsplit(".", 1)[-1], "call": view.call_text(site)}, related)
+        yield Report(CODE, site, {"transform": _name_of(random[0]), "call": view.call_text(site)}, related)
 
 
-def _in_data(view: View, dataset: Value) -> Opaque | None:
+def _in_data(view: View, dataset: Value) -> Opaque | Instance | None:
     """A random transform that all samples of a data set go through."""
     if isinstance(dataset, Instance) and dataset.type in _PARTS and dataset.args:
         wholes = [_in_whole(view, whole, part=True) for whole in real(dataset.args[0])]
@@ -84,19 +84,21 @@ def _in_data(view: View, dataset: Value) -> Opaque | None:
     return _in_whole(view, dataset, part=False)
 
 
-def _in_whole(view: View, dataset: Value, part: bool) -> Opaque | None:
+def _in_whole(view: View, dataset: Value, part: bool) -> Opaque | Instance | None:
     if not isinstance(dataset, Instance):
         return None
     if isinstance(dataset.cls, Class):
         definition, parsed = body_of(view, dataset.cls, "__getitem__")
-        if definition is None or _OF_THE_SET.search(parsed.text(definition)) or not _APPLIES.search(parsed.text(definition)):
+        text = _OF_AN_IMAGE.sub("", parsed.text(definition)) if definition is not None else ""
+        if _OF_THE_SET.search(text) or not _APPLIES.search(text):
             return None
         return next((found for value in (*dataset.args, *dataset.kwargs.values()) if (found := _random_in(view, value)) is not None), None)
     whole = dataset.type.startswith("torchvision.datasets.")
     return _random_in(view, dataset.kwargs.get("transform")) if whole and part else None
 
 
-_APPLIES = re.compile(r"self\.\w*transform\w*\(")
+_APPLIES = re.compile(r"self\.\w*(?:transform|tfm|trans|aug)\w*\(")
+_OF_AN_IMAGE = re.compile(r"\b(?!self\b)\w+\.mode\b")
 
 
 def _trained_on(view: View, loader: Instance) -> bool:
@@ -151,7 +153,12 @@ def _root_text(site: Site) -> str:
     given = node.args if isinstance(node, cst.Call) else ()
     named = [arg for arg in given if arg.keyword is not None and arg.keyword.value == "root"]
     first = named or [arg for arg in given[:1] if arg.keyword is None and not arg.star]
-    return site.parsed.text(first[0].value) if first else ""
+    text = site.parsed.text(first[0].value) if first else ""
+    if text.isidentifier():
+        lines = site.parsed.facts.lines
+        given_to = [line.partition("=")[2] for line in lines if re.match(rf"\s*{text}\s*=[^=]", line)]
+        text = given_to[0].split("#", 1)[0] if len(given_to) == 1 else text
+    return text
 
 
 def _transform_of(made: Instance) -> Value | None:
@@ -159,7 +166,7 @@ def _transform_of(made: Instance) -> Value | None:
     return made.arg(place, "transform")
 
 
-def _of_phase(view: View, transform: Value | None) -> Opaque | None:
+def _of_phase(view: View, transform: Value | None) -> Opaque | Instance | None:
     """A random transform that a dict has for evaluation: `{x: ImageFolder(join(root, x), transforms[x]) for x in ["train", "val"]}`."""
     for alt in real(transform):
         table = alt.origin if type(alt) is Opaque and alt.source == "item" else None
@@ -172,13 +179,15 @@ def _of_phase(view: View, transform: Value | None) -> Opaque | None:
     return None
 
 
-def _random_in(view: View, transform: Value | None, depth: int = 0) -> Opaque | None:
+def _random_in(view: View, transform: Value | None, depth: int = 0) -> Opaque | Instance | None:
     """A random transform in what is certainly applied: in each of the alternatives, where there are several."""
     found = [_random_in_one(view, alt, depth) for alt in real(transform)]
     return found[0] if found and None not in found else None
 
 
-def _random_in_one(view: View, made: Value, depth: int) -> Opaque | None:
+def _random_in_one(view: View, made: Value, depth: int) -> Opaque | Instance | None:
+    if depth and isinstance(made, Instance) and _draws(view, made):
+        return made
     if depth > 3 or not isinstance(made, Opaque):
         return None
     if _RANDOM.search(made.name) and made.name.startswith("torchvision.transforms."):
@@ -191,3 +200,18 @@ def _random_in_one(view: View, made: Value, depth: int) -> Opaque | None:
             if found is not None:
                 return found
     return None
+
+
+_DRAWN = re.compile(r"\brandom\.\w+\(|\bnp\.random\.\w+\(|\btorch\.rand\w*\(|\bget_params\(")
+
+
+def _draws(view: View, made: Instance) -> bool:
+    """Whether an object is a transform of the project's own that changes what it is given at random, as its name and its text say."""
+    if not isinstance(made.cls, Class) or not made.cls.name.startswith("Random"):
+        return False
+    definition, parsed = body_of(view, made.cls, "__call__")
+    return definition is not None and bool(_DRAWN.search(parsed.text(definition)))
+
+
+def _name_of(random: Opaque | Instance) -> str:
+    return random.cls.name if isinstance(random, Instance) else random.name.rsplit(".", 1)[-1]

@@ -9,14 +9,12 @@ from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Dict, Event, Instance, Opaque, Ref, boolean, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.cut_in_order import slices_of
-from torchlint.rules.shared.loaders import dataset_of, option, style, true
+from torchlint.rules.shared.loaders import option, true
+from torchlint.rules.shared.sample_order import OF_TIME, means_nothing, mixed_before
 
 CODE = 603
-# Data whose order means something, or that draws its samples itself.
-_ORDERED = re.compile(
-    r"series|sequen|window|video|frame|stream|bptt|stock|chunk|replay|memory|rollout|buffer|random|shuffle|sampl",
-    re.IGNORECASE,
-)
+# What a call says of an order that is meant, or of samples that are drawn.
+_DRAWN = re.compile(r"sampler|sampled|resampl|shuffl|permut", re.IGNORECASE)
 _HANDFUL = 64
 _MIX = "draw `order = torch.randperm(n)` in each epoch, and take `x[order[i : i + batch_size]]`"
 _SHUFFLE = re.compile(r"shuffle\s*=\s*False")
@@ -28,7 +26,7 @@ def check(view: View) -> Iterator[Report]:
     yield from _loaders(view)
     told = set()
     for step in view.steps():
-        found = slices_of(step)
+        found = slices_of(view, step)
         if found is not None and found[0].site not in told:
             loop, cut = found
             told.add(loop.site)
@@ -63,7 +61,9 @@ def _left_in_order(view: View, loader: Instance) -> tuple[str, str] | None:
         return None
     words = _why(view, loader)
     call = _SHUFFLE.sub("", loader.site.text())
-    return words if words is not None and not _ORDERED.search(call) and "len(" not in call and _has_no_order(loader) else None
+    if words is None or OF_TIME.search(call) or _DRAWN.search(call) or "len(" in call:
+        return None
+    return words if _has_no_order(view, loader) else None
 
 
 def _why(view: View, loader: Instance) -> tuple[str, str] | None:
@@ -98,25 +98,14 @@ def _few_samples(view: View, loader: Instance) -> bool:
     return isinstance(size, int) and size <= _HANDFUL
 
 
-def _has_no_order(loader: Instance) -> bool:
-    dataset = dataset_of(loader)
-    if dataset is not None:
-        words = {
-            word
-            for owner in dataset.cls.mro()
-            for unit in getattr(getattr(owner, "cf", None), "methods", {}).values()
-            for word in unit.words
-        }
-        return style(dataset) == "map" and _by_number(dataset) and not any(_ORDERED.search(word) for word in (*words, dataset.cls.name))
-    alts = real(whole_dataset(option(loader, "dataset")))
+def _has_no_order(view: View, loader: Instance) -> bool:
+    dataset = option(loader, "dataset")
+    alts = real(whole_dataset(dataset))
     if len(alts) == 1 and type(alts[0]) is Opaque:
         return _is_counted(loader, alts[0])
-    return (
-        len(alts) == 1
-        and isinstance(alts[0], Instance)
-        and bool(re.match(r"^torchvision\.datasets\.|^torch\.utils\.data\.TensorDataset$", alts[0].type))
-        and not any(_random(alt) for alt in alts)
-    )
+    if all(isinstance(alt, Instance) and alt.type.startswith("torchvision.") for alt in alts):
+        return means_nothing(view, dataset)
+    return means_nothing(view, dataset) and not mixed_before(view, loader, dataset)
 
 
 _CLASS = re.compile(r"(?:^|\.)[A-Z]\w*[a-z]\w*$")
@@ -127,7 +116,8 @@ def _is_counted(loader: Instance, dataset: Opaque) -> bool:
     """Whether a class that is in no file makes the data, and the program asks for its length: what has one is gone through by number."""
     if dataset.source != "call" or dataset.site is None or not _CLASS.search(dataset.name):
         return False
-    if _ORDERED.search(dataset.site.text()) or _NO_MAP.search(dataset.name):
+    text = dataset.site.text()
+    if OF_TIME.search(text) or _DRAWN.search(text) or re.search("random", text, re.IGNORECASE) or _NO_MAP.search(dataset.name):
         return False
     names = "|".join(re.escape(name) for name in (loader.name, f"{loader.name}.dataset", _assigned(dataset)) if name)
     counted = re.compile(rf"\blen\(\s*(?:{names})\s*\)")
@@ -139,19 +129,6 @@ def _assigned(dataset: Opaque) -> str:
     lines, row = dataset.site.parsed.facts.lines, dataset.site.location().row
     given = re.match(r"\s*([A-Za-z_][\w.]*)\s*=[^=]", lines[row - 1])
     return given[1] if given is not None and "DataLoader" not in lines[row - 1] else ""
-
-
-def _by_number(dataset: Instance) -> bool:
-    """Whether an item depends on its number: what draws its items at random has no order."""
-    cls, unit = dataset.cls.method("__getitem__") or (None, None)
-    if cls is None or len(unit.params) < 2:
-        return True
-    text = "".join(cls.facts.lines[unit.start - 1 : unit.end])
-    return len(re.findall(rf"\b{re.escape(unit.params[1])}\b", text)) > 1
-
-
-def _random(dataset: Instance) -> bool:
-    return dataset.type.endswith(("FakeData", "UCF101", "HMDB51", "Kinetics"))
 
 
 def _steps_over(view: View, loader: Instance) -> list[Event]:

@@ -50,3 +50,80 @@ def sets(root, small, whole):
 })
 def test_augmented(code):
     holds(code)
+
+
+LOADERS = """
+import random
+from torch.utils.data import DataLoader, Dataset, random_split
+from torchvision import datasets, transforms
+
+flips = transforms.Compose([{random}, transforms.ToTensor()])
+
+
+class RandomMirror:
+    def __call__(self, sample):
+        return sample[::-1] if {drawn} else sample
+
+
+class Pictures(Dataset):
+    def __init__(self, files, transform, train=True):
+        self.files, self.{name}, self.train = files, transform, train
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        image = self.files[index]
+        if {asked}:
+            image = image.convert("RGB")
+        return self.{name}(image)
+
+
+def build(files, held_out):
+    train_set = Pictures(files, flips)
+    val_set = Pictures(held_out, flips){mark}
+    return DataLoader(train_set, shuffle=True), evaluating(val_set)
+
+
+def evaluating(data):
+    val_loader = DataLoader(data)
+    return val_loader
+"""
+
+
+def loaders(random="transforms.RandomHorizontalFlip()", drawn="random.random() < 0.5", name="transform", asked="image.size", mark=""):
+    return LOADERS.format(random=random, drawn=drawn, name=name, asked=asked, mark=mark)
+
+
+BAD = "  # <- 613"
+PATHS = """
+import os
+from torchvision import datasets, transforms
+
+flips = transforms.Compose([transforms.RandomHorizontalFlip(), transforms.ToTensor()])
+
+
+def build(root):
+    train_path = os.path.join(root, "training")
+    test_path = os.path.join(root, "{test}")
+    train_set = datasets.ImageFolder(train_path, transform=flips)
+    test_set = datasets.{kind}(test_path, transform=flips){mark}
+    return train_set, test_set
+"""
+
+
+@table({
+    "a class of the project's own": loaders(mark=BAD),
+    "the mode of an image is asked for": loaders(asked="image.mode != 'RGB'", mark=BAD),
+    "the mode of the data is asked for": loaders(asked="self.mode == 'train'"),
+    "whether it trains is asked for": loaders(asked="self.train"),
+    "a short name": loaders(name="tfms", mark=BAD),
+    "a transform of the project's own": loaders(random="RandomMirror()", mark=BAD),
+    "a transform of the project's own that draws nothing": loaders(random="RandomMirror()", drawn="sample"),
+    "a transform that draws nothing": loaders(random="transforms.CenterCrop(8)"),
+    "a path that has a name": PATHS.format(test="testing", kind="ImageFolder", mark=BAD),
+    "a year behind it": PATHS.format(test="val2017", kind="ImageFolder", mark=BAD),
+    "a path of training data": PATHS.format(test="train2017", kind="ImageFolder", mark=""),
+})
+def test_loaders_and_paths(code):
+    holds(code)

@@ -24,6 +24,22 @@ def main(x, y, n):
             optimizer.step()
 """
 
+GENERATOR = """
+def batches(x, y, size):
+    {before}
+    for i in range(0, len(x), size):
+        yield x[i : i + size], y[i : i + size]
+
+def main(x, y):
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(9):
+        for a, b in batches(x, y, 32):{mark}
+            optimizer.zero_grad()
+            F.cross_entropy(net(a), b).backward()
+            optimizer.step()
+"""
+
 
 @table({
     "written out": f"""
@@ -87,6 +103,20 @@ def main(x, y):
     for epoch in range(9):
         once(net, optimizer, x, y)
 """,
+    "slices between two names": SLICES.format(before="net.train()", mark="  # <- 603", x="x[start:end]").replace(
+        "            optimizer.zero_grad()", "            start = i\n            end = min(start + 32, n)\n            optimizer.zero_grad()"
+    ),
+    "slices by the numbers of a bar": SLICES.format(before="bar = tqdm(range(0, n, 32))", mark="  # <- 603", x="x[i : i + 32]").replace(
+        "for i in range(0, n, 32)", "for k, i in enumerate(bar)"
+    ),
+    "slices between two names that are drawn": SLICES.format(before="net.train()", mark="", x="x[start:end]").replace(
+        "            optimizer.zero_grad()", "            start = np.random.randint(n)\n            end = start + 32\n            optimizer.zero_grad()"
+    ).replace("y[i : i + 32]", "y[start:end]"),
+    "a generator that yields slices": GENERATOR.format(mark="  # <- 603", before="pass"),
+    "a generator that yields slices of arrays made of them": GENERATOR.format(mark="  # <- 603", before="x = np.array(x)"),
+    "a generator that mixes first": GENERATOR.format(mark="", before="x, y = shuffle(x, y)"),
+    "a generator of pieces of a series": GENERATOR.format(mark="", before="series = x"),
+    "a generator that is asked once": GENERATOR.format(mark="", before="pass").replace("range(9)", "range(1)"),
     "slices, in one epoch": SLICES.format(before="net.train()", mark="", x="x[i : i + 32]").replace("range(9)", "range(1)"),
 })
 def test_left_in_order(code):
