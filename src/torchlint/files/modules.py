@@ -189,7 +189,8 @@ class Modules:
                     break
                 inner = os.path.join(inner, part)
             else:
-                if self.disk.is_folder(inner) and (parts[0] not in SHARED or any(name.endswith(".py") for name in self._list(inner))):
+                of_python = parts[0] not in SHARED or any(name.endswith(".py") for name in self._list(inner))
+                if of_python and self.disk.is_folder(inner):
                     return inner
         return None
 

@@ -50,7 +50,8 @@ def test_a_file_of_its_own_stands_before_the_library_of_that_name(tmp_path):
     assert modules.module(str(tmp_path), "datasets") is None and modules.package(str(tmp_path), "datasets") is None
     (tmp_path / "datasets" / "voc.py").write_text("")
     modules = Modules()
-    assert modules.package(str(tmp_path), "datasets") and modules.module(str(tmp_path), "datasets.voc") == str(tmp_path / "datasets" / "voc.py")
+    assert modules.package(str(tmp_path), "datasets") == str(tmp_path / "datasets")
+    assert modules.module(str(tmp_path), "datasets.voc") == str(tmp_path / "datasets" / "voc.py")
     (tmp_path / "datasets.py").write_text("")
     assert Modules().module(str(tmp_path), "datasets") == str(tmp_path / "datasets.py")
     assert Modules().module(str(tmp_path), "transformers") is None

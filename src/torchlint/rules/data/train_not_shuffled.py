@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.torch_api.batches import whole_dataset
-from torchlint.dryrun.values import Dict, Event, Instance, Opaque, Ref, boolean, real
+from torchlint.dryrun.values import Dict, Event, Instance, Opaque, Ref, Value, boolean, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.cut_in_order import slices_of
 from torchlint.rules.shared.loaders import option, true
@@ -24,6 +26,7 @@ _OF_ORDER = re.compile(r"order|sort|shuffl|sequen|determin|reproduc|random|same|
 def check(view: View) -> Iterator[Report]:
     """A loader that leaves the order as it is, or data that are cut into slices, gone through in a loop that steps an optimizer."""
     yield from _loaders(view)
+    yield from _fitted(view)
     told = set()
     for step in view.steps():
         found = slices_of(view, step)
@@ -47,10 +50,49 @@ def _loaders(view: View) -> Iterator[Report]:
         yield Report(
             CODE,
             loader.site,
-            {"loader": loader.name or "the loader", "call": view.call_text(loader.site), "why": words[0], "mend": words[1]},
+            _roles(view, loader, words),
             [(event.site, "training goes through it here, once an epoch")]
             if event.site.location().row != loader.site.location().row or event.site.path != loader.site.path else [],
         )
+
+
+def _roles(view: View, loader: Instance, words: tuple[str, str]) -> dict[str, str]:
+    return {"loader": loader.name or "the loader", "call": view.call_text(loader.site), "why": words[0], "mend": words[1]}
+
+
+_TRAINER = re.compile(r"(?:^|\.)(?:pytorch_lightning|lightning)\..*\bTrainer$")
+_ONE_EPOCH = re.compile(r"max_epochs\s*=\s*1\b|fast_dev_run\s*=\s*(?:True|\d)|overfit_batches")
+
+
+def _fitted(view: View) -> Iterator[Report]:
+    """`trainer.fit(model, loader)` of Lightning's Trainer: it goes through the loader once an epoch."""
+    told = set()
+    for call in view.of("unknown"):
+        if call.get("name") != "fit" or not isinstance(call.site.node, cst.Call):
+            continue
+        trainers, loader = real(call.subject), _training_loader(call)
+        if loader is None or id(loader) in told or not trainers or not all(_trains_for_epochs(trainer) for trainer in trainers):
+            continue
+        words = _left_in_order(view, loader)
+        told.add(id(loader))
+        if words is not None:
+            yield Report(CODE, loader.site, _roles(view, loader, words), [(call.site, "the Trainer goes through it here, once an epoch")])
+
+
+def _trains_for_epochs(trainer: Value) -> bool:
+    made = isinstance(trainer, Opaque) and trainer.source == "call" and trainer.site is not None and _TRAINER.search(trainer.name)
+    return bool(made) and not _ONE_EPOCH.search(trainer.site.text())
+
+
+def _training_loader(call: Event) -> Instance | None:
+    """What a Trainer is given to train on: behind the model, or by its name."""
+    given = call.get("args", ())
+    for place, arg in enumerate(call.site.node.args):
+        name = arg.keyword.value if arg.keyword is not None else ""
+        if place < len(given) and (name in ("train_dataloaders", "train_dataloader") or not name and not arg.star and place == 1):
+            alts = real(given[place])
+            return alts[0] if len(alts) == 1 and isinstance(alts[0], Instance) and alts[0].kind == "loader" else None
+    return None
 
 
 def _left_in_order(view: View, loader: Instance) -> tuple[str, str] | None:

@@ -14,14 +14,16 @@ from torchlint.sieve.facts import FileFacts, Unit
 
 # Data whose order means something.
 OF_TIME = re.compile(
-    r"(?<!pd\.)series|(?<!pad_)(?<!pack_)(?<!pack_padded_)sequen(?!tialsampler)|window|video|(?<!data)(?<!data_)frames\b|frame_?(?:id|idx|index|rate|num|count)"
+    r"(?<!pd\.)series|(?<!pad_)(?<!pack_)(?<!pack_padded_)sequen(?!tialsampler)|window|video"
+    r"|(?<!data)(?<!data_)frames\b|frame_?(?:id|idx|index|rate|num|count)"
     r"|stream|bptt|stock|chunk|replay|rollout|episod|traject|forecast|curricul|timestep|time_step|horizon|lookback|look_back"
     r"|(?<!in)(?<!in_)(?<!into_)(?<!to_)(?<!pin_)memory|(?<!from)buffer",
     re.IGNORECASE,
 )
 # What puts the samples in an order of its own, once, and what draws them.
 _MIXES = re.compile(
-    r"\b(?:\w*shuffle\w*|permutation|randperm|sample|choices?|train_test_split|randint|randrange|k_?fold|StratifiedKFold|KFold|argsort)\s*\("
+    r"\b(?:\w*shuffle\w*|permutation|randperm|sample|choices?|train_test_split|randint|randrange"
+    r"|k_?fold|StratifiedKFold|KFold|argsort)\s*\("
     r"|\bsort\w*\(.*\blen\b|bucket",
     re.IGNORECASE,
 )
@@ -45,7 +47,8 @@ def mixed_before(view: View, loader: Instance, dataset: Value | None) -> bool:
     """Whether the program may mix the samples once, before a loader goes through them: `train_test_split` does."""
     if any(_MIXER.search(event.get("name") or "") for event in view.of("unknown")):
         return True
-    sites = [site for site in (loader.site, *(alt.site for alt in real(whole_dataset(dataset)) if isinstance(alt, Instance))) if site]
+    made = [alt.site for alt in real(whole_dataset(dataset)) if isinstance(alt, Instance)]
+    sites = [site for site in (loader.site, *made) if site is not None]
     files = {site.parsed.facts.path: site.parsed.facts for site in sites}
     return any(_MIXED.search(_SAID.sub("", _bare(facts.lines))) for facts in files.values()) or any(
         OF_TIME.search(site.parsed.unit.name) or _SAMPLED.search(_surroundings(site)) for site in sites

@@ -151,3 +151,43 @@ def main():
 })
 def test_a_class_that_is_in_no_file(code):
     holds(code)
+
+
+FITTED = """
+import pytorch_lightning as pl
+import torchvision
+from torch.utils.data import DataLoader
+
+class Net(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def training_step(self, batch, number):
+        x, y = batch
+        return F.cross_entropy(self.layer(x), y)
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters())
+
+def main():
+    train_loader = DataLoader(torchvision.datasets.MNIST("d"), batch_size=8{options}){mark}
+    val_loader = DataLoader(torchvision.datasets.MNIST("d", train=False), batch_size=8)
+    trainer = pl.Trainer({trainer})
+    trainer.fit(Net(), {given})
+"""
+
+
+def fitted(options="", mark="", trainer="max_epochs=10", given="train_loader, val_loader"):
+    return FITTED.format(options=options, mark=mark, trainer=trainer, given=given)
+
+
+@table({
+    "by its place": fitted(mark="  # <- 603"),
+    "by its name": fitted(mark="  # <- 603", given="val_dataloaders=val_loader, train_dataloaders=train_loader"),
+    "shuffled": fitted(options=", shuffle=True"),
+    "one epoch": fitted(trainer="max_epochs=1"),
+    "given for validation": fitted(options=", shuffle=True", given="train_loader, val_dataloaders=val_loader"),
+})
+def test_given_to_a_trainer(code):
+    holds(code)
