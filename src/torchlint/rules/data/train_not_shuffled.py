@@ -120,7 +120,7 @@ def _why(view: View, loader: Instance) -> tuple[str, str] | None:
         return None
     if shuffle is None:
         return "`shuffle` is False unless it is passed", "pass `shuffle=True`"
-    if boolean(shuffle) is not False or _explained(loader) or _few_samples(view, loader):
+    if boolean(shuffle) is not False or _explained(loader) or _few_samples(view, loader) or _steps_of_time(loader):
         return None
     return "`shuffle` is False here", "pass `shuffle=True`, or say in a comment at this line why the order is meant"
 
@@ -129,6 +129,12 @@ def _explained(loader: Instance) -> bool:
     """Whether a comment at the call, or over it, speaks of the order."""
     lines, at = loader.site.parsed.facts.lines, loader.site.location()
     return any(_OF_ORDER.search(line.partition("#")[2]) for line in lines[max(at.row - 3, 0) : at.end_row or at.row])
+
+
+def _steps_of_time(loader: Instance) -> bool:
+    """Whether a file with a recurrent layer says that its tensors are not to be mixed: the rows may be steps in time."""
+    tensors = all(isinstance(alt, Instance) and alt.type.endswith("TensorDataset") for alt in real(whole_dataset(option(loader, "dataset"))))
+    return tensors and bool(loader.site.parsed.facts.words & {"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"})
 
 
 def _few_samples(view: View, loader: Instance) -> bool:

@@ -57,6 +57,15 @@ def main():
 def main():
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(4, 4), torch.randint(0, 2, (4,))), batch_size=2, shuffle=False)
 {TRAIN}""",
+    "written out, of tensors, beside a recurrent layer": f"""
+def main(a, b):
+    layer = nn.LSTM(4, 4)
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(a, b), batch_size=2, shuffle=False)
+{TRAIN}""",
+    "written out, of tensors": f"""
+def main(a, b):
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(a, b), batch_size=2, shuffle=False)  # <- 603
+{TRAIN}""",
     "an option decides": f"""
 import torchvision
 def main(args):
