@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.source_text import Parsed, Site
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Const, Dict, Instance, Opaque, Seq, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.loaders import body_of, created, option
@@ -18,7 +19,7 @@ _RANDOM = re.compile(
     r"|ElasticTransform)$"
 )
 _EVALUATION = re.compile(r"^(?:test|val|valid|validation|eval|dev)$", re.IGNORECASE)
-_ON_PURPOSE = re.compile(r"(?:\b|_)tta(?:\b|_)|test.?time", re.IGNORECASE)
+_ON_PURPOSE = re.compile(r"(?:\b|_)tta(?:\b|_)|test.?time|contrastive|simclr|two_?crops?\b|n_views|\bbyol\b", re.IGNORECASE)
 _TRAINS = re.compile("train", re.IGNORECASE)  # whatever the split is called
 _STRING = re.compile(r"[\"']([^\"']*)[\"']")
 _TRAIN_SECOND = (".CIFAR10", ".CIFAR100", ".MNIST", ".FashionMNIST", ".KMNIST")
@@ -89,15 +90,34 @@ def _in_whole(view: View, dataset: Value, part: bool) -> Opaque | Instance | Non
         return None
     if isinstance(dataset.cls, Class):
         definition, parsed = body_of(view, dataset.cls, "__getitem__")
-        text = _OF_AN_IMAGE.sub("", parsed.text(definition)) if definition is not None else ""
-        if _OF_THE_SET.search(text) or not _APPLIES.search(text):
+        if definition is None or _OF_THE_SET.search(text := _OF_AN_IMAGE.sub("", parsed.text(definition))):
             return None
-        return next((found for value in (*dataset.args, *dataset.kwargs.values()) if (found := _random_in(view, value)) is not None), None)
+        values = (*dataset.args, *dataset.kwargs.values()) if _APPLIES.search(text) else ()
+        given = next((found for value in values if (found := _random_in(view, value)) is not None), None)
+        return given or _own_random(view, dataset, parsed, definition)
     whole = dataset.type.startswith("torchvision.datasets.")
     return _random_in(view, dataset.kwargs.get("transform")) if whole and part else None
 
 
-_APPLIES = re.compile(r"self\.\w*(?:transform|tfm|trans|aug)\w*\(")
+def _own_random(view: View, dataset: Instance, parsed: Parsed, definition: cst.FunctionDef) -> Opaque | Instance | None:
+    """A random transform that a data set makes itself, or finds in its file, and that each of its items goes through."""
+    for node in walk(definition.body):
+        if not isinstance(node, cst.Call):
+            continue
+        called = node.func
+        if isinstance(called, cst.Attribute) and isinstance(called.value, cst.Name) and called.value.value == "self":
+            kept = [each.value for each in view.of("setattr") if each.subject is dataset and each.name == called.attr.value]
+            found = [_random_in(view, value) for value in kept]
+            if found and None not in found:
+                return found[0]
+        elif isinstance(called, cst.Name):
+            value = view.run.exported(called.value, parsed.facts)
+            if isinstance(value, Opaque) and (one := _random_in(view, value)) is not None:
+                return one
+    return None
+
+
+_APPLIES = re.compile(r"\b(?:\w*transform\w*|\w*tfms?|\w*trans|\w*aug\w*)\(")
 _OF_AN_IMAGE = re.compile(r"\b(?!self\b)\w+\.mode\b")
 
 

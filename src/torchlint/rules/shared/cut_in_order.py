@@ -118,9 +118,10 @@ def _lines(loop: Loop) -> str:
 
 
 def _around(loop: Loop, outer: Loop) -> str:
-    """The function that a loop stands in, where the loop around it is in another one."""
+    """The function or method that a loop stands in, where the loop around it is in another one."""
     facts, row = loop.site.parsed.facts, loop.site.location().row
-    unit = next((unit for unit in facts.functions.values() if unit.start <= row <= unit.end), None)
+    methods = (unit for cf in facts.classes.values() for unit in cf.methods.values())
+    unit = next((unit for unit in (*facts.functions.values(), *methods) if unit.start <= row <= unit.end), None)
     if unit is None or outer.site.parsed.facts is facts and unit.start <= outer.site.location().row <= unit.end:
         return ""
     return "".join(facts.lines[unit.start - 1 : unit.end])

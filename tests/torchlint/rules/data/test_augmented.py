@@ -127,3 +127,47 @@ def build(root):
 })
 def test_loaders_and_paths(code):
     holds(code)
+
+
+OWN = """
+from torch.utils.data import DataLoader, Dataset
+from torchvision import transforms
+
+crops = transforms.Compose([transforms.RandomCrop(32), transforms.ToTensor()])
+plain = transforms.Compose([transforms.CenterCrop(32), transforms.ToTensor()])
+
+
+class Pictures(Dataset):
+    def __init__(self, files, train=True):
+        self.files = files
+        {init}
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        return {item}
+
+
+def build(files, held_out):
+    val_set = Pictures(held_out, train=False){mark}
+    val_loader = DataLoader(val_set)
+    return DataLoader(Pictures(files), shuffle=True), val_loader
+"""
+
+
+def own(init="self.transform = crops", item="self.transform(self.files[index])", mark=""):
+    return OWN.format(init=init, item=item, mark=mark)
+
+
+@table({
+    "kept by itself": own(mark=BAD),
+    "of its file": own(init="pass", item="crops(self.files[index])", mark=BAD),
+    "of its file, and plain": own(init="pass", item="plain(self.files[index])"),
+    "kept for training only": own(init="self.transform = crops if train else plain"),
+    "set twice": own(init="self.transform = crops\n        if not train:\n            self.transform = plain"),
+    "kept, and not used": own(item="plain(self.files[index])"),
+    "asked for in the item": own(init="self.train, self.transform = train, crops", item="self.transform(self.files[index]) if self.train else 0"),
+})
+def test_transforms_of_its_own(code):
+    holds(code)

@@ -40,6 +40,26 @@ def main(x, y):
             optimizer.step()
 """
 
+METHOD = """
+class Rows:
+    def __init__(self, x):
+        self.x = x
+
+    def once(self, net, optimizer):
+        {before}
+        for i in range(0, len(self.x), 32):{mark}
+            optimizer.zero_grad()
+            net(self.x[i : i + 32]).sum().backward()
+            optimizer.step()
+
+def main(x):
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    rows = Rows(x)
+    for epoch in range(9):
+        rows.once(net, optimizer)
+"""
+
 
 @table({
     "written out": f"""
@@ -126,6 +146,8 @@ def main(x, y):
     "a generator that mixes first": GENERATOR.format(mark="", before="x, y = shuffle(x, y)"),
     "a generator of pieces of a series": GENERATOR.format(mark="", before="series = x"),
     "a generator that is asked once": GENERATOR.format(mark="", before="pass").replace("range(9)", "range(1)"),
+    "slices in a method, called once an epoch": METHOD.format(before="net.train()", mark="  # <- 603"),
+    "slices in a method that mixes first": METHOD.format(before="random.shuffle(self.x)", mark=""),
     "slices, in one epoch": SLICES.format(before="net.train()", mark="", x="x[i : i + 32]").replace("range(9)", "range(1)"),
 })
 def test_left_in_order(code):
