@@ -11,7 +11,7 @@ from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Const, Dict, Instance, Opaque, Seq, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.loaders import body_of, created, option
+from torchlint.rules.shared.loaders import body_of, created, option, written
 
 CODE = 613
 _RANDOM = re.compile(
@@ -90,7 +90,7 @@ def _in_whole(view: View, dataset: Value, part: bool) -> Opaque | Instance | Non
         return None
     if isinstance(dataset.cls, Class):
         definition, parsed = body_of(view, dataset.cls, "__getitem__")
-        if definition is None or _OF_THE_SET.search(text := _OF_AN_IMAGE.sub("", parsed.text(definition))):
+        if definition is None or _OF_THE_SET.search(text := _OF_AN_IMAGE.sub("", written(parsed, definition))):
             return None
         values = (*dataset.args, *dataset.kwargs.values()) if _APPLIES.search(text) else ()
         given = next((found for value in values if (found := _random_in(view, value)) is not None), None)
@@ -230,7 +230,7 @@ def _draws(view: View, made: Instance) -> bool:
     if not isinstance(made.cls, Class) or not made.cls.name.startswith("Random"):
         return False
     definition, parsed = body_of(view, made.cls, "__call__")
-    return definition is not None and bool(_DRAWN.search(parsed.text(definition)))
+    return definition is not None and bool(_DRAWN.search(written(parsed, definition)))
 
 
 def _name_of(random: Opaque | Instance) -> str:

@@ -12,7 +12,7 @@ from torchlint.dryrun.values import Dict, Event, Instance, Opaque, Ref, Value, b
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.cut_in_order import slices_of
 from torchlint.rules.shared.loaders import option, true
-from torchlint.rules.shared.sample_order import OF_TIME, means_nothing, mixed_before
+from torchlint.rules.shared.sample_order import OF_TIME, means_nothing, mixed_before, mixed_in_file
 
 CODE = 603
 # What a call says of an order that is meant, or of samples that are drawn.
@@ -150,7 +150,7 @@ def _has_no_order(view: View, loader: Instance) -> bool:
     dataset = option(loader, "dataset")
     alts = real(whole_dataset(dataset))
     if len(alts) == 1 and type(alts[0]) is Opaque:
-        return _is_counted(loader, alts[0])
+        return _is_counted(loader, alts[0]) and not mixed_in_file(loader.site)
     if all(isinstance(alt, Instance) and alt.type.startswith("torchvision.") for alt in alts):
         return means_nothing(view, dataset)
     return means_nothing(view, dataset) and not mixed_before(view, loader, dataset)

@@ -10,6 +10,8 @@ from torchlint.dryrun.source_text import Parsed
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Event, Func, Loop
 from torchlint.rules.base import View
+from torchlint.rules.shared.loaders import written
+from torchlint.rules.shared.sample_order import mixed_in_file
 
 # Words of what mixes the data, draws from them, or goes through them in an order that means something.
 _NOT_IN_ORDER = re.compile(
@@ -25,15 +27,15 @@ def slices_of(view: View, step: Event) -> tuple[Loop, str] | None:
         outer = next((other for other in reversed(step.loops[:depth]) if not other.once), None)
         if outer is None or outer.site is None or loop.site is None or not isinstance(loop.site.node, cst.For):
             continue
-        within = _without_comments(_lines(outer)) + _without_comments(_around(loop, outer))
+        within = written(outer.site.parsed, outer.site.node) + _around(loop, outer)
         cut = _cut(loop.site.parsed, loop.site.node, within)
         if cut is None and (made := _generator(view, loop)) is not None:
             cut, text = made
-            return None if _NOT_IN_ORDER.search(within + text) else (loop, cut)
+            return None if _NOT_IN_ORDER.search(within + text) or mixed_in_file(loop.site) else (loop, cut)
         if cut is None:
             continue
         assigned = re.search(rf"(?<![\w.]){re.escape(cut)}\s*(?:,[^=\n]*)?=[^=]", within)
-        return None if assigned or _NOT_IN_ORDER.search(within) else (loop, cut)
+        return None if assigned or _NOT_IN_ORDER.search(within) or mixed_in_file(loop.site) else (loop, cut)
     return None
 
 
@@ -48,7 +50,7 @@ def _generator(view: View, loop: Loop) -> tuple[str, str] | None:
     definition, parsed = view.run.definition(func) if isinstance(func, Func) and func.node is None else (None, None)
     if definition is None:
         return None
-    text = _without_comments(parsed.text(definition))
+    text = written(parsed, definition)
     given = [param.name.value for param in definition.params.params]
     for node in walk(definition.body):
         if isinstance(node, cst.For) and any(isinstance(inner, cst.Yield) for inner in walk(node.body)):
@@ -113,10 +115,6 @@ def _times(node: cst.CSTNode, number: str) -> bool:
     return any(isinstance(side, cst.Name) and side.value == number for side in sides)
 
 
-def _lines(loop: Loop) -> str:
-    return loop.site.parsed.text(loop.site.node)
-
-
 def _around(loop: Loop, outer: Loop) -> str:
     """The function or method that a loop stands in, where the loop around it is in another one."""
     facts, row = loop.site.parsed.facts, loop.site.location().row
@@ -124,8 +122,4 @@ def _around(loop: Loop, outer: Loop) -> str:
     unit = next((unit for unit in (*facts.functions.values(), *methods) if unit.start <= row <= unit.end), None)
     if unit is None or outer.site.parsed.facts is facts and unit.start <= outer.site.location().row <= unit.end:
         return ""
-    return "".join(facts.lines[unit.start - 1 : unit.end])
-
-
-def _without_comments(text: str) -> str:
-    return "\n".join(line.split("#", 1)[0] for line in text.split("\n"))
+    return "".join(line.split("#", 1)[0].rstrip() + "\n" for line in facts.lines[unit.start - 1 : unit.end])

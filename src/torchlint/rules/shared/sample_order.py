@@ -49,10 +49,12 @@ def mixed_before(view: View, loader: Instance, dataset: Value | None) -> bool:
         return True
     made = [alt.site for alt in real(whole_dataset(dataset)) if isinstance(alt, Instance)]
     sites = [site for site in (loader.site, *made) if site is not None]
-    files = {site.parsed.facts.path: site.parsed.facts for site in sites}
-    return any(_MIXED.search(_SAID.sub("", _bare(facts.lines))) for facts in files.values()) or any(
-        OF_TIME.search(site.parsed.unit.name) or _SAMPLED.search(_surroundings(site)) for site in sites
-    )
+    return any(mixed_in_file(site) or OF_TIME.search(site.parsed.unit.name) or _SAMPLED.search(_surroundings(site)) for site in sites)
+
+
+def mixed_in_file(site: Site) -> bool:
+    """Whether something in the file of a place mixes something."""
+    return bool(_MIXED.search(_SAID.sub("", _bare(site.parsed.facts.lines))))
 
 
 _MIXED = re.compile(r"(?<!def )(?<!\w)(?:shuffle|permutation|randperm|train_test_split)\s*\(")

@@ -115,6 +115,9 @@ def build(root):
 @table({
     "a class of the project's own": loaders(mark=BAD),
     "the mode of an image is asked for": loaders(asked="image.mode != 'RGB'", mark=BAD),
+    "something else is asked for, and split": loaders(asked="image").replace("self.files[index]", "self.files[index].split('/val')[0]", 1).replace(
+        "return self.transform(image)", "value = image.split('x')\n        return self.transform(value)"
+    ).replace("Pictures(held_out, flips)", "Pictures(held_out, flips)  # <- 613"),
     "the mode of the data is asked for": loaders(asked="self.mode == 'train'"),
     "whether it trains is asked for": loaders(asked="self.train"),
     "a short name": loaders(name="tfms", mark=BAD),

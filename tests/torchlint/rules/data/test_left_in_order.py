@@ -118,6 +118,8 @@ def main(use_cuda, more):
     "slices by the number of a batch": SLICES.format(before="net.train()", mark="  # <- 603", x="x[i * 32 : (i + 1) * 32]"),
     "slices of a new order": SLICES.format(before="order = torch.randperm(n)", mark="", x="x[order[i : i + 32]]"),
     "slices of what is mixed": SLICES.format(before="x, y = mixed(x, y)", mark="", x="x[i : i + 32]"),
+    "slices of what is mixed, behind a comment": SLICES.format(before="net.train()  # as it was\n        random.shuffle(x)", mark="", x="x[i : i + 32]"),
+    "slices of what is mixed once": SLICES.format(before="net.train()", mark="", x="x[i : i + 32]") + "\ndef start(x):\n    np.random.shuffle(x)\n    main(x, x, 9)\n",
     "slices of a series": SLICES.format(before="hidden = net.start()", mark="", x="x[i : i + 32]"),
     "slices in a function, called once an epoch": """
 def once(net, optimizer, x, y):
@@ -175,6 +177,7 @@ def main():
 @table({
     "its length is asked for": UNSEEN.format(name="ReviewDataset", last="print(epoch, len(data))", mark="  # <- 603"),
     "the loader's length is asked for": UNSEEN.format(name="ReviewDataset", last="print(epoch, len(loader.dataset))", mark="  # <- 603"),
+    "its rows are mixed before": UNSEEN.format(name="ReviewDataset", last="print(epoch, len(data))", mark="") + "\nrows = train_test_split([1, 2])\n",
     "nobody asks for its length": UNSEEN.format(name="ReviewDataset", last="print(epoch)", mark=""),
     "a function makes it": UNSEEN.format(name="reviews", last="print(epoch, len(data))", mark=""),
     "sequences": UNSEEN.format(name="SequenceDataset", last="print(epoch, len(data))", mark=""),
