@@ -14,11 +14,13 @@ OUTSIDE = frozenset(
     """torch torchvision torchaudio torchtext numpy scipy pandas sklearn matplotlib PIL cv2 tqdm os sys re io math time json
     copy random logging argparse pathlib collections functools itertools typing datetime shutil glob pickle subprocess
     abc dataclasses enum contextlib warnings string types inspect importlib unittest pytest transformers accelerate
-    datasets pytorch_lightning lightning tensorboardX tensorboard wandb yaml timm einops ignite fastai deepspeed apex
+    pytorch_lightning lightning tensorboardX tensorboard wandb yaml timm einops ignite fastai deepspeed apex
     tensorflow keras jax requests gc struct socket threading multiprocessing signal hashlib operator heapq bisect csv
     tempfile traceback queue uuid platform getpass urllib http numbers decimal fractions statistics textwrap
     torch_geometric dgl ogb __future__""".split()
 )
+# Names of libraries that many projects have a file of their own under. A folder of data is none: the library is meant then.
+SHARED = frozenset({"datasets"})
 ROOT_MARKS = frozenset({".git", ".hg", "pyproject.toml", "setup.py", "setup.cfg"})  # of the top of a project; see `is_top`
 INSTALLED = frozenset({"site-packages", "dist-packages"})  # folders of packages that are no project together
 MOST_LEVELS = 6  # that are gone up where no folder has a mark
@@ -187,7 +189,8 @@ class Modules:
                     break
                 inner = os.path.join(inner, part)
             else:
-                if self.disk.is_folder(inner):
+                of_python = parts[0] not in SHARED or any(name.endswith(".py") for name in self._list(inner))
+                if of_python and self.disk.is_folder(inner):
                     return inner
         return None
 

@@ -38,3 +38,20 @@ def test_a_program_in_an_environments_folder_keeps_its_imports(tmp_path):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("")
     assert Modules().module(str(tmp_path / "ours" / "inner"), "other") == str(tmp_path / "other" / "__init__.py")
+
+
+def test_a_file_of_its_own_stands_before_the_library_of_that_name(tmp_path):
+    (tmp_path / "setup.cfg").write_text("")
+    modules = Modules()
+    assert modules.module(str(tmp_path), "datasets") is None
+    (tmp_path / "datasets").mkdir()
+    (tmp_path / "datasets" / "train.csv").write_text("")
+    modules = Modules()
+    assert modules.module(str(tmp_path), "datasets") is None and modules.package(str(tmp_path), "datasets") is None
+    (tmp_path / "datasets" / "voc.py").write_text("")
+    modules = Modules()
+    assert modules.package(str(tmp_path), "datasets") == str(tmp_path / "datasets")
+    assert modules.module(str(tmp_path), "datasets.voc") == str(tmp_path / "datasets" / "voc.py")
+    (tmp_path / "datasets.py").write_text("")
+    assert Modules().module(str(tmp_path), "datasets") == str(tmp_path / "datasets.py")
+    assert Modules().module(str(tmp_path), "transformers") is None

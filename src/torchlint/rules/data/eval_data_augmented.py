@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.source_text import Parsed, Site
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Const, Dict, Instance, Opaque, Seq, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.loaders import body_of, created, option
+from torchlint.rules.shared.loaders import body_of, created, option, written
 
 CODE = 613
 _RANDOM = re.compile(
@@ -18,12 +19,12 @@ _RANDOM = re.compile(
     r"|ElasticTransform)$"
 )
 _EVALUATION = re.compile(r"^(?:test|val|valid|validation|eval|dev)$", re.IGNORECASE)
-_ON_PURPOSE = re.compile(r"(?:\b|_)tta(?:\b|_)|test.?time", re.IGNORECASE)
+_ON_PURPOSE = re.compile(r"(?:\b|_)tta(?:\b|_)|test.?time|contrastive|simclr|two_?crops?\b|n_views|\bbyol\b", re.IGNORECASE)
 _TRAINS = re.compile("train", re.IGNORECASE)  # whatever the split is called
 _STRING = re.compile(r"[\"']([^\"']*)[\"']")
 _TRAIN_SECOND = (".CIFAR10", ".CIFAR100", ".MNIST", ".FashionMNIST", ".KMNIST")
 _NAMED = re.compile("test|val|dev|hold|eval", re.IGNORECASE)
-_PATH = re.compile(r"(?:^|[/\\_-])(?:val|valid|validation|test|eval)(?:[/\\_-]|$)", re.IGNORECASE)
+_PATH = re.compile(r"(?:^|[/\\_-])(?:val|valid|validation|test|testing|eval)(?:[/\\_-]|(?:19|20)\d\d|$)", re.IGNORECASE)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -42,7 +43,7 @@ def check(view: View) -> Iterator[Report]:
             random = _of_phase(view, _transform_of(made))
         if random is None:
             continue
-        name = random.name.rsplit(".", 1)[-1]
+        name = _name_of(random)
         related = [(random.site, "this changes the image at random")] if random.site is not None else []
         yield Report(CODE, event.site, {"transform": name, "call": view.call_text(event.site)}, related)
     yield from _by_loader(view)
@@ -73,10 +74,10 @@ def _by_loader(view: View) -> Iterator[Report]:
         related = [(random[0].site, "this changes the image at random")] if random[0].site is not None else []
         if site is not event.site:
             related.append((event.site, f"`{name}` evaluates on it"))
-        yield Report(CODE, site, {"transform": random[0].name.rsplit(".", 1)[-1], "call": view.call_text(site)}, related)
+        yield Report(CODE, site, {"transform": _name_of(random[0]), "call": view.call_text(site)}, related)
 
 
-def _in_data(view: View, dataset: Value) -> Opaque | None:
+def _in_data(view: View, dataset: Value) -> Opaque | Instance | None:
     """A random transform that all samples of a data set go through."""
     if isinstance(dataset, Instance) and dataset.type in _PARTS and dataset.args:
         wholes = [_in_whole(view, whole, part=True) for whole in real(dataset.args[0])]
@@ -84,19 +85,40 @@ def _in_data(view: View, dataset: Value) -> Opaque | None:
     return _in_whole(view, dataset, part=False)
 
 
-def _in_whole(view: View, dataset: Value, part: bool) -> Opaque | None:
+def _in_whole(view: View, dataset: Value, part: bool) -> Opaque | Instance | None:
     if not isinstance(dataset, Instance):
         return None
     if isinstance(dataset.cls, Class):
         definition, parsed = body_of(view, dataset.cls, "__getitem__")
-        if definition is None or _OF_THE_SET.search(parsed.text(definition)) or not _APPLIES.search(parsed.text(definition)):
+        if definition is None or _OF_THE_SET.search(text := _OF_AN_IMAGE.sub("", written(parsed, definition))):
             return None
-        return next((found for value in (*dataset.args, *dataset.kwargs.values()) if (found := _random_in(view, value)) is not None), None)
+        values = (*dataset.args, *dataset.kwargs.values()) if _APPLIES.search(text) else ()
+        given = next((found for value in values if (found := _random_in(view, value)) is not None), None)
+        return given or _own_random(view, dataset, parsed, definition)
     whole = dataset.type.startswith("torchvision.datasets.")
     return _random_in(view, dataset.kwargs.get("transform")) if whole and part else None
 
 
-_APPLIES = re.compile(r"self\.\w*transform\w*\(")
+def _own_random(view: View, dataset: Instance, parsed: Parsed, definition: cst.FunctionDef) -> Opaque | Instance | None:
+    """A random transform that a data set makes itself, or finds in its file, and that each of its items goes through."""
+    for node in walk(definition.body):
+        if not isinstance(node, cst.Call):
+            continue
+        called = node.func
+        if isinstance(called, cst.Attribute) and isinstance(called.value, cst.Name) and called.value.value == "self":
+            kept = [each.value for each in view.of("setattr") if each.subject is dataset and each.name == called.attr.value]
+            found = [_random_in(view, value) for value in kept]
+            if found and None not in found:
+                return found[0]
+        elif isinstance(called, cst.Name):
+            value = view.run.exported(called.value, parsed.facts)
+            if isinstance(value, Opaque) and (one := _random_in(view, value)) is not None:
+                return one
+    return None
+
+
+_APPLIES = re.compile(r"\b(?:\w*transform\w*|\w*tfms?|\w*trans|\w*aug\w*)\(")
+_OF_AN_IMAGE = re.compile(r"\b(?!self\b)\w+\.mode\b")
 
 
 def _trained_on(view: View, loader: Instance) -> bool:
@@ -151,7 +173,12 @@ def _root_text(site: Site) -> str:
     given = node.args if isinstance(node, cst.Call) else ()
     named = [arg for arg in given if arg.keyword is not None and arg.keyword.value == "root"]
     first = named or [arg for arg in given[:1] if arg.keyword is None and not arg.star]
-    return site.parsed.text(first[0].value) if first else ""
+    text = site.parsed.text(first[0].value) if first else ""
+    if text.isidentifier():
+        lines = site.parsed.facts.lines
+        given_to = [line.partition("=")[2] for line in lines if re.match(rf"\s*{text}\s*=[^=]", line)]
+        text = given_to[0].split("#", 1)[0] if len(given_to) == 1 else text
+    return text
 
 
 def _transform_of(made: Instance) -> Value | None:
@@ -159,7 +186,7 @@ def _transform_of(made: Instance) -> Value | None:
     return made.arg(place, "transform")
 
 
-def _of_phase(view: View, transform: Value | None) -> Opaque | None:
+def _of_phase(view: View, transform: Value | None) -> Opaque | Instance | None:
     """A random transform that a dict has for evaluation: `{x: ImageFolder(join(root, x), transforms[x]) for x in ["train", "val"]}`."""
     for alt in real(transform):
         table = alt.origin if type(alt) is Opaque and alt.source == "item" else None
@@ -172,13 +199,15 @@ def _of_phase(view: View, transform: Value | None) -> Opaque | None:
     return None
 
 
-def _random_in(view: View, transform: Value | None, depth: int = 0) -> Opaque | None:
+def _random_in(view: View, transform: Value | None, depth: int = 0) -> Opaque | Instance | None:
     """A random transform in what is certainly applied: in each of the alternatives, where there are several."""
     found = [_random_in_one(view, alt, depth) for alt in real(transform)]
     return found[0] if found and None not in found else None
 
 
-def _random_in_one(view: View, made: Value, depth: int) -> Opaque | None:
+def _random_in_one(view: View, made: Value, depth: int) -> Opaque | Instance | None:
+    if depth and isinstance(made, Instance) and _draws(view, made):
+        return made
     if depth > 3 or not isinstance(made, Opaque):
         return None
     if _RANDOM.search(made.name) and made.name.startswith("torchvision.transforms."):
@@ -191,3 +220,18 @@ def _random_in_one(view: View, made: Value, depth: int) -> Opaque | None:
             if found is not None:
                 return found
     return None
+
+
+_DRAWN = re.compile(r"\brandom\.\w+\(|\bnp\.random\.\w+\(|\btorch\.rand\w*\(|\bget_params\(")
+
+
+def _draws(view: View, made: Instance) -> bool:
+    """Whether an object is a transform of the project's own that changes what it is given at random, as its name and its text say."""
+    if not isinstance(made.cls, Class) or not made.cls.name.startswith("Random"):
+        return False
+    definition, parsed = body_of(view, made.cls, "__call__")
+    return definition is not None and bool(_DRAWN.search(written(parsed, definition)))
+
+
+def _name_of(random: Opaque | Instance) -> str:
+    return random.cls.name if isinstance(random, Instance) else random.name.rsplit(".", 1)[-1]

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.torch_api.batches import whole_dataset
-from torchlint.dryrun.values import Dict, Event, Instance, Opaque, Ref, boolean, real
+from torchlint.dryrun.values import Dict, Event, Instance, Opaque, Ref, Value, boolean, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.cut_in_order import slices_of
-from torchlint.rules.shared.loaders import dataset_of, option, style, true
+from torchlint.rules.shared.loaders import option, true
+from torchlint.rules.shared.sample_order import OF_TIME, means_nothing, mixed_before, mixed_in_file
 
 CODE = 603
-# Data whose order means something, or that draws its samples itself.
-_ORDERED = re.compile(
-    r"series|sequen|window|video|frame|stream|bptt|stock|chunk|replay|memory|rollout|buffer|random|shuffle|sampl",
-    re.IGNORECASE,
-)
+# What a call says of an order that is meant, or of samples that are drawn.
+_DRAWN = re.compile(r"sampler|sampled|resampl|shuffl|permut", re.IGNORECASE)
 _HANDFUL = 64
 _MIX = "draw `order = torch.randperm(n)` in each epoch, and take `x[order[i : i + batch_size]]`"
 _SHUFFLE = re.compile(r"shuffle\s*=\s*False")
@@ -26,9 +26,10 @@ _OF_ORDER = re.compile(r"order|sort|shuffl|sequen|determin|reproduc|random|same|
 def check(view: View) -> Iterator[Report]:
     """A loader that leaves the order as it is, or data that are cut into slices, gone through in a loop that steps an optimizer."""
     yield from _loaders(view)
+    yield from _fitted(view)
     told = set()
     for step in view.steps():
-        found = slices_of(step)
+        found = slices_of(view, step)
         if found is not None and found[0].site not in told:
             loop, cut = found
             told.add(loop.site)
@@ -49,10 +50,49 @@ def _loaders(view: View) -> Iterator[Report]:
         yield Report(
             CODE,
             loader.site,
-            {"loader": loader.name or "the loader", "call": view.call_text(loader.site), "why": words[0], "mend": words[1]},
+            _roles(view, loader, words),
             [(event.site, "training goes through it here, once an epoch")]
             if event.site.location().row != loader.site.location().row or event.site.path != loader.site.path else [],
         )
+
+
+def _roles(view: View, loader: Instance, words: tuple[str, str]) -> dict[str, str]:
+    return {"loader": loader.name or "the loader", "call": view.call_text(loader.site), "why": words[0], "mend": words[1]}
+
+
+_TRAINER = re.compile(r"(?:^|\.)(?:pytorch_lightning|lightning)\..*\bTrainer$")
+_ONE_EPOCH = re.compile(r"max_epochs\s*=\s*1\b|fast_dev_run\s*=\s*(?:True|\d)|overfit_batches")
+
+
+def _fitted(view: View) -> Iterator[Report]:
+    """`trainer.fit(model, loader)` of Lightning's Trainer: it goes through the loader once an epoch."""
+    told = set()
+    for call in view.of("unknown"):
+        if call.get("name") != "fit" or not isinstance(call.site.node, cst.Call):
+            continue
+        trainers, loader = real(call.subject), _training_loader(call)
+        if loader is None or id(loader) in told or not trainers or not all(_trains_for_epochs(trainer) for trainer in trainers):
+            continue
+        words = _left_in_order(view, loader)
+        told.add(id(loader))
+        if words is not None:
+            yield Report(CODE, loader.site, _roles(view, loader, words), [(call.site, "the Trainer goes through it here, once an epoch")])
+
+
+def _trains_for_epochs(trainer: Value) -> bool:
+    made = isinstance(trainer, Opaque) and trainer.source == "call" and trainer.site is not None and _TRAINER.search(trainer.name)
+    return bool(made) and not _ONE_EPOCH.search(trainer.site.text())
+
+
+def _training_loader(call: Event) -> Instance | None:
+    """What a Trainer is given to train on: behind the model, or by its name."""
+    given = call.get("args", ())
+    for place, arg in enumerate(call.site.node.args):
+        name = arg.keyword.value if arg.keyword is not None else ""
+        if place < len(given) and (name in ("train_dataloaders", "train_dataloader") or not name and not arg.star and place == 1):
+            alts = real(given[place])
+            return alts[0] if len(alts) == 1 and isinstance(alts[0], Instance) and alts[0].kind == "loader" else None
+    return None
 
 
 def _left_in_order(view: View, loader: Instance) -> tuple[str, str] | None:
@@ -63,7 +103,9 @@ def _left_in_order(view: View, loader: Instance) -> tuple[str, str] | None:
         return None
     words = _why(view, loader)
     call = _SHUFFLE.sub("", loader.site.text())
-    return words if words is not None and not _ORDERED.search(call) and "len(" not in call and _has_no_order(loader) else None
+    if words is None or OF_TIME.search(call) or _DRAWN.search(call) or "len(" in call:
+        return None
+    return words if _has_no_order(view, loader) else None
 
 
 def _why(view: View, loader: Instance) -> tuple[str, str] | None:
@@ -78,7 +120,7 @@ def _why(view: View, loader: Instance) -> tuple[str, str] | None:
         return None
     if shuffle is None:
         return "`shuffle` is False unless it is passed", "pass `shuffle=True`"
-    if boolean(shuffle) is not False or _explained(loader) or _few_samples(view, loader):
+    if boolean(shuffle) is not False or _explained(loader) or _few_samples(view, loader) or _steps_of_time(loader):
         return None
     return "`shuffle` is False here", "pass `shuffle=True`, or say in a comment at this line why the order is meant"
 
@@ -87,6 +129,12 @@ def _explained(loader: Instance) -> bool:
     """Whether a comment at the call, or over it, speaks of the order."""
     lines, at = loader.site.parsed.facts.lines, loader.site.location()
     return any(_OF_ORDER.search(line.partition("#")[2]) for line in lines[max(at.row - 3, 0) : at.end_row or at.row])
+
+
+def _steps_of_time(loader: Instance) -> bool:
+    """Whether a file with a recurrent layer says that its tensors are not to be mixed: the rows may be steps in time."""
+    tensors = all(isinstance(alt, Instance) and alt.type.endswith("TensorDataset") for alt in real(whole_dataset(option(loader, "dataset"))))
+    return tensors and bool(loader.site.parsed.facts.words & {"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"})
 
 
 def _few_samples(view: View, loader: Instance) -> bool:
@@ -98,25 +146,14 @@ def _few_samples(view: View, loader: Instance) -> bool:
     return isinstance(size, int) and size <= _HANDFUL
 
 
-def _has_no_order(loader: Instance) -> bool:
-    dataset = dataset_of(loader)
-    if dataset is not None:
-        words = {
-            word
-            for owner in dataset.cls.mro()
-            for unit in getattr(getattr(owner, "cf", None), "methods", {}).values()
-            for word in unit.words
-        }
-        return style(dataset) == "map" and _by_number(dataset) and not any(_ORDERED.search(word) for word in (*words, dataset.cls.name))
-    alts = real(whole_dataset(option(loader, "dataset")))
+def _has_no_order(view: View, loader: Instance) -> bool:
+    dataset = option(loader, "dataset")
+    alts = real(whole_dataset(dataset))
     if len(alts) == 1 and type(alts[0]) is Opaque:
-        return _is_counted(loader, alts[0])
-    return (
-        len(alts) == 1
-        and isinstance(alts[0], Instance)
-        and bool(re.match(r"^torchvision\.datasets\.|^torch\.utils\.data\.TensorDataset$", alts[0].type))
-        and not any(_random(alt) for alt in alts)
-    )
+        return _is_counted(loader, alts[0]) and not mixed_in_file(loader.site)
+    if all(isinstance(alt, Instance) and alt.type.startswith("torchvision.") for alt in alts):
+        return means_nothing(view, dataset)
+    return means_nothing(view, dataset) and not mixed_before(view, loader, dataset)
 
 
 _CLASS = re.compile(r"(?:^|\.)[A-Z]\w*[a-z]\w*$")
@@ -127,7 +164,8 @@ def _is_counted(loader: Instance, dataset: Opaque) -> bool:
     """Whether a class that is in no file makes the data, and the program asks for its length: what has one is gone through by number."""
     if dataset.source != "call" or dataset.site is None or not _CLASS.search(dataset.name):
         return False
-    if _ORDERED.search(dataset.site.text()) or _NO_MAP.search(dataset.name):
+    text = dataset.site.text()
+    if OF_TIME.search(text) or _DRAWN.search(text) or re.search("random", text, re.IGNORECASE) or _NO_MAP.search(dataset.name):
         return False
     names = "|".join(re.escape(name) for name in (loader.name, f"{loader.name}.dataset", _assigned(dataset)) if name)
     counted = re.compile(rf"\blen\(\s*(?:{names})\s*\)")
@@ -139,19 +177,6 @@ def _assigned(dataset: Opaque) -> str:
     lines, row = dataset.site.parsed.facts.lines, dataset.site.location().row
     given = re.match(r"\s*([A-Za-z_][\w.]*)\s*=[^=]", lines[row - 1])
     return given[1] if given is not None and "DataLoader" not in lines[row - 1] else ""
-
-
-def _by_number(dataset: Instance) -> bool:
-    """Whether an item depends on its number: what draws its items at random has no order."""
-    cls, unit = dataset.cls.method("__getitem__") or (None, None)
-    if cls is None or len(unit.params) < 2:
-        return True
-    text = "".join(cls.facts.lines[unit.start - 1 : unit.end])
-    return len(re.findall(rf"\b{re.escape(unit.params[1])}\b", text)) > 1
-
-
-def _random(dataset: Instance) -> bool:
-    return dataset.type.endswith(("FakeData", "UCF101", "HMDB51", "Kinetics"))
 
 
 def _steps_over(view: View, loader: Instance) -> list[Event]:

@@ -100,6 +100,13 @@ def body_of(view: View, cls: Class, name: str) -> tuple[cst.FunctionDef, Parsed]
     return view.run.definition(Func(name, have[0].facts, have[1], have[0]))
 
 
+def written(parsed: Parsed, node: cst.CSTNode) -> str:
+    """The lines that a node stands in, without their comments. (`Parsed.text` makes one line of them.)"""
+    place = parsed.location(node)
+    lines = parsed.facts.lines[place.row - 1 : place.end_row]
+    return "".join(line.split("#", 1)[0].rstrip() + "\n" for line in lines)
+
+
 def calls_always_made(body: cst.BaseSuite) -> Iterator[cst.Call]:
     """The calls in a body that no condition stands around."""
     todo: list[cst.CSTNode] = list(body.body)

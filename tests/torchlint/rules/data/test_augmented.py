@@ -50,3 +50,127 @@ def sets(root, small, whole):
 })
 def test_augmented(code):
     holds(code)
+
+
+LOADERS = """
+import random
+from torch.utils.data import DataLoader, Dataset, random_split
+from torchvision import datasets, transforms
+
+flips = transforms.Compose([{random}, transforms.ToTensor()])
+
+
+class RandomMirror:
+    def __call__(self, sample):
+        return sample[::-1] if {drawn} else sample
+
+
+class Pictures(Dataset):
+    def __init__(self, files, transform, train=True):
+        self.files, self.{name}, self.train = files, transform, train
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        image = self.files[index]
+        if {asked}:
+            image = image.convert("RGB")
+        return self.{name}(image)
+
+
+def build(files, held_out):
+    train_set = Pictures(files, flips)
+    val_set = Pictures(held_out, flips){mark}
+    return DataLoader(train_set, shuffle=True), evaluating(val_set)
+
+
+def evaluating(data):
+    val_loader = DataLoader(data)
+    return val_loader
+"""
+
+
+def loaders(random="transforms.RandomHorizontalFlip()", drawn="random.random() < 0.5", name="transform", asked="image.size", mark=""):
+    return LOADERS.format(random=random, drawn=drawn, name=name, asked=asked, mark=mark)
+
+
+BAD = "  # <- 613"
+PATHS = """
+import os
+from torchvision import datasets, transforms
+
+flips = transforms.Compose([transforms.RandomHorizontalFlip(), transforms.ToTensor()])
+
+
+def build(root):
+    train_path = os.path.join(root, "training")
+    test_path = os.path.join(root, "{test}")
+    train_set = datasets.ImageFolder(train_path, transform=flips)
+    test_set = datasets.{kind}(test_path, transform=flips){mark}
+    return train_set, test_set
+"""
+
+
+@table({
+    "a class of the project's own": loaders(mark=BAD),
+    "the mode of an image is asked for": loaders(asked="image.mode != 'RGB'", mark=BAD),
+    "something else is asked for, and split": loaders(asked="image").replace("self.files[index]", "self.files[index].split('/val')[0]", 1).replace(
+        "return self.transform(image)", "value = image.split('x')\n        return self.transform(value)"
+    ).replace("Pictures(held_out, flips)", "Pictures(held_out, flips)  # <- 613"),
+    "the mode of the data is asked for": loaders(asked="self.mode == 'train'"),
+    "whether it trains is asked for": loaders(asked="self.train"),
+    "a short name": loaders(name="tfms", mark=BAD),
+    "a transform of the project's own": loaders(random="RandomMirror()", mark=BAD),
+    "a transform of the project's own that draws nothing": loaders(random="RandomMirror()", drawn="sample"),
+    "a transform that draws nothing": loaders(random="transforms.CenterCrop(8)"),
+    "a path that has a name": PATHS.format(test="testing", kind="ImageFolder", mark=BAD),
+    "a year behind it": PATHS.format(test="val2017", kind="ImageFolder", mark=BAD),
+    "a path of training data": PATHS.format(test="train2017", kind="ImageFolder", mark=""),
+})
+def test_loaders_and_paths(code):
+    holds(code)
+
+
+OWN = """
+from torch.utils.data import DataLoader, Dataset
+from torchvision import transforms
+
+crops = transforms.Compose([transforms.RandomCrop(32), transforms.ToTensor()])
+plain = transforms.Compose([transforms.CenterCrop(32), transforms.ToTensor()])
+
+
+class Pictures(Dataset):
+    def __init__(self, files, train=True):
+        self.files = files
+        {init}
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        return {item}
+
+
+def build(files, held_out):
+    val_set = Pictures(held_out, train=False){mark}
+    val_loader = DataLoader(val_set)
+    return DataLoader(Pictures(files), shuffle=True), val_loader
+"""
+
+
+def own(init="self.transform = crops", item="self.transform(self.files[index])", mark=""):
+    return OWN.format(init=init, item=item, mark=mark)
+
+
+@table({
+    "kept by itself": own(mark=BAD),
+    "of its file": own(init="pass", item="crops(self.files[index])", mark=BAD),
+    "of its file, and plain": own(init="pass", item="plain(self.files[index])"),
+    "kept for training only": own(init="self.transform = crops if train else plain"),
+    "set twice": own(init="self.transform = crops\n        if not train:\n            self.transform = plain"),
+    "kept, and not used": own(item="plain(self.files[index])"),
+    "asked for in the item": own(init="self.train, self.transform = train, crops", item="self.transform(self.files[index]) if self.train else 0"),
+})
+def test_transforms_of_its_own(code):
+    holds(code)

@@ -24,6 +24,42 @@ def main(x, y, n):
             optimizer.step()
 """
 
+GENERATOR = """
+def batches(x, y, size):
+    {before}
+    for i in range(0, len(x), size):
+        yield x[i : i + size], y[i : i + size]
+
+def main(x, y):
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(9):
+        for a, b in batches(x, y, 32):{mark}
+            optimizer.zero_grad()
+            F.cross_entropy(net(a), b).backward()
+            optimizer.step()
+"""
+
+METHOD = """
+class Rows:
+    def __init__(self, x):
+        self.x = x
+
+    def once(self, net, optimizer):
+        {before}
+        for i in range(0, len(self.x), 32):{mark}
+            optimizer.zero_grad()
+            net(self.x[i : i + 32]).sum().backward()
+            optimizer.step()
+
+def main(x):
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    rows = Rows(x)
+    for epoch in range(9):
+        rows.once(net, optimizer)
+"""
+
 
 @table({
     "written out": f"""
@@ -40,6 +76,15 @@ def main():
     "written out, of a few samples": f"""
 def main():
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(torch.rand(4, 4), torch.randint(0, 2, (4,))), batch_size=2, shuffle=False)
+{TRAIN}""",
+    "written out, of tensors, beside a recurrent layer": f"""
+def main(a, b):
+    layer = nn.LSTM(4, 4)
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(a, b), batch_size=2, shuffle=False)
+{TRAIN}""",
+    "written out, of tensors": f"""
+def main(a, b):
+    loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(a, b), batch_size=2, shuffle=False)  # <- 603
 {TRAIN}""",
     "an option decides": f"""
 import torchvision
@@ -73,6 +118,8 @@ def main(use_cuda, more):
     "slices by the number of a batch": SLICES.format(before="net.train()", mark="  # <- 603", x="x[i * 32 : (i + 1) * 32]"),
     "slices of a new order": SLICES.format(before="order = torch.randperm(n)", mark="", x="x[order[i : i + 32]]"),
     "slices of what is mixed": SLICES.format(before="x, y = mixed(x, y)", mark="", x="x[i : i + 32]"),
+    "slices of what is mixed, behind a comment": SLICES.format(before="net.train()  # as it was\n        random.shuffle(x)", mark="", x="x[i : i + 32]"),
+    "slices of what is mixed once": SLICES.format(before="net.train()", mark="", x="x[i : i + 32]") + "\ndef start(x):\n    np.random.shuffle(x)\n    main(x, x, 9)\n",
     "slices of a series": SLICES.format(before="hidden = net.start()", mark="", x="x[i : i + 32]"),
     "slices in a function, called once an epoch": """
 def once(net, optimizer, x, y):
@@ -87,6 +134,22 @@ def main(x, y):
     for epoch in range(9):
         once(net, optimizer, x, y)
 """,
+    "slices between two names": SLICES.format(before="net.train()", mark="  # <- 603", x="x[start:end]").replace(
+        "            optimizer.zero_grad()", "            start = i\n            end = min(start + 32, n)\n            optimizer.zero_grad()"
+    ),
+    "slices by the numbers of a bar": SLICES.format(before="bar = tqdm(range(0, n, 32))", mark="  # <- 603", x="x[i : i + 32]").replace(
+        "for i in range(0, n, 32)", "for k, i in enumerate(bar)"
+    ),
+    "slices between two names that are drawn": SLICES.format(before="net.train()", mark="", x="x[start:end]").replace(
+        "            optimizer.zero_grad()", "            start = np.random.randint(n)\n            end = start + 32\n            optimizer.zero_grad()"
+    ).replace("y[i : i + 32]", "y[start:end]"),
+    "a generator that yields slices": GENERATOR.format(mark="  # <- 603", before="pass"),
+    "a generator that yields slices of arrays made of them": GENERATOR.format(mark="  # <- 603", before="x = np.array(x)"),
+    "a generator that mixes first": GENERATOR.format(mark="", before="x, y = shuffle(x, y)"),
+    "a generator of pieces of a series": GENERATOR.format(mark="", before="series = x"),
+    "a generator that is asked once": GENERATOR.format(mark="", before="pass").replace("range(9)", "range(1)"),
+    "slices in a method, called once an epoch": METHOD.format(before="net.train()", mark="  # <- 603"),
+    "slices in a method that mixes first": METHOD.format(before="random.shuffle(self.x)", mark=""),
     "slices, in one epoch": SLICES.format(before="net.train()", mark="", x="x[i : i + 32]").replace("range(9)", "range(1)"),
 })
 def test_left_in_order(code):
@@ -114,10 +177,51 @@ def main():
 @table({
     "its length is asked for": UNSEEN.format(name="ReviewDataset", last="print(epoch, len(data))", mark="  # <- 603"),
     "the loader's length is asked for": UNSEEN.format(name="ReviewDataset", last="print(epoch, len(loader.dataset))", mark="  # <- 603"),
+    "its rows are mixed before": UNSEEN.format(name="ReviewDataset", last="print(epoch, len(data))", mark="") + "\nrows = train_test_split([1, 2])\n",
     "nobody asks for its length": UNSEEN.format(name="ReviewDataset", last="print(epoch)", mark=""),
     "a function makes it": UNSEEN.format(name="reviews", last="print(epoch, len(data))", mark=""),
     "sequences": UNSEEN.format(name="SequenceDataset", last="print(epoch, len(data))", mark=""),
     "it goes through by itself": UNSEEN.format(name="IterableReviews", last="print(epoch, len(data))", mark=""),
 })
 def test_a_class_that_is_in_no_file(code):
+    holds(code)
+
+
+FITTED = """
+import pytorch_lightning as pl
+import torchvision
+from torch.utils.data import DataLoader
+
+class Net(pl.LightningModule):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def training_step(self, batch, number):
+        x, y = batch
+        return F.cross_entropy(self.layer(x), y)
+
+    def configure_optimizers(self):
+        return torch.optim.Adam(self.parameters())
+
+def main():
+    train_loader = DataLoader(torchvision.datasets.MNIST("d"), batch_size=8{options}){mark}
+    val_loader = DataLoader(torchvision.datasets.MNIST("d", train=False), batch_size=8)
+    trainer = pl.Trainer({trainer})
+    trainer.fit(Net(), {given})
+"""
+
+
+def fitted(options="", mark="", trainer="max_epochs=10", given="train_loader, val_loader"):
+    return FITTED.format(options=options, mark=mark, trainer=trainer, given=given)
+
+
+@table({
+    "by its place": fitted(mark="  # <- 603"),
+    "by its name": fitted(mark="  # <- 603", given="val_dataloaders=val_loader, train_dataloaders=train_loader"),
+    "shuffled": fitted(options=", shuffle=True"),
+    "one epoch": fitted(trainer="max_epochs=1"),
+    "given for validation": fitted(options=", shuffle=True", given="train_loader, val_dataloaders=val_loader"),
+})
+def test_given_to_a_trainer(code):
     holds(code)

@@ -1,0 +1,74 @@
+"""603: which datasets give their samples in an order that nobody thought of."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+CLASS = """
+class Pictures(Dataset):
+    def __init__(self, folder, labels):
+        {init}
+        self.files, self.labels = sorted(folder), labels
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        {item}
+"""
+PLAIN = "return self.files[index], self.labels[index]"
+TRAIN = """
+def main(folder, labels):
+    {before}
+    loader = DataLoader({data}, batch_size=8{options}){mark}
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(9):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+"""
+HEAD = "import random\nimport torchvision\nfrom torch.utils.data import ConcatDataset, DataLoader, Dataset, Subset\n"
+
+
+def program(init="pass", item=PLAIN, before="pass", data="Pictures(folder, labels)", options="", mark="", name="Pictures", base="Dataset"):
+    text = HEAD + CLASS.format(init=init, item=item) + TRAIN.format(before=before, data=data, options=options, mark=mark)
+    return text.replace("class Pictures(Dataset)", f"class Pictures({base})").replace("Pictures", name)
+
+
+BAD = "  # <- 603"
+
+
+@table({
+    "pinned": program(options=", pin_memory=True", mark=BAD),
+    "samples by name": program(init="self.sample_rate, self.n_samples = 16000, 2", mark=BAD),
+    "augmented at random": program(item="flip = random.random() < 0.5\n        return self.files[index], flip", mark=BAD),
+    "cropped at random": program(item="left = random.randint(0, 5)\n        return self.files[index][left:], self.labels[index]", mark=BAD),
+    "read into memory": program(init="self.in_memory = True", mark=BAD),
+    "a table": program(init="self.landmarks_frame = pd.DataFrame(folder)", mark=BAD),
+    "without a base": program(base="", mark=BAD).replace("class Pictures()", "class Pictures"),
+    "a data set of torchvision, with other labels": program(base="torchvision.datasets.MNIST", mark=BAD),
+    "one of two": program(before="one = Pictures(folder, labels) if folder else torchvision.datasets.MNIST('d')", data="one", mark=BAD),
+    "several, one behind the other": program(data="ConcatDataset([Pictures(folder, labels), torchvision.datasets.MNIST('d')])", mark=BAD),
+    "a part": program(data="Subset(Pictures(folder, labels), range(100))", mark=BAD),
+    "a tensor": program(before="rows = torch.tensor(labels)", data="rows", mark=BAD),
+    "mixed in it": program(init="random.shuffle(folder)"),
+    "mixed in it, by a data frame": program(init="folder = folder.sample(frac=1)"),
+    "mixed before": program(before="random.shuffle(folder)"),
+    "mixed by who calls it": program() + "\ndef start(files):\n    np.random.shuffle(files)\n    main(files, files)\n",
+    "in a function for sequences": program().replace("def main", "def train_sequences"),
+    "tensors, in a function for sequences": program(data="torch.utils.data.TensorDataset(folder, labels)").replace("def main", "def train_sequences"),
+    "tensors": program(data="torch.utils.data.TensorDataset(folder, labels)", mark=BAD),
+    "split at random before": program(before="folder, rest, labels, others = train_test_split(folder, labels)"),
+    "drawn at random": program(item="index = random.randint(0, 9)\n        return self.files[index], self.labels[index]"),
+    "drawn at random, as it says": program(item='"""The index counts for nothing."""\n        return np.random.randn(4), 1'),
+    "drawn at random, from a list": program(item="return random.choice(self.files), index"),
+    "pieces of one array": program(item="return self.files[index : index + 10], self.labels[index + 10]"),
+    "pieces that are cut before": program(init="pieces = [folder[i - 5 : i] for i in range(5, 99)]"),
+    "a class of sequences": program(name="SequenceSet"),
+    "frames of films": program(init="self.n_frames = 16"),
+    "sorted by length": program(init="folder = sorted(folder, key=lambda x: len(x))"),
+    "one of two is a series": program(before="one = Prices(folder) if folder else torchvision.datasets.MNIST('d')", data="one"),
+    "several, one of them unknown": program(data="ConcatDataset([Pictures(folder, labels), labels])"),
+})
+def test_which_data_have_no_order(code):
+    holds(code)
