@@ -1,0 +1,125 @@
+"""What readers saw in training steps and losses, and what was not said: the same mistake in other ways of writing, and its sound twin."""
+
+import pytest
+
+from tests.torchlint.dryrun.support import holds, table
+
+TWO_MODELS = """
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.score, self.kind = nn.Linear(4, 1), nn.Linear(4, 3)
+
+    def forward(self, x):
+        return torch.sigmoid(self.score(x)), {small}(self.kind(x), dim=1)
+
+class Large(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.score, self.kind = nn.Linear(4, 4), nn.Linear(4, 1), nn.Linear(4, 3)
+
+    def forward(self, x):
+        x = F.relu(self.body(x))
+        return torch.sigmoid(self.score(x)), {large}(self.kind(x), dim=1)
+
+def go(loader, args):
+    if args.size == "small":
+        net = Small()
+    else:
+        net = Large()
+    optimizer = torch.optim.Adam(net.parameters())
+    criterion = nn.NLLLoss()
+    for x, y in loader:
+        score, kind = net(x)
+        loss = criterion(kind, y){mark}
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@table({
+    "both": TWO_MODELS.format(small="F.softmax", large="F.softmax", mark="  # <- 302"),
+    "one": TWO_MODELS.format(small="F.log_softmax", large="F.softmax", mark="  # <- 302"),
+    "none": TWO_MODELS.format(small="F.log_softmax", large="F.log_softmax", mark=""),
+})
+def test_one_of_two_outputs_of_one_of_two_models(code):
+    holds(code)
+
+
+MOVED = """
+import torchvision
+from torch.utils.data import DataLoader
+
+def go():
+    data = torchvision.datasets.MNIST("data", transform=torchvision.transforms.ToTensor())
+    loader = DataLoader(data, batch_size=16, shuffle=True)
+    net = nn.Sequential(nn.Flatten(), nn.Linear(784, 10))
+    use_gpu = torch.cuda.is_available()
+{move}
+    criterion = nn.CrossEntropyLoss()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for _ in range(3):
+        for x, y in loader:
+{batch}
+"""
+STEP = """            loss = criterion({x}, y){mark}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()"""
+LEFT = "            out = net(x)  # <- 401\n" + STEP.format(x="out", mark="  # <- 401")
+BROUGHT = "            if use_gpu:\n                x, y = x.cuda(), y.cuda()\n" + STEP.format(x="net(x)", mark="")
+ONLY_WITHOUT = "            if not use_gpu:\n" + STEP.format(x="net(x)", mark="").replace("            ", "                ")
+
+
+@pytest.mark.parametrize("batch", [LEFT, BROUGHT, ONLY_WITHOUT])
+@table({
+    "asked at once": "    if torch.cuda.is_available():\n        net = net.cuda()",
+    "asked before": "    if use_gpu:\n        net.cuda()",
+    "by a type": "    kind = torch.cuda.FloatTensor if torch.cuda.is_available() else torch.FloatTensor\n    net.type(kind)",
+})
+def test_moved_where_there_is_a_gpu(code, batch):
+    if batch is not ONLY_WITHOUT or "use_gpu" in code:
+        holds(MOVED.format(move=code, batch=batch))
+
+
+TWO_STEPS = """
+maker = nn.Sequential(nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 8))
+judge = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 1))
+maker_steps, judge_steps = torch.optim.Adam(maker.parameters()), torch.optim.Adam(judge.parameters())
+
+def go(loader, every):
+    for i, noise in enumerate(loader):
+        score = judge(maker(noise))
+        of_maker, of_judge = -score.mean(), (score - 1).abs().mean()
+        maker_steps.zero_grad()
+        judge_steps.zero_grad()
+{rest}
+"""
+
+
+@table({
+    "asked twice": TWO_STEPS.format(rest="""
+        if i % every == 0:
+            of_maker.backward(retain_graph=True)
+            maker_steps.step()
+        if i % every == 0:
+            of_judge.backward()  # <- 115
+            judge_steps.step()"""),
+    "both backwards first": TWO_STEPS.format(rest="""
+        if i % every == 0:
+            of_maker.backward(retain_graph=True)
+        if i % every == 0:
+            of_judge.backward()
+            maker_steps.step()
+            judge_steps.step()"""),
+    "in turns": TWO_STEPS.format(rest="""
+        if i % every == 0:
+            of_maker.backward()
+            maker_steps.step()
+        if i % every != 0:
+            of_judge.backward()
+            judge_steps.step()"""),
+})
+def test_a_step_between_under_one_condition(code):
+    holds(code)
