@@ -123,3 +123,37 @@ def go(loader, every):
 })
 def test_a_step_between_under_one_condition(code):
     holds(code)
+
+
+AGENT = """
+class Score(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+        self.optimizer = torch.optim.Adam(self.parameters())
+
+    def forward(self, x):
+        return self.layer(x)
+{more}
+
+class Agent:
+    def __init__(self, memory):
+        self.memory, self.score = memory, Score()
+
+    def learn(self):
+        states, wanted = self.memory.sample()
+{clear}        loss = F.mse_loss(self.score(states), wanted)
+        loss.backward(){mark}
+        self.score.optimizer.step()
+{behind}"""
+
+
+@table({
+    "never cleared": AGENT.format(more="", clear="", mark="  # <- 101", behind=""),
+    "cleared": AGENT.format(more="", clear="        self.score.optimizer.zero_grad()\n", mark="", behind=""),
+    "by the network": AGENT.format(more="\n    def forget(self):\n        self.optimizer.zero_grad()\n", clear="", mark="",
+                                   behind="        self.score.forget()\n"),
+    "by whoever calls it": AGENT.format(more="\n    def forget(self):\n        self.optimizer.zero_grad()\n", clear="", mark="", behind=""),
+})
+def test_the_optimizer_of_a_network_of_an_agent(code):
+    holds(code)
