@@ -157,3 +157,63 @@ class Agent:
 })
 def test_the_optimizer_of_a_network_of_an_agent(code):
     holds(code)
+
+
+@table({
+    "a chain": """
+def board(image):
+    tensor = (image.clone() + 1) * 0.5
+    tensor.cpu().clamp(0, 1)  # <- 405
+    return tensor
+""",
+    "what forward is given": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 4)
+
+    def forward(self, x):
+        x.squeeze()  # <- 405
+        return self.layer(x)
+""",
+    "something is changed in the end": """
+def board(image, cells):
+    tensor = (image.clone() + 1) * 0.5
+    tensor.detach().clamp_(0, 1)
+    tensor.view(-1).fill_(0)
+    torch.zeros(3).cuda()
+    cells.squeeze()
+    return tensor
+""",
+})
+def test_results_that_nobody_keeps(code):
+    holds(code)
+
+
+DECAY = """
+def go(model, loader, epochs):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.{made}
+    for epoch in range(epochs):
+        for x, y in loader:
+            loss = F.cross_entropy(model(x), y)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+{step}
+"""
+EACH_BATCH, EACH_EPOCH = "            scheduler.step(){mark}", "        scheduler.step()"
+
+
+@pytest.mark.parametrize("step", [EACH_BATCH, EACH_EPOCH])
+@table({
+    "steps": ("StepLR(optimizer, step_size=10, gamma=0.9)", True),
+    "marks": ("MultiStepLR(optimizer, milestones=[15, 25], gamma=0.6)", True),
+    "each time": ("ExponentialLR(optimizer, 0.95)", True),
+    "long steps": ("StepLR(optimizer, 10_000)", False),
+    "late marks": ("MultiStepLR(optimizer, [40_000, 60_000])", False),
+    "slowly": ("ExponentialLR(optimizer, 0.9999)", False),
+})
+def test_rates_that_are_low_after_a_few_batches(code, step):
+    made, soon = code
+    holds(DECAY.format(made=made, step=step.format(mark="  # <- 111" if soon else "")))
