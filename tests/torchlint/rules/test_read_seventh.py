@@ -217,3 +217,43 @@ EACH_BATCH, EACH_EPOCH = "            scheduler.step(){mark}", "        schedule
 def test_rates_that_are_low_after_a_few_batches(code, step):
     made, soon = code
     holds(DECAY.format(made=made, step=step.format(mark="  # <- 111" if soon else "")))
+
+
+MARGIN = """
+class Margin(nn.Module):
+    def __init__(self, width, classes):
+        super().__init__()
+        self.weight = nn.Parameter({made})
+        nn.init.xavier_uniform_(self.weight)
+
+    def forward(self, x, y):
+        return F.linear(F.normalize(x), self.weight) - 0.5 * F.one_hot(y, 4)
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(3, 8)
+
+    def forward(self, x):
+        return self.layer(x)
+
+def go(loader):
+    net, margin, criterion = Net(), Margin(8, 4), nn.CrossEntropyLoss()
+    optimizer = torch.optim.Adam({given}){mark}
+    for x, y in loader:
+        loss = criterion(margin(net(x), y), y)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@table({
+    "left out": MARGIN.format(made="torch.FloatTensor(classes, width)", given="net.parameters()", mark="  # <- 118"),
+    "drawn": MARGIN.format(made="torch.randn(classes, width) * 0.1", given="net.parameters()", mark="  # <- 118"),
+    "a constant": MARGIN.format(made="torch.ones(classes, width) / 8", given="net.parameters()", mark=""),
+    "not to be learned": MARGIN.format(made="torch.randn(classes, width), requires_grad=False", given="net.parameters()", mark=""),
+    "given": MARGIN.format(made="torch.FloatTensor(classes, width)", given="[*net.parameters(), *margin.parameters()]", mark=""),
+})
+def test_a_loss_with_parameters_of_its_own(code):
+    holds(code)
