@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable
 
 from torchlint.catalogue.effects import KEEP_RESULT
 from torchlint.catalogue.protocols import IMPLIED, LIGHTNING_STEPS
+from torchlint.catalogue.torchvision_models import builders
 from torchlint.dryrun.reach import Reach
+from torchlint.dryrun.torchvisions import TORCHVISION, Torchvisions
 from torchlint.dryrun.world import World
 from torchlint.rules.needs import Met
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit, units_of
@@ -20,6 +22,7 @@ _OF_ITS_FILE = frozenset({"!state", "!best", "!loading", "!loose"})
 _RUN_BY_CALLS = ("__init__", "forward", "__call__")
 _LOOKED_AT = "="  # before a name whose words are among some: no word begins with it
 _MOST_HANDS = 4  # files that hand a name on
+_SAID_TO_MODELS = frozenset(name.rpartition(".")[2] for name in builders()) | {"!pretrained"}
 
 
 class Relevance:
@@ -44,7 +47,7 @@ class Relevance:
             self._made.setdefault(cf.name, []).extend(cf.methods[name] for name in _RUN_BY_CALLS if name in cf.methods)
         # Of the words that nobody asks for there may be thousands to each unit.
         self._kept = met.words | IMPLIED.keys() | PASSED_ON if isinstance(met, Met) else None
-        self._of_torchvision = any("torchvision" in name for name in facts.imports.values())
+        self._torchvisions = Torchvisions(world)
         self._kinds: dict[int, frozenset | None] = {}  # by the unit's id
         self.given = _given(facts)
         self._inherit(facts, 3)
@@ -101,7 +104,13 @@ class Relevance:
                         found |= _reach(inner, other)
                     for other in unit.words & inner.classes.keys():
                         found |= _of_class(inner, other)
+        if self._hands_to_torchvision(found):
+            found.add(TORCHVISION)
         return found if self._kept is None else found & self._kept
+
+    def _hands_to_torchvision(self, words: set[str]) -> bool:
+        """Whether words speak of a model's `pretrained` and of torchvision, which nearly all that say `pretrained` do not."""
+        return not _SAID_TO_MODELS.isdisjoint(words) and self._torchvisions.among(self.facts, words)
 
     def _onward(self, node: _Node | str) -> Iterable[_Node | str]:
         """A unit leads to the names in it that functions have, and these to the functions: there may be thousands of one name."""
@@ -167,8 +176,8 @@ class Relevance:
 
     def _kind(self, unit: Unit) -> frozenset | None:
         own = set(unit.words)
-        if not self._of_torchvision:
-            own.discard("!pretrained")  # what it is passed to is no model of torchvision's: a file that hands one over names it
+        if self._hands_to_torchvision(own):
+            own.add(TORCHVISION)
         if self.all or self.met(own):
             return None
         known = (self.facts.functions, self.facts.classes, self.facts.imports, self.named)

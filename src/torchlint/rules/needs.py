@@ -284,7 +284,7 @@ _CUSTOM |= {
         (frozenset(name.rpartition(".")[2] for name in COMMON_INITS), _any("init")),
         (_any("!reduced"),),
         (_SCHEDULERS, _any("step get_lr")),
-        (words(builders()) | {"!pretrained"},),
+        (words(builders()) | {"!pretrained"}, frozenset({"torchvision"})),
     ),
 }
 

@@ -52,6 +52,48 @@ def main():
     dist.init_process_group("nccl", rank=int(os.environ["RANK"]), world_size=int(os.environ["WORLD_SIZE"]))
     return device_of(args.local_rank)
 """,
+    "811: a rank that is handed to a setting, and one process where nothing is said": """
+import argparse
+import torch.distributed as dist
+
+def main(cfg):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--local_rank", type=int, default=0)  # <- 811
+    args = parser.parse_args()
+    local_rank = args.local_rank
+    cfg.LOCAL_RANK = args.local_rank
+    try:
+        dist.init_process_group("nccl")
+    except ValueError:
+        dist.init_process_group("nccl", rank=0, world_size=1, init_method="tcp://127.0.0.1:12584")
+    torch.cuda.set_device(local_rank)
+""",
+    "811: a rank that the process group gives": """
+import argparse
+import torch.distributed as dist
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--local_rank", type=int, default=0)
+    args = parser.parse_args()
+    dist.init_process_group("nccl")
+    local_rank = dist.get_rank()
+    torch.cuda.set_device(local_rank)
+    return args.local_rank
+""",
+    "811: a rank that every process works out": """
+import argparse
+import torch.distributed as dist
+from settings import LOCAL_RANK
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--local_rank", type=int, default=0)
+    args = parser.parse_args()
+    dist.init_process_group("nccl")
+    torch.cuda.set_device(LOCAL_RANK)
+    return args.local_rank
+""",
     "402: a setting of what a registry made": """
 class Adapter(nn.Module):
     def __init__(self, name, trunk):

@@ -29,9 +29,9 @@ WATCHED = frozenset(
 _ARGUMENT = "--local_rank"
 # What gives the local rank in another way, and launchers that are not torch's.
 _OTHERWISE = re.compile(
-    r"LOCAL_RANK|--local-rank|deepspeed|accelerat|transformers|horovod|lightning|megatron|spawn\(|SLURM|OMPI|mpi4py"
-    r"|(?m:^\s*(?:\w+\.)*local_rank\s*=(?!=))"
-    r"|init_process_group\([^)]*\brank\s*=(?!\s*(?:int\(\s*)?os\.(?:environ|getenv))"
+    r"(?<![.\w])LOCAL_RANK|--local-rank|deepspeed|accelerat|transformers|horovod|lightning|megatron|spawn\(|SLURM|OMPI|mpi4py"
+    r"|(?m:^\s*(?:\w+\.)*local_rank\s*=(?!=)(?!\s*(?:\w+\.)+local_rank\b))"
+    r"|init_process_group\([^)]*\brank\s*=(?!\s*(?:\d|(?:int\(\s*)?os\.(?:environ|getenv)))"
 )
 
 

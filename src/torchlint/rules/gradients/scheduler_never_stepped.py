@@ -7,9 +7,11 @@ from collections.abc import Iterator
 from torchlint.dryrun.torch_api.names import SCHEDULER_NAME
 from torchlint.dryrun.values import Dict, Event, Instance, Iter, Method, Ref, Seq, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.kept_on_objects import keepers, used_nowhere
 from torchlint.sieve.facts import units_of
 
 CODE = 110
+_STEPS_NOTHING = "get_last_lr|get_lr|state_dict|load_state_dict|last_epoch|print_lr"
 
 
 def check(view: View) -> Iterator[Report]:
@@ -55,6 +57,8 @@ def _handed_on(view: View, created: Event, scheduler: Instance) -> bool:
     for event in view.run.graph.events:
         if event.kind == "discarded" and event.get("name") in seen:
             continue  # the call of a function, as a statement, that was followed
+        if event.kind == "setattr" and any(alt is scheduler for alt in real(event.get("value"))):
+            continue  # `_used_elsewhere` asks who may use that
         values = [event.get("value"), event.get("state"), *event.get("args", ())]
         if event.kind == "return" or event.kind in ("unknown", "called", "append"):
             values.append(event.subject)
@@ -92,8 +96,9 @@ def _used_elsewhere(view: View, created: Event, scheduler: Instance) -> bool:
     for in the whole file."""
     facts = created.site.parsed.facts
     name = scheduler.name.rsplit(".", 1)[-1]
-    if "." in scheduler.name:
-        return True  # kept on an object: whoever holds that may step it
+    kept = list(keepers(view, scheduler))
+    if kept or "." in scheduler.name:  # whoever holds the object may step it
+        return not kept or not all(used_nowhere(view, event, _STEPS_NOTHING) for event in kept)
     if not SCHEDULER_NAME.search(name) and any(
         SCHEDULER_NAME.search(word) for word in created.site.parsed.unit.binds - {name}
     ):

@@ -23,6 +23,8 @@ def _mark_import(node, words: set[str]) -> None:
         words.add(f"!from {module}")
     elif module == "transformers":
         words.add("!from_transformers")
+    elif any(name.partition(".")[0] == "torchvision" for name in (module, *(alias.name for alias in node.names))):
+        words.add("torchvision")
 
 
 def _mark_expr(node: ast.Expr, words: set[str]) -> None:
