@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from torchlint.dryrun.frame import Frame
-from torchlint.dryrun.values import UNSET, Value, join
+from torchlint.dryrun.values import UNSET, Dict, Seq, Value, join
 
 MISSING = object()
 _NOWHERE = 1 << 30
 MOST_ITEMS = 2_000
+# What has its items from where it is made: where nothing is known of it, nobody has it.
+_MADE_WHOLE = frozenset({Seq, Dict})
 
 
 class Store:
@@ -120,7 +122,7 @@ class Store:
                 else:
                     if base is MISSING:
                         base = self.peek(key[0], key[1], UNSET)
-                    if base is UNSET and len(getattr(key[0], "under", ())) > guards:
+                    if base is UNSET and (key[0].__class__ in _MADE_WHOLE or len(getattr(key[0], "under", ())) > guards):
                         continue
                     value = base
                 if result is MISSING:

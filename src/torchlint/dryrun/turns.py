@@ -72,6 +72,9 @@ class Turns:
             if isinstance(alt, (Seq, Dict)):
                 for item in self.known_items(alt):
                     yield from self._with_items(item, depth + 1)
+            elif isinstance(alt, Instance) and isinstance(alt.cls, Class):
+                for _, item in self.attributes_of(alt):  # `self.critic.optimizer`
+                    yield from self._with_items(item, depth + 1)
 
     def _cleared_between(self, func: Func, instance: Instance, events: list[Event], inside: set[int]) -> bool:
         """Whether somebody may clear the gradients between two turns: another method, a base class or a subclass that is not
@@ -79,8 +82,9 @@ class Turns:
         cls = instance.cls
         if not isinstance(cls, Class) or not set(cls.externals()) <= _PLAIN:
             return True
-        methods = [unit for home in cls.mro() if isinstance(home, Class) for unit in home.cf.methods.values()]
-        if any(_clears(unit) for unit in methods if id(unit) not in inside):
+        owners = {alt.cls for _, value in self.attributes_of(instance) for alt in real(value) if isinstance(alt, Instance)}
+        homes = [home for owner in (cls, *owners) if isinstance(owner, Class) for home in owner.mro() if isinstance(home, Class)]
+        if any(_clears(unit) for home in homes for unit in home.cf.methods.values() if id(unit) not in inside):
             return True
         names = {func.name, cls.name}
         if any(_clears(unit) and unit.words & names for unit in units_of(func.facts) if id(unit) not in inside):

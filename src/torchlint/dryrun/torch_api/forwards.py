@@ -50,7 +50,7 @@ class Forwards:
         event = self.emit("forward", module, node, mode=self.mode_of(module), mode_site=self.mode_site(module), grad=grad,
                           grad_site=grad_site, args=args, kwargs=kwargs, direct=direct, inside=self.inside_module(module),
                           device=None if wrapped else self.store.get(module, " device"),
-                          device_site=self.store.get(module, " device site"), frozen=self.store.get(module, " frozen"))
+                          device_site=self.store.get(module, " device site"), frozen=self.store.get(module, " frozen"), wrapped=wrapped)
         values = [*args, *kwargs.values()]
         flows = union_of([frozenset({event}), *(value.flows for value in values)])
         parts = union_of(with_parts(value) for value in values if isinstance(value, Opaque))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchlint.catalogue.protocols import GROWS
 from torchlint.dryrun.store import Items
+from torchlint.dryrun.torch_api.devices import type_name
 from torchlint.dryrun.torch_api.module_parts import ModuleParts
 from torchlint.dryrun.values import (
     FALSE,
@@ -167,6 +168,8 @@ class Modules(ModuleParts):
         if name == "cpu":
             device = Const("cpu")
         known = self.device_of(device) if device is not None and name in ("to", "cuda", "cpu") else None
+        if name == "type" and args and any(type_name(alt).startswith("torch.cuda.") for alt in real(args[0])):
+            known = "cuda"
         if known is not None:
             self.store.set(owner, " device", known)
             self.store.set(owner, " device site", self.site(node))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
@@ -25,6 +26,10 @@ _STEPS = re.compile(r"(?:^|[._])(?:estimated_stepping_batches|(?:num_|total_)?(?
 _OWN_STEPS = frozenset({"lr_scheduler_step", "lr_schedulers", "automatic_optimization"})
 _PATIENT = 50  # who waits for more batches than that has meant batches
 _EPOCH = re.compile(r"epoch", re.IGNORECASE)
+_DECAYS = frozenset({"StepLR", "MultiStepLR", "ExponentialLR"})
+_LOW_WITHIN = 1_000  # batches: who has so many a training has few
+_LAST_MARK = 200
+_FEW = re.compile(r"range\(\s*\d")
 
 
 def check(view: View) -> Iterator[Report]:
@@ -35,6 +40,9 @@ def check(view: View) -> Iterator[Report]:
             continue
         if scheduler.type.endswith(".ReduceLROnPlateau"):
             yield from _each_loss(view, created, scheduler)
+            continue
+        if scheduler.type.rsplit(".", 1)[-1] in _DECAYS:
+            yield from _worn_off(view, created, scheduler)
             continue
         length = _LENGTH.get(scheduler.type.rsplit(".", 1)[-1])
         if length is not None and created.site.parsed.unit.name == "configure_optimizers":
@@ -65,6 +73,43 @@ def _each_loss(view: View, created: Event, scheduler: Instance) -> Iterator[Repo
             roles = {"call": view.call_text(step.site), "scheduler": _name(created), "length": "patience", "unit": "epochs", "each": "batch"}
             yield Report(CODE, step.site, roles, [(created.site, "built here"), (step.loops[-1].site, "stepped in this loop")])
             return
+
+
+def _worn_off(view: View, created: Event, scheduler: Instance) -> Iterator[Report]:
+    """A rate that falls step by step, and has fallen after so few calls that these can only have been meant as epochs."""
+    calls = _calls_until_low(view, scheduler)
+    if calls is None or calls > _LOW_WITHIN:
+        return
+    for step in view.of("scheduler.step"):
+        if real(step.subject) != (scheduler,) or step.args or len(step.loops) < 2 or _EPOCH.search(_head(step.loops[-1])):
+            continue
+        outer, inner = step.loops[-2:]
+        optimizer_steps = [other for other in view.steps() if set(real(other.subject)) & set(real(created.optimizer))]
+        if outer.once or not _EPOCH.search(_head(outer)) or not _head(inner) or _FEW.search(_head(inner)):
+            continue
+        if any(other.loops == step.loops and set(step.guards) <= set(other.guards) for other in optimizer_steps):
+            given = [created.site.parsed.text(arg).rstrip(", \n") for arg in created.site.node.args[1:]]
+            roles = {"call": view.call_text(step.site), "scheduler": _name(created), "length": ", ".join(given), "unit": "epochs", "each": "batch"}
+            related = [(created.site, f"the learning rate is at its lowest, or a thousandth of what it was, after {calls} calls"),
+                       (inner.site, "stepped in this loop")]
+            yield Report(CODE, step.site, roles, related)
+            return
+
+
+def _calls_until_low(view: View, scheduler: Instance) -> int | None:
+    """After how many calls the rate is a thousandth of what it was, or as low as it ever gets."""
+    name = scheduler.type.rsplit(".", 1)[-1]
+    given = scheduler.arg(1 if name == "ExponentialLR" else 2, "gamma")
+    gamma = 0.1 if given is None and name != "ExponentialLR" else number(given)
+    if gamma is None or not 0 < gamma < 1:
+        return None
+    if name == "MultiStepLR":
+        marks = real(scheduler.arg(1, "milestones"))
+        items = view.run.store.get(marks[0], "[]") if len(marks) == 1 else None
+        numbers = [number(item) for item in items.known] if items is not None and not items.open else []
+        return int(max(numbers)) if numbers and None not in numbers and max(numbers) <= _LAST_MARK else None
+    size = 1 if name == "ExponentialLR" else number(scheduler.arg(1, "step_size"))
+    return None if not size or size < 0 else int(size * math.ceil(math.log(1e-3) / math.log(gamma)))
 
 
 def _given(created: Event, scheduler: Instance, position: int, name: str) -> tuple[str, str]:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
-from torchlint.dryrun.values import Event, Instance, Opaque, Ref, Tensor, Value, real
+from torchlint.dryrun.guards import Guard
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Event, Instance, Opaque, Ref, Tensor, Value, exclude_each_other, real
 from torchlint.rules.base import View
 
 _INPUTS = frozenset({"x", "input", "inputs", "X", "data", "images", "image", "img", "feat", "features", "feature", "hidden", "tokens", "src", "tgt",
                      "inp", "embeddings", "embedding", "emb", "z", "y", "t", "tensor", "batch", "input_ids", "seq", "query", "key", "value"})
+
+_OF_GPUS = re.compile(r"cuda|gpu|^is_available$", re.IGNORECASE)
 
 
 def on_gpu(device: Any) -> bool:
@@ -23,6 +28,26 @@ def on_gpu(device: Any) -> bool:
     if isinstance(device, Value) and not isinstance(device, (Instance, Opaque)):
         return any(isinstance(getattr(alt, "value", None), str) and alt.value.startswith("cuda") for alt in real(device))
     return False
+
+
+def weights_at(view: View, forward: Event) -> tuple[Any, Site | None]:
+    """The device that a model's weights are on where it is called, and where they were put there. What is moved where there is a
+    GPU, `if torch.cuda.is_available(): model.cuda()`, is there on each machine that has one."""
+    device = forward.get("device")
+    if device is not None or forward.get("wrapped"):
+        return device, forward.get("device_site")
+    for move in view.about("module.move", forward.subject):
+        guards = move.get("guards") or ()
+        if move.serial < forward.serial and on_gpu(move.device) and guards and all(map(_asks_for_gpu, guards)) and not (
+            exclude_each_other([*(forward.get("guards") or ()), *(forward.get("choice") or ())], guards)
+        ):
+            return move.device, move.site
+    return None, None
+
+
+def _asks_for_gpu(guard: Guard) -> bool:
+    names = [guard.site.text(), *(value.name for value in guard.reads if isinstance(value, Opaque))]
+    return any(_OF_GPUS.search(name) for name in names)
 
 
 def made_on_default(view: View) -> Iterator[tuple[Event, Tensor]]:

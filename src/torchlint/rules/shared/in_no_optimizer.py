@@ -71,7 +71,23 @@ def _learns(view: View, module: Value, depth: int = 0) -> bool:
         return False
     if isinstance(module.cls, Ref) and _LEARNS.match(module.type):
         return True
+    if any(_begins_anyhow(alt) for event in view.about("setattr", module) for alt in real(event.get("value"))):
+        return True
     return any(_learns(view, child, depth + 1) for child in view.run.children.get(id(module), ()))
+
+
+def _begins_anyhow(part: Value) -> bool:
+    """Whether a value is a Parameter that begins with zeros, with what is drawn, or with what is in memory: to be learned, and no
+    constant."""
+    if not isinstance(part, Tensor) or not part.traits.get("param") or part.traits.get("graph") is not True:
+        return False
+    while isinstance(part, Tensor) and "made" not in part.traits:
+        part = part.origin
+    made = part.traits.get("made") if isinstance(part, Tensor) else None
+    if made in ("Tensor", "FloatTensor"):
+        node = part.site.node if part.site is not None else None
+        return isinstance(node, cst.Call) and len(node.args) > 1  # sizes; one argument may be data
+    return made in ("randn", "rand", "empty", "zeros")
 
 
 def _is_parameter(part: Value) -> bool:

@@ -52,12 +52,16 @@ def _step_between(view: View, forward: Event, backward: Event, backwards: list[E
         return event is backward or event is forward or again or changes(event)
 
     found, ends = after(forward, stop)
-    if len(found) != 1 or ends or not changes(found[0]) or found[0].loops != backward.loops:
+    steps = [event for event in found if changes(event)]
+    if len(steps) != 1 or steps[0].loops != backward.loops or steps[0].guards != backward.guards:
         return None
-    step, optimizer = found[0], real(found[0].subject)[0]
+    step, optimizer = steps[0], real(steps[0].subject)[0]
     onward, _ = after(step, lambda event: event is backward or event is forward or event.kind == "loop" and event.get("loop") is head)
-    if onward != [backward] or step.guards != backward.guards:
-        return None
+    if set(step.guards) <= set(forward.guards):
+        if len(found) != 1 or ends or onward != [backward]:
+            return None
+    elif forward in found or backward not in onward:
+        return None  # of two that stand under one condition, the second one comes only where the first one came
     # Without gradients a step changes nothing.
     filled = [other for other in backwards if other is not backward and other.loops == step.loops and forward.serial < other.serial < step.serial]
     return step if any(view.reaches(other, optimizer) is True for other in filled) else None

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.devices import has_parameters, on_gpu
+from torchlint.rules.shared.devices import has_parameters, on_gpu, weights_at
 from torchlint.rules.shared.left_behind import asked_elsewhere, input_left_behind, read_by_workers, target_left_behind
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
 
@@ -26,7 +27,8 @@ def check(view: View) -> Iterator[Report]:
 
 def _meetings(view: View) -> Iterator[Report]:
     for event in view.of("forward"):
-        if not on_gpu(event.get("device")) or view.of("module.move") and _moved_back(view, event):
+        device, moved = weights_at(view, event)
+        if not on_gpu(device) or view.of("module.move") and _moved_back(view, event):
             continue
         if not _has_weights(view, event.subject) or _scatters(event.subject):
             continue
@@ -36,21 +38,22 @@ def _meetings(view: View) -> Iterator[Report]:
                 bool(real(value)) and all(read_by_workers(view, alt) for alt in real(value)) or input_left_behind(view, event, value)
             )
             if left and not places_itself(event.subject, index):
-                yield _report(view, event, value, event.get("device_site"), "the model is moved here")
+                yield _report(view, event, value, moved, "the model is moved here")
                 break
         else:
-            yield from _graph_on_cpu(view, event)
+            yield from _graph_on_cpu(view, event, moved)
     for event in view.of("loss"):
         site = target_left_behind(view, event)
         if site is not None:
             yield _report(view, event, event.target, site, "another part of the batch is moved here")
             continue
         source = event.source
-        if source is None or not on_gpu(source.get("device")) or _moved_back(view, source) or not _has_weights(view, source.subject):
+        device, moved = weights_at(view, source) if source is not None else (None, None)
+        if not on_gpu(device) or _moved_back(view, source) or not _has_weights(view, source.subject):
             continue
         for value in (event.target, event.weight):
             if value is not None and _on_cpu(view, value):
-                yield _report(view, event, value, source.get("device_site"), "the model is moved here")
+                yield _report(view, event, value, moved, "the model is moved here")
                 break
     for event in view.of("mix"):
         if event.chosen:
@@ -70,14 +73,14 @@ def _asks_first(event: Event) -> bool:
     return any(re.search(r"\.device\s*[!=]=|\.is_cuda\b", line) for line in lines)
 
 
-def _graph_on_cpu(view: View, event: Event) -> Iterator[Report]:
+def _graph_on_cpu(view: View, event: Event, moved: Site | None) -> Iterator[Report]:
     """A model that was moved and a graph that was not."""
     ours = isinstance(getattr(event.subject, "cls", None), Class)
     given = [value for index, value in enumerate(event.args) if not places_itself(event.subject, index)]
     for value in given if ours else [*given, *(event.get("kwargs") or {}).values()]:
         name = graph_data(value, event.site)
         if name:
-            yield _report(view, event, value, event.get("device_site"), "the model is moved here", name)
+            yield _report(view, event, value, moved, "the model is moved here", name)
             return
 
 

@@ -30,7 +30,8 @@ def check(view: View) -> Iterator[Report]:
         node = event.site.node
         if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or event.owner is None:
             continue
-        if isinstance(node.func.value, cst.Call) or _shown(event):
+        named = _named(node.func.value)
+        if named is None or _shown(event):
             continue  # torch.zeros(1).cuda(): nobody has a name for what should have changed
         if any(arg.keyword is not None and arg.keyword.value in _CHANGES for arg in node.args):
             continue
@@ -41,8 +42,22 @@ def check(view: View) -> Iterator[Report]:
             yield Report(CODE, event.site, {"call": view.call_text(event.site), "value": event.site.parsed.text(node.args[0].value)})
         elif alts and all(_new_tensor(alt, event) and not _may_be_there(view, alt, event) for alt in alts) and not _read_next(event):
             call = view.call_text(event.site)
-            roles = {"call": call, "value": view.owner_text(event, "the tensor")}
+            chained = named is not node.func.value
+            roles = {"call": call, "value": event.site.parsed.text(named) if chained else view.owner_text(event, "the tensor")}
             yield Report(CODE, event.site, roles, mend=_mend(event))
+
+
+def _named(node: cst.BaseExpression) -> cst.BaseExpression | None:
+    """What has a name at the head of a chain of calls that change nothing: `x` of `x.cpu().clamp(0, 1)`."""
+    while isinstance(node, cst.Call):
+        func = node.func
+        if not isinstance(func, cst.Attribute) or func.attr.value not in _ONLY_GIVE:
+            return None
+        node = func.value
+    return node
+
+
+_ONLY_GIVE = effects.PURE_TENSOR_ONLY | effects.PURE_IF_TENSOR
 
 
 def _mend(event: Event) -> Mend | None:
@@ -114,7 +129,8 @@ def _new_tensor(owner: Value, event: Event) -> bool:
         return bool(owner.flows) or owner.source in ("op", "param") or _item_of_tensor(owner)
     if name in effects.PURE_IF_TENSOR:
         return _from_loader(owner)
-    return name in effects.PURE_TENSOR_ONLY and bool(owner.flows) and name not in ("detach",)
+    given = owner.source == "param" and event.site.parsed.unit.name == "forward"  # a model is given tensors
+    return name in effects.PURE_TENSOR_ONLY and (bool(owner.flows) or given) and name not in ("detach",)
 
 
 def _object(owner: Opaque) -> bool:
