@@ -18,8 +18,9 @@ from torchlint.rules.mends.rows import enclosed, statement_at
 from torchlint.rules.shared.evaluations import LOSS_FUNCTION, is_evaluation, said_volatile
 from torchlint.rules.shared.frozen import frozen_by, is_off_at, switches
 from torchlint.rules.shared.held_out import LOSS
+from torchlint.rules.shared.looks import beside_training, is_look, only_shown_off
 from torchlint.rules.shared.may_train import may_train
-from torchlint.rules.shared.readouts import collects, only_draws, only_measures, read_out
+from torchlint.rules.shared.readouts import collects, only_draws, read_out
 from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_module, made_of, unseen, within
 from torchlint.rules.shared.single_forwards import predicts_once
 from torchlint.sieve.facts import Unit
@@ -47,11 +48,14 @@ def check(view: View) -> Iterator[Report]:
             continue
         evaluates = event.mode is False and event.mode_site is not None
         volatile = said_volatile(view, event)
-        if not evaluates and volatile is None and not is_evaluation(view, event):
+        beside = event.loops and beside_training(view, event)
+        if not evaluates and volatile is None and not beside and not is_evaluation(view, event):
             continue
         if not event.loops and volatile is None and not predicts_once(view, event):
             continue
-        if event.get("frozen") is TRUE or _frozen_one_by_one(view, event) or not read_out(view, event) or _gradient_wanted(view, event):
+        if event.get("frozen") is TRUE or _frozen_one_by_one(view, event) or _gradient_wanted(view, event):
+            continue
+        if not beside and not read_out(view, event) and not only_shown_off(view, event):
             continue
         if _graph_may_be_used(view, event):
             continue
@@ -187,7 +191,7 @@ def _graph_may_be_used(view: View, event: Event) -> bool:
     if loop is not None and _has_model(view, event, loop.over) or any(other.kind in ("backward", "autograd.grad") for other in within(view, [event])):
         return True
     for other in view.of("unknown", "called"):
-        if not unseen(other) or _is_criterion(other) or only_measures(other) or only_draws(other):
+        if not unseen(other) or _is_criterion(other) or is_look(other) or only_draws(other):
             continue
         if other.kind == "called" and event.subject in real(other.subject):
             continue

@@ -28,7 +28,7 @@ def read_out(view: View, event: Event) -> bool:
     if any(_among(event, other.flows) for other in view.of("backward", "autograd.grad")):
         return False
     trained = [other for other in view.of("backward", "optimizer.step") if event.loops and event.loops[-1] in other.loops]
-    if trained and not _in_between(view, event, trained) or _raises_with_graph(view, event):
+    if trained and not _in_between(view, event, trained) or raises_with_graph(view, event):
         return False
     kept = _adds_up(view, event) or collects(view, event)
     if _given_away(view, event) and not (kept and NAMED_SO.search(event.site.parsed.unit.name)):
@@ -123,7 +123,7 @@ def _of_several(value: Value | None) -> bool:
     return True
 
 
-def _raises_with_graph(view: View, event: Event) -> bool:
+def raises_with_graph(view: View, event: Event) -> bool:
     """Whether the output is made an array as it is, which raises where it has a graph: so somebody else switched gradients off."""
     return any(
         other.name == "numpy" and _among(event, alt.flows)
