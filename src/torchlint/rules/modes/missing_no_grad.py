@@ -18,7 +18,7 @@ from torchlint.rules.mends.rows import enclosed, statement_at
 from torchlint.rules.shared.evaluations import LOSS_FUNCTION, is_evaluation, said_volatile
 from torchlint.rules.shared.frozen import frozen_by, is_off_at, switches
 from torchlint.rules.shared.held_out import LOSS
-from torchlint.rules.shared.looks import beside_training, is_look, only_shown_off
+from torchlint.rules.shared.looks import beside_training, is_cut_by_hand, is_look, only_shown_off
 from torchlint.rules.shared.may_train import may_train
 from torchlint.rules.shared.readouts import collects, only_draws, read_out
 from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_module, made_of, unseen, within
@@ -48,7 +48,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         evaluates = event.mode is False and event.mode_site is not None
         volatile = said_volatile(view, event)
-        beside = event.loops and beside_training(view, event)
+        beside = beside_training(view, event) if event.loops else is_cut_by_hand(view, event)
         if not evaluates and volatile is None and not beside and not is_evaluation(view, event):
             continue
         if not event.loops and volatile is None and not predicts_once(view, event):
@@ -126,19 +126,28 @@ def _same_evaluation(event: Event, other: Event) -> bool:
 def _own_call(event: Event) -> Site:
     """The forward; where it stands in a function that others call too, the evaluation's own call of that function, as
     each of its callers has to switch gradients off by itself."""
-    loop = event.loops[-1].site if event.loops else None
-    if not event.loops and event.mode is False and event.mode_site is not None:
+    by_itself = event.mode is False and event.mode_site is not None
+    if not event.loops and by_itself:
         return next((site for site in event.calls if site is not None and site.parsed is event.mode_site.parsed), event.site)
-    if loop is None or loop.parsed is event.site.parsed or event.mode_site is not None and event.mode_site.parsed is event.site.parsed:
-        return event.site  # what it is called for is said where it is called
-    mine = next((site for site in event.calls if site is not None and site.parsed is loop.parsed), None)
+    if event.loops:
+        loop = event.loops[-1].site
+        if loop is None or loop.parsed is event.site.parsed or by_itself and event.mode_site.parsed is event.site.parsed:
+            return event.site  # what it is called for is said where it is called
+        mine = next((site for site in event.calls if site is not None and site.parsed is loop.parsed), None)
+    else:
+        mine = next(iter(event.calls), None)
     if mine is None or mine.parsed.facts is not event.site.parsed.facts:
         return event.site
-    unit, facts = event.site.parsed.unit, event.site.parsed.facts
+    between = (*event.calls[event.calls.index(mine) + 1 :], event.site)
+    return mine if any(site is not None and _has_several_callers(site) for site in between) else event.site
+
+
+def _has_several_callers(site: Site) -> bool:
+    """Whether the function that a call stands in is called more than once in its file."""
+    unit, facts = site.parsed.unit, site.parsed.facts
     of_class = any(unit in cls.methods.values() for cls in facts.all_classes())
     called = re.compile(rf"(?<!def )(?<![\w{'' if of_class else '.'}]){re.escape(unit.name)}\(")
-    callers = [line for line in facts.lines if called.search(line.split("#", 1)[0])]
-    return mine if len(callers) > 1 else event.site
+    return sum(1 for line in facts.lines if called.search(line.split("#", 1)[0])) > 1
 
 
 def _frozen_one_by_one(view: View, event: Event) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchlint.dryrun.values import Dict, Event, Iter, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import LOSS, is_model, trained
-from torchlint.rules.shared.readouts import comes_from, made_from, only_measures, raises_with_graph
+from torchlint.rules.shared.readouts import comes_from, only_measures, raises_with_graph
 from torchlint.rules.shared.seen_calls import unseen
 
 # Where a value can go to from which a graph, or what was cut off from one, comes back into a training.
@@ -23,6 +23,7 @@ _LOOKS = frozenset(
 )
 # They ask what a tensor is like, and for none of its numbers.
 _OF_THE_FORM = frozenset("size dim ndimension numel nelement stride get_device is_contiguous data_ptr element_size register_hook retain_grad backward".split())
+_MOST = 60  # values that are gone back over
 
 
 def is_look(event: Event) -> bool:
@@ -60,6 +61,15 @@ def beside_training(view: View, event: Event) -> bool:
     if any(flow.site == event.site for flow in learns) or not all(_apart(event, step) for step in (*steps, *learns)):
         return False
     return not raises_with_graph(view, event) and only_looked_at(view, event)
+
+
+def is_cut_by_hand(view: View, event: Event) -> bool:
+    """Whether the program takes the graph off what somebody only looks at: where gradients were off, there would be none."""
+    if event.site.parsed.unit.name == "<module>":
+        return False  # the last lines of a script: a plot, and it ends
+    shown = [value for other in view.of("readout", "unknown") if other.kind == "readout" or is_look(other) for value in (other.subject, *other.get("args", ()))]
+    cut = any(_cut(alt) and alt.source != "item" and comes_from(event, alt) for value in shown for alt in real(value))
+    return cut and not raises_with_graph(view, event) and only_looked_at(view, event)
 
 
 def _is_model(value: Value) -> bool:
@@ -127,7 +137,23 @@ def _derived(view: View, event: Event, value: Value | None, depth: int = 0) -> b
         elif isinstance(alt, Iter):
             if depth < 3 and _derived(view, event, alt.base, depth + 1):
                 return True
-        elif not (isinstance(alt, Opaque) and alt.tags & {"number", "numbers"}):
-            if comes_from(event, alt) or any(_cut(part) and comes_from(event, part) for part in made_from(alt)):
-                return True
+        elif comes_from(event, alt) or any(_cut(part) and comes_from(event, part) for part in _made_from(alt)):
+            return True
     return False
+
+
+def _made_from(value: Value) -> Iterator[Value]:
+    """What a value was computed from, up to where it left torch: numbers have no graph, and give none."""
+    seen, waiting = {id(value)}, [value]
+    while waiting and len(seen) < _MOST:
+        part = waiting.pop()
+        if isinstance(part, Opaque) and part.tags & {"number", "numbers"}:
+            continue
+        yield part
+        before = [*part.parts, *(part.traits.get("put_together", ()) if isinstance(part, Tensor) else ())]
+        if isinstance(part, (Tensor, Opaque)) and part.origin is not None:
+            before.append(part.origin)
+        for alt in (alt for one in before for alt in real(one)):
+            if id(alt) not in seen:
+                seen.add(id(alt))
+                waiting.append(alt)
