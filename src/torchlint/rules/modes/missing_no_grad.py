@@ -15,7 +15,7 @@ from torchlint.dryrun.values import TRUE, Const, Event, Instance, Iter, Loop, Re
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
-from torchlint.rules.shared.evaluations import LOSS_FUNCTION, is_evaluation, said_volatile
+from torchlint.rules.shared.evaluations import EVALUATION, LOSS_FUNCTION, is_evaluation, said_volatile
 from torchlint.rules.shared.frozen import frozen_by, is_off_at, switches
 from torchlint.rules.shared.held_out import LOSS
 from torchlint.rules.shared.looks import beside_training, is_cut_by_hand, is_look, only_shown_off
@@ -72,7 +72,7 @@ def check(view: View) -> Iterator[Report]:
         if asked is not event.site:
             yield Report(CODE, asked, {"call": view.call_text(asked), "model": asked.parsed.text(asked.node.func.value)}, related)
             continue
-        site = _own_call(event)
+        site = event.site if beside and _evaluates_alone(view, event) else _own_call(event)
         roles = {"call": view.call_text(site), "model": view.owner_text(event, "model")}
         if site is not event.site:
             related = [*related, (event.site, "the model is called here, for several callers")]
@@ -140,6 +140,14 @@ def _own_call(event: Event) -> Site:
         return event.site
     between = (*event.calls[event.calls.index(mine) + 1 :], event.site)
     return mine if any(site is not None and _has_several_callers(site) for site in between) else event.site
+
+
+def _evaluates_alone(view: View, event: Event) -> bool:
+    """Whether the function that asks the model is there for this: it is called so, or the training of this run does not go through it."""
+    steps = view.of("backward")
+    if EVALUATION.search(event.site.parsed.unit.name):
+        return True
+    return bool(steps) and not any(flow.site == event.site for step in steps for flow in step.flows)
 
 
 def _has_several_callers(site: Site) -> bool:

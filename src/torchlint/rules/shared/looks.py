@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Dict, Event, Iter, Opaque, Seq, Tensor, Value, real
+from torchlint.dryrun.values import MOST, Dict, Event, Iter, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import LOSS, is_model, trained
 from torchlint.rules.shared.readouts import comes_from, only_measures, raises_with_graph
@@ -33,6 +33,8 @@ def is_look(event: Event) -> bool:
 
 def only_looked_at(view: View, event: Event) -> bool:
     """Whether all that becomes of the output is seen, and somebody looks at it."""
+    if any(_may_lack(step, event) for step in view.of("backward", "autograd.grad")):
+        return False
     looked = False
     for other in view.of(*_WAYS):
         if other is event or not any(_derived(view, event, value) for value in _given(other)):
@@ -44,6 +46,11 @@ def only_looked_at(view: View, event: Event) -> bool:
     return looked or any(
         other.name not in _OF_THE_FORM and any(_derived(view, event, alt) for alt in real(other.subject)) for other in view.of("readout")
     )
+
+
+def _may_lack(step: Event, event: Event) -> bool:
+    """Whether a forward may be missing among those that a loss came out of: they are cut at a size, layers inside of models first."""
+    return len(step.flows) >= MOST and (bool(event.get("inside")) or not any(flow.get("inside") for flow in step.flows))
 
 
 def only_shown_off(view: View, event: Event) -> bool:

@@ -157,3 +157,55 @@ ACTS = {
 @table(ACTS)
 def test_an_agent_that_acts(code):
     holds(ACTOR + code)
+
+
+def _many_terms(count):
+    terms = "".join(f"            loss = loss + loss.detach() * net(x + {number}).mean()\n" for number in range(count))
+    return f"""
+def train(loader, kind):
+    net = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in loader:
+        loss = net(x).mean()
+        if kind == "all":
+            first = net(-x).mean()
+            loss = loss + first
+{terms}            print(first.item())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_a_loss_of_more_terms_than_are_followed():
+    holds(_many_terms(30))
+
+
+SHARED = """
+class Agent:
+    def __init__(self, env):
+        self.env = env
+        self.net = nn.Linear(4, 2)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def run(self, x, y, state):
+        for step in range(100):
+            action = self.act(state) if step else self.act(self.env.reset())
+            state = self.env.step(action)
+            self.optimizer.zero_grad()
+            F.mse_loss(self.scores(x), y).backward()
+            self.optimizer.step()
+"""
+
+
+@table({
+    "said in a function that is there for this": SHARED + """
+    def scores(self, x):
+        return self.net(x)
+
+    def act(self, state):
+        return self.net(state).argmax().item()  # <- 202
+""",
+})
+def test_where_it_is_said(code):
+    holds(code)
