@@ -66,6 +66,8 @@ def check(view: View) -> Iterator[Report]:
         if any(_same_evaluation(event, other) for other in before):
             continue
         before.append(event)
+        if event.loops and evaluates and event.mode_site.parsed is event.site.parsed:
+            told.setdefault(event.site.parsed.unit, []).append(event)  # a single one beside the loop is part of what it does
         related = [(event.mode_site, "evaluation mode is set here, but gradients are still on")] if evaluates else []
         if (volatile := volatile or _volatile(event)) is not None:
             related.append((volatile, "`volatile` does nothing since PyTorch 0.4"))

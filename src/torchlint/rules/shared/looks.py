@@ -72,11 +72,18 @@ def beside_training(view: View, event: Event) -> bool:
 
 def is_cut_by_hand(view: View, event: Event) -> bool:
     """Whether the program takes the graph off what somebody only looks at: where gradients were off, there would be none."""
-    if event.site.parsed.unit.name == "<module>":
+    if event.site.parsed.unit.name == "<module>" or _before_it_learns(view, event):
         return False  # the last lines of a script: a plot, and it ends
     shown = [value for other in view.of("readout", "unknown") if other.kind == "readout" or is_look(other) for value in (other.subject, *other.get("args", ()))]
     cut = any(_cut(alt) and alt.source != "item" and comes_from(event, alt) for value in shown for alt in real(value))
     return cut and not raises_with_graph(view, event) and only_looked_at(view, event)
+
+
+def _before_it_learns(view: View, event: Event) -> bool:
+    """Whether a model that is trained in this run is asked before, as it was made."""
+    steps = [step for step in view.of("backward") if any(flow.subject is event.subject for flow in step.flows)]
+    loaded = any(other.serial < event.serial for other in view.of("load"))
+    return bool(steps) and all(step.serial > event.serial for step in steps) and not loaded
 
 
 def _is_model(value: Value) -> bool:

@@ -60,9 +60,29 @@ for _ in range(100):
     optimizer.zero_grad()
 plt.plot(x.numpy(), model(x).detach().numpy())
 """,
-    "a function beside the training": """
+    "a model as it was made": """
+def main(image, images):
+    model = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    print(model(image).data.cpu().numpy())
+    for x, y in images:
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+""",
+    "a loop, and one more in the same evaluation": """
+def main(loader, path, show, noise):
+    model = nn.Linear(4, 4)
+    model.load_state_dict(torch.load(path))
+    model.eval()
+    for x, y in loader:
+        print(F.mse_loss(model(x), y).item())  # <- 202
+    print(model(noise).argmax(1).tolist())
+""",
+    "beside the training": """
 def main(args, image, images):
     model = nn.Linear(4, 4)
+    model.load_state_dict(torch.load(args.path))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     if args.testing:
         made = model(image)  # <- 202

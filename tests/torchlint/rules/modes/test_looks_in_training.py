@@ -160,17 +160,17 @@ def test_an_agent_that_acts(code):
 
 
 def _many_terms(count):
-    terms = "".join(f"            loss = loss + loss.detach() * net(x + {number}).mean()\n" for number in range(count))
+    terms = "".join(f"        loss = loss + loss.detach() * net(x + {number}).mean()\n" for number in range(count))
     return f"""
 def train(loader, kind):
     net = nn.Linear(4, 1)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for x in loader:
         loss = net(x).mean()
-        if kind == "all":
-            first = net(-x).mean()
-            loss = loss + first
-{terms}            print(first.item())
+{terms}        if kind == "all":
+            last = net(-x).mean()
+            loss = loss + last
+            print(last.item())
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
