@@ -18,11 +18,11 @@ from torchlint.rules.mends.rows import enclosed, statement_at
 from torchlint.rules.shared.evaluations import EVALUATION, LOSS_FUNCTION, is_evaluation, said_volatile
 from torchlint.rules.shared.frozen import frozen_by, is_off_at, switches
 from torchlint.rules.shared.held_out import LOSS
-from torchlint.rules.shared.looks import beside_training, is_cut_by_hand, is_look, only_shown_off
+from torchlint.rules.shared.looks import beside_training, is_look, only_shown_off
 from torchlint.rules.shared.may_train import may_train
 from torchlint.rules.shared.readouts import collects, only_draws, read_out
 from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_module, made_of, unseen, within
-from torchlint.rules.shared.single_forwards import predicts_once
+from torchlint.rules.shared.single_forwards import predicts_once, shows_what_it_learned
 from torchlint.sieve.facts import Unit
 
 CODE = 202
@@ -48,7 +48,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         evaluates = event.mode is False and event.mode_site is not None
         volatile = said_volatile(view, event)
-        beside = beside_training(view, event) if event.loops else is_cut_by_hand(view, event)
+        beside = beside_training(view, event) or shows_what_it_learned(view, event)
         if not evaluates and volatile is None and not beside and not is_evaluation(view, event):
             continue
         if not event.loops and volatile is None and not predicts_once(view, event):
@@ -279,6 +279,7 @@ def _mend(view: View, event: Event) -> Mend | None:
 
 
 _MAKES = re.compile(r"^_*(?:infer|inference|predict|encode|decode|generate|sample|forward)(?:_|$)")
+_SWITCHED_ON = re.compile(r"\brequires_grad_\b(?!\((?:requires_grad\s*=\s*)?False\))")
 # What is asked of a tensor that has a graph, or of the mode itself.
 _OF_GRAPHS = frozenset({"grad", "grad_fn", "is_grad_enabled", "is_leaf", "requires_grad", "set_grad_enabled"})
 
@@ -292,6 +293,8 @@ def _gradient_wanted(view: View, event: Event) -> bool:
     wanted = GRADIENT_WORDS & unit.words
     if any(step.site.parsed.unit is unit for step in view.of("optimizer.step", "backward")):
         wanted -= {"grad"}  # where there is a training, gradients of parameters are looked at, or are what a step by hand takes
+    if "requires_grad_" in wanted and not any(_SWITCHED_ON.search(line.split("#", 1)[0]) for line in event.site.parsed.facts.lines):
+        wanted -= {"requires_grad_"}
     return inner or bool(wanted)
 
 

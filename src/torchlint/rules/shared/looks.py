@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from torchlint.dryrun.values import MOST, Dict, Event, Iter, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import LOSS, is_model, trained
-from torchlint.rules.shared.readouts import comes_from, only_measures, raises_with_graph
+from torchlint.rules.shared.readouts import OF_LIKELIHOODS, comes_from, only_measures, raises_with_graph
 from torchlint.rules.shared.seen_calls import unseen
 
 # Where a value can go to from which a graph, or what was cut off from one, comes back into a training.
@@ -61,7 +61,7 @@ def only_shown_off(view: View, event: Event) -> bool:
 
 def beside_training(view: View, event: Event) -> bool:
     """Whether a model that a loop trains is asked there once more, apart from the step, by somebody who only looks at it."""
-    steps = [step for step in view.of("backward") if event.loops and event.loops[-1] in step.loops]
+    steps = [step for step in view.of("backward") if event.loops and event.loops[0] in step.loops]
     if not steps or not _is_model(event.subject) or not trained(view, event.subject) or any(not step.flows for step in view.of("backward")):
         return False
     learns = [flow for step in steps for flow in step.flows if flow.kind == "forward" and not flow.get("inside")]
@@ -114,6 +114,8 @@ def _given(event: Event) -> Iterator[Value]:
 def _passes_on(event: Event, other: Event) -> bool:
     """Whether what is made of the output is followed further: by a tensor's own method, a loss, another model that is given it with its
     graph."""
+    if other.kind == "sampled" or other.kind == "unknown" and _is_of_a_distribution(other):
+        return not other.site.parsed.unit.words & OF_LIKELIHOODS  # no gradient goes through a draw
     if other.kind == "unknown":
         return not unseen(other)
     if other.kind in ("append", "item.set"):
@@ -125,6 +127,12 @@ def _passes_on(event: Event, other: Event) -> bool:
             return True
         return all(comes_from(event, alt) and not _cut(alt) for value in other.args for alt in real(value) if _is_tensor(alt))
     return False
+
+
+def _is_of_a_distribution(event: Event) -> bool:
+    """Whether a call makes a distribution of something, or asks one for a sample."""
+    made = [event.name or "", *(getattr(alt, "name", "") or "" for alt in real(event.subject) if event.name == "sample")]
+    return any(name.startswith("torch.distributions.") for name in made)
 
 
 def _is_of_the_function(event: Event, kept_in: Value) -> bool:

@@ -42,18 +42,30 @@ def _is_meant_to(view: View, event: Event) -> bool:
     """Whether a forward in no known mode is said to evaluate, of a model that is seen to have learned: others may be called under
     whatever their caller says."""
     model = event.subject
-    learned = isinstance(model, Instance) and (trained(view, model) or _in_an_optimizer(view, model) or _loaded(view, model))
+    learned = isinstance(model, Instance) and _has_learned_here(view, model)
     named = bool(EVALUATION.search(event.site.parsed.unit.name)) or given_held_out(event)
     return learned and (named or is_cut_by_hand(view, event))
+
+
+def shows_what_it_learned(view: View, event: Event) -> bool:
+    """Whether the graph is taken off by hand, for somebody to look at: of a single forward, or in a loop that trains nothing, of a
+    model that is seen to have learned."""
+    if not event.loops:
+        return is_cut_by_hand(view, event)
+    if any(event.loops[-1] in step.loops for step in view.of("backward", "optimizer.step")):
+        return False
+    return isinstance(event.subject, Instance) and _has_learned_here(view, event.subject) and is_cut_by_hand(view, event)
+
+
+def _has_learned_here(view: View, model: Value) -> bool:
+    return trained(view, model) or _in_an_optimizer(view, model) or _loaded(view, model)
 
 
 def has_learned(view: View, model: Value) -> bool:
     """Whether a model is trained here, has weights from a file or a library, or comes from somebody else."""
     if isinstance(model, Opaque):
         return model.source != "global" or "loaded" in model.tags or _loaded(view, model)
-    if trained(view, model) or _in_an_optimizer(view, model) or _loaded(view, model):
-        return True
-    return isinstance(model, Instance) and _with_weights(model)
+    return _has_learned_here(view, model) or isinstance(model, Instance) and _with_weights(model)
 
 
 def _in_an_optimizer(view: View, model: Value) -> bool:

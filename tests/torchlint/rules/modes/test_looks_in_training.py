@@ -181,6 +181,72 @@ def test_a_loss_of_more_terms_than_are_followed():
     holds(_many_terms(30))
 
 
+TEXT = """
+from torch.distributions import Categorical
+
+
+def train(data, names, epochs):
+    rnn = nn.LSTM(8, 8)
+    optimizer = torch.optim.Adam(rnn.parameters())
+    for _ in range(epochs):
+        for x, y in data:
+            out, _ = rnn(x)
+            optimizer.zero_grad()
+            F.mse_loss(out, y).backward()
+            optimizer.step()
+        state, given = None, x
+        while True:
+            MARKED
+            dist = Categorical(F.softmax(out.squeeze(), dim=0))
+            index = dist.sample()
+            print(names[index.item()])
+            given[0][0] = index.item()
+            ENDS
+"""
+
+
+@table({
+    "drawn": TEXT.replace("MARKED", "out, state = rnn(given, state)  # <- 202").replace("ENDS", "print()"),
+    "drawn for what its likelihood teaches":
+        TEXT.replace("MARKED", "out, state = rnn(given, state)").replace("ENDS", "(-dist.log_prob(index)).backward()"),
+})
+def test_text_after_each_epoch(code):
+    holds(code)
+
+
+def test_losses_of_held_out_data_that_a_list_keeps():
+    holds("""
+def train(x_train, y_train, x_test, y_test, epochs):
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(model.parameters())
+    losses = []
+    for _ in range(epochs):
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x_train), y_train)
+        held_out = F.mse_loss(model(x_test), y_test)  # <- 202
+        losses.append(held_out)
+        loss.backward()
+        optimizer.step()
+    print(losses)
+""")
+
+
+def test_a_flag_that_is_switched_off_asks_for_no_gradient():
+    code = """
+def validate(path, loader):
+    model = nn.Linear(4, 1)
+    model.load_state_dict(torch.load(path))
+    model.eval()
+    hits = 0
+    for x, y in loader:
+        x = x.clone().detach().requires_grad_(FLAG)
+        hits += (model(x).argmax(1) == y).sum().item()MARK
+    print(hits)
+"""
+    holds(code.replace("FLAG", "False").replace("MARK", "  # <- 202"))
+    holds(code.replace("FLAG", "True").replace("MARK", ""))
+
+
 SHARED = """
 class Agent:
     def __init__(self, env):
