@@ -15,13 +15,14 @@ from torchlint.dryrun.values import TRUE, Const, Event, Instance, Iter, Loop, Re
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
-from torchlint.rules.shared.evaluations import LOSS_FUNCTION, is_evaluation, said_volatile
+from torchlint.rules.shared.evaluations import EVALUATION, LOSS_FUNCTION, is_evaluation, said_volatile
 from torchlint.rules.shared.frozen import frozen_by, is_off_at, switches
 from torchlint.rules.shared.held_out import LOSS
+from torchlint.rules.shared.looks import beside_training, is_look, only_shown_off
 from torchlint.rules.shared.may_train import may_train
-from torchlint.rules.shared.readouts import collects, only_draws, only_measures, read_out
+from torchlint.rules.shared.readouts import collects, only_draws, read_out
 from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_module, made_of, unseen, within
-from torchlint.rules.shared.single_forwards import predicts_once
+from torchlint.rules.shared.single_forwards import predicts_once, shows_what_it_learned
 from torchlint.sieve.facts import Unit
 
 CODE = 202
@@ -47,11 +48,14 @@ def check(view: View) -> Iterator[Report]:
             continue
         evaluates = event.mode is False and event.mode_site is not None
         volatile = said_volatile(view, event)
-        if not evaluates and volatile is None and not is_evaluation(view, event):
+        beside = beside_training(view, event) or shows_what_it_learned(view, event)
+        if not evaluates and volatile is None and not beside and not is_evaluation(view, event):
             continue
         if not event.loops and volatile is None and not predicts_once(view, event):
             continue
-        if event.get("frozen") is TRUE or _frozen_one_by_one(view, event) or not read_out(view, event) or _gradient_wanted(view, event):
+        if event.get("frozen") is TRUE or _frozen_one_by_one(view, event) or _gradient_wanted(view, event):
+            continue
+        if not beside and not read_out(view, event) and not only_shown_off(view, event):
             continue
         if _graph_may_be_used(view, event):
             continue
@@ -62,13 +66,15 @@ def check(view: View) -> Iterator[Report]:
         if any(_same_evaluation(event, other) for other in before):
             continue
         before.append(event)
+        if event.loops and evaluates and event.mode_site.parsed is event.site.parsed:
+            told.setdefault(event.site.parsed.unit, []).append(event)  # a single one beside the loop is part of what it does
         related = [(event.mode_site, "evaluation mode is set here, but gradients are still on")] if evaluates else []
         if (volatile := volatile or _volatile(event)) is not None:
             related.append((volatile, "`volatile` does nothing since PyTorch 0.4"))
         if asked is not event.site:
             yield Report(CODE, asked, {"call": view.call_text(asked), "model": asked.parsed.text(asked.node.func.value)}, related)
             continue
-        site = _own_call(event)
+        site = event.site if beside and _evaluates_alone(view, event) else _own_call(event)
         roles = {"call": view.call_text(site), "model": view.owner_text(event, "model")}
         if site is not event.site:
             related = [*related, (event.site, "the model is called here, for several callers")]
@@ -122,19 +128,36 @@ def _same_evaluation(event: Event, other: Event) -> bool:
 def _own_call(event: Event) -> Site:
     """The forward; where it stands in a function that others call too, the evaluation's own call of that function, as
     each of its callers has to switch gradients off by itself."""
-    loop = event.loops[-1].site if event.loops else None
-    if not event.loops and event.mode is False and event.mode_site is not None:
+    by_itself = event.mode is False and event.mode_site is not None
+    if not event.loops and by_itself:
         return next((site for site in event.calls if site is not None and site.parsed is event.mode_site.parsed), event.site)
-    if loop is None or loop.parsed is event.site.parsed or event.mode_site is not None and event.mode_site.parsed is event.site.parsed:
-        return event.site  # what it is called for is said where it is called
-    mine = next((site for site in event.calls if site is not None and site.parsed is loop.parsed), None)
+    if event.loops:
+        loop = event.loops[-1].site
+        if loop is None or loop.parsed is event.site.parsed or by_itself and event.mode_site.parsed is event.site.parsed:
+            return event.site  # what it is called for is said where it is called
+        mine = next((site for site in event.calls if site is not None and site.parsed is loop.parsed), None)
+    else:
+        mine = next(iter(event.calls), None)
     if mine is None or mine.parsed.facts is not event.site.parsed.facts:
         return event.site
-    unit, facts = event.site.parsed.unit, event.site.parsed.facts
+    between = (*event.calls[event.calls.index(mine) + 1 :], event.site)
+    return mine if any(site is not None and _has_several_callers(site) for site in between) else event.site
+
+
+def _evaluates_alone(view: View, event: Event) -> bool:
+    """Whether the function that asks the model is there for this: it is called so, or the training of this run does not go through it."""
+    steps = view.of("backward")
+    if EVALUATION.search(event.site.parsed.unit.name):
+        return True
+    return bool(steps) and not any(flow.site == event.site for step in steps for flow in step.flows)
+
+
+def _has_several_callers(site: Site) -> bool:
+    """Whether the function that a call stands in is called more than once in its file."""
+    unit, facts = site.parsed.unit, site.parsed.facts
     of_class = any(unit in cls.methods.values() for cls in facts.all_classes())
     called = re.compile(rf"(?<!def )(?<![\w{'' if of_class else '.'}]){re.escape(unit.name)}\(")
-    callers = [line for line in facts.lines if called.search(line.split("#", 1)[0])]
-    return mine if len(callers) > 1 else event.site
+    return sum(1 for line in facts.lines if called.search(line.split("#", 1)[0])) > 1
 
 
 def _frozen_one_by_one(view: View, event: Event) -> bool:
@@ -187,7 +210,7 @@ def _graph_may_be_used(view: View, event: Event) -> bool:
     if loop is not None and _has_model(view, event, loop.over) or any(other.kind in ("backward", "autograd.grad") for other in within(view, [event])):
         return True
     for other in view.of("unknown", "called"):
-        if not unseen(other) or _is_criterion(other) or only_measures(other) or only_draws(other):
+        if not unseen(other) or _is_criterion(other) or is_look(other) or only_draws(other):
             continue
         if other.kind == "called" and event.subject in real(other.subject):
             continue
@@ -256,6 +279,7 @@ def _mend(view: View, event: Event) -> Mend | None:
 
 
 _MAKES = re.compile(r"^_*(?:infer|inference|predict|encode|decode|generate|sample|forward)(?:_|$)")
+_SWITCHED_ON = re.compile(r"\brequires_grad_\b(?!\((?:requires_grad\s*=\s*)?False\))")
 # What is asked of a tensor that has a graph, or of the mode itself.
 _OF_GRAPHS = frozenset({"grad", "grad_fn", "is_grad_enabled", "is_leaf", "requires_grad", "set_grad_enabled"})
 
@@ -269,6 +293,8 @@ def _gradient_wanted(view: View, event: Event) -> bool:
     wanted = GRADIENT_WORDS & unit.words
     if any(step.site.parsed.unit is unit for step in view.of("optimizer.step", "backward")):
         wanted -= {"grad"}  # where there is a training, gradients of parameters are looked at, or are what a step by hand takes
+    if "requires_grad_" in wanted and not any(_SWITCHED_ON.search(line.split("#", 1)[0]) for line in event.site.parsed.facts.lines):
+        wanted -= {"requires_grad_"}
     return inner or bool(wanted)
 
 

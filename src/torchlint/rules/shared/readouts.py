@@ -28,7 +28,7 @@ def read_out(view: View, event: Event) -> bool:
     if any(_among(event, other.flows) for other in view.of("backward", "autograd.grad")):
         return False
     trained = [other for other in view.of("backward", "optimizer.step") if event.loops and event.loops[-1] in other.loops]
-    if trained and not _in_between(view, event, trained) or _raises_with_graph(view, event):
+    if trained and not _in_between(view, event, trained) or raises_with_graph(view, event):
         return False
     kept = _adds_up(view, event) or collects(view, event)
     if _given_away(view, event) and not (kept and NAMED_SO.search(event.site.parsed.unit.name)):
@@ -123,7 +123,7 @@ def _of_several(value: Value | None) -> bool:
     return True
 
 
-def _raises_with_graph(view: View, event: Event) -> bool:
+def raises_with_graph(view: View, event: Event) -> bool:
     """Whether the output is made an array as it is, which raises where it has a graph: so somebody else switched gradients off."""
     return any(
         other.name == "numpy" and _among(event, alt.flows)
@@ -168,17 +168,17 @@ def drawn_from(view: View, event: Event) -> bool:
     drawn = [alt for other in view.of("sampled") if behind(event, other) for alt in real(other.subject)]
     if not any(comes_from(event, part) for alt in drawn for part in (alt, *made_from(alt))):
         return False
-    asked = any(other.name in _OF_LIKELIHOODS for other in view.of("unknown") if behind(event, other))
+    asked = any(other.name in OF_LIKELIHOODS for other in view.of("unknown") if behind(event, other))
     return not asked and not any(carries(view, other.value, event) for other in view.of("setattr", "append"))
 
 
-_OF_LIKELIHOODS = frozenset({"log_prob", "entropy", "rsample"})
+OF_LIKELIHOODS = frozenset({"log_prob", "entropy", "rsample"})
 
 
 def only_draws(event: Event) -> bool:
     """Whether a distribution is made of an output, in a function that asks it for no probability."""
     made = event.kind == "unknown" and (event.name or "").startswith("torch.distributions.")
-    return made and not event.site.parsed.unit.words & _OF_LIKELIHOODS
+    return made and not event.site.parsed.unit.words & OF_LIKELIHOODS
 
 
 def only_measures(event: Event) -> bool:
@@ -201,13 +201,17 @@ def _sets_its_mode(event: Event) -> bool:
 
 def _adds_up(view: View, event: Event) -> bool:
     """Whether an evaluation adds up the loss with its graph, `val_loss += criterion(...)`; of a model that is trained here and asked
-    about data that are called held out, whatever is computed from the output."""
+    about data that are called held out, whatever is computed from the output, and losses that a list keeps, too."""
     measured = measures(view, event)
     if not event.loops:
         return False
     if not measured and not _sets_its_mode(event):
         return False
-    return any(
+    kept = any(
+        other.loops and other.loops[-1] is event.loops[-1] and all(_is_loss(alt) and _among(event, alt.flows) for alt in real(other.value))
+        for other in view.of("append")
+    )
+    return measured and kept or any(
         other.operator == "Add" and other.loops and other.loops[-1] is event.loops[-1]
         and all((measured or _is_loss(alt)) and _among(event, alt.flows) for alt in real(other.value))
         for other in view.of("augment")

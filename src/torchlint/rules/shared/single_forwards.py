@@ -6,6 +6,7 @@ from torchlint.dryrun.values import FALSE, NONE, Event, Instance, Opaque, Ref, T
 from torchlint.rules.base import View
 from torchlint.rules.shared.evaluations import EVALUATION
 from torchlint.rules.shared.held_out import given_held_out, trained
+from torchlint.rules.shared.looks import is_cut_by_hand
 from torchlint.rules.shared.seen_calls import carries, is_module, made_of, unseen
 
 # What looks through a model, or takes it somewhere else: the forward beside it is there to compare with.
@@ -27,7 +28,11 @@ def predicts_once(view: View, event: Event) -> bool:
         return False
     if any(carries(view, other.value, event) for other in view.of("setattr", "append", "module.put")):
         return False
-    later = [other for other in view.of("forward") if other.serial > event.serial and other.loops and other.site.parsed.unit is unit]
+    learns = {flow for step in view.of("backward") for flow in step.flows}
+    later = [
+        other for other in view.of("forward")
+        if other.serial > event.serial and other.loops and other.site.parsed.unit is unit and other not in learns
+    ]
     if any(other.mode_site is event.mode_site for other in later):
         return False  # it begins what a loop goes on with, which is told there
     return not _works_with_the_model(view, event)
@@ -36,15 +41,38 @@ def predicts_once(view: View, event: Event) -> bool:
 def _is_meant_to(view: View, event: Event) -> bool:
     """Whether a forward in no known mode is said to evaluate, of a model that is seen to have learned: others may be called under
     whatever their caller says."""
-    learned = isinstance(event.subject, Instance) and (trained(view, event.subject) or _loaded(view, event.subject))
-    return learned and (bool(EVALUATION.search(event.site.parsed.unit.name)) or given_held_out(event))
+    model = event.subject
+    learned = isinstance(model, Instance) and _has_learned_here(view, model)
+    named = bool(EVALUATION.search(event.site.parsed.unit.name)) or given_held_out(event)
+    return learned and (named or is_cut_by_hand(view, event))
+
+
+def shows_what_it_learned(view: View, event: Event) -> bool:
+    """Whether the graph is taken off by hand, for somebody to look at: of a single forward, or in a loop that trains nothing, of a
+    model that is seen to have learned."""
+    if not event.loops:
+        return is_cut_by_hand(view, event)
+    if any(event.loops[-1] in step.loops for step in view.of("backward", "optimizer.step")):
+        return False
+    return isinstance(event.subject, Instance) and _has_learned_here(view, event.subject) and is_cut_by_hand(view, event)
+
+
+def _has_learned_here(view: View, model: Value) -> bool:
+    return trained(view, model) or _in_an_optimizer(view, model) or _loaded(view, model)
 
 
 def has_learned(view: View, model: Value) -> bool:
     """Whether a model is trained here, has weights from a file or a library, or comes from somebody else."""
     if isinstance(model, Opaque):
         return model.source != "global" or "loaded" in model.tags or _loaded(view, model)
-    return trained(view, model) or _loaded(view, model) or isinstance(model, Instance) and _with_weights(model)
+    return _has_learned_here(view, model) or isinstance(model, Instance) and _with_weights(model)
+
+
+def _in_an_optimizer(view: View, model: Value) -> bool:
+    """Whether an optimizer is made for a model: another method trains it."""
+    return any(
+        view.related_modules(held, model) for made in view.of("optimizer.create") for held in view.held_by(made.subject)[0]
+    )
 
 
 def _loaded(view: View, model: Value) -> bool:
@@ -59,7 +87,8 @@ def _with_weights(model: Instance) -> bool:
 
 def _on_made_up_data(view: View, event: Event) -> bool:
     """Whether a model that is not trained here is asked about zeros or noise: a try whether it runs."""
-    return not trained(view, event.subject) and bool(event.args) and all(_made_up(alt) for value in event.args for alt in real(value))
+    learns = trained(view, event.subject) or _in_an_optimizer(view, event.subject)
+    return not learns and bool(event.args) and all(_made_up(alt) for value in event.args for alt in real(value))
 
 
 _FILLERS = frozenset("rand randn randint rand_like randn_like normal zeros zeros_like ones ones_like full empty arange linspace".split())

@@ -1,0 +1,181 @@
+"""Whether all that becomes of what a model gives is seen, and is a look: it is printed, drawn, measured, made numbers of."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchlint.dryrun.values import MOST, Dict, Event, Iter, Opaque, Seq, Tensor, Value, real
+from torchlint.rules.base import View
+from torchlint.rules.shared.held_out import LOSS, is_model, trained
+from torchlint.rules.shared.readouts import OF_LIKELIHOODS, comes_from, only_measures, raises_with_graph
+from torchlint.rules.shared.seen_calls import unseen
+
+# Where a value can go to from which a graph, or what was cut off from one, comes back into a training.
+_WAYS = (
+    "unknown", "called", "forward", "loss", "append", "setattr", "item.set", "module.put", "augment", "inplace", "return", "save",
+    "collective", "backward", "autograd.grad", "sampled",
+)
+_LOOKS = frozenset(
+    """add_image add_images add_figure add_histogram add_scalar add_scalars add_text add_video add_audio imshow imsave imwrite image
+    images make_grid plot scatter contourf matshow hist savefig show display log info debug set_postfix set_description
+    to_pil_image fromarray write format join""".split()
+)
+# They ask what a tensor is like, and for none of its numbers.
+_OF_THE_FORM = frozenset("size dim ndimension numel nelement stride get_device is_contiguous data_ptr element_size register_hook retain_grad backward".split())
+_MOST = 60  # values that are gone back over
+
+
+def is_look(event: Event) -> bool:
+    """Whether a call of what cannot be seen shows or measures what it is given, as far as its name tells."""
+    return event.kind == "unknown" and ((event.name or "").rpartition(".")[2] in _LOOKS or only_measures(event))
+
+
+def only_looked_at(view: View, event: Event) -> bool:
+    """Whether all that becomes of the output is seen, and somebody looks at it."""
+    if any(_may_lack(step, event) for step in view.of("backward", "autograd.grad")):
+        return False
+    looked = False
+    for other in view.of(*_WAYS):
+        if other is event or not any(_derived(view, event, value) for value in _given(other)):
+            continue
+        if is_look(other):
+            looked = True
+        elif not _passes_on(event, other):
+            return False
+    return looked or any(
+        other.name not in _OF_THE_FORM and any(_derived(view, event, alt) for alt in real(other.subject)) for other in view.of("readout")
+    )
+
+
+def _may_lack(step: Event, event: Event) -> bool:
+    """Whether a forward may be missing among those that a loss came out of: they are cut at a size, layers inside of models first."""
+    return len(step.flows) >= MOST and (bool(event.get("inside")) or not any(flow.get("inside") for flow in step.flows))
+
+
+def only_shown_off(view: View, event: Event) -> bool:
+    """Whether a forward that no training shares its loop with gives what is only looked at."""
+    steps = [step for step in view.of("backward", "optimizer.step") if event.loops and event.loops[-1] in step.loops]
+    return not steps and not raises_with_graph(view, event) and only_looked_at(view, event)
+
+
+def beside_training(view: View, event: Event) -> bool:
+    """Whether a model that a loop trains is asked there once more, apart from the step, by somebody who only looks at it."""
+    steps = [step for step in view.of("backward") if event.loops and event.loops[0] in step.loops]
+    if not steps or not _is_model(event.subject) or not trained(view, event.subject) or any(not step.flows for step in view.of("backward")):
+        return False
+    learns = [flow for step in steps for flow in step.flows if flow.kind == "forward" and not flow.get("inside")]
+    if any(flow.site == event.site for flow in learns) or not all(_apart(event, step) for step in (*steps, *learns)):
+        return False
+    return not raises_with_graph(view, event) and only_looked_at(view, event)
+
+
+def is_cut_by_hand(view: View, event: Event) -> bool:
+    """Whether the program takes the graph off what somebody only looks at: where gradients were off, there would be none."""
+    if event.site.parsed.unit.name == "<module>" or _before_it_learns(view, event):
+        return False  # the last lines of a script: a plot, and it ends
+    shown = [value for other in view.of("readout", "unknown") if other.kind == "readout" or is_look(other) for value in (other.subject, *other.get("args", ()))]
+    cut = any(_cut(alt) and alt.source != "item" and comes_from(event, alt) for value in shown for alt in real(value))
+    return cut and not raises_with_graph(view, event) and only_looked_at(view, event)
+
+
+def _before_it_learns(view: View, event: Event) -> bool:
+    """Whether a model that is trained in this run is asked before, as it was made."""
+    steps = [step for step in view.of("backward") if any(flow.subject is event.subject for flow in step.flows)]
+    loaded = any(other.serial < event.serial for other in view.of("load"))
+    return bool(steps) and all(step.serial > event.serial for step in steps) and not loaded
+
+
+def _is_model(value: Value) -> bool:
+    """Whether it is one for certain: what comes from a file that is not there is a function more often than a model."""
+    return is_model(value) and not (type(value) is Opaque and value.source == "global" and "module" not in value.tags)
+
+
+def _apart(event: Event, other: Event) -> bool:
+    """Whether a forward is not in the same stretch as what belongs to a step: it is in another function, or stands under a condition."""
+    if event.site.parsed.unit is not other.site.parsed.unit:
+        return True
+    return any(guard not in other.guards for guard in event.guards) or event.loops != other.loops
+
+
+def _given(event: Event) -> Iterator[Value]:
+    """What an event does something with."""
+    if event.kind in ("setattr", "append", "item.set", "module.put", "augment", "inplace"):
+        values = [event.get("value")]
+    elif event.kind in ("return", "backward", "autograd.grad", "collective", "sampled", "save"):
+        values = [event.subject, *event.get("args", ())] if not (event.kind == "return" and event.calls) else []
+    else:
+        values = [*event.get("args", ()), *(event.get("kwargs") or {}).values()]
+        if event.kind == "unknown" and unseen(event):
+            values.append(event.subject)
+    yield from (value for value in values if isinstance(value, Value))
+
+
+def _passes_on(event: Event, other: Event) -> bool:
+    """Whether what is made of the output is followed further: by a tensor's own method, a loss, another model that is given it with its
+    graph."""
+    if other.kind == "sampled" or other.kind == "unknown" and _is_of_a_distribution(other):
+        return not other.site.parsed.unit.words & OF_LIKELIHOODS  # no gradient goes through a draw
+    if other.kind == "unknown":
+        return not unseen(other)
+    if other.kind in ("append", "item.set"):
+        return all(_is_of_the_function(other, alt) for alt in real(other.subject))
+    if other.kind == "loss" or other.kind == "forward" and other.get("inside"):
+        return True
+    if other.kind in ("forward", "called"):
+        if LOSS.search(getattr(other.subject, "name", "") or ""):
+            return True
+        return all(comes_from(event, alt) and not _cut(alt) for value in other.args for alt in real(value) if _is_tensor(alt))
+    return False
+
+
+def _is_of_a_distribution(event: Event) -> bool:
+    """Whether a call makes a distribution of something, or asks one for a sample."""
+    made = [event.name or "", *(getattr(alt, "name", "") or "" for alt in real(event.subject) if event.name == "sample")]
+    return any(name.startswith("torch.distributions.") for name in made)
+
+
+def _is_of_the_function(event: Event, kept_in: Value) -> bool:
+    """Whether a list or dict was made in the function that something is put into it: what becomes of it is followed."""
+    made = kept_in.site if isinstance(kept_in, (Seq, Dict)) else None
+    unit = event.site.parsed.unit
+    return made is not None and made.parsed.unit is unit and unit.name != "<module>"
+
+
+def _is_tensor(value: Value) -> bool:
+    return isinstance(value, Tensor)
+
+
+def _cut(value: Value) -> bool:
+    return isinstance(value, Tensor) and value.traits.get("graph") is False
+
+
+def _derived(view: View, event: Event, value: Value | None, depth: int = 0) -> bool:
+    """Whether a value is computed from the output, or from what was cut off from it, and is no number yet."""
+    for alt in real(value):
+        if isinstance(alt, (Seq, Dict)):
+            if depth < 3 and any(_derived(view, event, item, depth + 1) for item in view.run.known_items(alt) if item is not alt):
+                return True
+        elif isinstance(alt, Iter):
+            if depth < 3 and _derived(view, event, alt.base, depth + 1):
+                return True
+        elif comes_from(event, alt) or any(_cut(part) and comes_from(event, part) for part in _made_from(alt)):
+            return True
+    return False
+
+
+def _made_from(value: Value) -> Iterator[Value]:
+    """What a value was computed from, up to where it left torch: numbers have no graph, and give none."""
+    seen, waiting = {id(value)}, [value]
+    while waiting and len(seen) < _MOST:
+        part = waiting.pop()
+        if isinstance(part, Opaque) and part.tags & {"number", "numbers"}:
+            continue
+        yield part
+        before = [*part.parts, *(part.traits.get("put_together", ()) if isinstance(part, Tensor) else ())]
+        if isinstance(part, (Tensor, Opaque)) and part.origin is not None:
+            before.append(part.origin)
+        for alt in (alt for one in before for alt in real(one)):
+            if id(alt) not in seen:
+                seen.add(id(alt))
+                waiting.append(alt)

@@ -1,0 +1,111 @@
+"""202 of single forwards in no mode: whoever takes the graph off the output by hand has gradients on."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+GAN = """
+import matplotlib.pyplot as plt
+
+
+class GAN:
+    def __init__(self, loader):
+        self.loader = loader
+        self.net = nn.Sequential(nn.Linear(8, 16), nn.BatchNorm1d(16), nn.Linear(16, 4))
+        self.judge = nn.Linear(4, 1)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+        self.fixed = torch.randn(4, 8)
+"""
+
+
+@table({
+    "what an optimizer has is trained by another method": GAN + """
+    def show_results(self):
+        self.net.eval()
+        plt.imshow(self.net(self.fixed).cpu().data.numpy())  # <- 202
+""",
+    "what no optimizer has": GAN + """
+    def show_results(self):
+        self.judge.eval()
+        plt.imshow(self.judge(torch.rand(4, 4)).cpu().data.numpy())
+""",
+    "in no mode, cut by hand": GAN + """
+    def show_results(self):
+        plt.imshow(self.net(self.fixed).detach().cpu().numpy())  # <- 202
+""",
+    "in no mode, as it comes": GAN + """
+    def show_results(self):
+        plt.imshow(make_image(self.net(self.fixed).argmax(1)))
+""",
+    "given to somebody who is not seen": GAN + """
+    def show_results(self, improver):
+        images = self.net(self.fixed)
+        plt.imshow(images.detach().cpu().numpy())
+        improver.step_on(images)
+""",
+    "given back": GAN + """
+    def show_results(self):
+        images = self.net(self.fixed)
+        plt.imshow(images.detach().cpu().numpy())
+        return images
+""",
+    "the last lines of a script": """
+import matplotlib.pyplot as plt
+
+model = nn.Linear(1, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y = torch.rand(20, 1), torch.rand(20, 1)
+for _ in range(100):
+    loss = F.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+plt.plot(x.numpy(), model(x).detach().numpy())
+""",
+    "a model as it was made": """
+def main(image, images):
+    model = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    print(model(image).data.cpu().numpy())
+    for x, y in images:
+        optimizer.zero_grad()
+        F.mse_loss(model(x), y).backward()
+        optimizer.step()
+""",
+    "a loop, and one more in the same evaluation": """
+def main(loader, path, show, noise):
+    model = nn.Linear(4, 4)
+    model.load_state_dict(torch.load(path))
+    model.eval()
+    for x, y in loader:
+        print(F.mse_loss(model(x), y).item())  # <- 202
+    print(model(noise).argmax(1).tolist())
+""",
+    "beside the training": """
+def main(args, image, images):
+    model = nn.Linear(4, 4)
+    model.load_state_dict(torch.load(args.path))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    if args.testing:
+        made = model(image)  # <- 202
+        print(made.data.cpu().numpy())
+    else:
+        for x, y in images:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+""",
+    "said where it is asked for, of what several share": GAN + """
+    def encoded(self, x):
+        return self.net(x)
+
+    def learn(self):
+        for x in self.loader:
+            self.optimizer.zero_grad()
+            self.encoded(x).mean().backward()
+            self.optimizer.step()
+
+    def generate(self):
+        print(self.encoded(self.fixed).detach().numpy())  # <- 202
+""",
+})
+def test_one_look(code):
+    holds(code)

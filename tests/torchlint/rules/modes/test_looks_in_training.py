@@ -1,0 +1,277 @@
+"""202: in the midst of training, a forward whose output is only drawn, printed or made numbers of."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+MODELS = """
+import numpy as np
+from torchvision.utils import make_grid, save_image
+
+G = nn.Sequential(nn.Linear(8, 64), nn.BatchNorm1d(64), nn.Tanh())
+D = nn.Sequential(nn.Linear(64, 1), nn.Sigmoid())
+criterion = nn.BCELoss()
+opt_g = torch.optim.Adam(G.parameters())
+opt_d = torch.optim.Adam(D.parameters())
+
+
+def train(loader, writer, fixed, memory):
+    for step, real in enumerate(loader):
+        opt_d.zero_grad()
+        fake = G(torch.randn(16, 8))
+        ones, zeros = torch.ones(16, 1), torch.zeros(16, 1)
+        (criterion(D(real), ones) + criterion(D(fake.detach()), zeros)).backward()
+        opt_d.step()
+        opt_g.zero_grad()
+        loss = criterion(D(fake), ones)
+        loss.backward()
+        opt_g.step()
+"""
+
+TOLD = {
+    "pictures every so often": """
+        if step % 100 == 0:
+            save_image(G(fixed).detach(), "fake.png")  # <- 202
+""",
+    "the same name as the step's": """
+        if step % 100 == 0:
+            fake = G(fixed)  # <- 202
+            save_image(fake.data, "fake.png", normalize=True)
+""",
+    "to a writer": """
+        if step % 100 == 0:
+            writer.add_image("fake", make_grid(G(fixed)), step)  # <- 202
+""",
+    "through another model": """
+        if step % 100 == 0:
+            scores = D(G(fixed))  # <- 202
+            print(scores.mean().item())
+""",
+    "a list of pictures": """
+        if step % 100 == 0:
+            show(G(fixed))  # <- 202
+
+
+def show(images):
+    rows = []
+    for image in images:
+        rows.append(image.view(8, 8))
+    save_image(make_grid(rows), "fake.png")
+""",
+}
+
+SILENT = {
+    "kept for later": """
+        if step % 100 == 0:
+            memory.append(G(fixed))
+""",
+    "given to the other network": """
+        if step % 100 == 0:
+            old = G(fixed).detach()
+            opt_d.zero_grad()
+            criterion(D(old), zeros).backward()
+            opt_d.step()
+            save_image(old, "fake.png")
+""",
+    "an unseen call may learn from it": """
+        if step % 100 == 0:
+            images = G(fixed)
+            memory.improve(images)
+            save_image(images.detach(), "fake.png")
+""",
+    "without gradients": """
+        if step % 100 == 0:
+            with torch.no_grad():
+                save_image(G(fixed), "fake.png")
+""",
+    "its numbers as they are: somebody switched gradients off": """
+        if step % 100 == 0:
+            np.save("fake.npy", G(fixed).numpy())  # <- 416
+""",
+    "nobody looks": """
+        if step % 100 == 0:
+            warm = G(fixed)
+""",
+}
+
+
+@table(TOLD)
+def test_only_looked_at(code):
+    holds(MODELS + code)
+
+
+@table(SILENT)
+def test_used_for_more(code):
+    holds(MODELS + code)
+
+
+ACTOR = """
+import random
+
+
+class Agent:
+    def __init__(self, env, memory):
+        self.env, self.memory = env, memory
+        self.net = nn.Sequential(nn.Linear(4, 32), nn.ReLU(), nn.Linear(32, 2))
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def learn(self):
+        states, actions, targets = self.memory.sample(32)
+        chosen = self.net(states).gather(1, actions)
+        loss = F.mse_loss(chosen, targets)
+        self.optimizer.zero_grad()
+        loss.backward()
+        self.optimizer.step()
+
+    def run(self, episodes):
+        for _ in range(episodes):
+            state, done = self.env.reset(), False
+            while not done:
+                action = self.act(state)
+                state, reward, done, _ = self.env.step(action)
+                self.memory.push(state, action, reward)
+                self.learn()
+"""
+
+ACTS = {
+    "the highest": """
+    def act(self, state):
+        if random.random() < 0.1:
+            return random.randrange(2)
+        return self.net(torch.as_tensor(state)).argmax().item()  # <- 202
+""",
+    "numpy": """
+    def act(self, state):
+        return int(self.net(torch.as_tensor(state)).cpu().data.numpy().argmax())  # <- 202
+""",
+    "no gradients": """
+    def act(self, state):
+        with torch.no_grad():
+            return self.net(torch.as_tensor(state)).argmax().item()
+""",
+    "the scores themselves": """
+    def act(self, state):
+        return self.net(torch.as_tensor(state))
+""",
+}
+
+
+@table(ACTS)
+def test_an_agent_that_acts(code):
+    holds(ACTOR + code)
+
+
+def _many_terms(count):
+    terms = "".join(f"        loss = loss + loss.detach() * net(x + {number}).mean()\n" for number in range(count))
+    return f"""
+def train(loader, kind):
+    net = nn.Linear(4, 1)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x in loader:
+        loss = net(x).mean()
+{terms}        if kind == "all":
+            last = net(-x).mean()
+            loss = loss + last
+            print(last.item())
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+def test_a_loss_of_more_terms_than_are_followed():
+    holds(_many_terms(30))
+
+
+TEXT = """
+from torch.distributions import Categorical
+
+
+def train(data, names, epochs):
+    rnn = nn.LSTM(8, 8)
+    optimizer = torch.optim.Adam(rnn.parameters())
+    for _ in range(epochs):
+        for x, y in data:
+            out, _ = rnn(x)
+            optimizer.zero_grad()
+            F.mse_loss(out, y).backward()
+            optimizer.step()
+        state, given = None, x
+        while True:
+            MARKED
+            dist = Categorical(F.softmax(out.squeeze(), dim=0))
+            index = dist.sample()
+            print(names[index.item()])
+            given[0][0] = index.item()
+            ENDS
+"""
+
+
+@table({
+    "drawn": TEXT.replace("MARKED", "out, state = rnn(given, state)  # <- 202").replace("ENDS", "print()"),
+    "drawn for what its likelihood teaches":
+        TEXT.replace("MARKED", "out, state = rnn(given, state)").replace("ENDS", "(-dist.log_prob(index)).backward()"),
+})
+def test_text_after_each_epoch(code):
+    holds(code)
+
+
+def test_losses_of_held_out_data_that_a_list_keeps():
+    holds("""
+def train(x_train, y_train, x_test, y_test, epochs):
+    model = nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(model.parameters())
+    losses = []
+    for _ in range(epochs):
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x_train), y_train)
+        held_out = F.mse_loss(model(x_test), y_test)  # <- 202
+        losses.append(held_out)
+        loss.backward()
+        optimizer.step()
+    print(losses)
+""")
+
+
+def test_a_flag_that_is_switched_off_asks_for_no_gradient():
+    code = """
+def validate(path, loader):
+    model = nn.Linear(4, 1)
+    model.load_state_dict(torch.load(path))
+    model.eval()
+    hits = 0
+    for x, y in loader:
+        x = x.clone().detach().requires_grad_(FLAG)
+        hits += (model(x).argmax(1) == y).sum().item()MARK
+    print(hits)
+"""
+    holds(code.replace("FLAG", "False").replace("MARK", "  # <- 202"))
+    holds(code.replace("FLAG", "True").replace("MARK", ""))
+
+
+SHARED = """
+class Agent:
+    def __init__(self, env):
+        self.env = env
+        self.net = nn.Linear(4, 2)
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def run(self, x, y, state):
+        for step in range(100):
+            action = self.act(state) if step else self.act(self.env.reset())
+            state = self.env.step(action)
+            self.optimizer.zero_grad()
+            F.mse_loss(self.scores(x), y).backward()
+            self.optimizer.step()
+"""
+
+
+@table({
+    "said in a function that is there for this": SHARED + """
+    def scores(self, x):
+        return self.net(x)
+
+    def act(self, state):
+        return self.net(state).argmax().item()  # <- 202
+""",
+})
+def test_where_it_is_said(code):
+    holds(code)
