@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from torchlint.catalogue.apis import COMMON_INITS, NUMBER_FIRST, table, words
 from torchlint.catalogue import torchtext_gone, torchvision_gone
+from torchlint.catalogue.apis import COMMON_INITS, NUMBER_FIRST, table, words
 from torchlint.catalogue.effects import CREATES, KEEP_RESULT
 from torchlint.catalogue.hosted import gone_names, hosted
 from torchlint.catalogue.pages import Rule

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.values import MOST, Dict, Event, Iter, Opaque, Seq, Tensor, Value, real

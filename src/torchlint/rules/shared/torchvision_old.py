@@ -7,10 +7,17 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.catalogue.apis import Gone, release
 from torchlint.catalogue import torchtext_gone, torchvision_gone
-from torchlint.catalogue.torchvision_gone import ARGUMENTS, ARGUMENTS_AFTER, ARGUMENTS_BY, DATA, DATA_RENAMED
-from torchlint.catalogue.torchvision_gone import GONE_DATASETS, WARNING_DATASETS
+from torchlint.catalogue.apis import Gone, release
+from torchlint.catalogue.torchvision_gone import (
+    ARGUMENTS,
+    ARGUMENTS_AFTER,
+    ARGUMENTS_BY,
+    DATA,
+    DATA_RENAMED,
+    GONE_DATASETS,
+    WARNING_DATASETS,
+)
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, Ref, real
 from torchlint.rules.base import View

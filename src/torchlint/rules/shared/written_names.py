@@ -30,6 +30,8 @@ def calls(view: View) -> Iterator[tuple[Event, str]]:
 def reads(view: View) -> Iterator[tuple[Site, str]]:
     """The watched names that are read and not called, such as `dist.reduce_op` and `{"xavier": init.xavier_normal}`."""
     for event in view.of("name"):
+        if event.site is None:
+            continue  # what the run itself asked for
         name = qualified(event.site, event.site.node)
         if canonical(name) != event.name:
             name = _by_way_of_files(view, event.site, event.site.node)

@@ -29,7 +29,7 @@ def _mark_import(node, words: set[str]) -> None:
         words.update(f"!from {name}" for name in _with_what_it_is_in(module))
     elif module == "transformers":
         words.add("!from_transformers")
-    elif any(name.partition(".")[0] == "torchvision" for name in (module, *(alias.name for alias in node.names))):
+    if any(name.partition(".")[0] == "torchvision" for name in (module, *(alias.name for alias in node.names))):
         words.add("torchvision")
 
 

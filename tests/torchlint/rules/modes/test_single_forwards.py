@@ -187,7 +187,7 @@ from torch.autograd import Variable
 def stylize(path, image):
     net = nn.Sequential(nn.Conv2d(3, 8, 3))
     net.load_state_dict(torch.load(path))
-    image = Variable(image.unsqueeze(0), volatile=True)
+    image = Variable(image.unsqueeze(0), volatile=True)  # <- 942
     red, green = torch.chunk(net(image).data[0], 2)  # <- 202
     return torch.cat((green, red)).clamp(0, 255).numpy()
 """,
@@ -195,7 +195,7 @@ def stylize(path, image):
 from torch.autograd import Variable
 
 def variable(x, volatile=False):
-    return Variable(x, volatile=volatile)
+    return Variable(x, volatile=volatile)  # <- 942
 
 def features(net: nn.Module, batches):
     return [net(variable(x, volatile=True)).data.cpu().numpy() for x in batches]  # <- 202
@@ -211,7 +211,7 @@ from torch.autograd import Variable
 
 @torch.no_grad()
 def features(net: nn.Module, batches):
-    return [net(Variable(x, volatile=True)).data.cpu().numpy() for x in batches]
+    return [net(Variable(x, volatile=True)).data.cpu().numpy() for x in batches]  # <- 942
 """,
 })
 def test_volatile(code):
