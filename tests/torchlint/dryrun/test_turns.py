@@ -11,7 +11,6 @@ class Agent:
     def __init__(self, dim):
         self.net = nn.Linear(dim, 2)
         self.opt = torch.optim.Adam(self.net.parameters())
-        self.scheduler = torch.optim.lr_scheduler.StepLR(self.opt, 3)
         self.total = 0.0
         self.losses = []
 """
@@ -40,6 +39,8 @@ class Agent:
         self.opt.zero_grad()  # <- 102
 """,
     "the learning rate moves on first": """
+        self.scheduler = torch.optim.lr_scheduler.StepLR(self.opt, 3)
+
     def optimize_parameters(self, x, y):
         self.opt.zero_grad()
         F.cross_entropy(self.net(x), y).backward()
