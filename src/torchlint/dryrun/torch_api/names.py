@@ -16,7 +16,7 @@ _ALIASES = (
     (re.compile(r"^torch\.utils\.data\.(?:dataloader|dataset|sampler|distributed)\.(?=[A-Za-z])"), "torch.utils.data."),
     (re.compile(r"^torch\.(?:cuda|cpu)\.amp\.(?:grad_scaler\.|autocast_mode\.)?"), "torch.amp."),
     (re.compile(r"^torch\.amp\.(?:grad_scaler|autocast_mode)\."), "torch.amp."),
-    (re.compile(r"^torch\.autocast$"), "torch.amp.autocast"),
+    (re.compile(r"^torch\.(?=(?:autocast|GradScaler)$)"), "torch.amp."),
     (re.compile(r"^torch\.nn\.utils\.clip_grad\."), "torch.nn.utils."),
     (re.compile(r"^torch\.nn\.parallel\.(?:distributed|data_parallel)\."), "torch.nn.parallel."),
     (re.compile(r"^torch\.nn\.DataParallel$"), "torch.nn.parallel.DataParallel"),
@@ -49,7 +49,7 @@ _WRAPPERS = re.compile(
     r"^torch\.nn\.parallel\.(?:DistributedDataParallel|DataParallel)$|^apex\.parallel\.DistributedDataParallel$"
     r"|^torch\.distributed\.fsdp\.(?:\w+\.)?FullyShardedDataParallel$"
 )
-_SAMPLERS = re.compile(r"^torch\.utils\.data\.\w*Sampler$")
+_SAMPLERS = re.compile(r"^(?:torch\.utils\.data|torchvision\.datasets\.samplers)\.(?:\w+\.)*\w*Sampler$")
 _ACCELERATORS = re.compile(r"^accelerate\.(?:\w+\.)*Accelerator$|^(?:lightning|lightning_fabric|lightning\.fabric)\.(?:\w+\.)*Fabric$")
 # What a value is called, of which nothing else tells what it is.
 OPTIMIZER_NAME = re.compile(r"optim|(?:^|_)opt(?:_|$|\d|[A-Z])|^opt|(?:^|_)(?:adam|sgd)(?:_|$)", re.IGNORECASE)
@@ -117,7 +117,7 @@ def kind_of(name: str) -> str:
     if name.startswith(("transformers.", "diffusers.")) and re.search(r"\.(?!\w*Collator)\w*(?:Model|For[A-Z]\w+)$", name):
         return "module"
     if name.startswith("torchvision.datasets."):
-        return "dataset"
+        return "sampler" if _SAMPLERS.match(name) else "dataset"
     if _ACCELERATORS.match(name):
         return "accelerator"
     return ""

@@ -220,13 +220,15 @@ def _trained_on(view: View, event: Event, value: Value) -> Event | None:
         return None
     if any(isinstance(alt, Tensor) and alt.traits.get("graph") is False for alt in alts):
         return None
-    if not all(any(_may_learn(view, flow) for flow in alt.flows) for alt in alts):
-        return None
+    may_learn = all(any(_may_learn(view, flow) for flow in alt.flows) for alt in alts)
     for backward in view.of("backward"):
         if event.loops[-1] not in backward.loops:
             continue
         for alt in alts:
-            if alt in backward.parts or backward.subject is alt or any(_computed_from(alt, loss) for loss in (backward.subject, *_losses_in(backward))):
+            # What is sent backward has a graph, whatever made it: the call raises without one.
+            if backward.subject is alt or _computed_from(alt, backward.subject):
+                return backward
+            if may_learn and (alt in backward.parts or any(_computed_from(alt, loss) for loss in _losses_in(backward))):
                 return backward
     return None
 

@@ -1,6 +1,9 @@
-"""801 where a program also runs in one process, with another sampler, and where batches are made by a batch sampler."""
+"""801 where a program also runs in one process, with another sampler, where batches are made by a batch sampler, and where the
+batches are asked for in another file than the one that tells the epoch."""
 
-from tests.torchlint.dryrun.support import holds, table
+import pytest
+
+from tests.torchlint.dryrun.support import engine, holds, table
 
 HEAD = """
 import torch.distributed as dist
@@ -98,3 +101,39 @@ def _given(call, mark=False, before="pass", given="train, validate"):
 })
 def test_a_training_out_of_sight(code):
     holds(code)
+
+
+METER = """
+class Meter:
+    def log_every(self, batches):
+        for batch in batches:
+            yield batch
+"""
+CLIPS = """
+import torch
+from meter import Meter
+from torch.utils.data import DataLoader
+from {home} import DistributedSampler
+
+
+def main(args, data, model):
+    sampler = DistributedSampler(data)
+    loader = DataLoader(data, batch_size=4, sampler=sampler)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(args.epochs):
+        {told}
+        for x, y in Meter().log_every(loader):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(model(x), y).backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("home", ["torch.utils.data", "torch.utils.data.distributed", "torchvision.datasets.samplers"])
+@pytest.mark.parametrize(("told", "numbers"), [("sampler.set_epoch(epoch)", []), ("print(epoch)", [801])], ids=["told", "not told"])
+def test_the_epoch_is_told_in_another_file_than_the_loop(home, told, numbers, tmp_path):
+    files = {"train.py": CLIPS.format(home=home, told=told), "meter.py": METER}
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    told_of = engine().check(str(tmp_path / "train.py"), files["train.py"]).findings
+    assert sorted({found.number for found in told_of}) == numbers

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.torchlint.dryrun.support import holds, table
 from torchlint.dryrun.values import Opaque
 from torchlint.rules.gradients.loss_keeps_graph import _may_learn
 
@@ -21,3 +22,46 @@ def test_a_graph_begins_where_something_may_learn(trained, called, may):
     made = [SimpleNamespace(modules=trained)] if trained else []
     view = SimpleNamespace(of=lambda kind: made, related_modules=lambda one, other: one is other)
     assert _may_learn(view, SimpleNamespace(subject=called)) is may
+
+
+LIBRARY = """
+from processes import NeuralProcessLoss
+from bands import Split
+
+
+class Trainer:
+    def __init__(self, model):
+        self.model, self.loss, self.split = model, NeuralProcessLoss(), Split()
+        self.optimizer = torch.optim.Adam(model.parameters())
+
+    def train(self, loader):
+        total = 0
+        for x, y in loader:
+            self.optimizer.zero_grad()
+{body}
+            self.optimizer.step()
+        print(total)
+"""
+
+
+@table({
+    "what a loss of another library gives is sent backward": LIBRARY.format(body="""
+            loss = self.loss(self.model, x, y)
+            total += loss  # <- 106
+            loss.backward()"""),
+    "half of it": LIBRARY.format(body="""
+            loss = self.loss(self.model, x, y)
+            total += loss / 2  # <- 106
+            loss.backward()"""),
+    "a number of it": LIBRARY.format(body="""
+            loss = self.loss(self.model, x, y)
+            total += loss.item()
+            loss.backward()"""),
+    "a summand that nobody trains": LIBRARY.format(body="""
+            power = self.split(x)
+            total += power
+            loss = F.mse_loss(self.model(x), y) + power
+            loss.backward()"""),
+})
+def test_what_is_sent_backward_has_a_graph(code):
+    holds(code)
