@@ -146,6 +146,10 @@ class Operators:
                 if operator in (cst.Equal, cst.NotEqual) and isinstance(left, Const) and isinstance(right, Const):
                     if isinstance(left.value, (str, bool)) and isinstance(right.value, (str, bool)):
                         return Const((left.value == right.value) == (operator is cst.Equal))
+                if operator in (cst.Equal, cst.NotEqual) and isinstance(right, Const) and type(right.value) is int:
+                    given = self._how_many_given(node.left)
+                    if given is not None:
+                        return Const((given == right.value) == (operator is cst.Equal))
                 if operator in (cst.Is, cst.IsNot) and isinstance(left, Const) and isinstance(right, Const):
                     if isinstance(right.value, bool) and isinstance(left.value, bool):
                         return Const((left.value is right.value) == (operator is cst.Is))
@@ -159,6 +163,15 @@ class Operators:
                     result = self.arithmetic_shape(operator.__name__, left, right, result, node)
             left = right
         return result
+
+    def _how_many_given(self, node: cst.BaseExpression) -> int | None:
+        """What `len(args)` is, where `args` is a tuple and all that is in it is known: how many a call has given to `*args`."""
+        if type(node) is not cst.Call or type(node.func) is not cst.Name or node.func.value != "len" or len(node.args) != 1:
+            return None
+        value = self.peek(node.args[0].value)
+        written = not isinstance(value, Seq) or value.kind != "tuple" or value.site is not None  # which a loop may make longer
+        items = self.store.get(value, "[]") if not written else None
+        return len(items.known) if items is not None and not items.open else None
 
     def eval_boolean(self, node: cst.BooleanOperation) -> Value:
         left = self.eval(node.left)

@@ -93,6 +93,8 @@ class Modules(ModuleParts):
             return owner
         if name in ("forward", "__call__"):
             return self.call_module(owner, args, kwargs, node, direct=name == "forward")
+        if name in ("get_submodule", "get_parameter", "get_buffer", "get_extra_state"):  # nothing runs
+            return Opaque(name, "call", self.site(node), NOTHING, NOTHING, owner)
         if name in GROWS:
             self.grown(owner, name, args, kwargs, node)
             return Opaque(name, "call", self.site(node), NOTHING, NOTHING, owner)
