@@ -8,7 +8,7 @@ import pytest
 from tests.torchlint.support import ROOT, write
 from torchlint.catalogue.pages import catalogue
 from torchlint.cli import main
-from torchlint.dryrun import interpreter, parts, roots
+from torchlint.dryrun import interpreter, large_calls, parts, roots
 from torchlint.engine import Engine
 from torchlint.run.judge import Judge, Order
 
@@ -217,6 +217,13 @@ def whole():
 @pytest.mark.parametrize("bound", [250, 60])
 def test_parts_say_nothing_that_the_whole_does_not(low, whole, bound):
     low(run=bound)
+    in_parts(whole)
+
+
+def test_sparing_says_nothing_that_the_whole_does_not(monkeypatch, whole):
+    """As if nearly nothing were left of what a root may do: no call of eight steps is run twice."""
+    monkeypatch.setattr(large_calls, "_LEAST", 8)
+    monkeypatch.setattr(large_calls, "_LATE", ((0, 0.0, 0, 8),))
     in_parts(whole)
 
 
