@@ -20,7 +20,7 @@ TRAIN = (
 )
 
 
-def long_main(rows=2_600):
+def long_main(rows=500):
     """A `main` that calls `train` and does more than one run may."""
     numbers = "0," * 80
     work = "".join(f"    x{row % 7} = torch.relu(x{row % 7 - 1 if row % 7 else 6}, [{numbers}])\n" for row in range(rows))
@@ -39,7 +39,8 @@ def rows_of(text):
     return [(int(row.rpartition("# ")[2]), number) for number, row in enumerate(text.split("\n"), 1) if row.endswith(("# 101", "# 301"))]
 
 
-def test_what_a_long_main_calls_is_judged():
+def test_what_a_long_main_calls_is_judged(low):
+    low(run=30_000)
     text = HEAD + LOSS + TRAIN + long_main()
     verdict = judged(text)
     assert sorted(numbers(verdict)) == sorted(rows_of(text)) != []
