@@ -20,10 +20,12 @@ TRAIN = (
 )
 
 
-def long_main(rows=500):
-    """A `main` that calls `train` and does more than one run may."""
+def long_main(rows=500, more=0):
+    """A `main` that calls `train` and does more than one run may, with what it calls besides."""
     numbers = "0," * 80
     work = "".join(f"    x{row % 7} = torch.relu(x{row % 7 - 1 if row % 7 else 6}, [{numbers}])\n" for row in range(rows))
+    if more:
+        return f"def other(x6):\n{work[: len(work) // rows * more]}\n\n" + long_main(rows).replace("    train(", "    other(x6)\n    train(", 1)
     return f"def main(model, optimizer, data, x6):\n    train(model, optimizer, data)\n{work}\n\nif __name__ == '__main__':\n    main()\n"
 
 
@@ -340,8 +342,8 @@ def test_known_verdicts_say_it_again(lint):
 
 def test_each_of_many_files_says_it_once(lint, low, tmp_path):
     """In processes of their own, too, which have the bounds that count."""
-    low(run=interpreter.MOST_STEPS, file=250_000)
-    text = HEAD + LOSS + TRAIN + LATER + long_main()
+    low(run=interpreter.MOST_STEPS, file=parts.MOST_STEPS_OF_FILE)
+    text = HEAD + LOSS + TRAIN + LATER + long_main(1_600, 1_000)
     write(tmp_path, {f"m{number}.py": text for number in range(2)})
     told = lint("--no-cache", "-j2", "--output-format", "concise", "m0.py", "m1.py")
     assert told[2].count(NOTE) == 2 and told[1].count("TL301") == told[1].count("TL101") == 2
