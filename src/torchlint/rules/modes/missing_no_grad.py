@@ -22,6 +22,7 @@ from torchlint.rules.shared.looks import beside_training, is_look, only_shown_of
 from torchlint.rules.shared.may_train import may_train
 from torchlint.rules.shared.readouts import collects, only_draws, read_out
 from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_module, made_of, unseen, within
+from torchlint.rules.shared.shared_loops import measures_where_another_trains, trains_in_some_turns
 from torchlint.rules.shared.single_forwards import predicts_once, shows_what_it_learned
 from torchlint.sieve.facts import Unit
 
@@ -49,13 +50,15 @@ def check(view: View) -> Iterator[Report]:
         evaluates = event.mode is False and event.mode_site is not None
         volatile = said_volatile(view, event)
         beside = beside_training(view, event) or shows_what_it_learned(view, event)
-        if not evaluates and volatile is None and not beside and not is_evaluation(view, event):
+        shares = trains_in_some_turns(view, event)
+        by_name = shares or measures_where_another_trains(view, event) or is_evaluation(view, event)
+        if not evaluates and volatile is None and not beside and not by_name:
             continue
         if not event.loops and volatile is None and not predicts_once(view, event):
             continue
         if event.get("frozen") is TRUE or _frozen_one_by_one(view, event) or _gradient_wanted(view, event):
             continue
-        if not beside and not read_out(view, event) and not only_shown_off(view, event):
+        if not beside and not shares and not read_out(view, event) and not only_shown_off(view, event):
             continue
         if _graph_may_be_used(view, event):
             continue

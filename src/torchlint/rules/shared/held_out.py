@@ -39,7 +39,7 @@ def goes_over_held_out(event: Event) -> bool:
     """Whether the loop is one over what is called so, `for x, y in test_loader`, `enumerate(tqdm(self.val_dl))`, or over a loader
     of the part of torchvision's data that is there for it: `MNIST(root, train=False)`."""
     site = event.loops[-1].site if event.loops else None
-    if site is None or not isinstance(site.node, cst.For) or site.parsed is not event.site.parsed:
+    if site is None or not isinstance(site.node, cst.For):
         return False
     return bool(_EVALUATION_DATA.search(site.parsed.text(site.node.iter))) or _of_a_test_part(event.loops[-1].over)
 
