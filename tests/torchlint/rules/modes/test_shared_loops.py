@@ -1,0 +1,113 @@
+"""202: loops that train and evaluate, one after the other, and helpers that both go through."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+PHASES = """
+def run(model: nn.Module, loaders, a, b, epochs):
+    opt = torch.optim.Adam(model.parameters())
+    for epoch in range(epochs):
+        for {turns}:
+            {mode}
+            total = 0.0
+            for x, y in {over}:
+                loss = F.cross_entropy(model(x), y){mark}
+                if {asked}:
+                    opt.zero_grad()
+                    loss.backward()
+                    opt.step()
+                total += loss.item()
+            print(total)
+"""
+MARK = "  # <- 202"
+
+
+def phases(turns, asked, over="loaders[split]", mode="pass", mark=MARK):
+    return PHASES.format(turns=turns, asked=asked, over=over, mode=mode, mark=mark)
+
+
+@table({
+    "by a list of names": phases('split in ["train", "valid", "test"]', 'split == "train"'),
+    "by pairs": phases('name, loader in [("train", a), ("test", b)]', 'name == "train"', "loader"),
+    "by pairs, and the mode": phases(
+        'name, loader in (("train", a), ("test", b))', "model.training", "loader", 'model.train() if name == "train" else model.eval()'
+    ),
+    "by a switch": phases("training in [True, False]", "training", "a if training else b"),
+    "by the keys of a dict": phases('split in {"train": 0, "test": 0}.keys()', 'split != "test"'),
+    "by what a dict has": phases("split, loader in loaders.items()", 'split == "train"', "loader"),
+    "by the names of what is given": phases("split in loaders", 'split == "train"', mode='model.train(split == "train")'),
+    "one is left out now and then": phases('split in ["train", "test"]', 'split == "train"', mode='if split == "test" and epoch % 5: continue'),
+})
+def test_phases_share_a_loop(code):
+    holds(code)
+
+
+@table({
+    "gradients are switched by the phase": phases(
+        "split in loaders", 'split == "train"', mode='torch.set_grad_enabled(split == "train")', mark=""
+    ),
+    "in a list of names, too": phases(
+        'split in ["train", "val"]', 'split == "train"', mode='torch.set_grad_enabled(split == "train")', mark=""
+    ),
+    "gradients every other batch": phases("split in loaders", "len(x) % 2", mark=""),
+    "another thing is asked for": phases("split in loaders", 'split == "sum"', mark=""),
+    "the epoch tells, not the loop around": phases("task in loaders", "epoch > 3", "loaders[task]", mark=""),
+})
+def test_phases_that_are_no_evaluation(code):
+    holds(code)
+
+
+HELPER = """
+def compute(model, x, y, criterion):
+    pred = model(x)
+    return pred, criterion(pred, y)
+
+def train(model: nn.Module, loader, held, criterion):
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(9):
+        for x, y in loader:
+            opt.zero_grad()
+            pred, loss = compute(model, x, y, criterion)
+            loss.backward()
+            opt.step()
+        total = 0.0
+        {around}
+        for x, y in {over}:
+            pred, loss = compute(model, x, y, criterion){mark}
+            total += loss.item()
+        print(total)
+"""
+
+STEP = """
+class Solver:
+    def __init__(self, model: nn.Module, loaders):
+        self.model, self.loaders = model, loaders
+        self.optimizer = torch.optim.Adam(model.parameters())
+
+    def step(self, batch, train):
+        x, y = batch
+        loss = F.cross_entropy(self.model(x), y)
+        if train:
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+        return loss.item()
+
+    def fit(self, epochs):
+        for epoch in range(epochs):
+            for batch in self.loaders["train"]:
+                self.step(batch, True)
+            total = 0.0
+            for batch in self.loaders["{part}"]:
+                total += self.step(batch, False){mark}
+            print(total)
+"""
+
+
+@table({
+    "the caller's loop goes over what is held out": HELPER.format(around="pass", over="val_loader", mark=MARK).replace("held, ", "val_loader, "),
+    "of more of the same data": HELPER.format(around="pass", over="held", mark=""),
+    "without gradients": HELPER.format(around="torch.set_grad_enabled(epoch < 0)", over="val_loader", mark="").replace("held, ", "val_loader, "),
+    "a step that is told not to train": STEP.format(part="val", mark=MARK),
+})
+def test_helpers_of_both(code):
+    holds(code)
