@@ -77,19 +77,19 @@ def _next_ones(view: View, event: Event, again: list[Event], weights: tuple[Valu
     if loop is None or loop.once or any(loop in view.run.made_in.get(id(weight), ()) for weight in weights):
         return
     targets = set(again)
-    found, _ = after(event, lambda other: other in targets or _may_clear(view, other, event), loop)
+    found, _ = after(event, lambda other: other in targets or _may_clear(other, event, weights), loop)
     if not found or not all(other in targets for other in found):
         return
-    onward, _ = after(found[0], lambda other: other.site == event.site or _may_clear(view, other, event), loop)
+    onward, _ = after(found[0], lambda other: other.site == event.site or _may_clear(other, event, weights), loop)
     if onward and all(other.site == event.site for other in onward):
         for backward in found:
             yield backward, loop
 
 
-def _may_clear(view: View, other: Event, event: Event) -> bool:
+def _may_clear(other: Event, event: Event, weights: tuple[Value, ...]) -> bool:
     """Whether something may clear a gradient, or put a new weight in the place of the old. In doubt, it may."""
     if other.kind in ("optimizer.zero_grad", "grad.set", "optimizer.create"):
-        return True
+        return not all(isinstance(alt, Tensor) and alt.source == "made" and alt not in weights for alt in real(other.subject))
     if other.kind == "method":
         return other.get("name") in _BEGINS
     if other.kind in ("unknown", "called"):

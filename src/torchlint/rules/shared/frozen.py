@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from torchlint.dryrun.guards import Guard
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Event, Instance, Iter, Opaque, Tensor, Value, real
+from torchlint.dryrun.values import Const, Event, Instance, Iter, Opaque, Tensor, Value, real
 from torchlint.rules.base import View
 
 _JUMPS = (cst.Break, cst.Continue, cst.Return)
@@ -71,10 +72,15 @@ def is_off_at(view: View, forward: Event, made: list[Switch]) -> bool:
     mine = [switch for switch in made if view.related_modules(switch.module, forward.subject) and switch.event.serial < forward.serial]
     last = max((switch.event.serial for switch in mine if switch.wants is not False), default=-1)
     return any(
-        switch.whole and switch.wants is False and switch.event.serial > last and set(switch.event.guards) <= set(forward.guards)
+        switch.whole and switch.wants is False and switch.event.serial > last and _left_open(switch.event) <= set(forward.guards)
         and (switch.module is forward.subject or _in_it(view, forward.subject, switch.module))
         for switch in mine
     )
+
+
+def _left_open(event: Event) -> set[Guard]:
+    """The conditions that an event stands under, but for those that were known: `if split == "train":` in a turn of `["train", "val"]`."""
+    return {guard for guard in event.guards if not guard.reads or not all(isinstance(value, Const) for value in guard.reads)}
 
 
 def _is_newer(view: View, module: Value, switch: Switch) -> bool:

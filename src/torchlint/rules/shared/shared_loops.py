@@ -7,6 +7,7 @@ import re
 from torchlint.dryrun.guards import Guard
 from torchlint.dryrun.values import Event, real
 from torchlint.rules.base import View
+from torchlint.rules.shared.held_out import is_model
 from torchlint.rules.shared.readouts import comes_from, raises_with_graph
 
 _PHASE = re.compile(r"[\"'](?:train|trn|val|valid|test|eval|dev)(?:ing|idation|uation)?(?:_?set)?[\"']|^(?:self\.)?(?:is_?|do_?)?train(?:ing)?$", re.I)
@@ -16,7 +17,7 @@ def measures_where_another_trains(view: View, event: Event) -> bool:
     """Whether a forward stands in a loop that goes backward in itself in another pass, from this same forward, and never in this
     one: what tells the two apart is known here (`if split == "train": loss.backward()`)."""
     loop = event.loops[-1] if event.loops else None
-    if loop is None or loop.site is None:
+    if loop is None or loop.site is None or not is_model(event.subject):
         return False
     steps = view.of("backward")
     if any(loop in step.loops or event in step.flows for step in steps):
@@ -31,7 +32,7 @@ def measures_where_another_trains(view: View, event: Event) -> bool:
 def trains_in_some_turns(view: View, event: Event) -> bool:
     """Whether a forward stands in a loop that goes backward in some turns of the loop around it alone, by what these are called, and
     whose numbers are read in all of them: `for split, loader in loaders.items()` with an `if split == "train":` in it."""
-    if len(event.loops) < 2:
+    if len(event.loops) < 2 or not is_model(event.subject):
         return False
     steps = [step for step in view.of("backward", "autograd.grad") if event.loops[-1] in step.loops]
     learns = [step for step in steps if event in step.flows and step.loops[-1] is event.loops[-1]]

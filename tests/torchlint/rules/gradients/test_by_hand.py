@@ -26,6 +26,7 @@ def own(update, mark=MARK, before="pass", behind="pass"):
     "numbers put in the place of others": own("w.data = w.data - 0.1 * w.grad.data"),
     "without gradients": own("with torch.no_grad(): w -= 0.1 * w.grad; b -= 0.1 * b.grad"),
     "several in a loop": own("for p in [w, b]: p.data.sub_(0.1 * p.grad)"),
+    "another is cleared": own("w.data -= 0.1 * w.grad.data; b.data -= 0.1 * b.grad.data", behind="b.grad.data.zero_()"),
     "cleared behind each": own("w.data -= 0.1 * w.grad.data", "", behind="w.grad.data.zero_()"),
     "put away behind each": own("w.data -= 0.1 * w.grad.data", "", behind="w.grad = None"),
     "cleared where there is one": own("w.data -= 0.1 * w.grad.data", "", before="if w.grad is not None: w.grad.zero_()"),

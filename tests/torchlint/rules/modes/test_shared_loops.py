@@ -111,3 +111,19 @@ class Solver:
 })
 def test_helpers_of_both(code):
     holds(code)
+
+
+@table({
+    "each parameter is frozen for the phase": phases(
+        'split in ["train", "val"]', 'split == "train"', mode="""if split == "train":
+                for p in model.parameters(): p.requires_grad = True
+            else:
+                for p in model.parameters(): p.requires_grad = False""", mark="",
+    ),
+    "by the phase itself": phases(
+        'split in ["train", "val"]', 'split == "train"', mode="for p in model.parameters(): p.requires_grad = split == 'train'", mark="",
+    ),
+    "each is freed": phases('split in ["train", "val"]', 'split == "train"', mode="for p in model.parameters(): p.requires_grad = True"),
+})
+def test_phases_that_freeze(code):
+    holds(code)
