@@ -31,7 +31,7 @@ def predicts_once(view: View, event: Event) -> bool:
     learns = {flow for step in view.of("backward") for flow in step.flows}
     later = [
         other for other in view.of("forward")
-        if other.serial > event.serial and other.loops and other.site.parsed.unit is unit and other not in learns
+        if other.serial > event.serial and other.loops and other.site.parsed.unit is unit and other not in learns and other.grad is not False
     ]
     if any(other.mode_site is event.mode_site for other in later):
         return False  # it begins what a loop goes on with, which is told there
@@ -40,9 +40,9 @@ def predicts_once(view: View, event: Event) -> bool:
 
 def _is_meant_to(view: View, event: Event) -> bool:
     """Whether a forward in no known mode is said to evaluate, of a model that is seen to have learned: others may be called under
-    whatever their caller says."""
+    whatever their caller says. (Not those that this run trains.)"""
     model = event.subject
-    learned = isinstance(model, Instance) and _has_learned_here(view, model)
+    learned = isinstance(model, Instance) and _has_learned_here(view, model) or trained(view, model)
     named = bool(EVALUATION.search(event.site.parsed.unit.name)) or given_held_out(event)
     return learned and (named or is_cut_by_hand(view, event))
 
