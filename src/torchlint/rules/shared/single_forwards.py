@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchlint.dryrun.values import FALSE, NONE, Event, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.evaluations import EVALUATION
-from torchlint.rules.shared.held_out import given_held_out, trained
+from torchlint.rules.shared.held_out import given_held_out, measures, trained
 from torchlint.rules.shared.looks import is_cut_by_hand
 from torchlint.rules.shared.seen_calls import carries, is_module, made_of, unseen
 
@@ -15,14 +15,16 @@ _OF_TOOLS = frozenset(
     register_full_backward_hook register_full_backward_pre_hook""".split()
 )
 # Given the model, these neither train it nor keep a graph.
-_TAKES_NO_GRAPH = frozenset("print save summary len isinstance type format info load_state_dict load_model load_checkpoint".split())
+_TAKES_NO_GRAPH = frozenset("print save summary len isinstance type format info load_state_dict load_model load_checkpoint export".split())
 
 
 def predicts_once(view: View, event: Event) -> bool:
     """Whether a forward without a loop is one that evaluates, and has something to evaluate: in evaluation mode, in a function that
     is called so or on data that are, of a model that has learned."""
     unit = event.site.parsed.unit
-    if unit.words & _OF_TOOLS or not has_learned(view, event.subject) or _on_made_up_data(view, event):
+    if unit.words & _OF_TOOLS and not measures(view, event):
+        return False
+    if not has_learned(view, event.subject) or _on_made_up_data(view, event):
         return False
     if event.mode is not False and not _is_meant_to(view, event):
         return False

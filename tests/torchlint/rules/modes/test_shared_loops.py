@@ -127,3 +127,23 @@ def test_helpers_of_both(code):
 })
 def test_phases_that_freeze(code):
     holds(code)
+
+
+@table({
+    "a loss that is added up with its graph": """
+def fit(loader, val_loader):
+    net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8), nn.ReLU(), nn.Linear(8, 1))
+    opt = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(9):
+        for x, y in loader:
+            opt.zero_grad()
+            F.mse_loss(net(x), y).backward()
+            opt.step()
+        total = 0
+        for x, y in val_loader:
+            total += F.mse_loss(net(x), y)  # <- 201, 202
+        print(total / len(val_loader))
+""",
+})
+def test_evaluated_in_training_mode(code):
+    holds(code)

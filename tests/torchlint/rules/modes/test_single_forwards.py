@@ -333,3 +333,25 @@ def show(net, test_loader):
 })
 def test_a_batch_of_what_is_held_out(code):
     holds(code)
+
+
+EXPORTED = """
+from elsewhere import read
+x_train, y_train, x_test, y_test = read()
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(9):
+    optimizer.zero_grad()
+    F.cross_entropy(net(x_train), y_train).backward()
+    optimizer.step()
+{asked}
+torch.onnx.export(net, x_train[:1], "net.onnx")
+"""
+
+
+@table({
+    "measured, and exported as well": EXPORTED.format(asked="print((net(x_test).argmax(1) == y_test).float().mean())  # <- 202"),
+    "asked for an output to compare with": EXPORTED.format(asked="expected = net(x_train[:1])\nprint(expected)"),
+})
+def test_beside_an_export(code):
+    holds(code)
