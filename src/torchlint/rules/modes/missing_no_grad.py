@@ -45,7 +45,7 @@ def check(view: View) -> Iterator[Report]:
         asked = event.site
         if event.get("inside") or _in_a_model(event):
             asked = asked_from_outside(event) or (event.site if _of_a_program(view, event) else None)
-        if asked is None or _has_nothing_to_learn(view, event.subject) or _measures_its_own_output(event):
+        if asked is None or _has_nothing_to_learn(view, event.subject) or _measures_its_own_output(event) or _is_a_loss_of_outputs(event):
             continue
         evaluates = event.mode is False and event.mode_site is not None
         volatile = said_volatile(view, event)
@@ -96,6 +96,12 @@ def _measures_its_own_output(event: Event) -> bool:
     return event.get("method") is not None and any(
         flow.kind == "forward" and flow.subject is event.subject for value in event.args for alt in real(value) for flow in alt.flows
     )
+
+
+def _is_a_loss_of_outputs(event: Event) -> bool:
+    """Whether a loss, by its name, is given what a model gave: it is the model's forward that builds the graph, or does not."""
+    named = LOSS.search(getattr(event.subject, "name", None) or "")
+    return bool(named) and any(alt.flows for value in event.args for alt in real(value))
 
 
 def _in_a_model(event: Event) -> bool:

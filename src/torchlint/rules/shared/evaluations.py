@@ -15,7 +15,7 @@ from torchlint.sieve.facts import ClassFacts
 EVALUATION = re.compile(
     r"(?:^|_)(?:test|tests|testing|eval|evaluate|evaluation|valid|validate|validation|val|vald|predict|prediction|predictions|infer"
     r"|inference|translate|translation|transcribe|recognize|classify|respond|response|reply|caption|sample|samples|generate|decode"
-    r"|greedy|demo|interact|accuracy)(?:$|_)|^(?:evaluate|predict|validate|translate|generate|sample|greedy)[A-Z]"
+    r"|greedy|demo|interact|accuracy|metrics)(?:$|_)|^(?:evaluate|predict|validate|translate|generate|sample|greedy)[A-Z]"
     r"|(?-i:^(?:test|eval)[A-Z])"
     r"|(?-i:[a-z0-9](?:Test|Eval|Evaluate|Evaluation|Valid|Validate|Validation|Predict|Infer|Inference)(?=$|[A-Z_]))",
     re.IGNORECASE,

@@ -6,6 +6,7 @@ import re
 
 import libcst as cst
 
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Const, Event, Instance, Iter, Opaque, Tensor, Value, real
@@ -69,11 +70,18 @@ def _says(value: Value | None, wanted: tuple) -> bool:
 def given_held_out(event: Event) -> bool:
     """Whether the model is given what is called so, `model(x_test)`, `net(Variable(val_inputs[:100]))`, or what one batch of a
     loader is that is called so: `images, labels = next(iter(test_loader))`."""
-    arguments = event.site.node.args if isinstance(event.site.node, cst.Call) else ()
+    sites = [event.site, *_own_calls(event)]
+    arguments = [arg for site in sites if isinstance(site.node, cst.Call) for arg in site.node.args]
     names = {node.value for arg in arguments for node in walk(arg.value) if isinstance(node, cst.Name)}
     if any("train" in name.lower() for name in names):
         return False
     return any(_HELD_OUT.search(name) and not _SWITCH.search(name) for name in names) or _of_a_held_out_batch(event)
+
+
+def _own_calls(event: Event) -> list[Site]:
+    """The call of a helper, in the loop, that a forward stands in: `self.compute_loss(valid_data)`."""
+    loop = event.loops[-1].site if event.loops else None
+    return [site for site in event.calls if loop is not None and site is not None and site.parsed is loop.parsed]
 
 
 def _of_a_held_out_batch(event: Event) -> bool:

@@ -147,3 +147,64 @@ def fit(loader, val_loader):
 })
 def test_evaluated_in_training_mode(code):
     holds(code)
+
+
+@table({
+    "a helper of the training is given what is held out": """
+class Solver:
+    def __init__(self, data):
+        self.model, self.data = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 1)), data
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+
+    def train(self):
+        history = []
+        valid_data = self.data.sample(256)
+        for step in range(2000):
+            self.optimizer.zero_grad()
+            loss = self.loss_fn(self.data.sample(64))
+            loss.backward()
+            self.optimizer.step()
+            if step % 100 == 0:
+                history.append(self.loss_fn(valid_data).item())  # <- 202
+        return history
+
+    def loss_fn(self, inputs):
+        x, y = inputs
+        return F.mse_loss(self.model(x), y)
+""",
+    "a function that is called for its metrics": """
+def metrics(model, loader):
+    for x, y in loader:
+        guess = model(x).argmax(dim=1)  # <- 202
+        print(f1_score(y.numpy(), guess.cpu().detach().numpy()))
+""",
+    "the loss of what was made without gradients": """
+from losses import Similarity
+
+def train(model, loader, criterion, optimizer):
+    model.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        criterion(model(x), y).backward()
+        optimizer.step()
+
+def validate(model, val_loader, criterion):
+    total = 0.0
+    model.eval()
+    for x, y in val_loader:
+        with torch.no_grad():
+            output = model(x)
+        loss = criterion(output, y)
+        total += loss.item()
+    print(total)
+
+def main(model: nn.Module, loader, val_loader):
+    criterion = Similarity().cuda() if torch.cuda.is_available() else Similarity()
+    optimizer = torch.optim.Adam(model.parameters())
+    for epoch in range(9):
+        train(model, loader, criterion, optimizer)
+        validate(model, val_loader, criterion)
+""",
+})
+def test_by_what_they_are_given(code):
+    holds(code)
