@@ -67,7 +67,9 @@ def _reaches(view: View, backward: Event, weight: Value) -> bool:
         return True
     owner = weight.origin if isinstance(weight, Tensor) else None
     owner = owner.base if isinstance(owner, Iter) else owner
-    return isinstance(owner, Instance) and any(view.related_modules(flow.subject, owner) for flow in backward.flows if flow.kind == "forward")
+    return isinstance(owner, Instance) and any(
+        view.related_modules(flow.subject, owner) for flow in backward.flows if flow.kind == "forward"
+    )
 
 
 def _next_ones(view: View, event: Event, again: list[Event], weights: tuple[Value, ...]) -> Iterator[tuple[Event, Loop]]:

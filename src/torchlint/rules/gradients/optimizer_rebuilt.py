@@ -88,7 +88,8 @@ def _own_loop(view: View, created: Event) -> Loop | None:
     if not heads:
         return None
     own = conditions(created.subject)
-    return loop if heads[0].guards == own or _all_in_one_call(view, created, [guard for guard in own if guard not in heads[0].guards]) else None
+    asked = [guard for guard in own if guard not in heads[0].guards]
+    return loop if heads[0].guards == own or _all_in_one_call(view, created, asked) else None
 
 
 def _all_in_one_call(view: View, created: Event, asked: list[Guard]) -> bool:

@@ -10,7 +10,9 @@ from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import is_model
 from torchlint.rules.shared.readouts import comes_from, raises_with_graph
 
-_PHASE = re.compile(r"[\"'](?:train|trn|val|valid|test|eval|dev)(?:ing|idation|uation)?(?:_?set)?[\"']|^(?:self\.)?(?:is_?|do_?)?train(?:ing)?$", re.I)
+_PHASE = re.compile(
+    r"[\"'](?:train|trn|val|valid|test|eval|dev)(?:ing|idation|uation)?(?:_?set)?[\"']|^(?:self\.)?(?:is_?|do_?)?train(?:ing)?$", re.I
+)
 
 
 def measures_where_another_trains(view: View, event: Event) -> bool:

@@ -34,7 +34,7 @@ ADAM = "optimizer = torch.optim.Adam(self.model.parameters(), lr=0.01)"
     "for a new task": AGENT.format(made=ADAM, asked="self.count in new_tasks"),
     "it is kept": AGENT.format(made=f"{ADAM}; self.optimizer = optimizer", asked="self.count % 10 == 0"),
     "several steps": AGENT.format(
-        made="optimizer = torch.optim.Adam(self.model.parameters(), lr=0.01)\n        for _ in range(3): F.mse_loss(self.model(x), y).backward(); optimizer.step(); optimizer.zero_grad()",
+        made=f"{ADAM}\n        for _ in range(3): optimizer.zero_grad(); F.mse_loss(self.model(x), y).backward(); optimizer.step()",
         asked="self.count % 10 == 0",
     ),
     "made where there is none": """

@@ -35,7 +35,9 @@ def phases(turns, asked, over="loaders[split]", mode="pass", mark=MARK):
     "by the keys of a dict": phases('split in {"train": 0, "test": 0}.keys()', 'split != "test"'),
     "by what a dict has": phases("split, loader in loaders.items()", 'split == "train"', "loader"),
     "by the names of what is given": phases("split in loaders", 'split == "train"', mode='model.train(split == "train")'),
-    "one is left out now and then": phases('split in ["train", "test"]', 'split == "train"', mode='if split == "test" and epoch % 5: continue'),
+    "one is left out now and then": phases(
+        'split in ["train", "test"]', 'split == "train"', mode='if split == "test" and epoch % 5: continue'
+    ),
 })
 def test_phases_share_a_loop(code):
     holds(code)
@@ -61,7 +63,7 @@ def compute(model, x, y, criterion):
     pred = model(x)
     return pred, criterion(pred, y)
 
-def train(model: nn.Module, loader, held, criterion):
+def train(model: nn.Module, loader, held, val_loader, criterion):
     opt = torch.optim.SGD(model.parameters(), lr=0.1)
     for epoch in range(9):
         for x, y in loader:
@@ -104,9 +106,9 @@ class Solver:
 
 
 @table({
-    "the caller's loop goes over what is held out": HELPER.format(around="pass", over="val_loader", mark=MARK).replace("held, ", "val_loader, "),
+    "the caller's loop goes over what is held out": HELPER.format(around="pass", over="val_loader", mark=MARK),
     "of more of the same data": HELPER.format(around="pass", over="held", mark=""),
-    "without gradients": HELPER.format(around="torch.set_grad_enabled(epoch < 0)", over="val_loader", mark="").replace("held, ", "val_loader, "),
+    "without gradients": HELPER.format(around="torch.set_grad_enabled(epoch < 0)", over="val_loader", mark=""),
     "a step that is told not to train": STEP.format(part="val", mark=MARK),
 })
 def test_helpers_of_both(code):
