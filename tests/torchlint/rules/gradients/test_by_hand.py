@@ -81,3 +81,23 @@ for t in range(9):
 })
 def test_what_autograd_records(code):
     holds(code)
+
+
+CLEARED = """
+def train(model, other, loader, optimizer, every):
+    for i, (x, y) in enumerate(loader):
+        model.zero_grad(){mark}
+        loss = F.cross_entropy({asked}, y)
+        loss.backward()
+        if (i + 1) % every == 0:
+            optimizer.step()
+"""
+
+
+@table({
+    "the model's gradients, for each batch": CLEARED.format(asked="model(x)", mark="  # <- 102"),
+    "those of a part": CLEARED.format(asked="other(model(x))", mark=""),
+    "those of another model": CLEARED.format(asked="other(x)", mark=""),
+})
+def test_a_model_is_cleared_for_an_optimizer_that_is_not_seen(code):
+    holds(code)
