@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Event, Instance, Opaque, Ref, Value, number, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, put_together
+from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, left_out
 from torchlint.rules.shared.goes_on import weights_gone_on_from
 
 CODE = 905
@@ -46,7 +46,7 @@ def _in_dicts(view: View) -> Iterator[Report]:
             step = _with_memory(view)
             if step is not None and not in_files_that_run(view, event, r"optim\w*\.(?:load_)?state_dict"):
                 roles = {"missing": getattr(step.subject, "name", "") or "optimizer", "problem": "is not in it"}
-                yield Report(CODE, put_together(event), roles, [(step.site, "its running averages are lost with the process")])
+                yield Report(CODE, _place(event, step), roles, [(step.site, "its running averages are lost with the process")])
         elif "optimizer" in parts and (loaded := _model_alone_is_loaded(view, event)) is not None:
             step = _with_memory(view)
             if step is not None:
@@ -59,7 +59,11 @@ def _in_dicts(view: View) -> Iterator[Report]:
                 view, event, _MOVED_ON if step.args else rf"{_MOVED_ON}|\.step\(\w+", commented=True
             ):
                 roles = {"missing": getattr(step.subject, "name", "") or "scheduler", "problem": "is not in it"}
-                yield Report(CODE, put_together(event), roles, [(step.site, "where it stands is lost with the process")])
+                yield Report(CODE, _place(event, step), roles, [(step.site, "where it stands is lost with the process")])
+
+
+def _place(event: Event, step: Event) -> Site:
+    return left_out(event, getattr(step.subject, "site", None), step.site)
 
 
 # What puts a scheduler, or the rates that it has set, to where they were.
@@ -126,7 +130,7 @@ def _one_of_several(view: View) -> Iterator[Report]:
                 continue
             if _remembers(left) and in_files(view, event, rf"{re.escape(left.name)}\.step\(") and not in_files(view, event, _state_of(left)):
                 related = [(made.site, "its running averages are lost with the process")]
-                yield Report(CODE, put_together(event), {"missing": left.name, "problem": "is not in it"}, related)
+                yield Report(CODE, left_out(event, left.site), {"missing": left.name, "problem": "is not in it"}, related)
                 break
 
 
