@@ -63,7 +63,11 @@ def _part(key, value: Value) -> str:
 
 
 # What is told of a training under such a key is no state of anything.
-_FIGURE = re.compile(r"^(?:best|acc|top\d|loss|losses|score|metric|iter|iteration|step|global_step|num|args|opts?|config|cfg|arch|lr|history|result)(?:_|\d|s?$)")
+_FIGURE = re.compile(
+    r"^(?:(?:train|training|val|valid|validation|test|eval|dev|min|max|avg|mean|total|running|all|cur|current|last)_)*"
+    r"(?:best|acc|accuracy|accuracies|top\d|loss|losses|score|scores|metric|f1|auc|bleu|m?iou|psnr|ssim|prec|precision|recall|error|ppl|iter|iteration"
+    r"|step|global_step|num|args|opts?|config|cfg|arch|lr|history|result|seed|time|hparams|vocab|class|classes|version)(?:_|\d|s?$)"
+)
 
 
 def from_file(value: Value | None) -> bool:
