@@ -73,6 +73,10 @@ RESUMED = BEGIN + """
 @table({
     "of a whole model": RESUMED.replace("READ", """names = {key[7:]: value for key, value in checkpoint.state_dict().items()}
         model.load_state_dict(names)  # <- 905"""),
+    "by a helper, of other weights first": "from tools import partial_load\n" + RESUMED.replace("    if args.resume:", """    if len(args.pretrained) > 0:
+        print("resuming from a checkpoint")
+        partial_load(torch.load(args.pretrained)["model"], model)
+    if args.resume:""").replace("READ", 'partial_load(checkpoint["model"], model)  # <- 905').replace("range(args.epochs)", "range(args.start, args.epochs)"),
     "by a helper that leaves some out": "from tools import partial_load, load_my_state_dict\n" + RESUMED.replace(
         "READ", 'partial_load(checkpoint["model"], model)  # <- 905'),
     "by a helper of its own": "from tools import partial_load, load_my_state_dict\n" + RESUMED.replace(
