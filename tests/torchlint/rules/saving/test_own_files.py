@@ -278,3 +278,26 @@ def main(config, loader):
 })
 def test_what_a_wrapper_holds(code):
     holds(code)
+
+
+COPIES = """
+from copy import deepcopy
+from models import Model
+from tools import de_parallel, Average
+
+def train(cfg, path):
+    model = Model(cfg).to("cuda")
+    average = Average(model)
+    torch.save({"epoch": 1, "model": SAVED}, path)MARK
+"""
+
+
+@pytest.mark.parametrize(("saved", "mark"), [
+    ("deepcopy(de_parallel(model)).half()", "  # <- 902"),
+    ("deepcopy(model)", "  # <- 902"),
+    ("deepcopy(model.state_dict())", ""),
+    ("deepcopy(average.weights)", ""),
+    ("deepcopy(cfg.net)", ""),
+])
+def test_copies(saved, mark):
+    holds(COPIES.replace("SAVED", saved).replace("MARK", mark))
