@@ -30,10 +30,15 @@ def put_together(event: Event) -> Site:
     return made if any(call.parsed.unit is made.parsed.unit for call in event.calls) and made.parsed.unit is not event.site.parsed.unit else event.site
 
 
+_SAVER = re.compile(r"save|store|dump|write|checkpoint|ckpt|snapshot", re.IGNORECASE)
+
+
 def left_out(event: Event, *known: Site | None) -> Site:
     """Where something is left out of a dict that is written: where the dict is put together; or, where a helper of another file does
-    that, the call that hands it the rest. `known` are places in the files that know what is missing."""
+    that and no more, the call that hands it the rest. `known` are places in the files that know what is missing."""
     place = put_together(event)
+    if not _SAVER.search(getattr(place.parsed.unit, "name", "")):
+        return place
     files = [site.parsed.facts for site in known if site is not None]
     if not files or any(place.parsed.facts is facts for facts in files):
         return place
