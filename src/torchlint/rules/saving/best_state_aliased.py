@@ -48,8 +48,8 @@ def check(view: View) -> Iterator[Report]:
     for event, state, back in loaded_back(view):
         if event.site not in told:
             told.add(event.site)
-            value = state.site.text() if state.site is not None else "model.state_dict()"
-            roles = {"name": event.site.parsed.text(event.target), "model": value.rsplit(".state_dict", 1)[0], "value": value}
+            taken = state.site.text() if state.site is not None else "model.state_dict()"
+            roles = {"name": event.site.parsed.text(event.target), "model": taken.rsplit(".state_dict", 1)[0], "value": taken}
             yield Report(CODE, event.site, roles, [(back.site, "it is loaded back here")], mend=_mend(event.site), words=_BACK)
 
 

@@ -12,7 +12,7 @@ from torchlint.dryrun.values import Const, Event, Instance, Opaque, Ref, Value, 
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, left_out
 from torchlint.rules.shared.goes_on import weights_gone_on_from
-from torchlint.rules.shared.kept_schedules import begun_anew, moved_on
+from torchlint.rules.shared.kept_schedules import begun_anew, keeps_nothing, moved_on
 
 CODE = 905
 CALLS = frozenset({"torch.load"})
@@ -164,6 +164,8 @@ def _scheduler(view: View, saved: Event) -> Event | None:
     for step in view.of("scheduler.step"):
         scheduler = step.subject
         if isinstance(scheduler, Instance) and isinstance(scheduler.cls, Ref) and scheduler.type.startswith("torch.optim."):
+            if keeps_nothing(scheduler):
+                continue
             driven = real(scheduler.arg(0, "optimizer"))
             if owners and not any(one is owner for one in driven for owner in owners):
                 continue

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.flow import happens_after
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Instance, Ref, Value, real
+from torchlint.dryrun.values import Event, Instance, Ref, Value, number, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.blocks import heads_of
 from torchlint.rules.shared.checkpoints import from_file, in_files, in_files_that_run
@@ -24,7 +24,7 @@ def begun_anew(view: View) -> Iterator[tuple[Event, Event]]:
         if load.loops or not isinstance(optimizer, Instance) or optimizer.kind != "optimizer" or not any(map(from_file, real(load.get("state")))):
             continue
         steps = [step for step in view.about("optimizer.step", optimizer) if step.loops and step.serial > load.serial]
-        if not steps or not happens_after(load, lambda other, last=steps[-1]: other is last) or _for_something_else(load):
+        if not steps or not happens_after(load, {steps[-1]}.__contains__) or _for_something_else(load):
             continue
         step = next((step for step in view.of("scheduler.step") if step.loops and step.serial > load.serial and drives(step, optimizer)), None)
         if step is None or step.subject.site is None or any(other.subject is step.subject for other in view.of("load")):
@@ -44,7 +44,15 @@ def drives(step: Event, optimizer: Value) -> bool:
     if not isinstance(scheduler, Instance) or not isinstance(scheduler.cls, Ref) or not scheduler.type.startswith("torch.optim."):
         return False
     driven = real(scheduler.arg(0, "optimizer"))
+    if keeps_nothing(scheduler):
+        return False
     return len(driven) == 1 and driven[0] is optimizer and (not step.args or scheduler.type.endswith(".ReduceLROnPlateau"))
+
+
+def keeps_nothing(scheduler: Instance) -> bool:
+    """Whether a schedule multiplies the rate, which the optimizer keeps, by the same number at each step, however many came before."""
+    by_steps = scheduler.type.endswith(".StepLR") and number(scheduler.arg(1, "step_size")) == 1
+    return by_steps or scheduler.type.endswith(".ExponentialLR")
 
 
 def _for_something_else(load: Event) -> bool:

@@ -35,7 +35,7 @@ def _trained_between(view: View, event: Event, back: Event, model: Value) -> boo
         modules = view.held_by(real(step.subject)[0])[0]
         if not any(view.related_modules(held, model) for held in modules):
             continue
-        if happens_after(event, lambda other, step=step: other is step) and happens_after(step, lambda other: other is back):
+        if happens_after(event, {step}.__contains__) and happens_after(step, {back}.__contains__):
             return True
     return False
 

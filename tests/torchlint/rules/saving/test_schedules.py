@@ -61,6 +61,9 @@ def with_(**parts):
         SAVE='torch.save(optimizer.state_dict(), "optimizer.pt")\n        torch.save(schedule.state_dict(), "schedule.pt")'),
     "the optimizer is loaded for an evaluation": with_(RESUME="start = 0", SAVE='pass\n    optimizer.load_state_dict(torch.load("last.pt")["optimizer"])'),
     "a step back": with_(RESUME="start = 0", SAVE='optimizer.load_state_dict(torch.load("best.pt")["optimizer"])'),
+    "the rate is multiplied at each step, and the optimizer keeps it": with_(
+        SCHEDULE="schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)", SAVE=SAVE),
+    "a step is one epoch": with_(SCHEDULE="schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.9)", SAVE=SAVE),
     "the schedule of another optimizer": with_(
         SCHEDULE="other = torch.optim.Adam(model.parameters())\n    schedule = torch.optim.lr_scheduler.StepLR(other, 10)", SAVE=SAVE,
     ),
