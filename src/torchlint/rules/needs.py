@@ -159,7 +159,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     412: ((_any("!copied"),),),
     414: ((_any("expand expand_as"), _any("!inplace")),),
     415: ((_any("!forward"),),),
-    416: ((_any("numpy np asarray"),),),
+    416: ((_any("numpy np asarray"),), (_any("plt pyplot"), _any("append"))),
     418: ((_any("!forward"),),),
     419: ((_any("!forward"),),),
     421: ((_any("cat concat concatenate hstack vstack"),),),
