@@ -206,7 +206,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     612: ((_any("DataLoader"),),),
     613: ((_any("transform transforms Compose"), _any("datasets CIFAR10 CIFAR100 ImageFolder MNIST FashionMNIST SVHN STL10 ImageNet DataLoader")),),
     614: ((_OPTIMIZERS, _any("step")),),
-    616: ((_any("train_test_split"), _any("fit_transform transform")), (_any("fit_transform"),), (_any("backward"), _any("eval no_grad inference_mode")), (_any("DataLoader"),)),
+    616: ((_any("fit"), _any("transform")), (_any("fit_transform"),), (_any("backward"), _any("eval no_grad inference_mode")), (_any("DataLoader"),)),
     617: ((_any("DataLoader"),), (_any("!misspelt"), _any("!class"))),
     620: ((_any("save"), _any("step"), _any("state_dict"), _any("enumerate step steps iteration iter")),),
     618: ((_any("DataLoader"),),),

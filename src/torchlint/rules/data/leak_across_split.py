@@ -47,7 +47,7 @@ def _split_by_hand(view: View) -> Iterator[Report]:
     """`data = scaler.fit_transform(data)`, then `train, test = data[:n], data[n:]`: the first of a function."""
     told = set()
     for event in view.of("unknown"):
-        scaler, unit = _scaler(event), event.site.parsed.unit
+        scaler, unit = _scaler(view, event), event.site.parsed.unit
         name = _target(event) if scaler is not None and unit not in told else None
         if name is None or _PART.search(name) or split_behind(event.site, name) is None:
             continue
@@ -55,11 +55,14 @@ def _split_by_hand(view: View) -> Iterator[Report]:
         yield Report(CODE, event.site, {"call": view.call_text(event.site), "kind": scaler.name.rsplit(".", 1)[-1]})
 
 
-def _scaler(event: Event) -> Opaque | None:
-    """What learns from all that a call gives it: the scaler of `scaler.fit_transform(data)`."""
-    made = real(event.subject) if event.get("name") == "fit_transform" else ()
+def _scaler(view: View, event: Event) -> Opaque | None:
+    """What has learnt from all that a call transforms: the scaler of `scaler.fit_transform(data)`."""
+    made = real(event.subject) if event.get("name") in ("fit_transform", "transform") else ()
     one = made[0] if len(made) == 1 else None
-    return one if isinstance(one, Opaque) and _FITTED.search("." + one.name) else None
+    if not isinstance(one, Opaque) or event.name == "transform" and not _saw_all(view, event, one):
+        return None
+    one = one.origin if one.name == "fit" and isinstance(one.origin, Opaque) else one
+    return one if _FITTED.search("." + one.name) else None
 
 
 def _target(event: Event) -> str | None:
@@ -88,8 +91,10 @@ def _fitted(view: View, value: Value, depth: int = 0) -> Opaque | None:
         maker = alt.origin
         if alt.name == "fit_transform" and isinstance(maker, Opaque) and _FITTED.search("." + maker.name):
             return alt
-        if alt.name == "transform" and isinstance(maker, Opaque) and _saw_all(view, alt, maker):
-            return alt
+        if alt.name == "transform" and isinstance(maker, Opaque):
+            uses = [event for event in view.of("unknown") if event.get("name") == "transform" and event.site == alt.site]
+            if any(_saw_all(view, use, maker) for use in uses):
+                return alt
         for part in (maker, *alt.parts):
             found = _fitted(view, part, depth + 1) if isinstance(part, Opaque) and part is not alt else None
             if found is not None:
@@ -97,14 +102,13 @@ def _fitted(view: View, value: Value, depth: int = 0) -> Opaque | None:
     return None
 
 
-def _saw_all(view: View, transformed: Opaque, scaler: Opaque) -> bool:
-    """Whether a scaler was fitted on what it transforms here: `scaler.fit(X)`, `X = scaler.transform(X)`."""
-    fits = [event for event in view.of("unknown") if event.get("name") == "fit" and event.args]
+def _saw_all(view: View, use: Event, scaler: Opaque) -> bool:
+    """Whether a scaler was fitted on what it transforms in a call: `scaler.fit(X)`, `X = scaler.transform(X)`."""
+    fits = [event for event in view.of("unknown") if event.get("name") == "fit" and event.args and event.serial < use.serial]
     if scaler.name == "fit" and isinstance(scaler.origin, Opaque):
         fits = [event for event in fits if event.site == scaler.site]
         scaler = scaler.origin
-    fits = [event for event in fits if any(alt is scaler for alt in real(event.subject))]
-    used = [event for event in view.of("unknown") if event.get("name") == "transform" and event.site == transformed.site and event.args]
-    return bool(_FITTED.search("." + scaler.name)) and any(
-        fit.serial < use.serial and {id(alt) for alt in real(fit.args[0])} == {id(alt) for alt in real(use.args[0])} for fit in fits for use in used
+    used = {id(alt) for alt in real(use.args[0])} if use.args else set()
+    return bool(used and _FITTED.search("." + scaler.name)) and any(
+        any(alt is scaler for alt in real(fit.subject)) and {id(alt) for alt in real(fit.args[0])} == used for fit in fits
     )

@@ -10,15 +10,18 @@ _ASSIGNED = re.compile(r"\s*\(?([A-Za-z_][\w\s,]*?)\)?\s*=\s*([^=\s].*)")
 _SLICED = re.compile(r"(?<![\w.\])])([A-Za-z_]\w*)(?:\.(?:i?loc|values))?\[([^\[\]]*)\]")
 _ROWS = re.compile(r"\s*(?!:\s*(?:,|$))[^,:]*:[^,:]*(?:,|$)")  # `[:n]`, `[n:, 3]`; not `[:, 3]`
 _ROWS_OF_A_CALL = 4
-_TRAIN = re.compile("train|trn", re.IGNORECASE)
-_TEST = re.compile(r"test|valid|(?:^|_)val(?=_|\d|$)|^val(?=[XY_])|held_?out", re.IGNORECASE)
+_TRAIN = re.compile(r"(?<![A-Za-z])(?:[Tt]rain|TRAIN|trn)|(?<=[XxYy])train|(?<=[a-z])Train")
+_TEST = re.compile(
+    r"(?<![A-Za-z])(?:[Tt]est|TEST|[Vv]alid|VALID)|(?<=[XxYy])(?:test|valid|val(?![a-z]))|(?<=[a-z])(?:Test|Valid|Val(?![a-z]))"
+    r"|(?<![A-Za-z])(?:[Vv]al|VAL)(?![A-Za-z])|held_?out"
+)
 
 
 def split_behind(site: Site, name: str) -> str | None:
     """What of a name, or of what is made of it, is cut into a training part and another one behind a place, by slices; None where
     nothing is."""
     lines, last = _behind(site)
-    made, trains, tests = {name}, set(), set()
+    made, trains, tests = {name}, False, set()
     for number, line in enumerate(lines[:last]):
         found = _ASSIGNED.match(line.split("#", 1)[0].rstrip())
         if found is None:
@@ -30,16 +33,16 @@ def split_behind(site: Site, name: str) -> str | None:
                 return found
             continue
         cuts = [base for base, at in _SLICED.findall(value) if base in made and _ROWS.match(at)]
-        if cuts and len(targets) in (1, len(cuts)):
-            for target, base in zip(targets, cuts):
-                if _TRAIN.search(target):
-                    trains.add(base)
-                elif _TEST.search(target):
+        if cuts and (len(targets) == len(cuts) or len(cuts) == 1):
+            for target, base in zip(targets, cuts if len(cuts) > 1 else cuts * len(targets)):
+                trains = trains or bool(_TRAIN.search(target))
+                if _TEST.search(target) and not _TRAIN.search(target):
                     tests.add(base)
-            if trains & tests:
-                return min(trains & tests)
         elif any(word in made for word in _words(value)):
             made.update(targets)
+            trains = trains or any(map(_TRAIN.search, targets))
+        if trains and tests:
+            return min(tests)
     return None
 
 

@@ -96,8 +96,12 @@ def scaled(lines):
     "fitted on a part": scaled("train, test = data[:80], data[80:]; train = scaler.fit_transform(train); test = scaler.transform(test)"),
     "fitted on a part that is cut again": scaled("x_train = scaler.fit_transform(data[:80]); train, val = x_train[:60], x_train[60:]"),
     "an encoder of labels": scaled("y = LabelEncoder().fit_transform(y); y_train, y_test = y[:80], y[80:]"),
+    "names that only look like it": scaled("data = scaler.fit_transform(data); constraints, latest = data[:80], data[80:]; train = data[:80]"),
     "no test": scaled("data = scaler.fit_transform(data); x, y_train = data[:80], data[80:]"),
     "fit, and then transform": scaled("scaler.fit(data); data = scaler.transform(data)  # <- 616\n    a, b = train_test_split(data, test_size=0.2)"),
+    "fit, and then transform, and slices": scaled(
+        "made = scaler.fit(data); data = made.transform(data)  # <- 616\n    x_train, y_train = windows(data, 8); x_test, y_test = windows(data[-80:], 8)"
+    ),
     "fit and transform of two things": scaled("scaler.fit(data[:80]); data = scaler.transform(data); a, b = train_test_split(data, test_size=0.2)"),
     "fitted where it is made": scaled(
         "made = MinMaxScaler().fit(data); data = made.transform(data)  # <- 616\n    a, b = train_test_split(data, test_size=0.2)"
