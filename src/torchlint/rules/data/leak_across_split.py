@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.forgotten_data import forgotten_loaders, forgotten_sets
@@ -26,43 +27,54 @@ _PART = re.compile("train|trn|test|valid|(?:^|_)val(?:_|$)", re.IGNORECASE)
 
 def check(view: View) -> Iterator[Report]:
     """`X = scaler.fit_transform(X)`, then `train_test_split(X, y)`; a validation that goes over the training's loader."""
-    told = set()
+    split = False
     for event in view.of("unknown"):
         if not (event.get("name") or "").endswith("train_test_split"):
             continue
         for value in event.get("args", ()):
-            fitted = _fitted(view, value)
-            if fitted is not None and fitted.site is not None:
-                told.add(fitted.site)
-                related = [(event.site, "train and test are told apart only here")]
-                yield Report(CODE, fitted.site, {"call": view.call_text(fitted.site), "kind": _kind(fitted)}, related)
+            learnt = _fitted(view, value)
+            if learnt is not None:
+                split = True
+                yield _report(view, learnt, [(event.site, "train and test are told apart only here")])
                 break
-    if not told:
+    if not split:
         yield from _split_by_hand(view)
     for found in (*forgotten_loaders(view), *forgotten_sets(view)):
         yield Report(CODE, found.site, {"over": found.over, "name": found.name}, [(found.made, "this is read nowhere")], words=_WENT)
+
+
+def _report(view: View, learnt: Event, related: list[tuple[Site, str]]) -> Report:
+    kind = real(learnt.subject)[0].name.rsplit(".", 1)[-1]
+    return Report(CODE, learnt.site, {"call": view.call_text(learnt.site), "kind": kind}, related)
 
 
 def _split_by_hand(view: View) -> Iterator[Report]:
     """`data = scaler.fit_transform(data)`, then `train, test = data[:n], data[n:]`: the first of a function."""
     told = set()
     for event in view.of("unknown"):
-        scaler, unit = _scaler(view, event), event.site.parsed.unit
-        name = _target(event) if scaler is not None and unit not in told else None
-        if name is None or _PART.search(name) or split_behind(event.site, name) is None:
-            continue
-        told.add(unit)
-        yield Report(CODE, event.site, {"call": view.call_text(event.site), "kind": scaler.name.rsplit(".", 1)[-1]})
+        unit = event.site.parsed.unit
+        learnt = _learnt(view, event) if unit not in told else None
+        name = _target(event) if learnt is not None else None
+        if name is not None and not _PART.search(name) and split_behind(event.site, name) is not None:
+            told.add(unit)
+            yield _report(view, learnt, [])
 
 
-def _scaler(view: View, event: Event) -> Opaque | None:
-    """What has learnt from all that a call transforms: the scaler of `scaler.fit_transform(data)`."""
+def _learnt(view: View, event: Event) -> Event | None:
+    """Where a scaler has learnt from all that a call transforms: in that call, or in a `scaler.fit(X)` before `scaler.transform(X)`."""
     made = real(event.subject) if event.get("name") in ("fit_transform", "transform") else ()
-    one = made[0] if len(made) == 1 else None
-    if not isinstance(one, Opaque) or event.name == "transform" and not _saw_all(view, event, one):
+    scaler = made[0] if len(made) == 1 else None
+    if not isinstance(scaler, Opaque) or not event.args:
         return None
-    one = one.origin if one.name == "fit" and isinstance(one.origin, Opaque) else one
-    return one if _FITTED.search("." + one.name) else None
+    if event.name == "fit_transform":
+        return event if _FITTED.search("." + scaler.name) else None
+    fits = [other for other in view.of("unknown") if other.get("name") == "fit" and other.args and other.serial < event.serial]
+    if scaler.name == "fit" and isinstance(scaler.origin, Opaque):  # `scaler = StandardScaler().fit(X)`
+        fits = [other for other in fits if other.site == scaler.site]
+        scaler = scaler.origin
+    used = {id(alt) for alt in real(event.args[0])}
+    same = (other for other in fits if {id(alt) for alt in real(other.args[0])} == used and real(other.subject) == (scaler,))
+    return next(same, None) if _FITTED.search("." + scaler.name) else None
 
 
 def _target(event: Event) -> str | None:
@@ -76,39 +88,18 @@ def _target(event: Event) -> str | None:
     return None
 
 
-def _kind(fitted: Opaque) -> str:
-    maker = fitted.origin
-    while maker.name == "fit":
-        maker = maker.origin
-    return maker.name.rsplit(".", 1)[-1]
-
-
-def _fitted(view: View, value: Value, depth: int = 0) -> Opaque | None:
-    """The fit_transform, or the transform behind a fit of the same data, that a value is the result of."""
+def _fitted(view: View, value: Value, depth: int = 0) -> Event | None:
+    """Where a scaler learnt that a value went through."""
     for alt in real(value):
         if not isinstance(alt, Opaque) or depth > 5:
             continue
-        maker = alt.origin
-        if alt.name == "fit_transform" and isinstance(maker, Opaque) and _FITTED.search("." + maker.name):
-            return alt
-        if alt.name == "transform" and isinstance(maker, Opaque):
-            uses = [event for event in view.of("unknown") if event.get("name") == "transform" and event.site == alt.site]
-            if any(_saw_all(view, use, maker) for use in uses):
-                return alt
-        for part in (maker, *alt.parts):
+        if alt.name in ("fit_transform", "transform") and alt.site is not None:
+            uses = [event for event in view.of("unknown") if event.get("name") == alt.name and event.site == alt.site]
+            learnt = next((found for use in uses if (found := _learnt(view, use)) is not None), None)
+            if learnt is not None:
+                return learnt
+        for part in (alt.origin, *alt.parts):
             found = _fitted(view, part, depth + 1) if isinstance(part, Opaque) and part is not alt else None
             if found is not None:
                 return found
     return None
-
-
-def _saw_all(view: View, use: Event, scaler: Opaque) -> bool:
-    """Whether a scaler was fitted on what it transforms in a call: `scaler.fit(X)`, `X = scaler.transform(X)`."""
-    fits = [event for event in view.of("unknown") if event.get("name") == "fit" and event.args and event.serial < use.serial]
-    if scaler.name == "fit" and isinstance(scaler.origin, Opaque):
-        fits = [event for event in fits if event.site == scaler.site]
-        scaler = scaler.origin
-    used = {id(alt) for alt in real(use.args[0])} if use.args else set()
-    return bool(used and _FITTED.search("." + scaler.name)) and any(
-        any(alt is scaler for alt in real(fit.subject)) and {id(alt) for alt in real(fit.args[0])} == used for fit in fits
-    )

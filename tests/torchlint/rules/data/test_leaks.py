@@ -98,13 +98,13 @@ def scaled(lines):
     "an encoder of labels": scaled("y = LabelEncoder().fit_transform(y); y_train, y_test = y[:80], y[80:]"),
     "names that only look like it": scaled("data = scaler.fit_transform(data); constraints, latest = data[:80], data[80:]; train = data[:80]"),
     "no test": scaled("data = scaler.fit_transform(data); x, y_train = data[:80], data[80:]"),
-    "fit, and then transform": scaled("scaler.fit(data); data = scaler.transform(data)  # <- 616\n    a, b = train_test_split(data, test_size=0.2)"),
+    "fit, and then transform": scaled("scaler.fit(data)  # <- 616\n    data = scaler.transform(data); a, b = train_test_split(data, test_size=0.2)"),
     "fit, and then transform, and slices": scaled(
-        "made = scaler.fit(data); data = made.transform(data)  # <- 616\n    x_train, y_train = windows(data, 8); x_test, y_test = windows(data[-80:], 8)"
+        "made = scaler.fit(data)  # <- 616\n    data = made.transform(data); x_train, y_train = windows(data, 8); x_test, y_test = windows(data[-80:], 8)"
     ),
     "fit and transform of two things": scaled("scaler.fit(data[:80]); data = scaler.transform(data); a, b = train_test_split(data, test_size=0.2)"),
     "fitted where it is made": scaled(
-        "made = MinMaxScaler().fit(data); data = made.transform(data)  # <- 616\n    a, b = train_test_split(data, test_size=0.2)"
+        "made = MinMaxScaler().fit(data)  # <- 616\n    data = made.transform(data); a, b = train_test_split(data, test_size=0.2)"
     ),
 })
 def test_scalers(code):
