@@ -74,7 +74,7 @@ def check(view: View) -> Iterator[Report]:
         if asked is not event.site:
             yield Report(CODE, asked, {"call": view.call_text(asked), "model": asked.parsed.text(asked.node.func.value)}, related)
             continue
-        site = event.site if beside and _evaluates_alone(view, event) else _own_call(event)
+        site = event.site if beside and _evaluates_alone(view, event) else _own_call(view, event)
         roles = {"call": view.call_text(site), "model": view.owner_text(event, "model")}
         if site is not event.site:
             related = [*related, (event.site, "the model is called here, for several callers")]
@@ -125,12 +125,16 @@ def _same_evaluation(event: Event, other: Event) -> bool:
     return mode.node is before.node or here and mode.location().row < other.site.location().row
 
 
-def _own_call(event: Event) -> Site:
+def _own_call(view: View, event: Event) -> Site:
     """The forward; where it stands in a function that others call too, the evaluation's own call of that function, as
     each of its callers has to switch gradients off by itself."""
     by_itself = event.mode is False and event.mode_site is not None
     if not event.loops and by_itself:
         return next((site for site in event.calls if site is not None and site.parsed is event.mode_site.parsed), event.site)
+    learns = [flow for step in view.of("backward") for flow in step.flows if flow.site == event.site]
+    if learns and not by_itself:
+        trains = {site for flow in learns for site in flow.calls}
+        return next((site for site in reversed(event.calls) if site is not None and site not in trains), event.site)
     if event.loops:
         loop = event.loops[-1].site
         if loop is None or loop.parsed is event.site.parsed or by_itself and event.mode_site.parsed is event.site.parsed:

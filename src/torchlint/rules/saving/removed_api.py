@@ -55,9 +55,10 @@ def check(view: View) -> Iterator[Report]:
     told = set()
     for site, name in (*met, *imports(view, _removed), *reads(view)):
         found = _removed(name)
-        if found is None or asks_first(site) or (site.parsed, site.location().row, found) in told:
+        where = site.location()
+        if found is None or asks_first(site) or (where.filename, where.row, where.column, found) in told:
             continue
-        told.add((site.parsed, site.location().row, found))
+        told.add((where.filename, where.row, where.column, found))
         gone = table().removed[found]
         if view.torch_version is not None and view.torch_version < release(gone.by):
             continue
