@@ -20,8 +20,10 @@ _MUCH_OF_FILE = 100_000  # steps, behind which a call counts that was large in a
 
 
 class LargeCall(NamedTuple):
-    """What a call was given, how many steps it took, the events of its run, how many these were when it ended, and the last one."""
+    """What a call was given, of what kinds that is, how many steps it took, the events of its run, how many these were when it
+    ended, and the last one."""
 
+    kinds: tuple[tuple, ...]
     given: list
     named: dict
     steps: int
@@ -44,7 +46,9 @@ class SeenCalls:
     def settle(self, events: list[Event], finished: bool) -> None:
         """Keeps, when a run with these events has ended, what its calls have shown."""
         for key, calls in list(self.calls.items()):
-            self.calls[key] = [call for call in calls if call.events is not events or finished and call.stands]
+            kept = [call for call in calls if call.events is not events or finished and call.stands]
+            # Nothing else of an ended run stays alive.
+            self.calls[key] = [call._replace(given=[], named={}, events=[], count=0, last=None) if call.events is events else call for call in kept]
 
 
 class LargeCalls:
@@ -53,8 +57,8 @@ class LargeCalls:
     def note_if_large(self, func: Func, self_value: Value | None, args, kwargs, steps: int) -> None:
         """Keeps what a call was given that took so many steps, if these are many, or may be later on."""
         if steps >= min(LARGE, _LEAST):
-            events = self.graph.events
-            call = LargeCall([self_value, *args], dict(kwargs), steps, events, len(events), events[-1] if events else None)
+            events, given = self.graph.events, [self_value, *args]
+            call = LargeCall(tuple(map(_kind, given)), given, dict(kwargs), steps, events, len(events), events[-1] if events else None)
             self.seen.calls.setdefault(func.key, []).append(call)
 
     def is_large_again(self, func: Func, self_value: Value | None, args, kwargs) -> bool:
@@ -68,7 +72,7 @@ class LargeCalls:
             if before.steps < least or not self._was_seen(before, least):
                 continue
             if least < LARGE or before.events is not self.graph.events:
-                alike = all(map(_of_a_kind, before.given, given))
+                alike = all(kind == _kind(value) for kind, value in zip(before.kinds, given))
             else:
                 alike = len(before.given) == len(given) and all(map(self._alike, before.given, given))
                 alike = alike and before.named.keys() == kwargs.keys()
@@ -107,8 +111,6 @@ class LargeCalls:
         return Likeness(self.plain)(one, other)
 
 
-def _of_a_kind(one: Value | None, other: Value | None) -> bool:
-    """Whether two values are alike but for texts, numbers and sizes, which make some difference and not much of one."""
-    if type(one) is not type(other):
-        return False
-    return type(one) is not Instance or type(other) is Instance and one.kind == other.kind and one.cls is other.cls
+def _kind(value: Value | None) -> tuple:
+    """What a value is but for texts, numbers and sizes, which make some difference to what a call does, and not much of one."""
+    return (type(value), value.kind, value.cls) if isinstance(value, Instance) else (type(value),)
