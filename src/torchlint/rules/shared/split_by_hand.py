@@ -29,8 +29,8 @@ def split_behind(site: Site, name: str) -> str | None:
         targets, value = [target.strip() for target in found[1].split(",")], found[2]
         if "train_test_split(" in value:
             given = _words("".join(lines[number : number + _ROWS_OF_A_CALL]).partition("train_test_split(")[2].partition(")")[0])
-            if found := next((word for word in given if word in made), None):
-                return found
+            if cut := next((word for word in given if word in made), None):
+                return cut
             continue
         cuts = [base for base, at in _SLICED.findall(value) if base in made and _ROWS.match(at)]
         if cuts and (len(targets) == len(cuts) or len(cuts) == 1):
