@@ -86,7 +86,7 @@ def mypy(folder, text):
     script.write_text(text)
     done = subprocess.run(
         [*([command] if command else [sys.executable, "-m", "mypy"]), "--strict", "--follow-imports=silent", "--strict-equality",
-         "--python-executable", sys.executable, "--cache-dir", folder / "cache", script],
+         "--python-executable", sys.executable, "--cache-dir", folder.parent / "mypy", script],  # torch is read once for all
         cwd=folder, capture_output=True, text=True, env={**os.environ, "MYPYPATH": str(ROOT / "src")},
     )
     return done.stdout + done.stderr

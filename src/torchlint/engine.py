@@ -179,7 +179,7 @@ class Engine:
             yield from check(view)
 
     def _checks_for(self, run: Run) -> Checks:
-        return self._checks_of_parts if run.alone else self._checks_of_orphans if run.orphan else self._checks
+        return self._checks_of_parts if run.alone else self._checks_of_orphans if run.orphan or run.spared else self._checks
 
     def _told(self, run: Run) -> list[Report]:
         """What the rules say of a run that the scout has made. Where that is anything, libcst parses all that is shown of it or

@@ -57,6 +57,8 @@ class Attributes:
             for alt in alts[1:]:
                 result = join(result, alt)
             return result
+        if name == "training" and type(owner) is Opaque and (mode := self.mode_of(owner)) is not None:
+            return Const(mode)
         found = self.store.get(owner, name)
         if found is not None and found is not UNSET:
             if found is NONE and isinstance(owner, Instance) and owner.site is None and isinstance(owner.cls, Class):

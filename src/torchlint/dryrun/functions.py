@@ -42,7 +42,7 @@ class Functions(Summaries, LargeCalls):
         known = self.known_again(func, args, kwargs, node)
         if known is not None:
             return known
-        if self.large and self.is_large_again(func, self_value, args, kwargs):
+        if self.seen.calls and self.is_large_again(func, self_value, args, kwargs):
             return self.not_followed(func, args, kwargs, node)
         if self.is_too_deep(key):
             self.cuts.append(self.stack.index(key) if key in self.stack else -1)

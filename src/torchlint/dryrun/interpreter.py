@@ -13,6 +13,8 @@ from torchlint.dryrun.expressions import Expressions
 from torchlint.dryrun.flow import Graph
 from torchlint.dryrun.frame import Context, Frame
 from torchlint.dryrun.guards import Asked, Guard
+from torchlint.dryrun.large_calls import SeenCalls
+from torchlint.dryrun.parts import Budget
 from torchlint.dryrun.paths import Jumps, Paths
 from torchlint.dryrun.plain import Plain
 from torchlint.dryrun.short_loops import ShortLoops
@@ -25,8 +27,8 @@ from torchlint.dryrun.values import Class, Event, Func, Instance, Loop, Value
 from torchlint.dryrun.world import World
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
 
-MOST_STEPS = 150_000  # expressions evaluated for one root: a bound on time, above what nearly all real code needs
-MOST_EVENTS = 20_000
+MOST_STEPS = 200_000  # expressions evaluated for one root: a bound on time, above what nearly all real code needs
+MOST_EVENTS = 40_000
 MOST_DEPTH = 12
 
 
@@ -41,6 +43,7 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
     met: Callable[[set[str]], bool] = staticmethod(lambda words: True)  # whether some rule has anything to say of some words
     alone = False  # a part of what was too much: what it calls, or what it is called on, is not known
     orphan = False  # a root only because a run that would have come to it was too much: what it is given there is not known
+    spared = False  # a call was not run again: what it would have given is not known
     too_deep = False  # given up because it is nested too deeply, and not because it is too much
     Frame, Context, TooMuch = Frame, Context, TooMuch
 
@@ -90,7 +93,8 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         self.cuts: list[int] = []  # for each call that was not followed: how deep the one stands that it would run again
         self.outer: list[int] = []  # when the frames were made that functions were run in which stand in functions
         self.units: list[Unit] = []  # of the functions that were run, one after the other
-        self.large: dict[object, list[tuple[list, dict]]] = {}  # by function: what calls were given that took many steps
+        self.seen = SeenCalls()
+        self.budget = Budget()
         self.switches: dict[int, dict[str, Value]] = {}  # by id of a parser: the switches that have one value whatever is typed
         self.filled_in: dict[tuple[int, str], Value] = {}  # by id of an object and name: its attributes that were made where they were None
         self.took: dict[int, int] = {}  # by id of a function's unit: its steps so far when a run that was in it was too much

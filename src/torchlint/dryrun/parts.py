@@ -9,9 +9,9 @@ import libcst as cst
 from torchlint.dryrun.source_text import RowsLost, TooDeep, TooLong, parse
 from torchlint.sieve.facts import FileFacts, Unit
 
-MOST_STEPS_OF_FILE = 250_000  # expressions evaluated in all runs of a file; those of one are bounded besides
+MOST_STEPS_OF_FILE = 300_000  # expressions evaluated in all runs of a file; those of one are bounded besides
 STEPS_OF_RUN = 100  # what a run costs besides: rules have to look at it
-LEAST_STEPS = 400  # kept back for each root that is still to come: more than most functions need
+LEAST_STEPS = 1_000  # kept back for each root that is still to come: more than most functions need
 SHARE_ALONE = 3  # what is tried again alone may take one part in three: it is to cost little where that is too much, too
 HOPELESS = 0.95  # a function that took this part of a run that was too much is not run whole again
 _MOST_NAMES = 3
@@ -25,6 +25,7 @@ class Budget:
 
     def __init__(self) -> None:
         self.left = MOST_STEPS_OF_FILE
+        self.spent = 0
         self.to_come = 0
 
     def share(self) -> int:
@@ -34,6 +35,7 @@ class Budget:
 
     def spend(self, steps: int) -> None:
         self.left -= steps + STEPS_OF_RUN
+        self.spent += steps + STEPS_OF_RUN
 
 
 class Orphans:

@@ -16,7 +16,7 @@ from torchlint.dryrun.values import Func, Instance
 from torchlint.dryrun.world import World
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit, units_of
 
-SHARED = ("classes", "watched_calls", "watched_own", "budget", "took", "met")
+SHARED = ("classes", "watched_calls", "watched_own", "budget", "took", "met", "seen")
 GROWING = ("children", "unsure_children", "holds", "registered", "escaped", "keep", "made_in", "entered", "replaced",
            "buffers")
 
@@ -181,6 +181,7 @@ class _Roots:
         run.alone = alone or before.alone
         run.orphan = root.func.unit in self.orphans
         finished = _finish(run, lambda: work(run), root.func, self.facts)
+        run.seen.settle(run.graph.events, finished)
         if run.too_deep:
             self.shortened.why[root.name] = TOO_DEEP
         if finished:

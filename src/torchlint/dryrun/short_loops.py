@@ -7,6 +7,8 @@ import re
 import libcst as cst
 
 from torchlint.dryrun.containers import is_layer
+from torchlint.dryrun.paths import Jumps
+from torchlint.dryrun.store import Store
 from torchlint.dryrun.tree import children
 from torchlint.dryrun.values import Const, Dict, Func, Instance, Iter, Method, Opaque, Seq, Value
 
@@ -25,7 +27,8 @@ class ShortLoops:
     def run_one_by_one(self, node: cst.For, over: Value) -> bool:
         """Runs the turns of a loop one after the other, as if there were no loop; False where it is one to be run as such."""
         each = self.few_callables(over) or self.phases(over) or self.layers_in(over) or self.few_things(over)
-        if not each or self.unrolled >= MOST_NESTED or _jumps(node.body):
+        jumps = _jumps(node.body) if each else frozenset()
+        if not each or self.unrolled >= MOST_NESTED or cst.Break in jumps:
             return False
         self.consume(over, node)
         self.unrolled += 1
@@ -34,12 +37,31 @@ class ShortLoops:
                 if self.graph.dead:
                     return True
                 self.assign(node.target, item, quiet=True)
-                self.suite(node.body)
+                if jumps:
+                    self._turn(node)
+                else:
+                    self.suite(node.body)
         finally:
             self.unrolled -= 1
         if node.orelse is not None and not self.graph.dead:
             self.suite(node.orelse.body)
         return True
+
+    def _turn(self, node: cst.For) -> None:
+        """One turn that some paths leave by a `continue`: the next begins where all of them meet."""
+        base = self.store
+        jumps = Jumps(base)
+        self.jumps.append(jumps)
+        self.store = Store(base)
+        try:
+            self.suite(node.body)
+            ends = list(jumps.continues)
+            if not self.graph.dead:
+                ends.append((self.store.writes_since(base), self.graph.tails))
+        finally:
+            self.jumps.pop()
+            self.store = base
+        self.meet(ends)
 
     def few_callables(self, over: Value) -> tuple[Value, ...]:
         """What a short list of functions and methods holds, where all of it is known: such a loop calls one after the other."""
@@ -47,12 +69,22 @@ class ShortLoops:
         return tuple(items) if items and len(items) <= MOST_CALLED and all(isinstance(item, (Func, Method)) for item in items) else ()
 
     def phases(self, over: Value) -> tuple[Value, ...]:
-        """What `["train", "val"]` holds: a loop over it trains in one turn and evaluates in the next."""
-        items = self.items_of(over) if isinstance(over, Seq) else None
+        """What `["train", "val"]` holds: a loop over it trains in one turn and evaluates in the next. So does one over the keys of a
+        dict of that kind, over `[True, False]`, and over pairs that begin so: `("train", train_loader)`."""
+        items = self.known_elements(over)
         if not items or len(items) > MOST_PHASES:
             return ()
-        names = {item.value for item in items if isinstance(item, Const) and isinstance(item.value, str)}
-        return tuple(items) if len(names) == len(items) and any(map(_TRAINS.match, names)) else ()
+        names = [self._phase(item) for item in items]
+        if len(set(names)) < len(items) or None in names:
+            return ()
+        switched = set(names) == {True, False}
+        return items if switched or all(isinstance(name, str) for name in names) and any(map(_TRAINS.match, names)) else ()
+
+    def _phase(self, item: Value) -> str | bool | None:
+        """What a turn is called, or whether it trains: by the thing itself or by the first of a pair."""
+        if isinstance(item, Seq) and item.kind == "tuple":
+            item = next(iter(self.items_of(item) or ()), item)
+        return item.value if isinstance(item, Const) and isinstance(item.value, (str, bool)) else None
 
     def layers_in(self, over: Value) -> tuple[Value, ...]:
         """The layers that a Sequential or ModuleList holds, where all are known and torch's own: `for layer in self.layers: x = layer(x)`."""
@@ -118,16 +150,17 @@ class ShortLoops:
         return [(Opaque("", "item", tags=_TEXT) if isinstance(key, str) and key[:1] == "*" else Const(key), value) for key, value in items.known.items()]
 
 
-def _jumps(body: cst.BaseSuite) -> bool:
-    """Whether a loop's turns may end early."""
+def _jumps(body: cst.BaseSuite) -> frozenset[type]:
+    """How a loop's turns may end early: by `break`, by `continue`."""
+    found: set[type] = set()
     todo: list[cst.CSTNode] = [body]
     while todo:
         node = todo.pop()
         kind = type(node)
         if kind in (cst.Break, cst.Continue):
-            return True
-        if kind in (cst.For, cst.While):  # only what stands behind the `else` of an inner loop is about the outer one
+            found.add(kind)
+        elif kind in (cst.For, cst.While):  # only what stands behind the `else` of an inner loop is about the outer one
             todo.extend([node.orelse] if node.orelse is not None else [])
         elif kind not in (cst.FunctionDef, cst.ClassDef):
             todo.extend(children(node))
-    return False
+    return frozenset(found)

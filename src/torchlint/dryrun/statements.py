@@ -194,8 +194,9 @@ class Statements:
     # -- simple statements ----------------------------------------------------------------------------------------
 
     def run_expr(self, node: cst.Expr) -> None:
-        value = self.eval(node.value)
-        self.emit_bare(node.value, value)
+        parts = [element.value for element in node.value.elements] if type(node.value) is cst.Tuple else [node.value]  # `x.cpu(), y.cpu()`
+        for part in parts:
+            self.emit_bare(part, self.eval(part))
 
     def emit_bare(self, node: cst.BaseExpression, value: Value) -> None:
         """A statement that is only an expression."""

@@ -4,6 +4,7 @@ import pytest
 
 from tests.torchlint.dryrun.support import IMPORTS, events, found, runs
 from torchlint.dryrun import large_calls
+from torchlint.dryrun.interpreter import Run
 
 PROGRAM = """
 import argparse
@@ -49,3 +50,54 @@ def test_by_several_ways(monkeypatch, device):
 def test_with_something_else(monkeypatch):
     """A text may decide what is done."""
     assert trainings(PROGRAM % "'cpu'", monkeypatch, 5) == 2
+
+
+def many(calls):
+    work = "".join(f"    x = torch.relu(x + {row})\n" for row in range(40))
+    return (
+        f"def part(model, x, y):\n{work}    return F.cross_entropy(model(x).softmax(1), y)\n\n"
+        "def main(model, optimizer, data):\n    for x, y in data:\n        loss = 0\n"
+        + "        loss = loss + part(model, x, y)\n" * calls
+        + "        loss.backward()\n        optimizer.step()\n"
+    )
+
+
+def rooted(text):
+    return {run.root.name: run for run in runs(text) if run.root is not None}
+
+
+@pytest.fixture
+def late(monkeypatch):
+    """Sets what a root may do, and begins to be sparing at half of it."""
+
+    def bound(steps, of_file=10**9):
+        monkeypatch.setattr(Run, "most_steps", steps)
+        monkeypatch.setattr(large_calls, "_LEAST", 50)
+        monkeypatch.setattr(large_calls, "_LATE", ((steps, 0.5, of_file, 50),))
+
+    return bound
+
+
+def test_little_is_run_twice_where_little_is_left(late):
+    """All calls of `part` are more than `main` may do: some are run, and the rest of `main` is seen."""
+    late(8_000)
+    main = rooted(many(40))["main"]
+    assert not main.alone and main.steps > 4_000
+    assert {number for _, number in found(IMPORTS + many(40))} == {101, 301}
+
+
+def test_nothing_is_left_out_where_there_is_room(late):
+    late(100_000)
+    main = rooted(many(40))["main"]
+    assert len(events(main, "loss")) == 40
+
+
+def test_what_another_root_has_seen(late):
+    """Two programs of one file that train alike: the second is not run again where the first has taken much of what the file may do."""
+    text = many(2) + many(2).replace("def part", "def unused").replace("def main", "def again")
+    late(100_000)
+    first = rooted(text)
+    assert [len(events(first[name], "loss")) for name in ("main", "again")] == [2, 2]
+    late(100_000, of_file=first["main"].steps)
+    second = rooted(text)
+    assert [len(events(second[name], "loss")) for name in ("main", "again")] == [2, 0]

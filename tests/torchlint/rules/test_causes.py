@@ -497,7 +497,7 @@ def main(folds):
             F.cross_entropy(model(x), y).backward()
             optimizer.step()
         model.eval()
-        print(model(valid[0]).argmax(1))
+        print(model(valid[0]).argmax(1))  # <- 202
 """,
     "what is left of an accumulation ends with the model": """
 def main(folds):

@@ -33,12 +33,12 @@ def main(batches, others):
         found.append(model(x).data.numpy())  # <- 202
     print(found)
 """,
-    "202: data for a training that comes": """
+    "202: answers before the training that comes": """
 def main(batches, states):
     model = nn.Linear(4, 3)
     optimizer = torch.optim.Adam(model.parameters())
     for epoch in range(3):
-        actions = [model(x).argmax(1).item() for x in states]
+        actions = [model(x).argmax(1).item() for x in states]  # <- 202
         for x, y in batches:
             optimizer.zero_grad()
             F.cross_entropy(model(x), y).backward()
@@ -198,7 +198,7 @@ for epoch in range(10):
         F.mse_loss(net(x), y).backward()
         optimizer.step()
     for x, y in held_out:
-        output = net(x)  # <- 201
+        output = net(x)  # <- 201, 202
         guess = output.cpu().detach().numpy()
         errors.append(abs(guess - y.numpy()).mean())
 """,

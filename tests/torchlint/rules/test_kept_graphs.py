@@ -274,7 +274,7 @@ class World:
 def main(batches, steps, state):
     world = World()
     world.train(batches)
-    print(world.scan(steps, state).detach().numpy())
+    print(world.scan(steps, state).detach().numpy())  # <- 202
 """,
     "layers that a model gets by setattr": """
 class Net(nn.Module):

@@ -20,8 +20,12 @@ def look(train_loader):
     batches = iter(train_loader)
     return batches.next()  # <- 941
 
-def walk(nodes):
-    return iter(nodes).next()
+def show(test_iter):
+    x, y = iter(test_iter).next()  # <- 941
+    return x
+
+def walk(nodes, graph_iter):
+    return iter(nodes).next(), iter(graph_iter).next()
 """,
     "521: a model that is given": """
 def freeze(model: nn.Module):

@@ -8,7 +8,7 @@ import pytest
 from tests.torchlint.support import ROOT, write
 from torchlint.catalogue.pages import catalogue
 from torchlint.cli import main
-from torchlint.dryrun import interpreter, parts, roots
+from torchlint.dryrun import interpreter, large_calls, parts, roots
 from torchlint.engine import Engine
 from torchlint.run.judge import Judge, Order
 
@@ -20,10 +20,12 @@ TRAIN = (
 )
 
 
-def long_main(rows=2_000):
-    """A `main` that calls `train` and does more than one run may."""
+def long_main(rows=500, more=0):
+    """A `main` that calls `train` and does more than one run may, with what it calls besides."""
     numbers = "0," * 80
     work = "".join(f"    x{row % 7} = torch.relu(x{row % 7 - 1 if row % 7 else 6}, [{numbers}])\n" for row in range(rows))
+    if more:
+        return f"def other(x6):\n{work[: len(work) // rows * more]}\n\n" + long_main(rows).replace("    train(", "    other(x6)\n    train(", 1)
     return f"def main(model, optimizer, data, x6):\n    train(model, optimizer, data)\n{work}\n\nif __name__ == '__main__':\n    main()\n"
 
 
@@ -39,7 +41,8 @@ def rows_of(text):
     return [(int(row.rpartition("# ")[2]), number) for number, row in enumerate(text.split("\n"), 1) if row.endswith(("# 101", "# 301"))]
 
 
-def test_what_a_long_main_calls_is_judged():
+def test_what_a_long_main_calls_is_judged(low):
+    low(run=30_000)
     text = HEAD + LOSS + TRAIN + long_main()
     verdict = judged(text)
     assert sorted(numbers(verdict)) == sorted(rows_of(text)) != []
@@ -220,6 +223,13 @@ def test_parts_say_nothing_that_the_whole_does_not(low, whole, bound):
     in_parts(whole)
 
 
+def test_sparing_says_nothing_that_the_whole_does_not(monkeypatch, whole):
+    """As if nearly nothing were left of what a root may do: no call of five steps is run twice."""
+    monkeypatch.setattr(large_calls, "_LEAST", 5)
+    monkeypatch.setattr(large_calls, "_LATE", ((0, 0.0, 0, 5),))
+    in_parts(whole[::2])
+
+
 def test_where_data_come_from_is_not_asked_of_a_part_whose_caller_was_too_much(low):
     """`start` shows that they are in memory; `fit` and `Runs.load` would be told to have workers."""
     more = "".join(f"    x = torch.relu(x + {row})\n" for row in range(80))
@@ -332,8 +342,8 @@ def test_known_verdicts_say_it_again(lint):
 
 def test_each_of_many_files_says_it_once(lint, low, tmp_path):
     """In processes of their own, too, which have the bounds that count."""
-    low(run=interpreter.MOST_STEPS, file=250_000)
-    text = HEAD + LOSS + TRAIN + LATER + long_main()
+    low(run=interpreter.MOST_STEPS, file=parts.MOST_STEPS_OF_FILE)
+    text = HEAD + LOSS + TRAIN + LATER + long_main(1_600, 1_000)
     write(tmp_path, {f"m{number}.py": text for number in range(2)})
     told = lint("--no-cache", "-j2", "--output-format", "concise", "m0.py", "m1.py")
     assert told[2].count(NOTE) == 2 and told[1].count("TL301") == told[1].count("TL101") == 2

@@ -72,7 +72,7 @@ class Methods(Tensors, Devices, Modules, Optimizers, Contexts, Unknown):
         if isinstance(owner, Opaque):
             return self.opaque_method(owner, name, args, kwargs, node)
         if isinstance(owner, Iter):
-            return self.element(owner) if name == "__next__" else Opaque(name, "call")
+            return self.element(owner) if name in ("__next__", "next") and not args else Opaque(name, "call")
         if isinstance(owner, Const):
             return Opaque(name, "call", None, NOTHING, NOTHING, None, frozenset({"str"}))
         if isinstance(owner, Method):

@@ -31,7 +31,7 @@ class Tensors:
         site = self.site(node)
         given = [*args, *kwargs.values()]
         flows = union_of([owner.flows, *(value.flows for value in given)])
-        parts = union_of([frozenset({owner}), owner.parts, *(with_parts(v) for v in given if isinstance(v, Opaque))])
+        parts = union_of([frozenset({owner}), owner.parts, *(with_parts(alt) for v in given for alt in real(v) if isinstance(alt, Opaque))])
         if name == "backward":
             return self.backward(owner, args, kwargs, node)
         if name in ("items", "keys"):  # of what is called `data` of an output, say: a dict, and no tensor after all

@@ -11,6 +11,7 @@ from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Const, Dict, Instance, Opaque, Seq, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.drawn_items import changed_at_random
 from torchlint.rules.shared.loaders import body_of, created, option, written
 
 CODE = 613
@@ -94,7 +95,7 @@ def _in_whole(view: View, dataset: Value, part: bool) -> Opaque | Instance | Non
             return None
         values = (*dataset.args, *dataset.kwargs.values()) if _APPLIES.search(text) else ()
         given = next((found for value in values if (found := _random_in(view, value)) is not None), None)
-        return given or _own_random(view, dataset, parsed, definition)
+        return given or _own_random(view, dataset, parsed, definition) or changed_at_random(view, dataset)
     whole = dataset.type.startswith("torchvision.datasets.")
     return _random_in(view, dataset.kwargs.get("transform")) if whole and part else None
 

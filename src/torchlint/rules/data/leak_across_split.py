@@ -1,44 +1,105 @@
-"""616: statistics are fitted on all the data before they are split."""
+"""616: the data for evaluation are known before: statistics were fitted on them, or they are what the model is trained on."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Opaque, Value, real
+import libcst as cst
+
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Event, Opaque, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.forgotten_data import forgotten_loaders, forgotten_sets
+from torchlint.rules.shared.split_by_hand import split_behind
 
 CODE = 616
+_WENT = (
+    "`{over}` is what the model is trained on, and this evaluates on it: `{name}` is made and read nowhere",
+    "evaluate on `{name}`",
+)
 _FITTED = re.compile(
     r"\.(?:StandardScaler|MinMaxScaler|RobustScaler|MaxAbsScaler|QuantileTransformer|PowerTransformer|PCA|TruncatedSVD"
     r"|SimpleImputer|KNNImputer|SelectKBest|TfidfVectorizer)$"
 )
+_PART = re.compile("train|trn|test|valid|(?:^|_)val(?:_|$)", re.IGNORECASE)
 
 
 def check(view: View) -> Iterator[Report]:
-    """`X = scaler.fit_transform(X)`, then `train_test_split(X, y)`."""
+    """`X = scaler.fit_transform(X)`, then `train_test_split(X, y)`; a validation that goes over the training's loader."""
+    split = False
     for event in view.of("unknown"):
         if not (event.get("name") or "").endswith("train_test_split"):
             continue
         for value in event.get("args", ()):
-            fitted = _fitted(value)
-            if fitted is not None and fitted.site is not None:
-                owner = fitted.origin.name.rsplit(".", 1)[-1]
-                related = [(event.site, "train and test are told apart only here")]
-                yield Report(CODE, fitted.site, {"call": view.call_text(fitted.site), "kind": owner}, related)
+            learnt = _fitted(view, value)
+            if learnt is not None:
+                split = True
+                yield _report(view, learnt, [(event.site, "train and test are told apart only here")])
                 break
+    if not split:
+        yield from _split_by_hand(view)
+    for found in (*forgotten_loaders(view), *forgotten_sets(view)):
+        yield Report(CODE, found.site, {"over": found.over, "name": found.name}, [(found.made, "this is read nowhere")], words=_WENT)
 
 
-def _fitted(value: Value, depth: int = 0) -> Opaque | None:
-    """The fit_transform that a value is the result of."""
+def _report(view: View, learnt: Event, related: list[tuple[Site, str]]) -> Report:
+    kind = real(learnt.subject)[0].name.rsplit(".", 1)[-1]
+    return Report(CODE, learnt.site, {"call": view.call_text(learnt.site), "kind": kind}, related)
+
+
+def _split_by_hand(view: View) -> Iterator[Report]:
+    """`data = scaler.fit_transform(data)`, then `train, test = data[:n], data[n:]`: the first of a function."""
+    told = set()
+    for event in view.of("unknown"):
+        unit = event.site.parsed.unit
+        learnt = _learnt(view, event) if unit not in told else None
+        name = _target(event) if learnt is not None else None
+        if name is not None and not _PART.search(name) and split_behind(event.site, name) is not None:
+            told.add(unit)
+            yield _report(view, learnt, [])
+
+
+def _learnt(view: View, event: Event) -> Event | None:
+    """Where a scaler has learnt from all that a call transforms: in that call, or in a `scaler.fit(X)` before `scaler.transform(X)`."""
+    made = real(event.subject) if event.get("name") in ("fit_transform", "transform") else ()
+    scaler = made[0] if len(made) == 1 else None
+    if not isinstance(scaler, Opaque) or not event.args:
+        return None
+    if event.name == "fit_transform":
+        return event if _FITTED.search("." + scaler.name) else None
+    fits = [other for other in view.of("unknown") if other.get("name") == "fit" and other.args and other.serial < event.serial]
+    if scaler.name == "fit" and isinstance(scaler.origin, Opaque):  # `scaler = StandardScaler().fit(X)`
+        fits = [other for other in fits if other.site == scaler.site]
+        scaler = scaler.origin
+    used = {id(alt) for alt in real(event.args[0])}
+    same = (other for other in fits if {id(alt) for alt in real(other.args[0])} == used and real(other.subject) == (scaler,))
+    return next(same, None) if _FITTED.search("." + scaler.name) else None
+
+
+def _target(event: Event) -> str | None:
+    """The name that a call's result is given."""
+    for node in event.site.parsed.around(event.site.node):
+        if isinstance(node, cst.Assign):
+            target = node.targets[0].target
+            while isinstance(target, (cst.Subscript, cst.Attribute)):  # of `frame[columns] = ...`, `frame.loc[:, columns] = ...`
+                target = target.value
+            return target.value if len(node.targets) == 1 and isinstance(target, cst.Name) and target.value != "self" else None
+    return None
+
+
+def _fitted(view: View, value: Value, depth: int = 0) -> Event | None:
+    """Where a scaler learnt that a value went through."""
     for alt in real(value):
         if not isinstance(alt, Opaque) or depth > 5:
             continue
-        maker = alt.origin
-        if alt.name == "fit_transform" and isinstance(maker, Opaque) and _FITTED.search("." + maker.name):
-            return alt
-        for part in (maker, *alt.parts):
-            found = _fitted(part, depth + 1) if isinstance(part, Opaque) and part is not alt else None
+        if alt.name in ("fit_transform", "transform") and alt.site is not None:
+            uses = [event for event in view.of("unknown") if event.get("name") == alt.name and event.site == alt.site]
+            learnt = next((found for use in uses if (found := _learnt(view, use)) is not None), None)
+            if learnt is not None:
+                return learnt
+        for part in (alt.origin, *alt.parts):
+            found = _fitted(view, part, depth + 1) if isinstance(part, Opaque) and part is not alt else None
             if found is not None:
                 return found
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import after
@@ -20,12 +21,22 @@ def check(view: View) -> Iterator[Report]:
             continue
 
         def stops(event: Event, save=save) -> bool:
-            return event.kind in ("collective", "unknown", "called") or _loads(event) and _same(save.args[1], event.args[0])
+            return _may_wait(event) or _loads(event) and _same(save.args[1], event.args[0])
 
         for event in after(save, stops)[0]:
             if _loads(event) and not by_rank(event) and save.calls[:1] == event.calls[:1]:
                 roles = {"path": event.site.parsed.text(event.site.node.args[0].value)}
                 yield Report(CODE, event.site, roles, [(save.site, "written by one process here")])
+
+
+# What takes its time, or says something, and waits for no other process.
+_IDLE = re.compile(r"(?:^|\.)(?:sleep|print|info|debug|warning|warn|flush|makedirs|mkdir|perf_counter)$")
+
+
+def _may_wait(event: Event) -> bool:
+    if event.kind == "unknown":
+        return not _IDLE.search(event.get("name") or "")
+    return event.kind in ("collective", "called")
 
 
 def _loads(event: Event) -> bool:

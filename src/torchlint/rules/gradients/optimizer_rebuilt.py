@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.alternatives import conditions
+from torchlint.dryrun.guards import Guard
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Const, Event, Instance, Loop, Opaque, Ref, Value, number, real
 from torchlint.rules.base import Report, View
@@ -78,12 +79,31 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _own_loop(view: View, created: Event) -> Loop | None:
-    """The loop whose every iteration comes by the constructor, under no condition."""
+    """The loop whose every iteration comes by the constructor, under no condition; or under one that its steps stand under as well:
+    each is the first of a new optimizer then, `if step % 10 == 0: agent.learn()`."""
     if not created.loops or created.site is None or not isinstance(created.subject, Instance):
         return None
     loop = created.loops[-1]
     heads = [event for event in view.of("loop") if event.get("loop") is loop]
-    return loop if heads and heads[0].guards == conditions(created.subject) else None
+    if not heads:
+        return None
+    own = conditions(created.subject)
+    asked = [guard for guard in own if guard not in heads[0].guards]
+    return loop if heads[0].guards == own or _all_in_one_call(view, created, asked) else None
+
+
+def _all_in_one_call(view: View, created: Event, asked: list[Guard]) -> bool:
+    """Whether a call of a function under a condition makes an optimizer, steps with it once, and forgets it."""
+    if not created.calls or any(_NEW_START.search(guard.site.text()) for guard in asked):
+        return False
+    unit = created.site.parsed.unit
+    if any(guard.site.parsed is created.site.parsed for guard in asked):
+        return False  # the function itself decides when: `if self.optimizer is None`
+    steps = [step for step in view.steps() if any(alt is created.subject for alt in real(step.subject))]
+    kept = any(alt is created.subject for event in view.of("setattr", "append", "item.set") for alt in real(event.get("value")))
+    return bool(steps) and not kept and all(
+        step.site.parsed.unit is unit and step.loops == created.loops and step.calls == created.calls for step in steps
+    )
 
 
 def _made_before(view: View, value: Value, loop: Loop) -> bool:

@@ -51,7 +51,7 @@ def _every_so_often(view: View) -> Iterator[Report]:
             clears = [
                 event
                 for event in view.of("optimizer.zero_grad")
-                if event.loops == step.loops and _clears(view, event, optimizer)
+                if event.loops == step.loops and (_clears(view, event, optimizer) or _clears_all_of(view, event, backward, optimizer))
             ]
             clears = [event for event in clears if set(event.guards) <= set(backward.guards)]
             if clears and not _used_by_another(view, backward, optimizer):
@@ -132,6 +132,15 @@ def _too_early(view: View, clear: Event, backward: Event, step: Event) -> bool:
     if in_accumulate(clear) is not in_accumulate(backward) or not clear.serial < backward.serial < step.serial:
         return False
     return all(guard in backward.guards or "sync_gradients" in guard[0].text() for guard in clear.guards)
+
+
+def _clears_all_of(view: View, event: Event, backward: Event, optimizer: Value) -> bool:
+    """Whether an event clears all gradients that a backward computes: those of the one model that its loss came out of, where it is
+    not seen what the only optimizer was made of."""
+    subjects = real(event.subject)
+    asked = {id(flow.subject) for flow in backward.flows if flow.kind == "forward" and not flow.get("inside")}
+    unknown = isinstance(optimizer, Opaque) and not any(view.held_by(optimizer)[:2])
+    return unknown and view.only_optimizer(optimizer) and len(subjects) == 1 and asked == {id(subjects[0])}
 
 
 def _clears(view: View, event: Event, optimizer: Value) -> bool:

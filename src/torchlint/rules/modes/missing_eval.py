@@ -11,7 +11,7 @@ from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.measured import is_measured
-from torchlint.rules.shared.readouts import comes_from, read_out
+from torchlint.rules.shared.readouts import adds_up, comes_from, read_out
 from torchlint.rules.shared.surroundings import bound
 
 CODE = 201
@@ -43,7 +43,7 @@ def _evaluates(view: View, event: Event) -> bool:
         return True
     if event.grad is not True or not event.loops or view.mode_dependent(event.subject) is not True or not read_out(view, event):
         return False
-    return any(  # what is only printed may be a look at the untrained model
+    return adds_up(view, event) or any(  # what is only printed may be a look at the untrained model
         other.name != "print" and any(comes_from(event, alt) for alt in real(other.subject)) for other in view.of("readout")
     )
 

@@ -11,17 +11,18 @@ import libcst as cst
 from torchlint.dryrun.containers import CONTAINERS
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import TRUE, Const, Event, Instance, Iter, Loop, Ref, Tensor, Value, real
+from torchlint.dryrun.values import TRUE, Event, Instance, Loop, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
 from torchlint.rules.shared.evaluations import EVALUATION, LOSS_FUNCTION, is_evaluation, said_volatile
-from torchlint.rules.shared.frozen import frozen_by, is_off_at, switches
+from torchlint.rules.shared.frozen import frozen_by, frozen_one_by_one, is_off_at, switches
 from torchlint.rules.shared.held_out import LOSS
 from torchlint.rules.shared.looks import beside_training, is_look, only_shown_off
 from torchlint.rules.shared.may_train import may_train
 from torchlint.rules.shared.readouts import collects, only_draws, read_out
 from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_module, made_of, unseen, within
+from torchlint.rules.shared.shared_loops import measures_where_another_trains, trains_in_some_turns
 from torchlint.rules.shared.single_forwards import predicts_once, shows_what_it_learned
 from torchlint.sieve.facts import Unit
 
@@ -44,18 +45,20 @@ def check(view: View) -> Iterator[Report]:
         asked = event.site
         if event.get("inside") or _in_a_model(event):
             asked = asked_from_outside(event) or (event.site if _of_a_program(view, event) else None)
-        if asked is None or _has_nothing_to_learn(view, event.subject) or _measures_its_own_output(event):
+        if asked is None or _has_nothing_to_learn(view, event.subject) or _measures_its_own_output(event) or _is_a_loss_of_outputs(event):
             continue
         evaluates = event.mode is False and event.mode_site is not None
         volatile = said_volatile(view, event)
         beside = beside_training(view, event) or shows_what_it_learned(view, event)
-        if not evaluates and volatile is None and not beside and not is_evaluation(view, event):
+        shares = trains_in_some_turns(view, event)
+        by_name = shares or measures_where_another_trains(view, event) or is_evaluation(view, event)
+        if not evaluates and volatile is None and not beside and not by_name:
             continue
         if not event.loops and volatile is None and not predicts_once(view, event):
             continue
-        if event.get("frozen") is TRUE or _frozen_one_by_one(view, event) or _gradient_wanted(view, event):
+        if event.get("frozen") is TRUE or frozen_one_by_one(view, event) or _gradient_wanted(view, event):
             continue
-        if not beside and not read_out(view, event) and not only_shown_off(view, event):
+        if not beside and not shares and not read_out(view, event) and not only_shown_off(view, event):
             continue
         if _graph_may_be_used(view, event):
             continue
@@ -74,7 +77,7 @@ def check(view: View) -> Iterator[Report]:
         if asked is not event.site:
             yield Report(CODE, asked, {"call": view.call_text(asked), "model": asked.parsed.text(asked.node.func.value)}, related)
             continue
-        site = event.site if beside and _evaluates_alone(view, event) else _own_call(event)
+        site = event.site if beside and _evaluates_alone(view, event) else _own_call(view, event)
         roles = {"call": view.call_text(site), "model": view.owner_text(event, "model")}
         if site is not event.site:
             related = [*related, (event.site, "the model is called here, for several callers")]
@@ -93,6 +96,12 @@ def _measures_its_own_output(event: Event) -> bool:
     return event.get("method") is not None and any(
         flow.kind == "forward" and flow.subject is event.subject for value in event.args for alt in real(value) for flow in alt.flows
     )
+
+
+def _is_a_loss_of_outputs(event: Event) -> bool:
+    """Whether a loss, by its name, is given what a model gave: it is the model's forward that builds the graph, or does not."""
+    named = LOSS.search(getattr(event.subject, "name", None) or "")
+    return bool(named) and any(alt.flows for value in event.args for alt in real(value))
 
 
 def _in_a_model(event: Event) -> bool:
@@ -125,12 +134,16 @@ def _same_evaluation(event: Event, other: Event) -> bool:
     return mode.node is before.node or here and mode.location().row < other.site.location().row
 
 
-def _own_call(event: Event) -> Site:
+def _own_call(view: View, event: Event) -> Site:
     """The forward; where it stands in a function that others call too, the evaluation's own call of that function, as
     each of its callers has to switch gradients off by itself."""
     by_itself = event.mode is False and event.mode_site is not None
     if not event.loops and by_itself:
         return next((site for site in event.calls if site is not None and site.parsed is event.mode_site.parsed), event.site)
+    learns = [flow for step in view.of("backward") for flow in step.flows if flow.site == event.site]
+    if learns and not by_itself:
+        trains = {site for flow in learns for site in flow.calls}
+        return next((site for site in reversed(event.calls) if site is not None and site not in trains), event.site)
     if event.loops:
         loop = event.loops[-1].site
         if loop is None or loop.parsed is event.site.parsed or by_itself and event.mode_site.parsed is event.site.parsed:
@@ -158,23 +171,6 @@ def _has_several_callers(site: Site) -> bool:
     of_class = any(unit in cls.methods.values() for cls in facts.all_classes())
     called = re.compile(rf"(?<!def )(?<![\w{'' if of_class else '.'}]){re.escape(unit.name)}\(")
     return sum(1 for line in facts.lines if called.search(line.split("#", 1)[0])) > 1
-
-
-def _frozen_one_by_one(view: View, event: Event) -> bool:
-    """Whether a loop over the model's parameters froze each, and nothing is trained: then no graph is built."""
-    if view.of("backward", "optimizer.create", "optimizer.step"):
-        return False
-    return any(
-        other.name == "requires_grad" and isinstance(other.value, Const) and other.value.value is False and other.loops
-        and any(_goes_over_parameters(view, over, event.subject) for over in real(other.loops[-1].over))
-        for other in view.of("flag.set")
-    )
-
-
-def _goes_over_parameters(view: View, over: Value, module: Value) -> bool:
-    if not isinstance(over, Iter) or over.kind not in ("parameters", "named_parameters"):
-        return False
-    return any(alt is module or is_module(alt) and view.related_modules(alt, module) for alt in real(over.base))
 
 
 def asked_from_outside(event: Event) -> Site | None:

@@ -13,12 +13,14 @@ from torchlint.dryrun.values import Dict, Event, Instance, Loop, Opaque, Value, 
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, binds, insert_after, insert_before
 from torchlint.rules.mends.imports import module_named
+from torchlint.rules.shared.loaded_back import loaded_back
 
 CODE = 904
 
 
 def check(view: View) -> Iterator[Report]:
     """`best = model.state_dict()` in the training loop, read again after it."""
+    told = set()
     for event in view.of("assign"):
         if not event.loops:
             continue
@@ -41,7 +43,20 @@ def check(view: View) -> Iterator[Report]:
                 value_text = event.site.parsed.text(event.site.node.value)
                 model_name = value_text
             roles = {"name": name, "model": model_name, "value": value_text}
+            told.add(event.site)
             yield Report(CODE, event.site, roles, mend=_mend(event.site))
+    for event, state, back in loaded_back(view):
+        if event.site not in told:
+            told.add(event.site)
+            taken = state.site.text() if state.site is not None else "model.state_dict()"
+            roles = {"name": event.site.parsed.text(event.target), "model": taken.rsplit(".state_dict", 1)[0], "value": taken}
+            yield Report(CODE, event.site, roles, [(back.site, "it is loaded back here")], mend=_mend(event.site), words=_BACK)
+
+
+_BACK = (
+    "`{name}` is no copy of `{model}`: training goes on changing it, so that loading it back changes nothing",
+    "copy it, `copy.deepcopy({value})`",
+)
 
 
 def _with_items(view: View, event: Event) -> Iterator[Value]:

@@ -10,8 +10,9 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Event, Instance, Opaque, Ref, Value, number, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, put_together
+from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, left_out
 from torchlint.rules.shared.goes_on import weights_gone_on_from
+from torchlint.rules.shared.kept_schedules import begun_anew, keeps_nothing, moved_on
 
 CODE = 905
 CALLS = frozenset({"torch.load"})
@@ -21,6 +22,9 @@ def check(view: View) -> Iterator[Report]:
     """Model and epoch are saved and read back, and the optimizer, which remembers something, starts anew."""
     told = False
     for report in _in_dicts(view):
+        told = True
+        yield report
+    for report in () if told else _schedule_alone(view):
         told = True
         yield report
     for step, optimizer in () if told else _steps_with_memory(view):
@@ -46,7 +50,7 @@ def _in_dicts(view: View) -> Iterator[Report]:
             step = _with_memory(view)
             if step is not None and not in_files_that_run(view, event, r"optim\w*\.(?:load_)?state_dict"):
                 roles = {"missing": getattr(step.subject, "name", "") or "optimizer", "problem": "is not in it"}
-                yield Report(CODE, put_together(event), roles, [(step.site, "its running averages are lost with the process")])
+                yield Report(CODE, _place(event, step), roles, [(step.site, "its running averages are lost with the process")])
         elif "optimizer" in parts and (loaded := _model_alone_is_loaded(view, event)) is not None:
             step = _with_memory(view)
             if step is not None:
@@ -55,15 +59,31 @@ def _in_dicts(view: View) -> Iterator[Report]:
                 yield Report(CODE, loaded, roles, related)
         elif "optimizer" in parts and not parts & {"scheduler", "?"}:
             step = _scheduler(view, event)
-            if step is not None and not in_files_that_run(
-                view, event, _MOVED_ON if step.args else rf"{_MOVED_ON}|\.step\(\w+", commented=True
-            ):
+            if step is not None and not moved_on(view, event, step):
                 roles = {"missing": getattr(step.subject, "name", "") or "scheduler", "problem": "is not in it"}
-                yield Report(CODE, put_together(event), roles, [(step.site, "where it stands is lost with the process")])
+                yield Report(CODE, _place(event, step), roles, [(step.site, "where it stands is lost with the process")])
 
 
-# What puts a scheduler, or the rates that it has set, to where they were.
-_MOVED_ON = r"(?:sched|lr_)\w*\.(?:load_)?state_dict|last_epoch|for\b.*param_groups|param_groups\b.*\]\s*=[^=]"
+def _schedule_alone(view: View) -> Iterator[Report]:
+    """The optimizer's state is loaded, and its schedule's is not."""
+    for load, step in begun_anew(view):
+        optimizer, scheduler = load.subject, step.subject
+        saved = next((event for event, parts in checkpoints(view) if not parts & {"scheduler", "?"} and optimizer in _owners(event)), None)
+        roles = {"missing": getattr(scheduler, "name", "") or "scheduler", "problem": "is not in it" if saved is not None else "is not loaded"}
+        known = {id(site.parsed.facts) for site in (scheduler.site, step.site) if site is not None}
+        loaded = next((site for site in (load.site, *reversed(load.calls)) if id(site.parsed.facts) in known), load.site)
+        yield Report(CODE, _place(saved, step) if saved is not None else loaded, roles, [(step.site, "where it stands is lost with the process")])
+        return
+
+
+def _owners(saved: Event) -> list[Value | None]:
+    """The optimizers whose states are in a dict that is written."""
+    values = [alt for value in saved.items.known.values() for alt in real(value)]
+    return [alt.origin for alt in values if isinstance(alt, Opaque) and "optimizer_state" in alt.tags]
+
+
+def _place(event: Event, step: Event) -> Site:
+    return left_out(event, getattr(step.subject, "site", None), step.site)
 
 
 def _model_alone_is_loaded(view: View, event: Event) -> Site | None:
@@ -126,7 +146,7 @@ def _one_of_several(view: View) -> Iterator[Report]:
                 continue
             if _remembers(left) and in_files(view, event, rf"{re.escape(left.name)}\.step\(") and not in_files(view, event, _state_of(left)):
                 related = [(made.site, "its running averages are lost with the process")]
-                yield Report(CODE, put_together(event), {"missing": left.name, "problem": "is not in it"}, related)
+                yield Report(CODE, left_out(event, left.site), {"missing": left.name, "problem": "is not in it"}, related)
                 break
 
 
@@ -140,11 +160,12 @@ def _state_of(optimizer: Instance) -> str:
 
 def _scheduler(view: View, saved: Event) -> Event | None:
     """The step of one of torch's schedulers, of an optimizer that is saved, and told no epoch; what a plateau is told is no epoch."""
-    values = [alt for value in saved.items.known.values() for alt in real(value)]
-    owners = [alt.origin for alt in values if isinstance(alt, Opaque) and "optimizer_state" in alt.tags]
+    owners = _owners(saved)
     for step in view.of("scheduler.step"):
         scheduler = step.subject
         if isinstance(scheduler, Instance) and isinstance(scheduler.cls, Ref) and scheduler.type.startswith("torch.optim."):
+            if keeps_nothing(scheduler):
+                continue
             driven = real(scheduler.arg(0, "optimizer"))
             if owners and not any(one is owner for one in driven for owner in owners):
                 continue

@@ -31,7 +31,7 @@ CODE = 941
 _FFT, _STFT = Gone("1.7", "1.8", "torch.fft.fft"), Gone("1.13", "2.0", "return_complex=True")
 WATCHED = frozenset(map(canonical, table().removed)) | gone_names().keys() | OF_OTHERS.keys() | {"torch.fft", "torch.stft"}
 CALLS = frozenset({".next", ".reinforce", *(f".{name}" for name in DATA)})
-_LOADER = re.compile(r"loader$", re.I)
+_LOADER = re.compile(r"loader$|(?:^|_)(?:train|test|vali?|valid|dev)(?:_data)?_(?:iter|dl)$", re.I)
 # The same under another name; of the last two only as `_same` says.
 _RENAMED = {
     "torch.set_deterministic": "torch.use_deterministic_algorithms",
@@ -55,9 +55,10 @@ def check(view: View) -> Iterator[Report]:
     told = set()
     for site, name in (*met, *imports(view, _removed), *reads(view)):
         found = _removed(name)
-        if found is None or asks_first(site) or (site.parsed, site.location().row, found) in told:
+        where = site.location()
+        if found is None or asks_first(site) or (where.filename, where.row, where.column, found) in told:
             continue
-        told.add((site.parsed, site.location().row, found))
+        told.add((where.filename, where.row, where.column, found))
         gone = table().removed[found]
         if view.torch_version is not None and view.torch_version < release(gone.by):
             continue

@@ -25,7 +25,7 @@ def check(view: View) -> Iterator[Report]:
         if len(given) == 1 and isinstance(given[0], Dict):
             key, given = _in_dict(event)
             text = f"{text}[{key!r}]" if re.fullmatch(r"\w+", text) else str(key)
-        if not given or not all(_is_module(value) or id(value) in _wrapped(view) for value in given):
+        if not given or not all(_is_module(value) or id(value) in _wrapped(view) or _is_copy(value) for value in given):
             continue
         if not any(map(_of_a_form, (event.site.text(), event.site.path, *event.site.parsed.facts.words))):
             yield Report(CODE, put_together(event), {"model": text if len(text) <= 40 else "model", "cost": _cost(view, given)})
@@ -39,7 +39,7 @@ def _in_dict(event: Event) -> tuple[object, tuple[Value, ...]]:
     """The first model among what a dict has, and its key."""
     items = event.get("items")
     for key, value in items.known.items() if items is not None else ():
-        if real(value) and all(_is_module(alt) for alt in real(value)):
+        if real(value) and all(_is_module(alt) or _is_copy(alt) for alt in real(value)):
             return key, real(value)
     return None, ()
 
@@ -69,6 +69,22 @@ def _parts(view: View, module: Value) -> list[Value]:
             if isinstance(item, Instance) and item.kind == "wrapper":
                 todo.extend(real(item.args[0]) if item.args else ())
     return list(found.values())
+
+
+# A copy of what a program calls its model, out of its wrapper or not: `deepcopy(de_parallel(model)).half()`.
+_COPY = re.compile(
+    r"(?:copy\.)?deepcopy\((?:[\w.]+\()?((?:\w+\.)*(?:\w*model|\w*net|ema))(?:\.module)?\){1,2}(?:\.(?:half|float|cpu|eval)\(\))*"
+)
+
+
+def _is_copy(value: Value) -> bool:
+    """Whether a copy is one of a model by its name, of a class that is in no file: the file trains it, or makes it of a class."""
+    copied = _COPY.fullmatch(value.site.text()) if isinstance(value, Opaque) and value.site is not None and "copy" in value.tags else None
+    if copied is None:
+        return False
+    name = re.escape(copied[1].partition(".")[0] if copied[1].endswith(".ema") else copied[1])
+    known = re.compile(rf"(?<![\w.]){name}(?:\.(?:named_)?parameters\(|\.train\(|\.eval\(|\s*=\s*(?:\w+\.)*[A-Z]\w*\()")
+    return any(known.search(line) for line in value.site.parsed.facts.lines)
 
 
 def _wrapped(view: View) -> set[int]:

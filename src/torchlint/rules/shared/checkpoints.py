@@ -30,6 +30,21 @@ def put_together(event: Event) -> Site:
     return made if any(call.parsed.unit is made.parsed.unit for call in event.calls) and made.parsed.unit is not event.site.parsed.unit else event.site
 
 
+_SAVER = re.compile(r"save|store|dump|write|checkpoint|ckpt|snapshot", re.IGNORECASE)
+
+
+def left_out(event: Event, *known: Site | None) -> Site:
+    """Where something is left out of a dict that is written: where the dict is put together; or, where a helper of another file does
+    that and no more, the call that hands it the rest. `known` are places in the files that know what is missing."""
+    place = put_together(event)
+    if not _SAVER.search(getattr(place.parsed.unit, "name", "")):
+        return place
+    files = [site.parsed.facts for site in known if site is not None]
+    if not files or any(place.parsed.facts is facts for facts in files):
+        return place
+    return next((call for call in reversed(event.calls) if any(call.parsed.facts is facts for facts in files)), place)
+
+
 def _nothing(value: Value) -> bool:
     return isinstance(value, Const) and value.value is None
 
@@ -53,7 +68,11 @@ def _part(key, value: Value) -> str:
 
 
 # What is told of a training under such a key is no state of anything.
-_FIGURE = re.compile(r"^(?:best|acc|top\d|loss|losses|score|metric|iter|iteration|step|global_step|num|args|opts?|config|cfg|arch|lr|history|result)(?:_|\d|s?$)")
+_FIGURE = re.compile(
+    r"^(?:(?:train|training|val|valid|validation|test|eval|dev|min|max|avg|mean|total|running|all|cur|current|last)_)*"
+    r"(?:best|acc|accuracy|accuracies|top\d|loss|losses|score|scores|metric|f1|auc|bleu|m?iou|psnr|ssim|prec|precision|recall|error|ppl|iter|iteration"
+    r"|step|global_step|num|args|opts?|config|cfg|arch|lr|history|result|seed|time|hparams|vocab|class|classes|version)(?:_|\d|s?$)"
+)
 
 
 def from_file(value: Value | None) -> bool:

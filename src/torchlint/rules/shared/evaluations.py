@@ -7,7 +7,7 @@ import re
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, Opaque, Tensor, real
 from torchlint.rules.base import View
-from torchlint.rules.shared.held_out import goes_over_held_out, is_model, measures, trained
+from torchlint.rules.shared.held_out import given_held_out, goes_over_held_out, is_model, measures, trained
 from torchlint.rules.shared.readouts import NAMED_SO, behind, comes_from, drawn_from, kept_as_numbers, without_graph
 from torchlint.rules.shared.seen_calls import made_of
 from torchlint.sieve.facts import ClassFacts
@@ -15,7 +15,7 @@ from torchlint.sieve.facts import ClassFacts
 EVALUATION = re.compile(
     r"(?:^|_)(?:test|tests|testing|eval|evaluate|evaluation|valid|validate|validation|val|vald|predict|prediction|predictions|infer"
     r"|inference|translate|translation|transcribe|recognize|classify|respond|response|reply|caption|sample|samples|generate|decode"
-    r"|greedy|demo|interact|accuracy)(?:$|_)|^(?:evaluate|predict|validate|translate|generate|sample|greedy)[A-Z]"
+    r"|greedy|demo|interact|accuracy|metrics)(?:$|_)|^(?:evaluate|predict|validate|translate|generate|sample|greedy)[A-Z]"
     r"|(?-i:^(?:test|eval)[A-Z])"
     r"|(?-i:[a-z0-9](?:Test|Eval|Evaluate|Evaluation|Valid|Validate|Validation|Predict|Infer|Inference)(?=$|[A-Z_]))",
     re.IGNORECASE,
@@ -30,7 +30,8 @@ def is_evaluation(view: View, event: Event) -> bool:
     model, unit = event.subject, event.site.parsed.unit
     if event.mode is False or any(site.parsed.unit.name == "forward" for site in (*event.calls, event.site) if site is not None):
         return False
-    looked_at = measures(view, event) or is_model(model) and trained(view, model) and _behind_training(view, event)
+    looked_at = measures(view, event) or is_model(model) and _behind_training(view, event)
+    looked_at = looked_at or _is_the_end_of_a_script(view, event)
     if looked_at and not _trains_too(view, event):
         return True
     if not EVALUATION.search(unit.name) and not goes_over_held_out(event):
@@ -60,6 +61,13 @@ def said_volatile(view: View, event: Event) -> Site | None:
     return None
 
 
+def _is_the_end_of_a_script(view: View, event: Event) -> bool:
+    """Whether the body of a file has trained, loads what it has saved into another model, and asks that about held-out data: nobody
+    around it can have switched gradients off."""
+    held = view.run.root is None and isinstance(event.subject, Instance) and (goes_over_held_out(event) or given_held_out(event))
+    return held and _behind(view, event) and any(event.subject is load.subject for load in view.of("load") if load.serial < event.serial)
+
+
 def _trains_too(view: View, event: Event) -> bool:
     """Whether the same loop over the same forward trains, where it is called by somebody else: a scan, a rollout."""
     loop = event.loops[-1].site if event.loops else None
@@ -71,6 +79,10 @@ def _trains_too(view: View, event: Event) -> bool:
 
 def _behind_training(view: View, event: Event) -> bool:
     """Whether all training of the run is over, and none of its loops goes around: what is computed now is looked at, and no more."""
+    return trained(view, event.subject) and _behind(view, event)
+
+
+def _behind(view: View, event: Event) -> bool:
     trains = view.of("backward", "optimizer.step", "autograd.grad")
     return bool(trains) and all(other.serial < event.serial and not set(other.loops) & set(event.loops) for other in trains)
 

@@ -50,6 +50,10 @@ class Bindings:
         """The row of the innermost function around a row, 0 for the module."""
         return max((start for start, end, _ in self.functions if start <= row <= end), default=0)
 
+    def given(self, text: str, scope: int) -> list[tuple[ast.expr, int]]:
+        """All that a name is bound to, as far as that stands in assignments, each with its function."""
+        return [(value, at) for value, at in self._known(text, scope)[0] if value is not None]
+
     def argument(self, call: ast.Call, function: int, name: str) -> ast.expr | None:
         """What a call gives to a parameter of a function of the file."""
         params = self._params.get(function, [])
@@ -224,7 +228,7 @@ def one_file(read: Name, written: Name) -> bool:
 def numbered(read: Name, written: Name) -> bool:
     """Whether a name is of one of the files that another one numbers: `model_9.pt`, or `f"model_{args.load}.pt"`, of
     `f"model_{epoch}.pt"`."""
-    (read_folder, read_file), (folder, file) = _split(read), _split(written)
+    (read_folder, read_file), (folder, file) = folder_and_file(read), folder_and_file(written)
     if not any(isinstance(part, Hole) for part in file) or not _tells(file):
         return False
     if read_folder != folder and all(isinstance(part, str) for part in (*read_folder, *folder)):
@@ -254,7 +258,7 @@ def _is_count(hole: Hole) -> bool:
     return any(_COUNTS.match(name) for name in re.findall(r"[A-Za-z_]\w*", hole.text))
 
 
-def _split(name: Name) -> tuple[Name, Name]:
+def folder_and_file(name: Name) -> tuple[Name, Name]:
     """A name's folder and its last part."""
     for at in range(len(name) - 1, -1, -1):
         part = name[at]

@@ -7,9 +7,11 @@ from typing import NamedTuple
 
 import libcst as cst
 
+from torchlint.dryrun.guards import Guard
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Event, Instance, Iter, Opaque, Tensor, Value, real
+from torchlint.dryrun.values import Const, Event, Instance, Iter, Opaque, Tensor, Value, real
 from torchlint.rules.base import View
+from torchlint.rules.shared.seen_calls import is_module
 
 _JUMPS = (cst.Break, cst.Continue, cst.Return)
 _FREEZES = re.compile(r"freez|requires_grad|trainable", re.IGNORECASE)
@@ -71,10 +73,15 @@ def is_off_at(view: View, forward: Event, made: list[Switch]) -> bool:
     mine = [switch for switch in made if view.related_modules(switch.module, forward.subject) and switch.event.serial < forward.serial]
     last = max((switch.event.serial for switch in mine if switch.wants is not False), default=-1)
     return any(
-        switch.whole and switch.wants is False and switch.event.serial > last and set(switch.event.guards) <= set(forward.guards)
+        switch.whole and switch.wants is False and switch.event.serial > last and _left_open(switch.event) <= set(forward.guards)
         and (switch.module is forward.subject or _in_it(view, forward.subject, switch.module))
         for switch in mine
     )
+
+
+def _left_open(event: Event) -> set[Guard]:
+    """The conditions that an event stands under, but for those that were known: `if split == "train":` in a turn of `["train", "val"]`."""
+    return {guard for guard in event.guards if not guard.reads or not all(isinstance(value, Const) for value in guard.reads)}
 
 
 def _is_newer(view: View, module: Value, switch: Switch) -> bool:
@@ -104,3 +111,20 @@ def may_be_let_go(view: View, module: Value) -> bool:
         if _FREEZES.search(event.get("name") or "") and any(value is not None and view.related_modules(value, module) for value in given):
             return True
     return False
+
+
+def frozen_one_by_one(view: View, event: Event) -> bool:
+    """Whether a loop over the model's parameters froze each, and nothing is trained: then no graph is built."""
+    if view.of("backward", "optimizer.create", "optimizer.step"):
+        return False
+    return any(
+        other.name == "requires_grad" and isinstance(other.value, Const) and other.value.value is False and other.loops
+        and any(_goes_over_parameters(view, over, event.subject) for over in real(other.loops[-1].over))
+        for other in view.of("flag.set")
+    )
+
+
+def _goes_over_parameters(view: View, over: Value, module: Value) -> bool:
+    if not isinstance(over, Iter) or over.kind not in ("parameters", "named_parameters"):
+        return False
+    return any(alt is module or is_module(alt) and view.related_modules(alt, module) for alt in real(over.base))

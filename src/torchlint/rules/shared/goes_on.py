@@ -252,13 +252,16 @@ def _trains(view: View, optimizer: Value, model: Value | None) -> bool:
 
 def _is_resumed(site: Site, loop: Loop) -> bool:
     """Whether what stands around a load says that a training goes on, or reads what the number that the loop begins at is from."""
-    around = around_row(site.parsed.facts.lines, site.location().row)
-    if any(_RESUMED.search(line) for line in around):
+    lines, row = site.parsed.facts.lines, site.location().row
+    around = around_row(lines, row)
+    asks = [line for line in heads_of(lines, row) if line.lstrip().startswith(("if ", "if(", "elif "))]
+    others = any(_OTHERS.search(line) for line in asks) and not any(_RESUMED.search(line) for line in asks)
+    if not others and any(_RESUMED.search(line) for line in around):
         return True
-    lines, beginning = loop.site.parsed.facts.lines, re.escape(begins(loop) or "")
+    first_lines, beginning = loop.site.parsed.facts.lines, re.escape(begins(loop) or "")
     assigned = re.compile(rf"(?<![\w.]){beginning}\s*=[^=]")
-    first = [line for row, line in enumerate(lines, 1) if assigned.search(line) for line in (line, *heads_of(lines, row))]
-    return bool(_names(first) & _names(around))
+    first = [line for at, line in enumerate(first_lines, 1) if assigned.search(line) for line in (line, *heads_of(first_lines, at))]
+    return bool(_names(first) & _names(asks if others else around))
 
 
 def _by_option(site: Site) -> bool:

@@ -6,9 +6,10 @@ import re
 
 import libcst as cst
 
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Const, Event, Instance, Iter, Opaque, Value, real
+from torchlint.dryrun.values import Const, Event, Instance, Iter, Opaque, Tensor, Value, real
 from torchlint.rules.base import View
 
 _EVALUATION_DATA = re.compile(
@@ -27,6 +28,7 @@ _HELD_OUT = re.compile(
 _SWITCH = re.compile(r"^(?:test|val|valid|eval|validation)(?:ing|_mode|_flag|_only)?$|^(?:is|do|in|use|for)_|_mode$|_flag$")
 LOSS = re.compile(r"loss|crit", re.I)
 _DEEPEST = 4  # `enumerate(tqdm(loader))`
+_FARTHEST = 8  # `next(iter(loader))[0].view(-1, 784).to(device)`
 _PREPARES = re.compile(r"transform(?!er)|tokeni[sz]|pre_?proc|normali[sz]|augment|resize|crop|collate|metric|accuracy", re.I)
 
 
@@ -39,7 +41,7 @@ def goes_over_held_out(event: Event) -> bool:
     """Whether the loop is one over what is called so, `for x, y in test_loader`, `enumerate(tqdm(self.val_dl))`, or over a loader
     of the part of torchvision's data that is there for it: `MNIST(root, train=False)`."""
     site = event.loops[-1].site if event.loops else None
-    if site is None or not isinstance(site.node, cst.For) or site.parsed is not event.site.parsed:
+    if site is None or not isinstance(site.node, cst.For):
         return False
     return bool(_EVALUATION_DATA.search(site.parsed.text(site.node.iter))) or _of_a_test_part(event.loops[-1].over)
 
@@ -66,11 +68,47 @@ def _says(value: Value | None, wanted: tuple) -> bool:
 
 
 def given_held_out(event: Event) -> bool:
-    """Whether the model is given what is called so: `model(x_test)`, `net(Variable(val_inputs[:100]))`."""
-    arguments = event.site.node.args if isinstance(event.site.node, cst.Call) else ()
+    """Whether the model is given what is called so, `model(x_test)`, `net(Variable(val_inputs[:100]))`, or what one batch of a
+    loader is that is called so: `images, labels = next(iter(test_loader))`."""
+    sites = [event.site, *_own_calls(event)]
+    arguments = [arg for site in sites if isinstance(site.node, cst.Call) for arg in site.node.args]
     names = {node.value for arg in arguments for node in walk(arg.value) if isinstance(node, cst.Name)}
-    held = any(_HELD_OUT.search(name) and not _SWITCH.search(name) for name in names)
-    return held and not any("train" in name.lower() for name in names)
+    if any("train" in name.lower() for name in names):
+        return False
+    return any(_HELD_OUT.search(name) and not _SWITCH.search(name) for name in names) or _of_a_held_out_batch(event)
+
+
+def _own_calls(event: Event) -> list[Site]:
+    """The call of a helper, in the loop, that a forward stands in: `self.compute_loss(valid_data)`."""
+    loop = event.loops[-1].site if event.loops else None
+    return [site for site in event.calls if loop is not None and site is not None and site.parsed is loop.parsed]
+
+
+def _of_a_held_out_batch(event: Event) -> bool:
+    """Whether what the model is given was taken out of a loader for evaluation, outside of any loop over it."""
+    for value in event.args[:1]:
+        alts = real(value)
+        if not alts or not all(_is_held_out(source) for alt in alts for source in (_source(alt),)):
+            return False
+    return bool(event.args)
+
+
+def _source(value: Value) -> Value | None:
+    """The loader that a value was taken out of, by `next`."""
+    for _ in range(_FARTHEST):
+        if isinstance(value, Iter):
+            value = value.base
+        elif isinstance(value, (Tensor, Opaque)) and value.origin is not None and value.source in ("item", "call", "op"):
+            value = value.origin
+        else:
+            return value
+    return None
+
+
+def _is_held_out(source: Value | None) -> bool:
+    if isinstance(source, Instance):
+        return source.kind == "loader" and (bool(_EVALUATION_DATA.search(source.name)) or _is_test_part(source.arg(0, "dataset")))
+    return isinstance(source, Opaque) and bool(_EVALUATION_DATA.search(source.name or ""))
 
 
 def trained(view: View, model: Value) -> bool:

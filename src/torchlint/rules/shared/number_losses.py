@@ -49,7 +49,7 @@ def _asked_anywhere(view: View, told: set) -> Iterator[tuple[Site, str, str]]:
         if (parsed.unit, loss) in told:
             continue
         lines = parsed.facts.lines
-        sure = event.known and not any(map(_SPREAD.search, lines))
+        sure = event.known and not any(map(_SPREAD.search, lines)) or _is_sum(parsed, loss)
         if sure or _NAMED.search(loss) and not any(map(_ITEMWISE.search, lines)) and _is_number(parsed, loss):
             told.add((parsed.unit, loss))
             yield event.site, parsed.text(node), loss
@@ -59,6 +59,27 @@ def _asked_anywhere(view: View, told: set) -> Iterator[tuple[Site, str, str]]:
 _SPREAD = re.compile(r"DataParallel\(\s*\w*(?:loss|crit)", re.I)
 _ITEMWISE = re.compile(r"DataParallel|[\"']none[\"']|reduce\s*=\s*False|\.(?:view|expand|unsqueeze)\(.*loss|loss\w*\.(?:view|expand|unsqueeze)\(", re.I)
 _NAMED = re.compile(r"loss|cost|(?:^|_)err", re.I)
+
+
+# The sum, or another number, of a whole tensor.
+_OF_ALL = re.compile(r"\.(?:sum|mean|prod|norm|max|min|std|var|median)\(\)$|\btorch\.(?:sum|mean|prod|norm)\([^,]*\)$")
+
+
+def _is_sum(parsed: Parsed, text: str) -> bool:
+    """`(guess == target).sum()`, or a name that is given nothing else: that has no items, whatever it is the sum of."""
+    if _OF_ALL.search(text):
+        return True
+    nodes = [node for node in walk(parsed.module) if isinstance(node, (cst.Assign, cst.AugAssign, cst.For, cst.CompFor))]
+    given = [node.iter if isinstance(node, (cst.For, cst.CompFor)) else node.value for node in nodes if text in _targets(parsed, node)]
+    texts = [each for each in map(parsed.text, given) if not _ZERO.match(each)]
+    return text not in parsed.unit.params and bool(texts) and all(map(_OF_ALL.search, texts))
+
+
+def _targets(parsed: Parsed, node: cst.Assign | cst.AugAssign | cst.For | cst.CompFor) -> list[str]:
+    """What is given a value: each name of `a, b = ...`."""
+    targets = [target.target for target in node.targets] if isinstance(node, cst.Assign) else [node.target]
+    parts = [part for target in targets for part in ([one.value for one in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target])]
+    return [parsed.text(part) for part in parts]
 
 
 def _is_loss(event: Event) -> bool:

@@ -12,6 +12,7 @@ from torchlint.rules.base import View
 from torchlint.rules.mends.rows import text_of
 from torchlint.rules.shared.blocks import exclude_each_other
 from torchlint.rules.shared.file_names import Bindings, bindings_of, numbered, one_file
+from torchlint.rules.shared.newest_files import newest_of
 
 _LONG_ENOUGH = 4
 _SAVER = re.compile(r"save|store|dump|checkpoint|ckpt|snapshot", re.IGNORECASE)
@@ -63,7 +64,7 @@ def written_again(view: View, site: Site, source: str, step: Event, behind: Site
         return False
     for path, saved, at in names.saves:
         written = names.name(path, at)
-        if not one_file(read, written) and not numbered(read, written):
+        if not one_file(read, written) and not numbered(read, written) and not newest_of(names, value, scope, written):
             continue
         if exclude_each_other(lines, row, saved):
             continue

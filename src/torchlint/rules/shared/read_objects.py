@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.source_text import Site
 from torchlint.rules.mends.rows import Place, statement_at
-from torchlint.rules.shared.blocks import exclude_each_other, heads_of
+from torchlint.rules.shared.blocks import conditional, exclude_each_other, heads_of
 
 _OF_MODULES = frozenset({
     "parameters", "named_parameters", "state_dict", "eval", "train", "zero_grad", "modules", "children", "named_modules", "named_children", "forward",
@@ -54,9 +54,17 @@ def _instead_of(name: str, site: Site, function: ast.AST) -> str | None:
         target, built = node.targets[0].id, ast.unparse(node.value.func)
         last = built.rpartition(".")[2]
         is_model = _MODEL.search(target) is not None and last[:1].isupper() and last not in _PLAIN
-        if target in taken and (is_model or _OPTIMIZER.search(built)) and exclude_each_other(lines, row, node.lineno):
+        if target not in taken or not (is_model or _OPTIMIZER.search(built)):
+            continue
+        if exclude_each_other(lines, row, node.lineno) or target == name and node.lineno < row and conditional(site) and not _is_state(target, lines):
             return target
     return None
+
+
+def _is_state(name: str, lines: list[str]) -> bool:
+    """Whether something else is filled with what has a name."""
+    filled = re.compile(rf"load_state_dict\(\s*{re.escape(name)}\b")
+    return any(filled.search(line) for line in lines)
 
 
 def _use_of(name: str, site: Site, place: Place, function: ast.AST) -> str | None:

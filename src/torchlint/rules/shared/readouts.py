@@ -30,7 +30,7 @@ def read_out(view: View, event: Event) -> bool:
     trained = [other for other in view.of("backward", "optimizer.step") if event.loops and event.loops[-1] in other.loops]
     if trained and not _in_between(view, event, trained) or raises_with_graph(view, event):
         return False
-    kept = _adds_up(view, event) or collects(view, event)
+    kept = adds_up(view, event) or collects(view, event)
     if _given_away(view, event) and not (kept and NAMED_SO.search(event.site.parsed.unit.name)):
         return False
     return kept or any(
@@ -199,7 +199,7 @@ def _sets_its_mode(event: Event) -> bool:
     return event.mode is False and event.mode_site is not None and event.mode_site.parsed is event.site.parsed
 
 
-def _adds_up(view: View, event: Event) -> bool:
+def adds_up(view: View, event: Event) -> bool:
     """Whether an evaluation adds up the loss with its graph, `val_loss += criterion(...)`; of a model that is trained here and asked
     about data that are called held out, whatever is computed from the output, and losses that a list keeps, too."""
     measured = measures(view, event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torchlint.dryrun.values import FALSE, NONE, Event, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.evaluations import EVALUATION
-from torchlint.rules.shared.held_out import given_held_out, trained
+from torchlint.rules.shared.held_out import given_held_out, measures, trained
 from torchlint.rules.shared.looks import is_cut_by_hand
 from torchlint.rules.shared.seen_calls import carries, is_module, made_of, unseen
 
@@ -15,14 +15,16 @@ _OF_TOOLS = frozenset(
     register_full_backward_hook register_full_backward_pre_hook""".split()
 )
 # Given the model, these neither train it nor keep a graph.
-_TAKES_NO_GRAPH = frozenset("print save summary len isinstance type format info load_state_dict load_model load_checkpoint".split())
+_TAKES_NO_GRAPH = frozenset("print save summary len isinstance type format info load_state_dict load_model load_checkpoint export".split())
 
 
 def predicts_once(view: View, event: Event) -> bool:
     """Whether a forward without a loop is one that evaluates, and has something to evaluate: in evaluation mode, in a function that
     is called so or on data that are, of a model that has learned."""
     unit = event.site.parsed.unit
-    if unit.words & _OF_TOOLS or not has_learned(view, event.subject) or _on_made_up_data(view, event):
+    if unit.words & _OF_TOOLS and not measures(view, event):
+        return False
+    if not has_learned(view, event.subject) or _on_made_up_data(view, event):
         return False
     if event.mode is not False and not _is_meant_to(view, event):
         return False
@@ -31,7 +33,7 @@ def predicts_once(view: View, event: Event) -> bool:
     learns = {flow for step in view.of("backward") for flow in step.flows}
     later = [
         other for other in view.of("forward")
-        if other.serial > event.serial and other.loops and other.site.parsed.unit is unit and other not in learns
+        if other.serial > event.serial and other.loops and other.site.parsed.unit is unit and other not in learns and other.grad is not False
     ]
     if any(other.mode_site is event.mode_site for other in later):
         return False  # it begins what a loop goes on with, which is told there
@@ -40,9 +42,9 @@ def predicts_once(view: View, event: Event) -> bool:
 
 def _is_meant_to(view: View, event: Event) -> bool:
     """Whether a forward in no known mode is said to evaluate, of a model that is seen to have learned: others may be called under
-    whatever their caller says."""
+    whatever their caller says. (Not those that this run trains.)"""
     model = event.subject
-    learned = isinstance(model, Instance) and _has_learned_here(view, model)
+    learned = isinstance(model, Instance) and _has_learned_here(view, model) or trained(view, model)
     named = bool(EVALUATION.search(event.site.parsed.unit.name)) or given_held_out(event)
     return learned and (named or is_cut_by_hand(view, event))
 

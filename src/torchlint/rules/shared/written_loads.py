@@ -16,7 +16,7 @@ from torchlint.rules.base import View
 from torchlint.sieve.facts import FileFacts, Unit
 
 _READS = re.compile(r"(?:^|\.)(?:torch|th|T)\.load$")
-_HELPER = re.compile(r"(?:re)?(?:load|store|sume)_?(?:model|weights?|checkpoints?|ckpt|state\w*|params|net\w*|snapshot)?$")
+_HELPER = re.compile(r"(?:(?:my|partial|partially|safe|soft|maybe)_)*(?:re)?(?:load|store|sume)_?(?:(?:my|part|partial)_)?(?:model|weights?|checkpoints?|ckpt|state\w*|params|net\w*|snapshot)?$")
 
 
 @dataclass(slots=True, frozen=True)
@@ -155,6 +155,11 @@ def _source(tree: Parsed, value: cst.CSTNode, read: dict[str, str]) -> str | Non
     for part in walk(value):
         if isinstance(part, cst.Call) and _READS.search(dotted(part.func)):
             return tree.text(part.args[0].value) if part.args else ""
-        if isinstance(part, cst.Name) and part.value in read and not built and ".state_dict(" not in tree.text(value):
+        if isinstance(part, cst.Name) and part.value in read and not built and _asks_none_but(read, tree.text(value)):
             return read[part.value]
     return None
+
+
+def _asks_none_but(read: dict[str, str], text: str) -> bool:
+    """Whether no state is asked of anything but what was read: a whole model that was read has one, too."""
+    return all(owner.partition(".")[0] in read for owner in re.findall(r"([\w.]*)(?:\[[^]]*\])?\.state_dict\(", text))

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Tensor, real
+from torchlint.dryrun.values import Event, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.devices import on_gpu
 
@@ -15,6 +15,12 @@ CODE = 416
 READS = frozenset(
     {"numpy", "numpy.array", "numpy.asarray", "numpy.append", "numpy.concatenate", "numpy.save", "numpy.savetxt"}
 )
+# What makes one array of a list, number by number, and asks each tensor in it for its own.
+_OF_LISTS = frozenset(
+    f"numpy.{name}" for name in "array asarray mean average sum std var median max min amax amin stack vstack hstack concatenate save savetxt".split()
+)
+_PLOTS = frozenset(f"matplotlib.pyplot.{name}" for name in "plot scatter semilogx semilogy loglog bar step fill_between".split())
+_DEEPEST = 2
 
 # A function that asks what it was given goes the one way or the other.
 ASKS = frozenset({"requires_grad", "is_cuda", "grad_fn", "is_leaf"})
@@ -22,13 +28,10 @@ ASKS = frozenset({"requires_grad", "is_cuda", "grad_fn", "is_leaf"})
 
 def check(view: View) -> Iterator[Report]:
     """`model(x).numpy()` where autograd records."""
+    yield from _lists(view)
     for event in view.of("readout"):
-        if event.name not in READS or event.grad_on is not True:
+        if event.name not in READS or not _may_raise(view, event) or _kept(event):
             continue
-        if any(context.kind == "unknown" for context in event.contexts) or event.site.parsed.unit.words & ASKS:
-            continue
-        if _in_module(view) or _kept(event):
-            continue  # callers may have switched gradients off
         alts = real(event.subject)
         if not alts or not all(isinstance(alt, Tensor) for alt in alts):
             continue
@@ -38,6 +41,42 @@ def check(view: View) -> Iterator[Report]:
         elif all(on_gpu(alt.traits.get("device")) for alt in alts):
             because = (alts[0].sites.get("device"), "it is put there here")
             yield _report(view, event, "it is on the GPU", "cpu()", because)
+
+
+def _may_raise(view: View, event: Event) -> bool:
+    """Whether autograd records for certain where a value is read, and nobody asks for it first."""
+    if event.grad_on is not True or any(context.kind == "unknown" for context in event.contexts):
+        return False
+    return not event.site.parsed.unit.words & ASKS and not _in_module(view)  # whose callers may have switched gradients off
+
+
+def _lists(view: View) -> Iterator[Report]:
+    """`np.mean(losses)` and `plt.plot(losses)`, of losses that were put into a list as they were."""
+    told = set()
+    for event in view.of("readout", "unknown"):
+        given = (event.subject,) if event.kind == "readout" else event.args
+        if event.name not in (_OF_LISTS if event.kind == "readout" else _PLOTS) or event.site in told or not _may_raise(view, event):
+            continue
+        found = next((item for value in given for item in _graphs_in(view, event, value)), None)
+        if found is not None:
+            told.add(event.site)
+            because = [(found.site, "this is in it, with its graph")] if found.site is not None else []
+            mend = f"{found.name}.detach()" if found.name.isidentifier() else ".detach()"
+            roles = {"call": view.call_text(event.site), "value": found.name or "a tensor in it", "why": "it needs gradients", "mend": mend}
+            yield Report(CODE, event.site, roles, because)
+
+
+def _graphs_in(view: View, event: Event, value: Value, depth: int = 0) -> Iterator[Tensor]:
+    """The tensors with a graph that are in a list for certain, once it is read."""
+    alts = real(value)
+    if len(alts) != 1 or not isinstance(alts[0], Seq) or depth > _DEEPEST:
+        return
+    for item in view.run.known_items(alts[0]):
+        tensors = real(item)
+        if tensors and all(isinstance(alt, Tensor) and alt.serial < event.serial and _needs_grad(view, alt) for alt in tensors):
+            yield tensors[0]
+        else:
+            yield from _graphs_in(view, event, item, depth + 1)
 
 
 def _in_module(view: View) -> bool:

@@ -174,3 +174,52 @@ def own(init="self.transform = crops", item="self.transform(self.files[index])",
 })
 def test_transforms_of_its_own(code):
     holds(code)
+
+
+CLIPS = """
+import numpy as np
+from torch.utils.data import DataLoader, Dataset
+{outside}
+class Clips(Dataset):
+    def __init__(self, root, mode="train"):
+        self.paths, self.mode = list_of(root, mode), mode
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, index):
+        x = load(self.paths[index])
+        {line}
+        return x
+
+    def crop(self, x):
+        {asks}top = np.random.randint(x.shape[0] - 112)
+        {asks}return x[top : top + 112]
+        return x[:112]
+
+def loaders(root):
+    train_loader = DataLoader(Clips(root), shuffle=True)
+    val_loader = DataLoader(Clips(root, mode="val")){mark}
+    return train_loader, val_loader
+"""
+FUNCTION = """
+def random_flip(x):
+    return x[::-1] if np.random.rand() < 0.5 else x
+"""
+
+
+def clips(line, mark="", asks="", outside=""):
+    return CLIPS.format(line=line, mark=mark, asks=asks, outside=outside)
+
+
+@table({
+    "a method crops": clips("x = self.crop(x)", "  # <- 613"),
+    "a function of the file flips": clips("x = random_flip(x)", "  # <- 613", outside=FUNCTION),
+    "a class that is there for tests": clips("x = self.crop(x)").replace("Clips(", "TestClips("),
+    "under a condition": clips("if self.mode == 'train':\n            x = self.crop(x)"),
+    "the method asks": clips("x = self.crop(x)", asks="if self.mode == 'train': "),
+    "another item is drawn": clips("x = self.paths[np.random.randint(9)]"),
+    "under a switch": clips("x = self.crop(x) if self.moves else x"),
+})
+def test_drawn_by_itself(code):
+    holds(code)

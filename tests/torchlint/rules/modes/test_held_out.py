@@ -26,8 +26,8 @@ def fit(net, loader_train, loader_val, loaders):
     "named the other way round": HELD_OUT.format(part="train=False", over="loader_val", mark="  # <- 202"),
     "by a key": HELD_OUT.format(part="train=False", over='loaders["val"]', mark="  # <- 202"),
     "the part of a data set": HELD_OUT.format(part="train=False", over="second", mark="  # <- 202"),
-    "the part to train on": HELD_OUT.format(part="train=True", over="second", mark=""),
-    "an iteration of something": HELD_OUT.format(part="train=False", over="loader_train.data_values", mark=""),
+    "the part to train on, which is only looked at": HELD_OUT.format(part="train=True", over="second", mark="  # <- 202"),
+    "an iteration of something, which is only looked at": HELD_OUT.format(part="train=False", over="loader_train.data_values", mark="  # <- 202"),
 })
 def test_data_that_are_held_out(code):
     holds(code)

@@ -264,3 +264,94 @@ def generate(decoder: nn.Module, start, hidden, kept):
 })
 def test_tokens_are_drawn(code):
     holds(code)
+
+
+SCRIPT = """
+from torch.utils.data import DataLoader
+from torchvision.datasets import CIFAR10
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+
+train_loader, other = DataLoader(CIFAR10("d"), 4, shuffle=True), DataLoader(CIFAR10("d", train=False), 4)
+net = Net()
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(9):
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+torch.save(net.state_dict(), "net.pt")
+net = Net()
+net.load_state_dict(torch.load("net.pt"))
+{code}
+"""
+
+
+@table({
+    "a batch of the test data": SCRIPT.format(code="""
+images, labels = next(iter(other))
+outputs = net(images)  # <- 202
+print(torch.max(outputs, 1)[1])
+"""),
+    "with an iterator of its own": SCRIPT.format(code="""
+batches = iter(other)
+images, labels = next(batches)
+outputs = net(images.float())  # <- 202
+print(torch.max(outputs, 1)[1])
+hits = 0
+with torch.no_grad():
+    for images, labels in other:
+        hits += (net(images).argmax(1) == labels).sum().item()
+print(hits)
+"""),
+    "of the training data": SCRIPT.format(code="""
+images, labels = next(iter(train_loader))
+outputs = net(images)
+print(torch.max(outputs, 1)[1])
+"""),
+    "in a function that trains the model that it is given": """
+def fit(net, loader, test_loader):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    images, labels = next(iter(test_loader))
+    print(net(images).argmax(1))  # <- 202
+""",
+    "in a function that only asks it": """
+def show(net, test_loader):
+    images, labels = next(iter(test_loader))
+    print(net(images))
+""",
+})
+def test_a_batch_of_what_is_held_out(code):
+    holds(code)
+
+
+EXPORTED = """
+from elsewhere import read
+x_train, y_train, x_test, y_test = read()
+net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 3))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(9):
+    optimizer.zero_grad()
+    F.cross_entropy(net(x_train), y_train).backward()
+    optimizer.step()
+{asked}
+torch.onnx.export(net, x_train[:1], "net.onnx")
+"""
+
+
+@table({
+    "measured, and exported as well": EXPORTED.format(asked="print((net(x_test).argmax(1) == y_test).float().mean())  # <- 202"),
+    "asked for an output to compare with": EXPORTED.format(asked="expected = net(x_train[:1])\nprint(expected)"),
+})
+def test_beside_an_export(code):
+    holds(code)

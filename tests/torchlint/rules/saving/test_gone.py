@@ -143,6 +143,38 @@ def train(model, loader, optimizer):
         optimizer.step()
         print(scores.data[0], loss.item())
 """,
+    "the sum of what is right": """
+def accuracy(outputs, targets):
+    _, pred = outputs.topk(1, 1, True)
+    right = pred.t().eq(targets.view(1, -1))
+    return right.float().sum().data[0] / targets.size(0)  # <- 941
+""",
+    "the same by a name": """
+def accuracy(outputs, targets):
+    num_correct = (outputs.max(1)[1] == targets).sum()
+    return num_correct.data[0]  # <- 941
+""",
+    "the same, added up": """
+def accuracy(batches):
+    right = 0
+    for guess, target in batches:
+        right += torch.sum(guess == target)
+    return right.data[0]  # <- 941
+""",
+    "sums of rows": """
+def norms(x, rows):
+    a = torch.sum(x, 1)
+    b = x.sum(0)
+    for c in rows:
+        print(a.data[0], b.data[0], c.data[0], x.norm(2, 1).data[0])
+""",
+    "a name that is another thing, too": """
+def first(x, y):
+    top = x.sum()
+    print(top)
+    top, rest = y
+    return top.data[0]
+""",
     "factors given first": """
 def descend(parameters, mean, square, rate):
     with torch.no_grad():

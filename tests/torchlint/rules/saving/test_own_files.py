@@ -49,6 +49,24 @@ def train(net: nn.Module, resume):
         optimizer = checkpoint["optimizer"]
     save_checkpoint({"epoch": start, "model": net.state_dict(), "optimizer": optimizer}, "last.pt")
 """,
+    "instead of the model that was built before": """
+import lightning
+
+def train(path, load, data):
+    model = Net(4)
+    if load:
+        model = torch.load(path)  # <- 901
+    lightning.Trainer(max_epochs=3).fit(model, data)
+""",
+    "another name's weights": """
+def train(path, load, data, fit):
+    model = Net(4)
+    net = Net(4)
+    if load:
+        model = torch.load(path)
+        net.load_state_dict(model)
+    fit(net, data)
+""",
     "one of two files is plain": """
 def train(net: nn.Module, args):
     optimizer = torch.optim.Adam(net.parameters())
@@ -260,3 +278,26 @@ def main(config, loader):
 })
 def test_what_a_wrapper_holds(code):
     holds(code)
+
+
+COPIES = """
+from copy import deepcopy
+from models import Model
+from tools import de_parallel, Average
+
+def train(cfg, path):
+    model = Model(cfg).to("cuda")
+    average = Average(model)
+    torch.save({"epoch": 1, "model": SAVED}, path)MARK
+"""
+
+
+@pytest.mark.parametrize(("saved", "mark"), [
+    ("deepcopy(de_parallel(model)).half()", "  # <- 902"),
+    ("deepcopy(model)", "  # <- 902"),
+    ("deepcopy(model.state_dict())", ""),
+    ("deepcopy(average.weights)", ""),
+    ("deepcopy(cfg.net)", ""),
+])
+def test_copies(saved, mark):
+    holds(COPIES.replace("SAVED", saved).replace("MARK", mark))

@@ -47,6 +47,23 @@ def with_(**parts):
     "rates that nobody sets": "def adjust(optimizer, rate):\n    for group in optimizer.param_groups:\n        group['lr'] = rate\n# adjust(optimizer, 0.1)\n" + with_(),
     "nothing is gone on from": with_(SAVE=SAVE, RESUME="start = args.start_epoch"),
     "a figure that is zero at first": with_(SAVE='best = validate(model) if epoch else best\n        ' + TOLD.replace('"epoch": ', '"acc": best, "epoch": ')),
+    "a rate that is only looked at": with_(STEP='schedule.step()\n        rates = [group["lr"] for group in optimizer.param_groups]'),
+    "lists of figures": with_(SAVE=TOLD.replace('"epoch": epoch', '"train_losses": losses, "val_acc": args.accs, "epoch": epoch'),
+                              STEP="losses = []\n        schedule.step()"),
+    "the epochs are counted from the first again": with_(
+        RESUME=RESUME.replace('start = checkpoint["epoch"]\n        ', ""), SAVE=TOLD.replace('"epoch": epoch + 1, ', "")),
+    "nothing is saved in view": with_(
+        RESUME=RESUME.replace('["optimizer"])', '["optimizer"])  # <- 905'), SAVE="pass"),
+    "the optimizer's state has a file of its own": with_(
+        RESUME='optimizer.load_state_dict(torch.load("optimizer.pt"))  # <- 905', SAVE='torch.save(optimizer.state_dict(), "optimizer.pt")'),
+    "the schedule's state has one, too": with_(
+        RESUME='optimizer.load_state_dict(torch.load("optimizer.pt"))\n        schedule.load_state_dict(torch.load("schedule.pt"))',
+        SAVE='torch.save(optimizer.state_dict(), "optimizer.pt")\n        torch.save(schedule.state_dict(), "schedule.pt")'),
+    "the optimizer is loaded for an evaluation": with_(RESUME="start = 0", SAVE='pass\n    optimizer.load_state_dict(torch.load("last.pt")["optimizer"])'),
+    "a step back": with_(RESUME="start = 0", SAVE='optimizer.load_state_dict(torch.load("best.pt")["optimizer"])'),
+    "the rate is multiplied at each step, and the optimizer keeps it": with_(
+        SCHEDULE="schedule = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.9)", SAVE=SAVE),
+    "a step is one epoch": with_(SCHEDULE="schedule = torch.optim.lr_scheduler.StepLR(optimizer, step_size=1, gamma=0.9)", SAVE=SAVE),
     "the schedule of another optimizer": with_(
         SCHEDULE="other = torch.optim.Adam(model.parameters())\n    schedule = torch.optim.lr_scheduler.StepLR(other, 10)", SAVE=SAVE,
     ),

@@ -1,0 +1,116 @@
+"""101: weights that are updated by hand with gradients that nobody clears. (Steps of an optimizer are told by the page's order.)"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.flow import after, common_loop
+from torchlint.dryrun.values import Event, Instance, Iter, Loop, Tensor, Value, real
+from torchlint.rules.base import Report, View
+
+CODE = 101
+_WORDS = (
+    "`{loss}.backward()` adds to the gradient that `{name}` was last updated with: nothing clears it in between",
+    "clear it behind each update: `{name}.grad = None`",
+)
+# Methods that begin a gradient anew, or a tensor that has none yet.
+_BEGINS = frozenset({"detach_", "requires_grad_", "fill_", "copy_"})
+_MAY_CLEAR = re.compile(r"zero|clear|reset|grad|clean|init|update|step|optim", re.IGNORECASE)
+
+
+def check(view: View) -> Iterator[Report]:
+    """`w.data.sub_(lr * w.grad)`, `w -= lr * w.grad`, `w.data = w.data - lr * w.grad` in a loop that goes backward again."""
+    backwards = view.of("backward")
+    if not backwards or view.of("optimizer.step") or not view.of("augment", "inplace", "assign"):
+        return
+    told: set[Event] = set()
+    for event in view.of("augment", "inplace", "assign"):
+        weights = _updated(event) if event.loops else ()
+        again = [backward for backward in backwards if weights and all(_reaches(view, backward, weight) for weight in weights)]
+        for found, loop in _next_ones(view, event, again, weights):
+            if found in told:
+                continue
+            told.add(found)
+            roles = {"loss": view.loss_text(found), "name": _name_of(event)}
+            yield Report(CODE, found.site, roles, [(event.site, "the update that used the gradient before")], words=_WORDS)
+
+
+def _updated(event: Event) -> tuple[Value, ...]:
+    """The weights that an event changes by what it computes from their own gradients."""
+    value = event.get("value") if event.kind != "assign" else event.subject
+    made = [part for alt in real(value) for part in (alt, *alt.parts) if isinstance(part, Tensor)]
+    weights = {id(leaf): leaf for part in made for leaf in real(part.traits.get("grad_of"))}
+    if event.kind == "assign":
+        target = event.get("target")
+        own = isinstance(target, cst.Attribute) and target.attr.value == "data"
+        held = {id(part) for alt in real(value) for part in alt.parts}
+        return tuple(leaf for key, leaf in weights.items() if own and key in held)
+    changed = {id(part) for alt in real(event.subject) for part in _below(alt)}
+    return tuple(leaf for key, leaf in weights.items() if key in changed)
+
+
+def _below(value: Value) -> Iterator[Value]:
+    """A tensor, and what it shares its numbers with: `w` of `w.data`."""
+    for _ in range(4):
+        yield value
+        value = value.traits.get("alias") if isinstance(value, Tensor) else None
+        if value is None:
+            return
+
+
+def _reaches(view: View, backward: Event, weight: Value) -> bool:
+    """Whether a backward fills the gradient of a weight, for certain."""
+    if any(alt is weight for part in backward.parts for alt in real(part)):
+        return True
+    owner = weight.origin if isinstance(weight, Tensor) else None
+    owner = owner.base if isinstance(owner, Iter) else owner
+    return isinstance(owner, Instance) and any(
+        view.related_modules(flow.subject, owner) for flow in backward.flows if flow.kind == "forward"
+    )
+
+
+def _next_ones(view: View, event: Event, again: list[Event], weights: tuple[Value, ...]) -> Iterator[tuple[Event, Loop]]:
+    """The backwards that come next after an update, where on no path to them, nor from them to the next update, a gradient is cleared."""
+    shared = [loop for loop in (common_loop(event, backward) for backward in again) if loop is not None]
+    loop = max(shared, key=event.loops.index, default=None)
+    if loop is None or loop.once or any(loop in view.run.made_in.get(id(weight), ()) for weight in weights):
+        return
+    targets = set(again)
+    found, _ = after(event, lambda other: other in targets or _may_clear(other, event, weights), loop)
+    if not found or not all(other in targets for other in found):
+        return
+    onward, _ = after(found[0], lambda other: other.site == event.site or _may_clear(other, event, weights), loop)
+    if onward and all(other.site == event.site for other in onward):
+        for backward in found:
+            yield backward, loop
+
+
+def _may_clear(other: Event, event: Event, weights: tuple[Value, ...]) -> bool:
+    """Whether something may clear a gradient, or put a new weight in the place of the old. In doubt, it may."""
+    if other.kind in ("optimizer.zero_grad", "grad.set", "optimizer.create"):
+        return not all(isinstance(alt, Tensor) and alt.source == "made" and alt not in weights for alt in real(other.subject))
+    if other.kind == "method":
+        return other.get("name") in _BEGINS
+    if other.kind in ("unknown", "called"):
+        return bool(_MAY_CLEAR.search(other.get("name") or "")) or any(
+            isinstance(alt, Instance) or alt.parts for value in (other.subject, *other.get("args", ())) for alt in real(value)
+        )
+    if other.kind == "assign" and other.site != event.site:
+        return other.site.parsed.text(other.get("target")) == _name_of(event)
+    return False
+
+
+def _name_of(event: Event) -> str:
+    """What the program calls a weight: `w` of `w.data.sub_(...)`, of `w -= ...` and of `w.data = ...`."""
+    node = event.site.node
+    if event.kind == "inplace":
+        node = getattr(getattr(node, "func", None), "value", node)
+    else:
+        node = event.get("target")
+    if isinstance(node, cst.Attribute) and node.attr.value == "data":
+        node = node.value
+    text = event.site.parsed.text(node)
+    return text if len(text) < 40 else "weight"

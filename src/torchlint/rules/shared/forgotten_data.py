@@ -1,0 +1,128 @@
+"""Data that were made to evaluate on and that nothing reads, while the evaluation goes over what the model is trained on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.dryrun.source_text import Parsed, Site
+from torchlint.dryrun.torch_api.batches import whole_dataset
+from torchlint.dryrun.tree import walk
+from torchlint.dryrun.values import Event, Instance, Loop, Value, real
+from torchlint.rules.base import View
+from torchlint.rules.shared.loaders import created, option
+from torchlint.rules.shared.surroundings import bound
+
+_HELD_OUT = r"(?:val|vali|valid|validation|dev|test|testing|eval|evaluation)"
+_LOADER = re.compile(
+    rf"(?:^|_){_HELD_OUT}(?:_?data)?_?(?:loader|dl|iter|iterator|gen|generator|batches)$|^(?:data_?)?(?:loader|dl|iter|iterator)_{_HELD_OUT}$",
+    re.IGNORECASE,
+)
+_SET = re.compile(rf"(?:^|_){_HELD_OUT}_?(?:data_?set|set|ds|data)$|^(?:data_?set|ds|data)_{_HELD_OUT}$", re.IGNORECASE)
+# What an evaluation on other data than the training's is called, and what it counts.
+_SAYS_SO = re.compile(r"(?:^|_)(?:vali?|valid|validate|validation|test|testing|dev)(?=$|_|\d|[A-Z])|^(?:val|valid|test)(?:acc|loss|error)", re.IGNORECASE)
+_TRAINS = re.compile("train|trn", re.IGNORECASE)
+
+
+@dataclass(slots=True, frozen=True)
+class Forgotten:
+    """A place that evaluates on the training data, what it goes over, the name that nothing reads and where that is made."""
+
+    site: Site
+    over: str
+    name: str
+    made: Site
+
+
+def forgotten_loaders(view: View) -> Iterator[Forgotten]:
+    """`for x, y in train_loader:` in a validation, where `val_loader` is made and gone through nowhere."""
+    told = set()
+    for event in view.of("forward"):
+        loop = event.loops[-1] if event.loops else None
+        if loop is None or loop.site is None or loop.site in told or not isinstance(loop.site.node, cst.For):
+            continue
+        if event.mode is not False and event.grad is not False or not _learns_from(view, event, loop) or not _is_said(event, loop):
+            continue
+        for parsed in dict.fromkeys(site.parsed for site in (loop.site, *event.calls) if site is not None):
+            found = next(read_nowhere(parsed, _LOADER), None)
+            if found is not None:
+                told.add(loop.site)
+                yield Forgotten(loop.site, _name_of(view, loop), *found)
+                break
+
+
+def forgotten_sets(view: View) -> Iterator[Forgotten]:
+    """`val_loader = DataLoader(train_set)`, where `val_set` is made and given to nobody."""
+    loaders = [loader for _, loader in created(view)]
+    for loader in loaders:
+        data = real(whole_dataset(option(loader, "dataset")))
+        name = loader.name.rpartition(".")[2]
+        if loader.site is None or not data or not _LOADER.search(name) or _TRAINS.search(name):
+            continue
+        same = [other for other in loaders if other is not loader and real(whole_dataset(option(other, "dataset"))) == data]
+        if not any(_TRAINS.search(other.name) for other in same):
+            continue
+        found = next(read_nowhere(loader.site.parsed, _SET), None)
+        if found is not None and isinstance(data[0], Instance):
+            yield Forgotten(loader.site, data[0].name or name, *found)
+
+
+def read_nowhere(parsed: Parsed, called: re.Pattern[str]) -> Iterator[tuple[str, Site]]:
+    """The names of a function, or of a file outside its functions, that are given something once and never read."""
+    text = _scope(parsed)
+    for node in walk(parsed.module):
+        if not isinstance(node, cst.Assign) or isinstance(node.value, cst.Name) and node.value.value == "None":
+            continue
+        for target in node.targets:
+            for name in _names(target.target):
+                if called.search(name) and not _TRAINS.search(name) and len(re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text)) == 1:
+                    yield name, Site(parsed, node.value)
+
+
+def _names(target: cst.BaseExpression) -> Iterator[str]:
+    if isinstance(target, cst.Name):
+        yield target.value
+    elif isinstance(target, (cst.Tuple, cst.List)):
+        for element in target.elements:
+            yield from _names(element.value)
+
+
+def _scope(parsed: Parsed) -> str:
+    """The text in which a name of a unit may be read, without comments: the function's own, or all of the file."""
+    unit, facts = parsed.unit, parsed.facts
+    inside = unit in facts.functions.values() or any(unit in cls.methods.values() for cls in facts.all_classes())
+    lines = facts.lines[unit.start - 1 : unit.end] if inside else facts.lines
+    return "".join(line.split("#", 1)[0].rstrip("\n") + "\n" for line in lines)
+
+
+def _learns_from(view: View, event: Event, loop: Loop) -> bool:
+    """Whether the model learns in another loop from what this one goes over."""
+    over = _gone_over(view, loop)
+    return bool(over) and any(
+        other.site != loop.site and _gone_over(view, other) == over
+        for step in view.of("backward") if any(flow.kind == "forward" and flow.subject is event.subject for flow in step.flows)
+        for other in step.loops
+    )
+
+
+def _gone_over(view: View, loop: Loop) -> tuple[Value, ...]:
+    return real(view.run.iterated(loop.over)) if loop.over is not None else ()
+
+
+def _is_said(event: Event, loop: Loop) -> bool:
+    """Whether what is counted in the loop, or what its function gives, is called a validation's or a test's, and nothing a training's."""
+    names = bound(loop.site.node)
+    for site in event.calls:
+        statement = next((node for node in site.parsed.around(site.node) if isinstance(node, cst.Assign)), None) if site is not None else None
+        names |= bound(statement) if statement is not None else set()
+    if any(_TRAINS.search(name) for name in names):
+        return False
+    return any(map(_SAYS_SO.search, names)) or bool(_SAYS_SO.search(loop.site.parsed.unit.name))
+
+
+def _name_of(view: View, loop: Loop) -> str:
+    over = _gone_over(view, loop)[0]
+    return getattr(over, "name", "") or loop.site.parsed.text(loop.site.node.iter)

@@ -1,0 +1,61 @@
+"""Schedules of optimizers whose state is loaded, which begin anew themselves."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import happens_after
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Event, Instance, Ref, Value, number, real
+from torchlint.rules.base import View
+from torchlint.rules.shared.blocks import heads_of
+from torchlint.rules.shared.checkpoints import from_file, in_files, in_files_that_run
+
+# What puts a scheduler, or the rates that it has set, to where they were.
+MOVED_ON = r"(?:sched|lr_)\w*\.(?:load_)?state_dict|last_epoch|^\s*for\b.*param_groups|param_groups\b.*\]\s*=[^=]"
+_ELSE = re.compile(r"pre_?train|fine_?tun|transfer|test|eval|infer|predict", re.IGNORECASE)
+
+
+def begun_anew(view: View) -> Iterator[tuple[Event, Event]]:
+    """Where an optimizer's state is loaded that a training goes on from, and the step of its schedule, which is told no epoch."""
+    for load in view.of("load"):
+        optimizer = load.subject
+        if load.loops or not isinstance(optimizer, Instance) or optimizer.kind != "optimizer" or not any(map(from_file, real(load.get("state")))):
+            continue
+        steps = [step for step in view.about("optimizer.step", optimizer) if step.loops and step.serial > load.serial]
+        if not steps or not happens_after(load, {steps[-1]}.__contains__) or _for_something_else(load):
+            continue
+        step = next((step for step in view.of("scheduler.step") if step.loops and step.serial > load.serial and drives(step, optimizer)), None)
+        if step is None or step.subject.site is None or any(other.subject is step.subject for other in view.of("load")):
+            continue
+        if "last_epoch" not in step.subject.site.text() and not moved_on(view, load, step) and not in_files(view, load, r"accelerat|deepspeed"):
+            yield load, step
+
+
+def moved_on(view: View, event: Event, step: Event) -> bool:
+    """Whether a line of the program may put a schedule, or its rates, to where they were."""
+    return in_files_that_run(view, event, MOVED_ON if step.args else rf"{MOVED_ON}|\.step\(\w+", commented=True)
+
+
+def drives(step: Event, optimizer: Value) -> bool:
+    """Whether it is one of torch's schedulers, of that optimizer, that steps, and it is told no epoch; what a plateau is told is none."""
+    scheduler = step.subject
+    if not isinstance(scheduler, Instance) or not isinstance(scheduler.cls, Ref) or not scheduler.type.startswith("torch.optim."):
+        return False
+    driven = real(scheduler.arg(0, "optimizer"))
+    if keeps_nothing(scheduler):
+        return False
+    return len(driven) == 1 and driven[0] is optimizer and (not step.args or scheduler.type.endswith(".ReduceLROnPlateau"))
+
+
+def keeps_nothing(scheduler: Instance) -> bool:
+    """Whether a schedule multiplies the rate, which the optimizer keeps, by the same number at each step, however many came before."""
+    by_steps = scheduler.type.endswith(".StepLR") and number(scheduler.arg(1, "step_size")) == 1
+    return by_steps or scheduler.type.endswith(".ExponentialLR")
+
+
+def _for_something_else(load: Event) -> bool:
+    sites: tuple[Site, ...] = (load.site, *load.calls)
+    return any(_ELSE.search(line) for site in sites for line in heads_of(site.parsed.facts.lines, site.location().row)
+               if line.lstrip().startswith(("if ", "if(", "elif ")))

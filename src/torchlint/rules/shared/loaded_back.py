@@ -1,0 +1,47 @@
+"""States that are taken of a model, not copied, and loaded back into it when it was trained: that changes nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import happens_after
+from torchlint.dryrun.values import Event, Opaque, Value, real
+from torchlint.rules.base import View
+from torchlint.rules.shared.processes import unit_text
+
+
+def loaded_back(view: View) -> Iterator[tuple[Event, Opaque, Event]]:
+    """Each assignment of a state, the state, and where it is loaded back."""
+    loads = [load for load in view.of("load") if len(real(load.get("state"))) == 1]
+    for event in view.of("assign") if loads else ():
+        for state in real(event.subject):
+            if not isinstance(state, Opaque) or "state_dict" not in state.tags or state.origin is None:
+                continue
+            back = next((load for load in loads if load.serial > event.serial and real(load.get("state"))[0] is state and _into(load, state.origin)), None)
+            if back is not None and _trained_between(view, event, back, state.origin) and not _written_to(event, back):
+                yield event, state, back
+
+
+def _into(load: Event, model: Value) -> bool:
+    alts = real(load.subject)
+    return len(alts) == 1 and alts[0] is model
+
+
+def _trained_between(view: View, event: Event, back: Event, model: Value) -> bool:
+    for step in view.steps():
+        if not event.serial < step.serial < back.serial or len(real(step.subject)) != 1:
+            continue
+        modules = view.held_by(real(step.subject)[0])[0]
+        if not any(view.related_modules(held, model) for held in modules):
+            continue
+        if happens_after(event, {step}.__contains__) and happens_after(step, {back}.__contains__):
+            return True
+    return False
+
+
+def _written_to(event: Event, back: Event) -> bool:
+    """Whether something is put into the state, or what is kept under its name is copied, in the functions around."""
+    name = re.escape(event.site.parsed.text(event.target))
+    changed = re.compile(rf"(?<![\w.]){name}\s*(?:\[[^]]*\]\s*[-+*/]?=[^=]|\.(?:update|pop|clear|setdefault)\()|(?<![\w.]){name}\s*=[^=\n]*copy|(?<![\w.]){name}\.items\(")
+    return any(changed.search(unit_text(site)) for site in (event.site, back.site))

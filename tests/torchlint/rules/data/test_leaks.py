@@ -1,0 +1,128 @@
+"""616: what a scaler was fitted on before the data are parted, and validations that go over the training's own data."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+SCALED = """
+from sklearn.preprocessing import MinMaxScaler, LabelEncoder
+from sklearn.model_selection import train_test_split
+
+def main(frame, y):
+    scaler = MinMaxScaler(feature_range=(-1, 1))
+    data = frame.values
+    {lines}
+"""
+MODEL = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.drop, self.out = nn.Dropout(0.5), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.out(self.drop(x))
+"""
+TRAINED = MODEL + """
+def train(net, loader, optimizer):
+    net.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+
+def {name}(net, loader):
+    net.eval()
+    loss = 0
+    with torch.no_grad():
+        for x, y in loader:{mark}
+            loss += F.cross_entropy(net(x), y).item()
+    return loss
+
+def main(first, second):
+    train_loader = torch.utils.data.DataLoader(first, batch_size=8, shuffle=True)
+    val_loader = torch.utils.data.DataLoader(second, batch_size=8)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(9):
+        train(net, train_loader, optimizer)
+        {call}
+"""
+ONE_BODY = MODEL + """
+def main(loaders):
+    train_loader, {made} = loaders(32)
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(9):
+        net.train()
+        for x, y in train_loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+        net.eval()
+        with torch.no_grad():
+            for x, y in train_loader:{mark}
+                {counted} = F.cross_entropy(net(x), y).item()
+"""
+SETS = """
+def loaders(root, augment, plain):
+    train_set = Photos(root + "/train", augment)
+    val_set = Photos(root + "/val", plain)
+    train_loader = torch.utils.data.DataLoader(train_set, batch_size=8, shuffle=True)
+    val_loader = torch.utils.data.DataLoader({given}, batch_size=8){mark}
+    return train_loader, val_loader{more}
+
+class Photos(torch.utils.data.Dataset):
+    def __init__(self, root, transform):
+        self.paths, self.transform = list_of(root), transform
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, index):
+        return self.transform(read(self.paths[index]))
+"""
+
+
+def scaled(lines):
+    return SCALED.format(lines=lines.replace("; ", "\n    "))
+
+
+@table({
+    "two slices in one line": scaled("data = scaler.fit_transform(data)  # <- 616\n    n = int(len(data) * 0.8); train, test = data[:n], data[n:]"),
+    "two slices of what is made of it": scaled(
+        "scaled = scaler.fit_transform(data)  # <- 616\n    x = windows(scaled, 8); x_train = torch.tensor(x[:80]); x_test = torch.tensor(x[80:])"
+    ),
+    "rows and columns": scaled("data = scaler.fit_transform(data)  # <- 616\n    train = data[:80, :]; test = data[80:, :]"),
+    "columns alone": scaled("data = scaler.fit_transform(data); x_train = data[:, :3]; y_test = data[:, 3]"),
+    "of a frame's columns": scaled("frame['a'] = scaler.fit_transform(frame['a'])  # <- 616\n    train, test = train_test_split(frame, test_size=0.2)"),
+    "fitted on a part": scaled("train, test = data[:80], data[80:]; train = scaler.fit_transform(train); test = scaler.transform(test)"),
+    "fitted on a part that is cut again": scaled("x_train = scaler.fit_transform(data[:80]); train, val = x_train[:60], x_train[60:]"),
+    "an encoder of labels": scaled("y = LabelEncoder().fit_transform(y); y_train, y_test = y[:80], y[80:]"),
+    "names that only look like it": scaled("data = scaler.fit_transform(data); constraints, latest = data[:80], data[80:]; train = data[:80]"),
+    "no test": scaled("data = scaler.fit_transform(data); x, y_train = data[:80], data[80:]"),
+    "fit, and then transform": scaled("scaler.fit(data)  # <- 616\n    data = scaler.transform(data); a, b = train_test_split(data, test_size=0.2)"),
+    "fit, and then transform, and slices": scaled(
+        "made = scaler.fit(data)  # <- 616\n    data = made.transform(data); x_train, y_train = windows(data, 8); x_test, y_test = windows(data[-80:], 8)"
+    ),
+    "fit and transform of two things": scaled("scaler.fit(data[:80]); data = scaler.transform(data); a, b = train_test_split(data, test_size=0.2)"),
+    "fitted where it is made": scaled(
+        "made = MinMaxScaler().fit(data)  # <- 616\n    data = made.transform(data); a, b = train_test_split(data, test_size=0.2)"
+    ),
+})
+def test_scalers(code):
+    holds(code)
+
+
+@table({
+    "given to a function that validates": TRAINED.format(name="validate", mark="  # <- 616", call="print(validate(net, train_loader))"),
+    "its result is a validation's": TRAINED.format(name="run", mark="  # <- 616", call="val_loss = run(net, train_loader)"),
+    "its result is the training's": TRAINED.format(name="validate", mark="", call="train_loss = validate(net, train_loader)"),
+    "nothing says what it is for": TRAINED.format(name="run", mark="", call="print(run(net, train_loader))"),
+    "the other one is gone through, too": TRAINED.format(name="validate", mark="", call="print(validate(net, train_loader), validate(net, val_loader))"),
+    "in one function, from elsewhere": ONE_BODY.format(made="val_loader", mark="  # <- 616", counted="val_loss"),
+    "in one function, counted for the training": ONE_BODY.format(made="val_loader", mark="", counted="train_loss"),
+    "in one function, nothing is left over": ONE_BODY.format(made="rest", mark="", counted="val_loss"),
+    "a set that is forgotten": SETS.format(given="train_set", mark="  # <- 616", more=""),
+    "a set that is given on": SETS.format(given="train_set", mark="", more=", val_set"),
+    "a set that is used": SETS.format(given="val_set", mark="", more=""),
+})
+def test_forgotten(code):
+    holds(code)

@@ -1,0 +1,56 @@
+"""620 where the epoch to begin at is told from the number of batches, and where a helper of another file saves."""
+
+from tests.torchlint.dryrun.support import IMPORTS, holds, table
+from tests.torchlint.support import write
+from torchlint.api import check
+
+HELPER = """
+def save_checkpoint(model, optimizer, iteration, path):
+    torch.save({"iteration": iteration, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, path)MARK
+
+def load_checkpoint(model, optimizer, path):
+    state = torch.load(path, map_location="cpu")
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["iteration"]
+"""
+TRAIN = """
+from torch.utils.data import DataLoader
+
+def train(dataset, args):
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    loader = DataLoader(dataset, batch_size=32, shuffle=True)
+    iteration, first = 0, 0
+    if args.resume:
+        iteration = load_checkpoint(model, optimizer, args.resume) + 1
+        first = max(0, int(iteration / len(loader)))
+    for epoch in range(first, args.epochs):
+        for x, y in loader:
+            PASS
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            if iteration % 1000 == 0:
+                save_checkpoint(model, optimizer, iteration, args.path)
+            iteration += 1
+"""
+SOUND = HELPER.replace("MARK", "")
+
+
+@table({
+    "begun at the epoch of the batches": HELPER.replace("MARK", "  # <- 620") + TRAIN.replace("PASS", "pass"),
+    "batches are passed over": SOUND + TRAIN.replace("PASS", "if done > 0:\n                continue"),
+    "begun at the first epoch": SOUND + TRAIN.replace("PASS", "pass").replace("range(first,", "range(args.first,"),
+    "saved behind each epoch": SOUND + TRAIN.replace("PASS", "pass").replace("            if iteration % 1000", "        if iteration % 1000")
+    .replace("                save_checkpoint", "            save_checkpoint").replace("            iteration += 1", "        iteration += 1"),
+})
+def test_by_batches(code):
+    holds(code)
+
+
+def test_a_helper_of_another_file(tmp_path):
+    text = IMPORTS + "from helpers import load_checkpoint, save_checkpoint\n" + TRAIN.replace("PASS", "pass")
+    write(tmp_path, {"pyproject.toml": "", "helpers.py": IMPORTS + SOUND, "train.py": text})
+    found = [(one.code, one.location.row) for one in check(tmp_path / "train.py", cache=False)]
+    assert found == [("TL620", text[: text.index("save_checkpoint(model")].count("\n") + 1)]

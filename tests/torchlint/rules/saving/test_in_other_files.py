@@ -1,0 +1,62 @@
+"""905 and 710 of checkpoints that helpers of another file write and read."""
+
+import pytest
+
+from tests.torchlint.support import write
+from torchlint.api import check
+
+TRAIN = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import utils
+
+def main(args, loader):
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    start = 0
+    if args.resume:
+        LOAD
+    for epoch in range(start, args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            with torch.autocast("cuda", torch.float16):
+                loss = F.cross_entropy(model(x), y)
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+        SAVE
+"""
+UTILS = """
+import torch
+
+def save_checkpoint(model, optimizer, lr, epoch, path):
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch, "lr": lr}, path)
+
+def save_weights(model, epoch, path):
+    torch.save({"model": model.state_dict(), "epoch": epoch}, path)
+
+def load_checkpoint(model, optimizer, path):
+    state = torch.load(path, map_location="cpu")
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    return state["epoch"]
+
+def load_weights(model, path):
+    state = torch.load(path, map_location="cpu")
+    model.load_state_dict(state["model"])
+    return state["epoch"]
+"""
+
+
+@pytest.mark.parametrize(("load", "save", "told"), [
+    ("start = utils.load_checkpoint(model, optimizer, args.resume)", "utils.save_checkpoint(model, optimizer, 0.1, epoch, args.path)", [("TL710", "SAVE")]),
+    ("start = utils.load_weights(model, args.resume)", "utils.save_weights(model, epoch, args.path)", [("TL905", "SAVE")]),
+])
+def test_helpers_of_another_file(tmp_path, load, save, told):
+    text = TRAIN.replace("LOAD", load).replace("SAVE", save)
+    write(tmp_path, {"pyproject.toml": "", "utils.py": UTILS, "train.py": text})
+    rows = {name: TRAIN[: TRAIN.index(name)].count("\n") + 1 for name in ("LOAD", "SAVE")}
+    found = [(one.code, one.location.row) for one in check(tmp_path / "train.py", cache=False)]
+    assert found == [(code, rows[name]) for code, name in told]

@@ -1,0 +1,45 @@
+"""904 of states that are taken before a training, and loaded back behind it."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+TRAIN = """
+def train(model: nn.Module, loader, folds):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    BEFORE
+    for epoch in range(10):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+    AFTER
+    return model
+"""
+
+
+def train(before, after):
+    return TRAIN.replace("BEFORE", before).replace("AFTER", after)
+
+
+@table({
+    "the best state, which no epoch keeps": train("best = model.state_dict()  # <- 904", "model.load_state_dict(best)"),
+    "a copy": "import copy\n" + train("best = copy.deepcopy(model.state_dict())", "model.load_state_dict(best)"),
+    "into another model": train("first = model.state_dict()", "other = nn.Linear(4, 2)\n    other.load_state_dict(first)"),
+    "taken behind the training": train("pass", "last = model.state_dict()\n    model.load_state_dict(last)"),
+    "changed in between": train("state = model.state_dict()", 'state["weight"] = torch.zeros(2, 4)\n    model.load_state_dict(state)'),
+    "on an object": """
+class Finder:
+    def __init__(self, model: nn.Module, optimizer):
+        self.model = model
+        self.optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+        self.first = self.model.state_dict()  # <- 904
+
+    def find(self, loader):
+        for x, y in loader:
+            self.optimizer.zero_grad()
+            F.cross_entropy(self.model(x), y).backward()
+            self.optimizer.step()
+        self.model.load_state_dict(self.first)
+""",
+})
+def test_loaded_back(code):
+    holds(code)

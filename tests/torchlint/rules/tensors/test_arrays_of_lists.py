@@ -1,0 +1,89 @@
+"""416: lists of tensors with a graph that numpy or a plot makes arrays of. 405: several results thrown away in one line."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+TRAINED = """
+import numpy as np
+import matplotlib.pyplot as plt
+
+def main(loader):
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    history = []
+    for epoch in range(9):
+        losses, last = [], None
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(x), y)
+            loss.backward()
+            optimizer.step()
+            {kept}
+        {read}
+    {behind}
+"""
+
+
+def trained(kept="losses.append(loss)  # <- 106", read="print(epoch)", behind="return history"):
+    return TRAINED.format(kept=kept, read=read, behind=behind)
+
+
+@table({
+    "the mean of an epoch": trained(read="print(np.mean(losses))  # <- 416"),
+    "an array of them": trained(read="array = np.asarray(losses)  # <- 416"),
+    "the last of each epoch, plotted": trained("last = loss", "history.append(loss)  # <- 106", "plt.plot(history)  # <- 416"),
+    "plotted, of one name": trained("history.append(loss)  # <- 106", behind="plt.plot(history, label='loss')  # <- 416"),
+    "plotted over the epochs": trained("history.append(loss)  # <- 106", behind="plt.plot(range(9), history)  # <- 416"),
+    "rows with other numbers": trained("history.append([epoch, loss])  # <- 106", behind="return np.array(history)  # <- 416"),
+    "numbers": trained("losses.append(loss.item())", "print(np.mean(losses))", "plt.plot(losses)"),
+    "detached": trained("losses.append(loss.detach())", "print(np.mean(losses))"),
+    "by torch": trained(read="print(torch.stack(losses).mean())"),
+    "numbers of the list": trained(read="print(np.mean([one.item() for one in losses]))"),
+    "plotted before": trained("history.append(loss)  # <- 106").replace("    history = []", "    history = []\n    plt.plot(history)"),
+    "without gradients": """
+import numpy as np
+
+@torch.no_grad()
+def test(net, loader):
+    losses = []
+    for x, y in loader:
+        losses.append(F.cross_entropy(net(x), y))
+    return np.mean(losses)
+""",
+    "asked first": """
+import numpy as np
+
+def test(loader):
+    net, losses = nn.Linear(4, 2), []
+    for x, y in loader:
+        losses.append(F.cross_entropy(net(x), y))
+    return np.mean([one.detach() if one.requires_grad else one for one in losses])
+""",
+})
+def test_lists(code):
+    holds(code)
+
+
+@table({
+    "two in a line": """
+def ratio(x):
+    net, old = nn.Linear(4, 2), nn.Linear(4, 2)
+    new, before = net(x), old(x)
+    new.detach(), before.detach()  # <- 405, 405
+    return new / before
+""",
+    "one of them, and a move of a model": """
+def main(x):
+    net = nn.Linear(4, 2)
+    out = net(x)
+    net.cuda(), out.clamp(0, 1)  # <- 405
+    return net, out
+""",
+    "kept": """
+def ratio(net, x):
+    a, b = net(x), net(x)
+    a, b = a.detach(), b.detach()
+    return a / b
+""",
+})
+def test_lines(code):
+    holds(code)
