@@ -114,6 +114,10 @@ def _grad(run, name, args, kwargs, node):
 
 def _ordered(run, name, args, kwargs, node):
     if args:
+        given = real(args[0])
+        inside = run.store.get(given[0], "{}") if len(given) == 1 and isinstance(given[0], Dict) else None
+        if inside is not None:
+            return run.mapping({**inside.known, **kwargs}, node, bool(inside.open))
         items = run.items_of(args[0])
         if items is not None:
             known = {}

@@ -12,7 +12,7 @@ from torchlint.dryrun.alternatives import exclusive
 from torchlint.dryrun.flow import after, before, common_loop, leading_to
 from torchlint.dryrun.torch_api.names import SCHEDULER_NAME
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Class, Const, Event, Instance, Loop, Opaque, Ref, Value, number, real
+from torchlint.dryrun.values import Class, Const, Event, Instance, Loop, Opaque, Ref, Value, exclude_each_other, number, real
 from torchlint.rules.base import Report, View
 
 Order = dict[str, Any]
@@ -364,6 +364,8 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
             return other.kind in ("module.eval", "module.train", "module.mode") and any(alt is key for alt in real(other.subject))
 
         back, start = before(forward, sets_mode, None)
+        if _chosen(event, forward, back):
+            return False
         if start or any(e.kind == "module.train" for e in back):
             # Of a model that is not seen it is enough that it was trained in the mode that it came in, and no training sets the other.
             trained = _is_held(view, key) or not _feeds_another(backward, forward)
@@ -380,6 +382,13 @@ def _undoes(event: Event, sets_mode: Callable[[Event], bool]) -> bool:
     back, start = before(event, sets_mode, None)
     others, unit = [other for other in back if other is not event], event.site.parsed.unit  # in a loop it comes after itself
     return bool(event.calls and others) and not start and all(e.kind == "module.train" and e.site.parsed.unit is not unit for e in others)
+
+
+def _chosen(eval_: Event, forward: Event, back: list[Event]) -> bool:
+    """Whether the training itself asks which mode it is in: `model.train() if finetune else model.eval()`, above its loop."""
+    return _leads_to(eval_, forward) and any(
+        other.kind == "module.train" and other.site.parsed is eval_.site.parsed and exclude_each_other(other.guards, eval_.guards) for other in back
+    )
 
 
 def _leads_to(eval_: Event, forward: Event) -> bool:

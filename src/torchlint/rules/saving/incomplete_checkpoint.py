@@ -52,11 +52,11 @@ def _in_dicts(view: View) -> Iterator[Report]:
                 roles = {"missing": getattr(step.subject, "name", "") or "optimizer", "problem": "is not in it"}
                 yield Report(CODE, _place(event, step), roles, [(step.site, "its running averages are lost with the process")])
         elif "optimizer" in parts and (loaded := _model_alone_is_loaded(view, event)) is not None:
-            step = _with_memory(view)
+            step = next((step for step, optimizer in _steps_with_memory(view) if _may_update(view, optimizer, loaded.subject)), None)
             if step is not None:
                 roles = {"missing": getattr(step.subject, "name", "") or "optimizer", "problem": "that it holds is never loaded"}
                 related = [(event.site, "it is saved here"), (step.site, "it begins with no running averages")]
-                yield Report(CODE, loaded, roles, related)
+                yield Report(CODE, loaded.site, roles, related)
         elif "optimizer" in parts and not parts & {"scheduler", "?"}:
             step = _scheduler(view, event)
             if step is not None and not moved_on(view, event, step):
@@ -86,14 +86,20 @@ def _place(event: Event, step: Event) -> Site:
     return left_out(event, getattr(step.subject, "site", None), step.site)
 
 
-def _model_alone_is_loaded(view: View, event: Event) -> Site | None:
+def _model_alone_is_loaded(view: View, event: Event) -> Event | None:
     """Where the weights of a checkpoint are loaded, in a program that never loads an optimizer's state."""
     if in_files(view, event, r"optim\w*(?:\[[^]]*\]|\(\))?\.load_state_dict|load_checkpoint|load_state\(|accelerat|deepspeed"):
         return None
     loads = [load for load in view.of("load") if load.site.parsed.facts is event.site.parsed.facts and load.state is not None]
     if not loads or any(isinstance(alt, Instance) and alt.kind == "optimizer" for load in loads for alt in real(load.subject)):
         return None
-    return loads[0].site
+    return loads[0]
+
+
+def _may_update(view: View, optimizer: Value, model: Value) -> bool:
+    """Whether an optimizer may update a model: of a head on a frozen body it is known to have the head alone."""
+    modules, tensors, complete = view.held_by(optimizer)
+    return not complete or bool(tensors) or any(view.related_modules(held, alt) for held in modules for alt in real(model))
 
 
 def _resumed(view: View, event: Event) -> bool:

@@ -35,3 +35,74 @@ def main(batches, others):
 })
 def test_evaluated_first(code):
     holds(code)
+
+
+@table({
+    "the training asks which mode it is in": """
+def main(args, batches, others):
+    model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(10):
+        if args.weights == "finetune":
+            model.train()
+        elif args.weights == "freeze":
+            model.eval()
+        for x, y in batches:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            print(sum((model(x).argmax(1) == y).sum().item() for x, y in others))
+""",
+    "it asks something else": """
+def main(args, batches, others):
+    model = nn.Sequential(nn.Linear(4, 4), nn.Dropout(), nn.Linear(4, 2))
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model.train()
+    for epoch in range(10):
+        for x, y in batches:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()  # <- 203
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            print(sum((model(x).argmax(1) == y).sum().item() for x, y in others))
+""",
+})
+def test_a_mode_that_is_chosen(code):
+    holds(code)
+
+
+LAYERS = """
+from collections import OrderedDict
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(OrderedDict({"first": nn.Linear(4, 4), "second": %s}))
+
+    def forward(self, x):
+        return self.layers(x)
+
+    def loss(self, x, y):
+        self.eval()
+        return F.mse_loss(self(x), y)%s
+
+def main(batches):
+    net = Net()
+    optimizer = torch.optim.Adam(net.parameters())
+    net.train()
+    for x, y in batches:
+        optimizer.zero_grad()
+        net.loss(x, y).backward()
+        optimizer.step()
+"""
+
+
+@table({
+    "layers that know no mode": LAYERS % ("nn.Tanh()", ""),
+    "one that does": LAYERS % ("nn.Dropout()", "  # <- 203"),
+})
+def test_layers_of_a_dict(code):
+    holds(code)

@@ -60,3 +60,45 @@ def test_helpers_of_another_file(tmp_path, load, save, told):
     rows = {name: TRAIN[: TRAIN.index(name)].count("\n") + 1 for name in ("LOAD", "SAVE")}
     found = [(one.code, one.location.row) for one in check(tmp_path / "train.py", cache=False)]
     assert found == [(code, rows[name]) for code, name in told]
+
+
+RESTART = """
+import torch
+
+def restart(path, numbers, **things):
+    state = torch.load(path, map_location="cpu")
+    for key, value in things.items():
+        value.load_state_dict(state[key])
+    for name in numbers:
+        numbers[name] = state[name]
+"""
+HEAD = """
+import os
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from utils import restart
+
+def main(args, loader):
+    body, head = nn.Linear(4, 4), nn.Linear(4, 2)
+    body.eval()
+    state = torch.load(args.pretrained)
+    body.load_state_dict(state)
+    optimizer = torch.optim.Adam(head.parameters())
+    numbers = {"epoch": 0}
+    restart(os.path.join(args.folder, "last.pt"), numbers, model=head, optimizer=optimizer)
+    start_epoch = numbers["epoch"]
+    for epoch in range(start_epoch, args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            with torch.no_grad():
+                x = body(x)
+            F.cross_entropy(head(x), y).backward()
+            optimizer.step()
+        torch.save({"epoch": epoch + 1, "model": head.state_dict(), "optimizer": optimizer.state_dict()}, os.path.join(args.folder, "last.pt"))
+"""
+
+
+def test_a_head_and_its_optimizer_are_brought_back_by_a_helper(tmp_path):
+    write(tmp_path, {"pyproject.toml": "", "utils.py": RESTART, "train.py": HEAD})
+    assert [one for one in check(tmp_path / "train.py", cache=False) if one.number == 905] == []
