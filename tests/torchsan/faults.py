@@ -40,7 +40,8 @@ class Net(nn.Module):
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
         x = F.relu(self.norm(self.conv(x))).transpose(1, 2) * self.scale
-        x, _ = self.lstm(x)
+        with torch.autocast("cpu", enabled=False):  # oneDNN has no LSTM in bfloat16 on some processors
+            x, _ = self.lstm(x.float())
         x = torch.tanh(x[:, -1])
         x = F.dropout(x, 0.1)  # 204
         return self.out(self.drop(torch.sigmoid(x)))
