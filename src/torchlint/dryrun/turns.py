@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Class, Dict, Event, Func, Instance, Opaque, Seq, Value, real
+import libcst as cst
+
+from torchlint.dryrun.values import Class, Dict, Event, Func, Instance, Opaque, Seq, Tensor, Value, real
 from torchlint.sieve.facts import Unit, units_of
 
 _AN_EPOCH = re.compile(r"^_*(?:(?:train|run|fit|training)_(?:one_|an_|a_|single_)?epoch|epoch_train)$")
@@ -56,7 +58,7 @@ class Turns:
         done = {event.kind for event in events if len(event.loops) == depth}
         return (
             ("backward" in done or {"loss", "optimizer.zero_grad"} <= done)
-            and any(self._keeps(instance, step.subject) for step in steps)
+            and (any(self._keeps(instance, step.subject) for step in steps) or self._updates_by_hand(instance, events, depth))
             and not any(event.kind == "optimizer.create" for event in events)
         )
 
@@ -65,6 +67,21 @@ class Turns:
         kept = {id(alt) for _, value in self.attributes_of(instance) for alt in self._with_items(value)}
         alts = real(optimizer)
         return bool(alts) and all(id(alt) in kept or _read_from(alt, instance) for alt in alts)
+
+    def _updates_by_hand(self, instance: Instance, events: list[Event], depth: int) -> bool:
+        """Whether an attribute of the object that goes backward is changed in place: `self.weight -= 0.1 * self.weight.grad`."""
+        for event in events:
+            if event.kind != "augment" or len(event.loops) != depth:
+                continue
+            target = event.get("target")
+            own = isinstance(target, cst.Attribute) and isinstance(target.value, cst.Name) and target.value.value == "self"
+            leaf = all(isinstance(alt, Tensor) and alt.traits.get("leaf") for alt in real(event.subject))
+            if own and leaf and any(alt.traits.get("grad_of") for alt in self._made_of(event.get("value"))):
+                return True
+        return False
+
+    def _made_of(self, value: Value | None) -> Iterator[Tensor]:
+        return (part for alt in real(value) for part in (alt, *alt.parts) if isinstance(part, Tensor))
 
     def _with_items(self, value: Value, depth: int = 0) -> Iterator[Value]:
         for alt in real(value) if depth < 3 else ():
@@ -99,7 +116,7 @@ class Turns:
 
 
 def _clears(unit: Unit) -> bool:
-    return "zero_grad" in unit.words or {"grad", "!setattr"} <= unit.words
+    return "zero_grad" in unit.words or "grad" in unit.words and bool({"!setattr", "zero_"} & unit.words)
 
 
 def _read_from(value: Value, instance: Instance) -> bool:

@@ -169,3 +169,30 @@ def test_a_file_that_leads_nowhere_hangs_on_what_it_was_asked_for(tmp_path):
     write(tmp_path, {"tools.py": "def train():\n    return 1\n"})
     judged = engine().check(str(tmp_path / "main.py"), "from tools import train\nfor _ in range(3):\n    train()\n")
     assert not judged.findings and str(tmp_path / "tools.py") in judged.depends
+
+
+BY_HAND = """
+class Fit:
+    def __init__(self):
+        self.x, self.y = torch.randn(50, 3), torch.randn(50, 1)
+        self.weight = torch.zeros(3, 1, requires_grad=True)
+
+    def learn(self, step):
+        loss = (self.x @ self.weight - self.y).square().mean()
+        loss.backward()%s
+        with torch.no_grad():
+            self.weight -= 0.05 * self.weight.grad
+"""
+
+
+@table({
+    "nothing clears": BY_HAND % "  # <- 101",
+    "it clears itself": BY_HAND % "" + """        self.weight.grad = None
+""",
+    "another method clears": BY_HAND % "" + """
+    def begin(self):
+        self.weight.grad.zero_()
+""",
+})
+def test_a_step_by_hand_is_a_turn(code):
+    holds(code)
