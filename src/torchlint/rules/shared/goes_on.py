@@ -61,7 +61,7 @@ def weights_gone_on_from(view: View, step: Event, optimizer: Value) -> Site | No
     loop = next((loop for loop in loops if _BEGINNING.search(begins(loop) or "")), None)
     if loop is None and not in_files(view, step, r"(?<!def )save\w*\(") or _brought_back(view, step, optimizer):
         return None
-    if any(alt is optimizer for load in view.of("load") for alt in real(load.subject)):
+    if any(alt is optimizer for load in view.of("load") if _of_a_file(load) for alt in real(load.subject)):
         return None  # a helper that is handed several things fills each
     around = loop or loops[0]
     here = (step.site.parsed.facts, around.site.parsed.facts)
