@@ -12,7 +12,7 @@ from typing import NamedTuple
 from torchlint.dryrun.likeness import Likeness
 from torchlint.dryrun.values import Event, Func, Instance, Tensor, Union, Value
 
-LARGE = 30_000  # steps: a fifth of what a root may do
+LARGE = 30_000  # steps: a part of what a root may do that few calls take
 _LEAST = 500
 # Behind so many steps of a root, this part of what it may do, or so many of a file, calls of so few steps are large.
 _LATE = ((130_000, 0.65, 250_000, _LEAST), (100_000, 0.5, 200_000, 2_000))
