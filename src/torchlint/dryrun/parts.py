@@ -24,8 +24,7 @@ class Budget:
     """How many steps the runs of a file may still take. `to_come` is the number of roots after the one that is run now."""
 
     def __init__(self) -> None:
-        self.left = MOST_STEPS_OF_FILE
-        self.spent = 0
+        self.left = self._whole = MOST_STEPS_OF_FILE
         self.to_come = 0
 
     def share(self) -> int:
@@ -35,7 +34,10 @@ class Budget:
 
     def spend(self, steps: int) -> None:
         self.left -= steps + STEPS_OF_RUN
-        self.spent += steps + STEPS_OF_RUN
+
+    @property
+    def spent(self) -> int:
+        return self._whole - self.left
 
 
 class Orphans:

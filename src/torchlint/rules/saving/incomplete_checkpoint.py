@@ -12,7 +12,7 @@ from torchlint.dryrun.values import Const, Event, Instance, Opaque, Ref, Value, 
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, left_out
 from torchlint.rules.shared.goes_on import weights_gone_on_from
-from torchlint.rules.shared.kept_schedules import begun_anew, keeps_nothing, moved_on
+from torchlint.rules.shared.kept_schedules import begun_anew, counts_by_itself, moved_on
 
 CODE = 905
 CALLS = frozenset({"torch.load"})
@@ -168,15 +168,11 @@ def _scheduler(view: View, saved: Event) -> Event | None:
     """The step of one of torch's schedulers, of an optimizer that is saved, and told no epoch; what a plateau is told is no epoch."""
     owners = _owners(saved)
     for step in view.of("scheduler.step"):
-        scheduler = step.subject
-        if isinstance(scheduler, Instance) and isinstance(scheduler.cls, Ref) and scheduler.type.startswith("torch.optim."):
-            if keeps_nothing(scheduler):
-                continue
-            driven = real(scheduler.arg(0, "optimizer"))
-            if owners and not any(one is owner for one in driven for owner in owners):
-                continue
-            if not step.args or scheduler.type.endswith(".ReduceLROnPlateau"):
-                return step
+        if not counts_by_itself(step):
+            continue
+        driven = real(step.subject.arg(0, "optimizer"))
+        if not owners or any(one is owner for one in driven for owner in owners):
+            return step
     return None
 
 

@@ -55,8 +55,10 @@ def check(view: View) -> Iterator[Report]:
     told = set()
     for site, name in (*met, *imports(view, _removed), *reads(view)):
         found = _removed(name)
+        if found is None or asks_first(site):
+            continue
         where = site.location()
-        if found is None or asks_first(site) or (where.filename, where.row, where.column, found) in told:
+        if (where.filename, where.row, where.column, found) in told:
             continue
         told.add((where.filename, where.row, where.column, found))
         gone = table().removed[found]

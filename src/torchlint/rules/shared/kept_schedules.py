@@ -26,7 +26,7 @@ def begun_anew(view: View) -> Iterator[tuple[Event, Event]]:
         steps = [step for step in view.about("optimizer.step", optimizer) if step.loops and step.serial > load.serial]
         if not steps or not happens_after(load, {steps[-1]}.__contains__) or _for_something_else(load):
             continue
-        step = next((step for step in view.of("scheduler.step") if step.loops and step.serial > load.serial and drives(step, optimizer)), None)
+        step = next((step for step in view.of("scheduler.step") if step.loops and step.serial > load.serial and _drives(step, optimizer)), None)
         if step is None or step.subject.site is None or any(other.subject is step.subject for other in view.of("load")):
             continue
         if "last_epoch" not in step.subject.site.text() and not moved_on(view, load, step) and not in_files(view, load, r"accelerat|deepspeed"):
@@ -38,18 +38,21 @@ def moved_on(view: View, event: Event, step: Event) -> bool:
     return in_files_that_run(view, event, MOVED_ON if step.args else rf"{MOVED_ON}|\.step\(\w+", commented=True)
 
 
-def drives(step: Event, optimizer: Value) -> bool:
-    """Whether it is one of torch's schedulers, of that optimizer, that steps, and it is told no epoch; what a plateau is told is none."""
+def counts_by_itself(step: Event) -> bool:
+    """Whether it is one of torch's schedulers that steps, it is told no epoch, and keeps how far it is; what a plateau is told is no epoch."""
     scheduler = step.subject
     if not isinstance(scheduler, Instance) or not isinstance(scheduler.cls, Ref) or not scheduler.type.startswith("torch.optim."):
         return False
-    driven = real(scheduler.arg(0, "optimizer"))
-    if keeps_nothing(scheduler):
-        return False
-    return len(driven) == 1 and driven[0] is optimizer and (not step.args or scheduler.type.endswith(".ReduceLROnPlateau"))
+    return not _keeps_nothing(scheduler) and (not step.args or scheduler.type.endswith(".ReduceLROnPlateau"))
 
 
-def keeps_nothing(scheduler: Instance) -> bool:
+def _drives(step: Event, optimizer: Value) -> bool:
+    """Whether such a scheduler steps, of that optimizer."""
+    driven = real(step.subject.arg(0, "optimizer")) if counts_by_itself(step) else ()
+    return len(driven) == 1 and driven[0] is optimizer
+
+
+def _keeps_nothing(scheduler: Instance) -> bool:
     """Whether a schedule multiplies the rate, which the optimizer keeps, by the same number at each step, however many came before."""
     by_steps = scheduler.type.endswith(".StepLR") and number(scheduler.arg(1, "step_size")) == 1
     return by_steps or scheduler.type.endswith(".ExponentialLR")
