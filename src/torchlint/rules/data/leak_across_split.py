@@ -15,7 +15,7 @@ from torchlint.rules.shared.split_by_hand import split_behind
 
 CODE = 616
 _WENT = (
-    "`{over}` is what the model is trained on, and this evaluates on it: `{name}` is made and read nowhere",
+    "`{over}` is what the model is trained on, and this evaluates on it: `{name}` is {how} and read nowhere",
     "evaluate on `{name}`",
 )
 _FITTED = re.compile(
@@ -40,7 +40,7 @@ def check(view: View) -> Iterator[Report]:
     if not split:
         yield from _split_by_hand(view)
     for found in (*forgotten_loaders(view), *forgotten_sets(view)):
-        yield Report(CODE, found.site, {"over": found.over, "name": found.name}, [(found.made, "this is read nowhere")], words=_WENT)
+        yield Report(CODE, found.site, {"over": found.over, "name": found.name, "how": "given" if found.given else "made"}, [(found.made, "this is read nowhere")], words=_WENT)
 
 
 def _report(view: View, learnt: Event, related: list[tuple[Site, str]]) -> Report:

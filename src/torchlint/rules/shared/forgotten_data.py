@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import libcst as cst
 
@@ -29,12 +30,16 @@ _TRAINS = re.compile("train|trn", re.IGNORECASE)
 
 @dataclass(slots=True, frozen=True)
 class Forgotten:
-    """A place that evaluates on the training data, what it goes over, the name that nothing reads and where that is made."""
+    """A place that evaluates on the training data, what it goes over, the name that nothing reads and where that is made, or given."""
 
     site: Site
     over: str
     name: str
     made: Site
+
+    @property
+    def given(self) -> bool:
+        return isinstance(self.made.node, cst.Param)
 
 
 def forgotten_loaders(view: View) -> Iterator[Forgotten]:
@@ -47,7 +52,7 @@ def forgotten_loaders(view: View) -> Iterator[Forgotten]:
         if event.mode is not False and event.grad is not False or not _learns_from(view, event, loop) or not _is_said(event, loop):
             continue
         for parsed in dict.fromkeys(site.parsed for site in (loop.site, *event.calls) if site is not None):
-            found = next(read_nowhere(parsed, _LOADER), None)
+            found = next(chain(read_nowhere(parsed, _LOADER), given_in_vain(parsed, _LOADER)), None)
             if found is not None:
                 told.add(loop.site)
                 yield Forgotten(loop.site, _name_of(view, loop), *found)
@@ -78,8 +83,22 @@ def read_nowhere(parsed: Parsed, called: re.Pattern[str]) -> Iterator[tuple[str,
             continue
         for target in node.targets:
             for name in _names(target.target):
-                if called.search(name) and not _TRAINS.search(name) and len(re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text)) == 1:
+                if called.search(name) and not _TRAINS.search(name) and _times(name, text) == 1:
                     yield name, Site(parsed, node.value)
+
+
+def given_in_vain(parsed: Parsed, called: re.Pattern[str]) -> Iterator[tuple[str, Site]]:
+    """The parameters of a function that it reads nowhere. What may be left out was perhaps never given."""
+    text = _scope(parsed)
+    for node in walk(parsed.module):
+        for param in node.params.params if isinstance(node, cst.FunctionDef) and node.name.value == parsed.unit.name.rpartition(".")[2] else ():
+            name = param.name.value
+            if param.default is None and called.search(name) and not _TRAINS.search(name) and _times(name, text) == 1:
+                yield name, Site(parsed, param)
+
+
+def _times(name: str, text: str) -> int:
+    return len(re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text))
 
 
 def _names(target: cst.BaseExpression) -> Iterator[str]:
