@@ -35,6 +35,7 @@ _OTHERWISE = re.compile(
     r"|(?m:^\s*(?:\w+\.)*local_rank\s*=(?!=)(?!\s*(?:\w+\.)+local_rank\b))"
     r"|init_process_group\([^)]*\brank\s*=(?!\s*(?:\d|(?:int\(\s*)?os\.(?:environ|getenv)))"
 )
+_ALONE = re.compile(r"init_process_group\((?:[^()]|\([^()]*\))*\bworld_size\s*=\s*1\b")
 # What else may give it, and what lets arguments through that nobody has asked for.
 _UNASKED = re.compile(rf"{_LAUNCHERS}|parse_known_args")
 _NOBODY = "torch 2's `torch.distributed.launch` passes `--local-rank`, with a hyphen, and `torchrun` passes neither: nobody gives `--local_rank`"
@@ -107,7 +108,8 @@ def _of_the_argument(view: View, event: Event) -> str | None:
 
 
 def _starts(text: str) -> bool:
-    return "init_process_group" in text
+    """Whether a text starts a process group, and not only one of a single process."""
+    return "init_process_group" in _ALONE.sub("", text)
 
 
 def _read(text: str) -> bool:

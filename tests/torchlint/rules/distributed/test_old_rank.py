@@ -77,6 +77,11 @@ def test_transformers_takes_the_rank_only_where_it_parses(asked, mark, tmp_path)
     assert told(tmp_path, {"train.py": text + "\nstart(parse())\n"}) == [("train.py", row) for row, number in marked(text)]
 
 
+def test_a_group_of_one_process(tmp_path):
+    text = SILENT + STARTS.format(way="pass", device="args.local_rank").replace('"nccl"', '"gloo", rank=0, world_size=1') + "\nstart(parse())\n"
+    assert told(tmp_path, {"train.py": text}) == []
+
+
 def test_nobody_starts_a_process_group(tmp_path):
     files = {"options.py": SILENT, "processes.py": "import torch\n\ndef start(args):\n    torch.cuda.set_device(args.local_rank)\n", "train.py": TRAIN}
     assert told(tmp_path, files) == []
