@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.forgotten_data import forgotten_loaders, forgotten_sets
+from torchlint.rules.shared.forgotten_data import forgotten_loaders, forgotten_parts, forgotten_sets
 from torchlint.rules.shared.split_by_hand import split_behind
 
 CODE = 616
@@ -39,7 +39,7 @@ def check(view: View) -> Iterator[Report]:
                 break
     if not split:
         yield from _split_by_hand(view)
-    for found in (*forgotten_loaders(view), *forgotten_sets(view)):
+    for found in dict.fromkeys((*forgotten_loaders(view), *forgotten_sets(view), *forgotten_parts(view))):
         yield Report(CODE, found.site, {"over": found.over, "name": found.name, "how": "given" if found.given else "made"}, [(found.made, "this is read nowhere")], words=_WENT)
 
 

@@ -75,6 +75,37 @@ def forgotten_sets(view: View) -> Iterator[Forgotten]:
             yield Forgotten(loader.site, data[0].name or name, *found)
 
 
+_SPLITS = re.compile(r"(?:^|\.)(?:train_test_split|random_split)$")
+_PART = re.compile(rf"(?:^|_){_HELD_OUT}(?:_|$)|^{_HELD_OUT}", re.IGNORECASE)
+
+
+def forgotten_parts(view: View) -> Iterator[Forgotten]:
+    """`test_set = Faces(train_rows)` beside `train_set = Faces(train_rows)`, where `test_rows` of the same split is read nowhere."""
+    for parsed in dict.fromkeys(loader.site.parsed for _, loader in created(view) if loader.site is not None):
+        given = [node for node in walk(parsed.module) if isinstance(node, cst.Assign) and isinstance(node.value, cst.Call) and len(node.targets) == 1]
+        for split in given:
+            if not _SPLITS.search(parsed.text(split.value.func)):
+                continue
+            names = list(_names(split.targets[0].target))
+            forgotten = [name for name in names if _is_held_out(name) and _times(name, _scope(parsed)) == 1]
+            trained = {name for name in names if _TRAINS.search(name)}
+            made = [(next(_names(other.targets[0].target), ""), other.value) for other in given if other is not split]
+            of_it = [(name, call) for name, call in made if trained & _given_to(call)]
+            if forgotten and any(_TRAINS.search(name) for name, _ in of_it):
+                for name, call in of_it:
+                    if _is_held_out(name) and not any(_is_held_out(other) for other in _given_to(call)):
+                        yield Forgotten(Site(parsed, call), min(trained & _given_to(call)), forgotten[0], Site(parsed, split.value))
+
+
+def _is_held_out(name: str) -> bool:
+    return bool(_PART.search(name)) and not _TRAINS.search(name)
+
+
+def _given_to(call: cst.Call) -> set[str]:
+    """The names that the arguments of a call speak of."""
+    return {node.value for arg in call.args for node in walk(arg.value) if isinstance(node, cst.Name)}
+
+
 def read_nowhere(parsed: Parsed, called: re.Pattern[str]) -> Iterator[tuple[str, Site]]:
     """The names of a function, or of a file outside its functions, that are given something once and never read."""
     text = _scope(parsed)

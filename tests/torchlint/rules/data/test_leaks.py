@@ -148,3 +148,26 @@ def test_scalers(code):
 })
 def test_forgotten(code):
     holds(code)
+
+
+PARTS = """
+from sklearn.model_selection import train_test_split
+from torch.utils.data import DataLoader
+
+def main(frame, Faces):
+    train_rows, {held} = train_test_split(frame, test_size=0.2)
+    train_set = Faces(train_rows)
+    {name} = Faces({given}){mark}
+    return DataLoader(train_set, batch_size=8, shuffle=True), DataLoader({name}, batch_size=8){more}
+"""
+
+
+@table({
+    "made of the training's rows": PARTS.format(held="test_rows", name="test_set", given="train_rows.reset_index()", mark="  # <- 616", more=""),
+    "of its own": PARTS.format(held="test_rows", name="test_set", given="test_rows", mark="", more=""),
+    "the other part goes on": PARTS.format(held="test_rows", name="val_set", given="train_rows", mark="", more=", test_rows"),
+    "no set to evaluate on": PARTS.format(held="test_rows", name="more", given="train_rows", mark="", more=""),
+    "nothing is left over": PARTS.format(held="_", name="test_set", given="train_rows", mark="", more=""),
+})
+def test_a_part_that_is_forgotten(code):
+    holds(code)
