@@ -40,7 +40,8 @@ def check(view: View) -> Iterator[Report]:
     if not split:
         yield from _split_by_hand(view)
     for found in dict.fromkeys((*forgotten_loaders(view), *forgotten_sets(view), *forgotten_parts(view))):
-        yield Report(CODE, found.site, {"over": found.over, "name": found.name, "how": "given" if found.given else "made"}, [(found.made, "this is read nowhere")], words=_WENT)
+        roles = {"over": found.over, "name": found.name, "how": "given" if found.given else "made"}
+        yield Report(CODE, found.site, roles, [(found.made, "this is read nowhere")], words=_WENT)
 
 
 def _report(view: View, learnt: Event, related: list[tuple[Site, str]]) -> Report:

@@ -82,7 +82,8 @@ _PART = re.compile(rf"(?:^|_){_HELD_OUT}(?:_|$)|^{_HELD_OUT}", re.IGNORECASE)
 def forgotten_parts(view: View) -> Iterator[Forgotten]:
     """`test_set = Faces(train_rows)` beside `train_set = Faces(train_rows)`, where `test_rows` of the same split is read nowhere."""
     for parsed in dict.fromkeys(loader.site.parsed for _, loader in created(view) if loader.site is not None):
-        given = [node for node in walk(parsed.module) if isinstance(node, cst.Assign) and isinstance(node.value, cst.Call) and len(node.targets) == 1]
+        nodes = [node for node in walk(parsed.module) if isinstance(node, cst.Assign) and len(node.targets) == 1]
+        given = [node for node in nodes if isinstance(node.value, cst.Call)]
         for split in given:
             if not _SPLITS.search(parsed.text(split.value.func)):
                 continue
@@ -121,8 +122,9 @@ def read_nowhere(parsed: Parsed, called: re.Pattern[str]) -> Iterator[tuple[str,
 def given_in_vain(parsed: Parsed, called: re.Pattern[str]) -> Iterator[tuple[str, Site]]:
     """The parameters of a function that it reads nowhere. What may be left out was perhaps never given."""
     text = _scope(parsed)
+    called_so = parsed.unit.name.rpartition(".")[2]
     for node in walk(parsed.module):
-        for param in node.params.params if isinstance(node, cst.FunctionDef) and node.name.value == parsed.unit.name.rpartition(".")[2] else ():
+        for param in node.params.params if isinstance(node, cst.FunctionDef) and node.name.value == called_so else ():
             name = param.name.value
             if param.default is None and called.search(name) and not _TRAINS.search(name) and _times(name, text) == 1:
                 yield name, Site(parsed, param)
