@@ -10,12 +10,12 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.forgotten_data import forgotten_loaders, forgotten_sets
+from torchlint.rules.shared.forgotten_data import forgotten_loaders, forgotten_parts, forgotten_sets
 from torchlint.rules.shared.split_by_hand import split_behind
 
 CODE = 616
 _WENT = (
-    "`{over}` is what the model is trained on, and this evaluates on it: `{name}` is made and read nowhere",
+    "`{over}` is what the model is trained on, and this evaluates on it: `{name}` is {how} and read nowhere",
     "evaluate on `{name}`",
 )
 _FITTED = re.compile(
@@ -39,8 +39,9 @@ def check(view: View) -> Iterator[Report]:
                 break
     if not split:
         yield from _split_by_hand(view)
-    for found in (*forgotten_loaders(view), *forgotten_sets(view)):
-        yield Report(CODE, found.site, {"over": found.over, "name": found.name}, [(found.made, "this is read nowhere")], words=_WENT)
+    for found in dict.fromkeys((*forgotten_loaders(view), *forgotten_sets(view), *forgotten_parts(view))):
+        roles = {"over": found.over, "name": found.name, "how": "given" if found.given else "made"}
+        yield Report(CODE, found.site, roles, [(found.made, "this is read nowhere")], words=_WENT)
 
 
 def _report(view: View, learnt: Event, related: list[tuple[Site, str]]) -> Report:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.torch_api.batches import whole_dataset
-from torchlint.dryrun.values import Dict, Event, Instance, Opaque, Ref, Value, boolean, real
+from torchlint.dryrun.values import Const, Dict, Event, Instance, Opaque, Ref, Value, alternatives, boolean, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.cut_in_order import slices_of
 from torchlint.rules.shared.loaders import option, true
@@ -20,6 +20,7 @@ _DRAWN = re.compile(r"sampler|sampled|resampl|shuffl|permut", re.IGNORECASE)
 _HANDFUL = 64
 _MIX = "draw `order = torch.randperm(n)` in each epoch, and take `x[order[i : i + batch_size]]`"
 _SHUFFLE = re.compile(r"shuffle\s*=\s*False")
+_SAMPLER = re.compile(r"(?<![\w.])sampler\s*=\s*[\w.]+")
 _OF_ORDER = re.compile(r"order|sort|shuffl|sequen|determin|reproduc|random|same|mix", re.IGNORECASE)
 
 
@@ -99,13 +100,34 @@ def _left_in_order(view: View, loader: Instance) -> tuple[str, str] | None:
     """Why a loader leaves a dataset in its order, and the mend; None where it does not, or where that may be meant."""
     if loader.kind != "loader" or not isinstance(loader.cls, Ref) or loader.site is None:
         return None
-    if any(option(loader, name) is not None for name in ("sampler", "batch_sampler")):
+    if option(loader, "batch_sampler") is not None or (option(loader, "sampler") is not None and not _sampler_is_none(loader)):
         return None
     words = _why(view, loader)
     call = _SHUFFLE.sub("", loader.site.text())
+    if option(loader, "sampler") is not None:
+        call = _SAMPLER.sub("", call)
+        name = loader.site.parsed.text(sampler) if (sampler := _written(loader, "sampler")) is not None else "the sampler"
+        words = words and (f"`{name}` is None on some of the ways here, and then {words[0]}", f"pass `shuffle=({name} is None)`")
     if words is None or OF_TIME.search(call) or _DRAWN.search(call) or "len(" in call:
         return None
     return words if _has_no_order(view, loader) else None
+
+
+def _sampler_is_none(loader: Instance) -> bool:
+    """Whether the name that is given for the sampler stands for None on some of the ways here, and for a sampler of processes on all
+    others (`if distributed:`)."""
+    named = _written(loader, "sampler")
+    alts = alternatives(option(loader, "sampler"))
+    samplers = [alt for alt in alts if not (isinstance(alt, Const) and alt.value is None)]
+    return isinstance(named, (cst.Name, cst.Attribute)) and 0 < len(samplers) < len(alts) and all(
+        isinstance(alt, Instance) and alt.type.endswith(".DistributedSampler") for alt in samplers
+    )
+
+
+def _written(loader: Instance, name: str) -> cst.BaseExpression | None:
+    """What stands in the call for an option that is given by its name."""
+    args = loader.site.node.args if isinstance(loader.site.node, cst.Call) else ()
+    return next((arg.value for arg in args if arg.keyword is not None and arg.keyword.value == name), None)
 
 
 def _why(view: View, loader: Instance) -> tuple[str, str] | None:

@@ -39,12 +39,17 @@ def _guard(event: Event):
 
 
 def _met(view: View, event: Event) -> bool:
-    """Whether some other call of the same collective, or one of the sort under another condition, may be the others' part."""
+    """Whether some other call of the same collective may be the others' part: one under a condition that this one does not share.
+    What all conditions around it are around this one, too (`if args.distributed`), this process comes to with the others."""
+    own = _conditions(event)
     return any(
-        other.name == event.name and (other.site, other.calls) != (event.site, event.calls) and other.guards != event.guards
-        and other.guards
+        other.name == event.name and (other.site, other.calls) != (event.site, event.calls) and not _conditions(other) <= own
         for other in view.of("collective")
     )
+
+
+def _conditions(event: Event) -> set[tuple[str, bool]]:
+    return {(site.text(), holds) for site, holds in event.guards}
 
 
 def _met_elsewhere(event: Event, guard: Site) -> bool:

@@ -11,6 +11,7 @@ from torchlint.dryrun.values import Const, Event, Seq
 from torchlint.rules.base import Report, View, once
 from torchlint.rules.mends.changes import Mend, replace
 from torchlint.rules.mends.rows import beside
+from torchlint.rules.shared.program_code import code_around
 from torchlint.rules.shared.written_names import imports
 
 CODE = 811
@@ -28,10 +29,19 @@ WATCHED = frozenset(
 )
 _ARGUMENT = "--local_rank"
 # What gives the local rank in another way, and launchers that are not torch's.
+_LAUNCHERS = r"--local-rank|deepspeed|accelerat|horovod|lightning|megatron|spawn\("
 _OTHERWISE = re.compile(
-    r"(?<![.\w])LOCAL_RANK|--local-rank|deepspeed|accelerat|transformers|horovod|lightning|megatron|spawn\(|SLURM|OMPI|mpi4py"
+    rf"(?<![.\w])LOCAL_RANK|{_LAUNCHERS}|TrainingArguments|HfArgumentParser|SLURM|OMPI|mpi4py"
     r"|(?m:^\s*(?:\w+\.)*local_rank\s*=(?!=)(?!\s*(?:\w+\.)+local_rank\b))"
     r"|init_process_group\([^)]*\brank\s*=(?!\s*(?:\d|(?:int\(\s*)?os\.(?:environ|getenv)))"
+)
+_ALONE = re.compile(r"init_process_group\((?:[^()]|\([^()]*\))*\bworld_size\s*=\s*1\b")
+# What else may give it, and what lets arguments through that nobody has asked for.
+_UNASKED = re.compile(rf"{_LAUNCHERS}|parse_known_args")
+_NOBODY = "torch 2's `torch.distributed.launch` passes `--local-rank`, with a hyphen, and `torchrun` passes neither: nobody gives `--local_rank`"
+_DEAD = (
+    "`--local_rank` is read nowhere: it is there for `torch.distributed.launch`, and torch 2's passes `--local-rank`, with a hyphen, which"
+    " this program refuses"
 )
 
 
@@ -49,13 +59,14 @@ def _reports(view: View) -> Iterator[Report]:
     if view.torch_version is not None and view.torch_version < (2, 0):
         return
     for event in view.of("unknown"):
-        if event.name == "add_argument" and _names_only_the_old(event) and _alone(event):
+        problem = _of_the_argument(view, event) if event.name == "add_argument" and _names_only_the_old(event) else None
+        if problem is not None:
             given = event.site.node.args[0].value
             quote = given.value[0]
             parsed = event.site.parsed
             both = f"{quote}--local-rank{quote},{beside(parsed, parsed.location(given))}{given.value}"
             mend = Mend("take both spellings", [replace(event.site, both, given)])
-            yield Report(CODE, event.site, {"problem": "torch 2's `torch.distributed.launch` passes `--local-rank`, with a hyphen, and `torchrun` passes neither: nobody gives `--local_rank`"}, mend=mend)
+            yield Report(CODE, event.site, {"problem": problem}, mend=mend)
 
 
 def _launches(view: View, event: Event) -> bool:
@@ -80,7 +91,27 @@ def _names_only_the_old(event: Event) -> bool:
     return names == [_ARGUMENT]
 
 
-def _alone(event: Event) -> bool:
-    """Whether the file starts a process group with this rank, and has no other way to learn it."""
-    text = "".join(event.site.parsed.facts.lines)
-    return "init_process_group" in text and ".local_rank" in text and not _OTHERWISE.search(re.sub(r"#.*", "", text))
+def _of_the_argument(view: View, event: Event) -> str | None:
+    """What is wrong with an argument of the old spelling alone, where the program starts a process group: nobody gives the rank
+    that it reads and has no other way to learn, or nobody reads it, and the launcher that it is there for passes another."""
+    facts = event.site.parsed.facts
+    text = re.sub(r"#.*", "", "".join(facts.lines))
+    if _starts(text):
+        return _NOBODY if ".local_rank" in text and not _OTHERWISE.search(text) else None
+    around = {path: code for path, code in code_around(view, facts.path).items() if path != facts.path}
+    texts = [text, *around.values()]
+    if not any(_starts(code) for code in around.values()):
+        return None
+    if not any(_read(code) for code in texts):
+        return None if any(_UNASKED.search(code) for code in texts) else _DEAD
+    return _NOBODY if any(".local_rank" in code for code in texts) and not any(_OTHERWISE.search(code) for code in texts) else None
+
+
+def _starts(text: str) -> bool:
+    """Whether a text starts a process group, and not only one of a single process."""
+    return "init_process_group" in _ALONE.sub("", text)
+
+
+def _read(text: str) -> bool:
+    """Whether a text speaks of the local rank elsewhere than where it asks for the argument."""
+    return re.search(r"(?<!--)local_rank|LOCAL_RANK", text) is not None

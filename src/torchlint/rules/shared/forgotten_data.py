@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import libcst as cst
 
@@ -29,12 +30,16 @@ _TRAINS = re.compile("train|trn", re.IGNORECASE)
 
 @dataclass(slots=True, frozen=True)
 class Forgotten:
-    """A place that evaluates on the training data, what it goes over, the name that nothing reads and where that is made."""
+    """A place that evaluates on the training data, what it goes over, the name that nothing reads and where that is made, or given."""
 
     site: Site
     over: str
     name: str
     made: Site
+
+    @property
+    def given(self) -> bool:
+        return isinstance(self.made.node, cst.Param)
 
 
 def forgotten_loaders(view: View) -> Iterator[Forgotten]:
@@ -47,7 +52,7 @@ def forgotten_loaders(view: View) -> Iterator[Forgotten]:
         if event.mode is not False and event.grad is not False or not _learns_from(view, event, loop) or not _is_said(event, loop):
             continue
         for parsed in dict.fromkeys(site.parsed for site in (loop.site, *event.calls) if site is not None):
-            found = next(read_nowhere(parsed, _LOADER), None)
+            found = next(chain(read_nowhere(parsed, _LOADER), given_in_vain(parsed, _LOADER)), None)
             if found is not None:
                 told.add(loop.site)
                 yield Forgotten(loop.site, _name_of(view, loop), *found)
@@ -70,6 +75,38 @@ def forgotten_sets(view: View) -> Iterator[Forgotten]:
             yield Forgotten(loader.site, data[0].name or name, *found)
 
 
+_SPLITS = re.compile(r"(?:^|\.)(?:train_test_split|random_split)$")
+_PART = re.compile(rf"(?:^|_){_HELD_OUT}(?:_|$)|^{_HELD_OUT}", re.IGNORECASE)
+
+
+def forgotten_parts(view: View) -> Iterator[Forgotten]:
+    """`test_set = Faces(train_rows)` beside `train_set = Faces(train_rows)`, where `test_rows` of the same split is read nowhere."""
+    for parsed in dict.fromkeys(loader.site.parsed for _, loader in created(view) if loader.site is not None):
+        nodes = [node for node in walk(parsed.module) if isinstance(node, cst.Assign) and len(node.targets) == 1]
+        given = [node for node in nodes if isinstance(node.value, cst.Call)]
+        for split in given:
+            if not _SPLITS.search(parsed.text(split.value.func)):
+                continue
+            names = list(_names(split.targets[0].target))
+            forgotten = [name for name in names if _is_held_out(name) and _times(name, _scope(parsed)) == 1]
+            trained = {name for name in names if _TRAINS.search(name)}
+            made = [(next(_names(other.targets[0].target), ""), other.value) for other in given if other is not split]
+            of_it = [(name, call) for name, call in made if trained & _given_to(call)]
+            if forgotten and any(_TRAINS.search(name) for name, _ in of_it):
+                for name, call in of_it:
+                    if _is_held_out(name) and not any(_is_held_out(other) for other in _given_to(call)):
+                        yield Forgotten(Site(parsed, call), min(trained & _given_to(call)), forgotten[0], Site(parsed, split.value))
+
+
+def _is_held_out(name: str) -> bool:
+    return bool(_PART.search(name)) and not _TRAINS.search(name)
+
+
+def _given_to(call: cst.Call) -> set[str]:
+    """The names that the arguments of a call speak of."""
+    return {node.value for arg in call.args for node in walk(arg.value) if isinstance(node, cst.Name)}
+
+
 def read_nowhere(parsed: Parsed, called: re.Pattern[str]) -> Iterator[tuple[str, Site]]:
     """The names of a function, or of a file outside its functions, that are given something once and never read."""
     text = _scope(parsed)
@@ -78,8 +115,23 @@ def read_nowhere(parsed: Parsed, called: re.Pattern[str]) -> Iterator[tuple[str,
             continue
         for target in node.targets:
             for name in _names(target.target):
-                if called.search(name) and not _TRAINS.search(name) and len(re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text)) == 1:
+                if called.search(name) and not _TRAINS.search(name) and _times(name, text) == 1:
                     yield name, Site(parsed, node.value)
+
+
+def given_in_vain(parsed: Parsed, called: re.Pattern[str]) -> Iterator[tuple[str, Site]]:
+    """The parameters of a function that it reads nowhere. What may be left out was perhaps never given."""
+    text = _scope(parsed)
+    called_so = parsed.unit.name.rpartition(".")[2]
+    for node in walk(parsed.module):
+        for param in node.params.params if isinstance(node, cst.FunctionDef) and node.name.value == called_so else ():
+            name = param.name.value
+            if param.default is None and called.search(name) and not _TRAINS.search(name) and _times(name, text) == 1:
+                yield name, Site(parsed, param)
+
+
+def _times(name: str, text: str) -> int:
+    return len(re.findall(rf"(?<!\w){re.escape(name)}(?!\w)", text))
 
 
 def _names(target: cst.BaseExpression) -> Iterator[str]:

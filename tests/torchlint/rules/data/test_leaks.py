@@ -45,6 +45,24 @@ def main(first, second):
         train(net, train_loader, optimizer)
         {call}
 """
+GIVEN = MODEL + """
+from tqdm import tqdm
+
+def main({params}):
+    {more}
+    net = Net()
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(9):
+        net.train()
+        for i, (x, y) in enumerate(train_loader):
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+        net.eval()
+        with torch.no_grad():
+            for i, (x, y) in {over}:{mark}
+                val_loss = F.cross_entropy(net(x), y).item()
+"""
 ONE_BODY = MODEL + """
 def main(loaders):
     train_loader, {made} = loaders(32)
@@ -120,9 +138,36 @@ def test_scalers(code):
     "in one function, from elsewhere": ONE_BODY.format(made="val_loader", mark="  # <- 616", counted="val_loss"),
     "in one function, counted for the training": ONE_BODY.format(made="val_loader", mark="", counted="train_loss"),
     "in one function, nothing is left over": ONE_BODY.format(made="rest", mark="", counted="val_loss"),
+    "given to one function": GIVEN.format(params="train_loader, val_loader", over="tqdm(enumerate(train_loader))", mark="  # <- 616", more=""),
+    "given, and looked at": GIVEN.format(params="train_loader, val_loader", over="enumerate(train_loader)", mark="", more="print(len(val_loader))"),
+    "perhaps not given": GIVEN.format(params="train_loader, val_loader=None", over="enumerate(train_loader)", mark="", more=""),
+    "given, and gone through": GIVEN.format(params="train_loader, val_loader", over="enumerate(val_loader)", mark="", more=""),
     "a set that is forgotten": SETS.format(given="train_set", mark="  # <- 616", more=""),
     "a set that is given on": SETS.format(given="train_set", mark="", more=", val_set"),
     "a set that is used": SETS.format(given="val_set", mark="", more=""),
 })
 def test_forgotten(code):
+    holds(code)
+
+
+PARTS = """
+from sklearn.model_selection import train_test_split
+from torch.utils.data import DataLoader
+
+def main(frame, Faces):
+    train_rows, {held} = train_test_split(frame, test_size=0.2)
+    train_set = Faces(train_rows)
+    {name} = Faces({given}){mark}
+    return DataLoader(train_set, batch_size=8, shuffle=True), DataLoader({name}, batch_size=8){more}
+"""
+
+
+@table({
+    "made of the training's rows": PARTS.format(held="test_rows", name="test_set", given="train_rows.reset_index()", mark="  # <- 616", more=""),
+    "of its own": PARTS.format(held="test_rows", name="test_set", given="test_rows", mark="", more=""),
+    "the other part goes on": PARTS.format(held="test_rows", name="val_set", given="train_rows", mark="", more=", test_rows"),
+    "no set to evaluate on": PARTS.format(held="test_rows", name="more", given="train_rows", mark="", more=""),
+    "nothing is left over": PARTS.format(held="_", name="test_set", given="train_rows", mark="", more=""),
+})
+def test_a_part_that_is_forgotten(code):
     holds(code)

@@ -225,3 +225,41 @@ def fitted(options="", mark="", trainer="max_epochs=10", given="train_loader, va
 })
 def test_given_to_a_trainer(code):
     holds(code)
+
+
+SAMPLED = """
+import torchvision
+from torch.utils.data import DataLoader, DistributedSampler, WeightedRandomSampler
+
+def main(distributed, sampler=None):
+    data = torchvision.datasets.MNIST('d')
+    {given}
+    loader = DataLoader(data, batch_size=4, {options}){mark}
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(9):
+        if distributed:
+            sampler.set_epoch(epoch)
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+"""
+_ONE = "sampler = None\n    if distributed: sampler = DistributedSampler(data)"
+_TWO = "sampler = DistributedSampler(data) if distributed else None"
+
+
+@table({
+    "none in one process": SAMPLED.format(given=_ONE, options="sampler=sampler", mark="  # <- 603"),
+    "one or none": SAMPLED.format(given=_TWO, options="sampler=sampler, num_workers=2", mark="  # <- 603"),
+    "one or none, and shuffle=False": SAMPLED.format(given=_TWO, options="sampler=sampler, shuffle=False", mark="  # <- 603"),
+    "shuffled without one": SAMPLED.format(given=_TWO, options="sampler=sampler, shuffle=(sampler is None)", mark=""),
+    "shuffled in the other run": SAMPLED.format(given=_TWO, options="sampler=sampler, shuffle=not distributed", mark=""),
+    "always one": SAMPLED.format(given="sampler = DistributedSampler(data)", options="sampler=sampler", mark=""),
+    "whatever is given": SAMPLED.format(given="pass", options="sampler=sampler", mark=""),
+    "drawn in each run": SAMPLED.format(
+        given="sampler = DistributedSampler(data) if distributed else WeightedRandomSampler([1.0] * 9, 9)", options="sampler=sampler", mark="",
+    ),
+})
+def test_a_sampler_of_several_processes_alone(code):
+    holds(code)
