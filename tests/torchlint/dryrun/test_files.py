@@ -21,7 +21,8 @@ LAYOUTS = {
                    "if __name__ == '__main__':\n    model = AutoModelForCausalLM.from_pretrained('gpt2')\n",
     }),
     "made where another file is a program": ("main.py", {
-        "main.py": IMPORTS + "from heads import read\n\ndef measure(ids):\n    return F.cross_entropy(read(ids).view(-1, 9), ids.view(-1))\n",
+        "main.py": IMPORTS + "from heads import read\n\ndef measure(ids):\n"
+                   "    return F.cross_entropy(read(ids).view(-1, 9), ids.view(-1))\n",
         "heads.py": "from transformers import AutoModelForCausalLM\n\ndef read(ids):\n    return model(ids).logits\n\n"
                     "if __name__ == '__main__':\n    model = AutoModelForCausalLM.from_pretrained('gpt2')\n",
     }),

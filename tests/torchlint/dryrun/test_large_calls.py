@@ -113,7 +113,8 @@ def file_of(count):
         "        for x, y in loader:\n            loss = F.cross_entropy(model(x).softmax(1), y)\n            trainer.train(loss)\n\n"
         for row in range(count)
     )
-    return f"class Trainer:\n    def __init__(self, args, n):\n{work}\n    def train(self, loss):\n        self.part1(loss)\n\nclass TestTrainer:\n{bodies}"
+    trainer = f"class Trainer:\n    def __init__(self, args, n):\n{work}\n    def train(self, loss):\n        self.part1(loss)\n\n"
+    return f"{trainer}class TestTrainer:\n{bodies}"
 
 
 @pytest.fixture
@@ -150,7 +151,8 @@ def test_of_an_object_that_is_not_made_again_nothing_is_known(small_file):
 
 def test_a_part_of_a_model_is_always_made(small_file):
     """What an optimizer holds, and what mode a part is in, is asked of each of them."""
-    text = file_of(60).replace("class Trainer:", "class Trainer(nn.Module):").replace("args, n):\n", "args, n):\n        super().__init__()\n")
+    text = file_of(60).replace("class Trainer:", "class Trainer(nn.Module):")
+    text = text.replace("args, n):\n", "args, n):\n        super().__init__()\n")
     every = [run for run in runs(text) if not run.alone]
     assert len(every) > 20
     assert not any(event.get("name") == "__init__" and event.get("args") for run in every for event in events(run, "unknown"))

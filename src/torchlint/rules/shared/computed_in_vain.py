@@ -73,8 +73,9 @@ def _adds_up(backward: Event) -> bool:
     if name is None or loop is None or not isinstance(loop.node, cst.For) or not isinstance(loop.node.body, cst.IndentedBlock):
         return True
     lines = [line for line in loop.node.body.body if isinstance(line, cst.SimpleStatementLine)]
-    made = [small for line in lines for small in line.body if isinstance(small, cst.Assign) and any(_names(target.target, name) for target in small.targets)]
-    return not any(not _names(small.value, name) for small in made)
+    assigned = [small for line in lines for small in line.body if isinstance(small, cst.Assign)]
+    made = [small for small in assigned if any(_names(target.target, name) for target in small.targets)]
+    return all(_names(small.value, name) for small in made)
 
 
 def _loss(backward: Event) -> str | None:
