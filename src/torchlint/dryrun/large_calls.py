@@ -64,9 +64,11 @@ class LargeCalls:
     def is_large_again(self, func: Func, self_value: Value | None, args, kwargs) -> bool:
         """Whether a call is like a large one that has been seen."""
         calls = self.seen.calls.get(func.key)
-        if not calls or func.name == "__init__":  # of an object that is not made nothing is known
+        if not calls:
             return False
         least = self._least_steps()
+        if func.name == "__init__" and (least == LARGE or not self.stack or getattr(self_value, "kind", "") != "instance"):
+            return False  # of an object that is not made nothing is known: a part of a model is always made, and what a root is about
         given = [self_value, *args]
         for before in calls:
             if before.steps < least or not self._was_seen(before, least):
@@ -79,6 +81,8 @@ class LargeCalls:
                 alike = alike and all(self._alike(before.named[name], value) for name, value in kwargs.items())
             if alike:
                 self.spared = True
+                if func.name == "__init__":
+                    self_value.complete = False
                 return True
         return False
 
@@ -88,6 +92,8 @@ class LargeCalls:
         for in_root, part, in_file, least in _LATE:
             if self.steps > min(in_root, part * self.most_steps) or of_file > in_file:
                 return least
+        if of_file > _MUCH_OF_FILE:  # a file of many tests: each is to be seen, so what all do takes half of one's part at most
+            return min(LARGE, max(_LEAST, self.budget.left // (2 * self.budget.to_come + 2)))
         return LARGE
 
     def _was_seen(self, before: LargeCall, least: int) -> bool:

@@ -114,8 +114,8 @@ class Names:
         the sieve left them out. They are run for the values they leave."""
         self.ran.add(id(unit))
         parsed = self.world.parse(facts, unit)
-        if parsed is None or "__name__" in unit.words:
-            return None
+        if parsed is None or "__name__" in unit.words and (self.root is None or self.root.facts is not facts):
+            return None  # what a file does as a program it does not where it is imported
         with self.silent():
             self.frame = self.Frame(facts)
             self.frame.base = self.store

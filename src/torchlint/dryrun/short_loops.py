@@ -8,9 +8,10 @@ import libcst as cst
 
 from torchlint.dryrun.containers import is_layer
 from torchlint.dryrun.paths import Jumps
+from torchlint.dryrun.plain import born
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.tree import children
-from torchlint.dryrun.values import Const, Dict, Func, Instance, Iter, Method, Opaque, Seq, Value
+from torchlint.dryrun.values import Const, Dict, Func, Instance, Iter, Method, Opaque, Seq, Value, now
 
 MOST_CALLED = 4  # functions in a list that a loop calls
 MOST_PHASES = 3
@@ -28,28 +29,39 @@ class ShortLoops:
         """Runs the turns of a loop one after the other, as if there were no loop; False where it is one to be run as such."""
         each = self.few_callables(over) or self.phases(over) or self.layers_in(over) or self.few_things(over)
         jumps = _jumps(node.body) if each else frozenset()
-        if not each or self.unrolled >= MOST_NESTED or cst.Break in jumps:
+        if not each or self.unrolled >= MOST_NESTED:
             return False
         self.consume(over, node)
         self.unrolled += 1
+        base, left = self.store, []
+        if cst.Break in jumps:
+            self.store = Store(base)  # what has been written where a path leaves is told apart from what the later turns write
         try:
             for item in each:
                 if self.graph.dead:
-                    return True
+                    break
                 self.assign(node.target, item, quiet=True)
                 if jumps:
-                    self._turn(node)
+                    self._turn(node, left)
                 else:
                     self.suite(node.body)
         finally:
             self.unrolled -= 1
         if node.orelse is not None and not self.graph.dead:
             self.suite(node.orelse.body)
+        if cst.Break in jumps:
+            turns, self.store = self.store, base
+            ends = [] if self.graph.dead else [(turns.data, self.graph.tails)]
+            for writes, tails, began in left:
+                later = {key: value for key, value in turns.data.items() if (born(key[0]) or 0) >= began}  # of what was made later
+                ends.append(({**later, **writes}, tails))
+            self.meet(ends)
         return True
 
-    def _turn(self, node: cst.For) -> None:
-        """One turn that some paths leave by a `continue`: the next begins where all of them meet."""
-        base = self.store
+    def _turn(self, node: cst.For, left: list) -> None:
+        """One turn that some paths leave by a `continue`: the next begins where all of them meet. Those that leave the loop, by
+        a `break`, are added to `left`."""
+        base, began = self.store, now()
         jumps = Jumps(base)
         self.jumps.append(jumps)
         self.store = Store(base)
@@ -61,6 +73,7 @@ class ShortLoops:
         finally:
             self.jumps.pop()
             self.store = base
+        left.extend(({**base.data, **writes}, tails, began) for writes, tails in jumps.breaks)
         self.meet(ends)
 
     def few_callables(self, over: Value) -> tuple[Value, ...]:

@@ -118,3 +118,64 @@ def train(loader):
 })
 def test_an_endless_generator_does_not_end_its_caller(code):
     holds(CYCLE + code)
+
+
+@table({
+    "an evaluation behind it": """
+def fit(model: nn.Module, loaders, clock):
+    optimizer = torch.optim.Adam(model.parameters())
+    for split in ["train", "valid", "test"]:
+        total = 0.0
+        for inputs, labels in loaders[split]:
+            loss = F.cross_entropy(model(inputs), labels)  # <- 202
+            if split == "train":
+                optimizer.zero_grad()
+                loss.backward()
+                optimizer.step()
+            total += loss.item()
+        print(split, total / len(loaders[split]))
+        if clock.is_over():
+            break
+""",
+    "what was written before it is there behind the loop": """
+def fit(loader, clock):
+    scores, chosen = None, nn.Linear(3, 3)
+    for model in (nn.Linear(3, 3), nn.Sequential(nn.Linear(3, 3), nn.Softmax(1))):
+        chosen = nn.Sequential(model, nn.Softmax(1))
+        if clock.is_over():
+            break
+        chosen = nn.Sequential(nn.Softmax(1))
+    for x, y in loader:
+        print(F.cross_entropy(chosen(x), y))  # <- 301
+""",
+    "what the later turns write is not there where it left": """
+def fit(loader, clock):
+    chosen = nn.Linear(3, 3)
+    for model in (nn.Linear(3, 3), nn.Linear(3, 3)):
+        if clock.is_over():
+            break
+        chosen = nn.Sequential(model, nn.Softmax(1))
+    for x, y in loader:
+        print(F.cross_entropy(chosen(x), y))
+""",
+    "none of its turns comes to an end": """
+def fit(loader):
+    for model in (nn.Sequential(nn.Linear(3, 3), nn.Softmax(1)), nn.Linear(3, 3)):
+        break
+    for x, y in loader:
+        print(F.cross_entropy(model(x), y))  # <- 301
+""",
+    "what stands in the else": """
+def fit(loader, clock):
+    for model in (nn.Linear(3, 3), nn.Linear(3, 3)):
+        if clock.is_over():
+            chosen = nn.Linear(3, 3)
+            break
+    else:
+        chosen = nn.Sequential(model, nn.Softmax(1))
+    for x, y in loader:
+        print(F.cross_entropy(chosen(x), y))
+""",
+})
+def test_a_loop_over_a_few_things_that_may_be_left(code):
+    holds(code)

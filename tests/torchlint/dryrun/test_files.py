@@ -15,6 +15,17 @@ HEAD = IMPORTS + "class Head(nn.Module):\n    def forward(self, x):\n        ret
 
 # Each case: the file that is judged, and all files. A mark in the judged file says what must be found there.
 LAYOUTS = {
+    "made where it is a program": ("main.py", {
+        "main.py": IMPORTS + "from transformers import AutoModelForCausalLM\n\ndef measure(ids):\n    logits = model(ids).logits\n"
+                   "    return F.cross_entropy(logits.view(-1, 9), ids.view(-1))  # <- 003\n\n"
+                   "if __name__ == '__main__':\n    model = AutoModelForCausalLM.from_pretrained('gpt2')\n",
+    }),
+    "made where another file is a program": ("main.py", {
+        "main.py": IMPORTS + "from heads import read\n\ndef measure(ids):\n"
+                   "    return F.cross_entropy(read(ids).view(-1, 9), ids.view(-1))\n",
+        "heads.py": "from transformers import AutoModelForCausalLM\n\ndef read(ids):\n    return model(ids).logits\n\n"
+                    "if __name__ == '__main__':\n    model = AutoModelForCausalLM.from_pretrained('gpt2')\n",
+    }),
     "beside": ("main.py", {
         "main.py": "from heads import soft, hard\ndef f(x, y):\n    F.cross_entropy(hard(x), y)\n"
                    "    F.cross_entropy(soft(x), y)  # <- 301\n",

@@ -2,9 +2,12 @@
 
 import pytest
 
-from tests.torchlint.dryrun.support import IMPORTS, events, found, runs
-from torchlint.dryrun import large_calls
+from tests.torchlint.dryrun.support import IMPORTS, RULES, events, found, runs
+from torchlint.dryrun import large_calls, parts
 from torchlint.dryrun.interpreter import Run
+from torchlint.dryrun.roots import runs_of
+from torchlint.dryrun.world import World
+from torchlint.rules import watched_calls
 
 PROGRAM = """
 import argparse
@@ -101,3 +104,55 @@ def test_what_another_root_has_seen(late):
     late(100_000, of_file=first["main"].steps)
     second = rooted(text)
     assert [len(events(second[name], "loss")) for name in ("main", "again")] == [2, 0]
+
+
+def file_of(count):
+    work = "".join(f"        self.part{row} = load(args, {row})\n" for row in range(100))
+    bodies = "".join(
+        f"    def test_{row}(self, args, loader):\n        trainer = Trainer(args, {row})\n        model = nn.Linear(4, {row + 2})\n"
+        "        for x, y in loader:\n            loss = F.cross_entropy(model(x).softmax(1), y)\n            trainer.train(loss)\n\n"
+        for row in range(count)
+    )
+    trainer = f"class Trainer:\n    def __init__(self, args, n):\n{work}\n    def train(self, loss):\n        self.part1(loss)\n\n"
+    return f"{trainer}class TestTrainer:\n{bodies}"
+
+
+@pytest.fixture
+def small_file(monkeypatch):
+    """What a file of these tests may do is less than what all of them do."""
+    monkeypatch.setattr(parts, "MOST_STEPS_OF_FILE", 24_000)
+    monkeypatch.setattr(parts, "LEAST_STEPS", 100)
+    monkeypatch.setattr(parts, "STEPS_OF_RUN", 10)
+    monkeypatch.setattr(large_calls, "_MUCH_OF_FILE", 4_000)
+    monkeypatch.setattr(large_calls, "_LEAST", 50)
+
+
+def test_each_of_many_tests_is_seen(small_file):
+    """What all of them make first is not made anew where each has little of what the file may do."""
+    text = file_of(60)
+    shortened, world = parts.Shortened(), World()
+    every = runs_of(world, world.add("snippet.py", IMPORTS + text), watched_calls(RULES), shortened=shortened)
+    seen = [run for run in every if run.root is not None and run.root.name.startswith("test_")]
+    assert shortened.told() is None
+    assert len(seen) == 60 and all(events(run, "loss") for run in seen)
+    assert not seen[0].spared and any(run.spared for run in seen)
+
+
+def test_few_tests_make_all_anew(small_file):
+    assert not any(run.spared for run in runs(file_of(20)))
+
+
+def test_of_an_object_that_is_not_made_again_nothing_is_known(small_file):
+    spared = [run for run in runs(file_of(60)) if run.spared]
+    trainers = [event.get("args")[0] for run in spared for event in events(run, "unknown") if event.get("name") == "__init__"]
+    assert len(trainers) == len(spared) > 0
+    assert not any(trainer.complete for trainer in trainers)
+
+
+def test_a_part_of_a_model_is_always_made(small_file):
+    """What an optimizer holds, and what mode a part is in, is asked of each of them."""
+    text = file_of(60).replace("class Trainer:", "class Trainer(nn.Module):")
+    text = text.replace("args, n):\n", "args, n):\n        super().__init__()\n")
+    every = [run for run in runs(text) if not run.alone]
+    assert len(every) > 20
+    assert not any(event.get("name") == "__init__" and event.get("args") for run in every for event in events(run, "unknown"))

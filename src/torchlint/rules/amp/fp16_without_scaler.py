@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import after
@@ -12,6 +13,8 @@ from torchlint.rules.shared.mixed_precision import autocast_of, in_half
 CODE = 702
 # Somebody scales the loss, or chooses another type, in a way that cannot be followed.
 _OTHERS = ("scale", "deepspeed", "accelerat", "fabric", "set_autocast", "bfloat16", "amp_dtype", "apex")
+
+_KNOWS_MORE = re.compile(r"fp16|half|mixed|engine|initialize|prepare|wrap|scal", re.I)  # what makes optimizers that scale for themselves
 
 
 def check(view: View) -> Iterator[Report]:
@@ -52,14 +55,16 @@ def _scaled_elsewhere(view: View, event: Event) -> bool:
 
 
 def _stepped(view: View, event: Event) -> Event | None:
-    """The first step of one of torch's optimizers after a backward."""
+    """The first step after a backward of one of torch's optimizers, or of one that something out of sight made: what underflows
+    does so before it is asked."""
     steps, _ = after(event, lambda other: other.kind == "optimizer.step")
     for step in steps:
         optimizers = real(step.subject)
-        if optimizers and all(_of_torch(optimizer) and view.reaches(event, optimizer) for optimizer in optimizers):
+        if optimizers and all(_plain(optimizer) and view.reaches(event, optimizer) for optimizer in optimizers):
             return step
     return None
 
 
-def _of_torch(optimizer: Value) -> bool:
-    return isinstance(optimizer, Instance) and isinstance(optimizer.cls, Ref) and optimizer.type.startswith("torch.optim.")
+def _plain(optimizer: Value) -> bool:
+    """Whether an optimizer takes gradients as they are. A class of the project may scale them back."""
+    return isinstance(optimizer, Instance) and isinstance(optimizer.cls, Ref) and not _KNOWS_MORE.search(optimizer.type)

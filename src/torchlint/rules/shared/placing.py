@@ -8,7 +8,7 @@ import textwrap
 from typing import Any
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Class, Instance, Opaque, Tensor, Value
+from torchlint.dryrun.values import Class, Instance, Opaque, Tensor, Value, real
 from torchlint.files.project import without_comments
 from torchlint.sieve.facts import units_of
 
@@ -84,7 +84,13 @@ _MOVES_IT = re.compile(r"\.(?:to|cuda)\(")
 
 def graph_data(value: Value, site: Site) -> str:
     """What the program calls the graph that an argument of the call at `site` is read from, if it comes straight out of a
-    dataset of PyTorch Geometric, which is on the CPU; "" if not. `Data.to` moves in place: nothing in the file may do that."""
+    dataset of PyTorch Geometric, whichever of several, which is on the CPU; "" if not. `Data.to` moves in place: nothing in the file
+    may do that."""
+    names = [_graph_of(alt, site) for alt in real(value)]
+    return names[0] if len(set(names)) == 1 else ""
+
+
+def _graph_of(value: Value, site: Site) -> str:
     reads = 0
     while isinstance(value, Opaque) and value.source in ("item", "attr") and value.origin is not None:
         value, reads = value.origin, reads + 1

@@ -149,3 +149,27 @@ def fit(model, loader):
 })
 def test_left_behind(code):
     holds(code)
+
+
+GRAPHS = """
+from torch_geometric.datasets import CitationFull, Planetoid
+from torch_geometric.nn import GCNConv
+
+def train(name):
+    if name == "Cora":
+        dataset = Planetoid("data", name)
+    else:
+        dataset = %s
+    data = dataset[0]
+    model = GCNConv(16, 3).to("cuda")
+    print(model(data.x, data.edge_index))%s
+"""
+
+
+@table({
+    "a graph of one of two datasets": GRAPHS % ('CitationFull("data", name)', "  # <- 401"),
+    "a graph of one that is not known": GRAPHS % ("elsewhere(name)", ""),
+    "a graph of one that may be moved": GRAPHS % ('CitationFull("data", name).to("cuda")', ""),
+})
+def test_graphs(code):
+    holds(code)
