@@ -34,7 +34,6 @@ BATCHY = frozenset({"batch", "batch?"})
 TORCH = frozenset({"torch?"})  # only a tensor has a method of that name
 
 
-
 def is_layer(value: Value | None) -> bool:
     """Whether a value is one of torch's own layers, and no container of others."""
     return isinstance(value, Instance) and isinstance(value.cls, Ref) and value.type.startswith("torch.nn.") and value.type not in CONTAINERS
@@ -125,6 +124,14 @@ class Containers:
             if items is not None:
                 return tuple(items.known.values())
         return ()
+
+    def items_now(self, value: Value | None) -> Items | None:
+        """The items of a dict as they are now, as a later branch may blur them: of one that may be another one, too, or may not be
+        there yet, as it is made in a loop."""
+        held = [self.store.get(alt, "{}") if isinstance(alt, Dict) else None for alt in real(value)]
+        if not held or any(items is None for items in held):
+            return None
+        return functools.reduce(Items.join, held)
 
     def is_of_known_kinds(self, value: Value) -> bool:
         """Whether each item of a list or dict is known, or is made where a known one is."""
