@@ -235,10 +235,15 @@ class Containers:
 
     def first_of(self, alts: tuple[Value, ...], node: cst.Subscript) -> None:
         """Tells of a number that is asked for its first item, and of what may be one: `x.data[0]`."""
-        if alts and all(isinstance(alt, Tensor) and alt.traits.get("number") for alt in alts):
+        if alts and all(isinstance(alt, Tensor) and self.is_number(alt) for alt in alts):
             self.emit("first", alts[0], node, known=True)
         elif type(node.value) is cst.Attribute and node.value.attr.value == "data" and all(isinstance(alt, Opaque) for alt in alts):
             self.emit("first", alts[0] if alts else None, node, known=False)
+
+    def is_number(self, tensor: Tensor) -> bool:
+        """Whether a tensor has no dimension; `x.data` has those of `x`."""
+        whole = tensor.traits.get("alias", tensor)
+        return bool(tensor.traits.get("number")) or self.shape_of(whole).rank == 0
 
     def item(self, owner: Value, keys: list[Value | None], node: cst.CSTNode) -> Value:
         key = keys[0] if len(keys) == 1 else None

@@ -13,7 +13,7 @@ from torchlint.rules.shared.blocks import heads_of
 from torchlint.rules.shared.checkpoints import from_file, in_files, in_files_that_run
 
 # What puts a scheduler, or the rates that it has set, to where they were.
-MOVED_ON = r"(?:sched|lr_)\w*\.(?:load_)?state_dict|last_epoch|\w\[[\"'](?:initial_)?lr[\"']\]\s*[-+*/]?=[^=]|param_groups\b.*\]\s*=[^=]"
+MOVED_ON = r"(?:sched|lr_)[^=]*\.(?:load_)?state_dict|last_epoch|\w\[[\"'](?:initial_)?lr[\"']\]\s*[-+*/]?=[^=]|param_groups\b.*\]\s*=[^=]"
 _OF_TRANSFORMERS = re.compile(r"transformers\.(?:\w+\.)*get_(?:scheduler|(?!constant_schedule$)\w+_schedule(?:_with_\w+)?)$")
 _ELSE = re.compile(r"pre_?train|fine_?tun|transfer|test|eval|infer|predict", re.IGNORECASE)
 

@@ -52,6 +52,9 @@ def with_(**parts):
     "a rate that is set, group by group": with_(
         SAVE=SAVE, STEP='schedule.step()\n        for group in optimizer.param_groups:\n            group["lr"] = max(group["lr"], 1e-5)'),
     "rates that a function sets which nobody calls": "def adjust(optimizer, rate):\n    for group in optimizer.param_groups:\n        group['lr'] = rate\n" + with_(),
+    "schedules in a dict": with_(
+        RESUME=RESUME + '\n        args.schedules["net"].load_state_dict(checkpoint["schedule"])', SAVE=SAVE,
+        STEP='schedule.step()\n        print([group["lr"] for group in optimizer.param_groups])'),
     "a performance": with_(SAVE=TOLD.replace('"epoch": ', '"performance": validate(model), "epoch": ')),
     "one of transformers'": "from transformers import get_linear_schedule_with_warmup\n" + with_(
         SCHEDULE="schedule = get_linear_schedule_with_warmup(optimizer, 10, 100)"),
