@@ -34,7 +34,6 @@ BATCHY = frozenset({"batch", "batch?"})
 TORCH = frozenset({"torch?"})  # only a tensor has a method of that name
 
 
-
 def is_layer(value: Value | None) -> bool:
     """Whether a value is one of torch's own layers, and no container of others."""
     return isinstance(value, Instance) and isinstance(value.cls, Ref) and value.type.startswith("torch.nn.") and value.type not in CONTAINERS
@@ -125,6 +124,14 @@ class Containers:
             if items is not None:
                 return tuple(items.known.values())
         return ()
+
+    def items_now(self, value: Value | None) -> Items | None:
+        """The items of a dict as they are now, as a later branch may blur them: of one that may be another one, too, or may not be
+        there yet, as it is made in a loop."""
+        held = [self.store.get(alt, "{}") if isinstance(alt, Dict) else None for alt in real(value)]
+        if not held or any(items is None for items in held):
+            return None
+        return functools.reduce(Items.join, held)
 
     def is_of_known_kinds(self, value: Value) -> bool:
         """Whether each item of a list or dict is known, or is made where a known one is."""
@@ -228,10 +235,15 @@ class Containers:
 
     def first_of(self, alts: tuple[Value, ...], node: cst.Subscript) -> None:
         """Tells of a number that is asked for its first item, and of what may be one: `x.data[0]`."""
-        if alts and all(isinstance(alt, Tensor) and alt.traits.get("number") for alt in alts):
+        if alts and all(isinstance(alt, Tensor) and self.is_number(alt) for alt in alts):
             self.emit("first", alts[0], node, known=True)
         elif type(node.value) is cst.Attribute and node.value.attr.value == "data" and all(isinstance(alt, Opaque) for alt in alts):
             self.emit("first", alts[0] if alts else None, node, known=False)
+
+    def is_number(self, tensor: Tensor) -> bool:
+        """Whether a tensor has no dimension; `x.data` has those of `x`."""
+        whole = tensor.traits.get("alias", tensor)
+        return bool(tensor.traits.get("number")) or self.shape_of(whole).rank == 0
 
     def item(self, owner: Value, keys: list[Value | None], node: cst.CSTNode) -> Value:
         key = keys[0] if len(keys) == 1 else None

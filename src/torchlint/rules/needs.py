@@ -242,7 +242,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     823: ((_any("log log_dict"), _any("!class")), (_COLLECTIVES,)),
     822: ((_WRAPS | _any("FullyShardedDataParallel FSDP"), _any("backward")), (_any("backward"),)),
     901: ((_any("load"),),),
-    902: ((_any("save"),),),
+    902: ((_any("save dump"),),),
     905: (
         (_any("save load_state_dict"), _any("step")),
         (_any("step"), _any("backward")),

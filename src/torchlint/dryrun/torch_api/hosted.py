@@ -14,7 +14,6 @@ from torchlint.dryrun.values import (
     TRUE,
     Class,
     Const,
-    Dict,
     Instance,
     Opaque,
     Ref,
@@ -64,7 +63,7 @@ class Hosted:
         if does == "state":
             self.emit("state", owner, node, name=name, args=args)
         if does == "write" and first is not None:
-            self.emit("save", first, node, args=args, kwargs=kwargs, items=self.store.get(first, "{}") if isinstance(first, Dict) else None)
+            self.emit("save", first, node, args=args, kwargs=kwargs, items=self.items_now(first))
             return NONE
         if does == "weights" and first is not None:
             return Opaque("state_dict", "call", self.site(node), NOTHING, NOTHING, first, frozenset({"state_dict"}))

@@ -30,7 +30,13 @@ _RESHAPES_IN_PLACE = frozenset(
 )
 _ELEMENTWISE = frozenset({"Add", "Subtract", "Multiply", "Divide"})
 _NUMBER = Shape((), False)
+_WITH_ANOTHER = frozenset({"add", "sub", "mul", "div", "pow", "add_", "sub_", "mul_", "div_"})
 _COMPARES = frozenset({"Equal", "NotEqual", "LessThan", "GreaterThan", "LessThanEqual", "GreaterThanEqual"})
+
+
+def _is_plain_number(value: Value) -> bool:
+    """Whether it is a number of Python's, which leaves sizes as they are."""
+    return isinstance(value, Const) or type(value) is Opaque and "number" in value.tags and "numbers" not in value.tags
 
 
 class Shaped(LayerShapes, MadeShapes, ItemShapes, Batches, Axes):
@@ -127,7 +133,7 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, Batches, Axes):
             piece = self.several(name, self.shape_of(owner), args, kwargs)
             return self.with_shape(result, Shape((None, *piece.dims), False) if piece and not piece.open else ANY, self.site(node))
         shape, site = self.shape_of(owner), self.site(node)
-        if name in _SAME:
+        if name in _SAME or name in _WITH_ANOTHER and len(args) == 1 and not kwargs and _is_plain_number(args[0]):
             return self.with_shape(result, shape, owner.sites.get("shape"))
         if name in ("view", "reshape"):
             sizes = self.listed(args) if not kwargs else None
@@ -220,7 +226,7 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, Batches, Axes):
                 self.clash(clash, right, node, operation=operator)
                 return self.with_shape(result, shape, self.site(node))
             other = right if sides and sides[0] is left else left
-            if sides and isinstance(other, Const):
+            if sides and _is_plain_number(other):
                 return self.with_shape(result, self.shape_of(sides[0]), sides[0].sites.get("shape"))
         return result
 

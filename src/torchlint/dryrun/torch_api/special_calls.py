@@ -90,8 +90,7 @@ def _load(run, name, args, kwargs, node):
 
 def _save(run, name, args, kwargs, node):
     given = args[0] if args else kwargs.get("obj")
-    items = run.store.get(given, "{}") if isinstance(given, Dict) else None  # as they are now: a later branch may blur them
-    run.emit("save", given, node, args=args, kwargs=kwargs, items=items)
+    run.emit("save", given, node, args=args, kwargs=kwargs, items=run.items_now(given))
     return NONE
 
 

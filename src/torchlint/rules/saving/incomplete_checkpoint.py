@@ -12,7 +12,7 @@ from torchlint.dryrun.values import Const, Event, Instance, Opaque, Ref, Value, 
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, left_out
 from torchlint.rules.shared.goes_on import weights_gone_on_from
-from torchlint.rules.shared.kept_schedules import begun_anew, counts_by_itself, moved_on
+from torchlint.rules.shared.kept_schedules import begun_anew, counts_by_itself, driven_by, moved_on
 
 CODE = 905
 CALLS = frozenset({"torch.load"})
@@ -170,7 +170,7 @@ def _scheduler(view: View, saved: Event) -> Event | None:
     for step in view.of("scheduler.step"):
         if not counts_by_itself(step):
             continue
-        driven = real(step.subject.arg(0, "optimizer"))
+        driven = driven_by(step.subject)
         if not owners or any(one is owner for one in driven for owner in owners):
             return step
     return None

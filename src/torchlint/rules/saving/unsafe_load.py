@@ -13,6 +13,7 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.shared.blocks import conditional
 from torchlint.rules.shared.checkpoints import in_files
 from torchlint.rules.shared.own_files import ALLOWED, refused_in
+from torchlint.rules.shared.read_configs import settings_asked
 from torchlint.rules.shared.read_objects import used_as_object
 
 CODE = 901
@@ -32,6 +33,9 @@ def check(view: View) -> Iterator[Report]:
         if own is not None:
             related = [(own.site, "it is saved here")] if own.site is not event.site else []
             yield Report(CODE, event.site, {"call": view.call_text(event.site), "part": own.text, "kind": own.kind}, related, words=_OWN)
+        elif (asked := settings_asked(event.site)) is not None and not in_files(view, event, ALLOWED):
+            roles = {"call": view.call_text(event.site), "part": f'"{asked[0]}"', "kind": f"an object, as `{asked[1]}` is asked of it"}
+            yield Report(CODE, event.site, roles, words=_OWN)
         elif event.site in models or used_as_object(event.site) is not None:
             if not any(given in real(save.args[1]) for given in real(event.args[0] if event.args else None)
                        for save in view.of("save") if len(save.args) > 1):

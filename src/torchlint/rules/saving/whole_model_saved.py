@@ -5,30 +5,58 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Class, Dict, Event, Instance, Opaque, Value, real
+from torchlint.dryrun.values import Class, Dict, Event, Instance, Opaque, Seq, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.checkpoints import put_together
 
 CODE = 902
+CALLS = frozenset({"pickle.dump", "cPickle.dump", "dill.dump", "cloudpickle.dump", "joblib.dump"})
 # What models are made by whose form is in no source. Words of names: not the letters in ColorJitter, description, traceback.
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _FORMED = re.compile(r"(?:torch)?script(?:ed|ing)?|trac(?:ed?|er|ing)|jit(?:ted)?|quant(?!um|ile|it).*|prun.*|qat|qnn", re.IGNORECASE)
 
 
 def check(view: View) -> Iterator[Report]:
-    """`torch.save(model, path)`."""
+    """`torch.save(model, path)`, or `pickle.dump(model, file)`."""
     for event in view.of("save"):
         given = real(event.args[0]) if len(event.args) > 1 else ()
         if not event.site.node.args:
             continue  # what a partial() was given stands elsewhere
         text = event.site.parsed.text(event.site.node.args[0].value)
-        if len(given) == 1 and isinstance(given[0], Dict):
+        if given and all(isinstance(alt, Dict) for alt in given):
             key, given = _in_dict(event)
             text = f"{text}[{key!r}]" if re.fullmatch(r"\w+", text) else str(key)
-        if not given or not all(_is_module(value) or id(value) in _wrapped(view) or _is_copy(value) for value in given):
-            continue
-        if not any(map(_of_a_form, (event.site.text(), event.site.path, *event.site.parsed.facts.words))):
+        if _is_whole(view, event, given):
             yield Report(CODE, put_together(event), {"model": text if len(text) <= 40 else "model", "cost": _cost(view, given)})
+    for event in view.of("call"):
+        if event.name not in CALLS or len(event.args) < 2 or not event.site.node.args:
+            continue
+        text = event.site.parsed.text(event.site.node.args[0].value)
+        given = next((one for one in _dumped(view, event.args[0]) if _is_whole(view, event, one)), None)
+        if given is not None:
+            roles = {"call": event.name, "model": text if len(text) <= 40 else "model", "cost": _SOURCE if _of_project(view, given) else _IMPORT}
+            yield Report(CODE, event.site, roles, words=_PICKLED)
+
+
+_PICKLED = (
+    "`{call}({model}, ...)` pickles the object{cost}",
+    "save `{model}.state_dict()` with `torch.save`, and load it into a model that the source builds",
+)
+
+
+def _dumped(view: View, value: Value) -> Iterator[tuple[Value, ...]]:
+    """What a pickle gets, and what stands in a tuple, list or dict of that."""
+    yield real(value)
+    for alt in real(value):
+        if isinstance(alt, (Seq, Dict)):
+            yield from (real(item) for item in view.run.known_items(alt))
+
+
+def _is_whole(view: View, event: Event, given: tuple[Value, ...]) -> bool:
+    """Whether what is written is a model, of whichever alternative, whose form the source tells."""
+    if not given or not all(_is_module(value) or id(value) in _wrapped(view) or _is_copy(value) for value in given):
+        return False
+    return not any(map(_of_a_form, (event.site.text(), event.site.path, *event.site.parsed.facts.words)))
 
 
 def _of_a_form(text: str) -> bool:
@@ -51,10 +79,14 @@ _REFUSED = " and not its values: `torch.load` refuses the file since PyTorch 2.6
 
 def _cost(view: View, given: tuple[Value, ...]) -> str:
     """What is true of the file: classes of the project want their source, those of installed packages are there anyway."""
-    parts = [part for value in given for part in _parts(view, value)]
-    if any(isinstance(part, Instance) and isinstance(part.cls, Class) for part in parts):
+    if _of_project(view, given):
         return _SOURCE
-    return _REFUSED if all(isinstance(part, Instance) for part in parts) else _IMPORT
+    return _REFUSED if all(isinstance(part, Instance) for value in given for part in _parts(view, value)) else _IMPORT
+
+
+def _of_project(view: View, given: tuple[Value, ...]) -> bool:
+    parts = (part for value in given for part in _parts(view, value))
+    return any(isinstance(part, Instance) and isinstance(part.cls, Class) for part in parts)
 
 
 def _parts(view: View, module: Value) -> list[Value]:

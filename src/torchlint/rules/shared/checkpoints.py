@@ -70,7 +70,7 @@ def _part(key, value: Value) -> str:
 # What is told of a training under such a key is no state of anything.
 _FIGURE = re.compile(
     r"^(?:(?:train|training|val|valid|validation|test|eval|dev|min|max|avg|mean|total|running|all|cur|current|last)_)*"
-    r"(?:best|acc|accuracy|accuracies|top\d|loss|losses|score|scores|metric|f1|auc|bleu|m?iou|psnr|ssim|prec|precision|recall|error|ppl|iter|iteration"
+    r"(?:best|perf|performance|acc|accuracy|accuracies|top\d|loss|losses|score|scores|metric|f1|auc|bleu|m?iou|psnr|ssim|prec|precision|recall|error|ppl|iter|iteration"
     r"|step|global_step|num|args|opts?|config|cfg|arch|lr|history|result|seed|time|hparams|vocab|class|classes|version)(?:_|\d|s?$)"
 )
 
@@ -121,23 +121,26 @@ def in_files_that_run(view: View, event: Event, pattern: str | Callable[[str], o
     wanted = re.compile(pattern).search if isinstance(pattern, str) else pattern
     files = _files(view, event)
     project = view.run.world.project_of(event.site.parsed.facts.path)
-    others = [file.code for path, file in project.files.items() if path != event.site.parsed.facts.path] if project is not None else []
+    others = {path: file.code for path, file in project.files.items()} if project is not None else {}
+    come_to = {id(other.site.parsed.unit) for other in view.run.graph.events if other.site is not None}
     return any(
-        wanted(line.split("#", 1)[0]) and not _in_unnamed(files, facts, row, others, commented)
+        wanted(line.split("#", 1)[0]) and not _in_unnamed(files, facts, row, others, commented, come_to)
         for facts in files for row, line in enumerate(facts.lines, 1)
     )
 
 
-def _in_unnamed(files: list[FileFacts], facts: FileFacts, row: int, others: list[str], commented: bool) -> bool:
-    """Whether a row stands in a function of its file that no other line of these files names, nor one of another file's."""
+def _in_unnamed(files: list[FileFacts], facts: FileFacts, row: int, others: dict[str, str], commented: bool, come_to: set[int]) -> bool:
+    """Whether a row stands in a function of its file that no other line of these files names, nor one of another file's, and that the
+    run itself does not come to."""
     units = [*facts.functions.values(), *(unit for cls in facts.classes.values() for unit in cls.methods.values() if commented)]
     around = next((unit for unit in units if unit.start <= row <= unit.end), None)
-    if around is None:
+    if around is None or id(around) in come_to:
         return False
     name = re.compile(rf"\b{re.escape(around.name)}\b")
     if commented and not any(re.search(rf"#.*{name.pattern}\(", line) for file in files for line in file.lines):
         return False
-    if any(around.name in code and name.search(code) for code in others):
+    seen = {file.path for file in files}  # of these the lines are gone through below, their comments left out
+    if any(path not in seen and around.name in code and name.search(code) for path, code in others.items()):
         return False
     return not any(
         name.search(line.split("#", 1)[0]) and not (file is facts and around.start <= number <= around.end)

@@ -29,7 +29,7 @@ _BROUGHT_BACK = re.compile(
     re.IGNORECASE,
 )
 # What an option is called that says so, and what is said of weights that something else is done with.
-_OPTION = re.compile(r"resum|(?<![a-z])continue[_d]|(?<![a-z])cont_|restor(?!ation)|restart", re.IGNORECASE)
+_OPTION = re.compile(r"resum|(?<![a-z])continue[_d]|_continue\b|(?<![a-z])cont_|restor(?!ation)|restart", re.IGNORECASE)
 _ELSE = re.compile(r"pre_?train|fine_?tun|transfer|teacher|backbone_w|(?<!_)init_|test|eval|valid|infer|predict|demo|sampl|generat|imagenet|export", re.IGNORECASE)
 _OTHERS = re.compile(r"pre-?_?train|fine-?_?tun|transfer|imagenet|coco", re.IGNORECASE)
 _SAID = re.compile(r"\s*(?:print|log\w*(?:\.\w+)?)\(")
@@ -273,11 +273,16 @@ def _by_option(site: Site) -> bool:
     heads = [line.split("#", 1)[0] for line in heads_of(lines, row)]
     asks = [line for line in heads if line.lstrip().startswith(("if ", "elif "))]
     heads = [line.split("(", 1)[0] if line.lstrip().startswith(("def ", "async def ")) else line for line in heads]
-    if not asks or any(_ELSE.search(line) for line in (lines[row - 1], *heads)):
+    if not asks or any(_for_else(line) for line in (lines[row - 1], *heads)):
         return False
     if not any(_OPTION.search(line) for line in asks) and not _helped(site, asks):
         return False
     return not any(_OTHERS.search(_PRETRAINED.sub("", line) if _SAID.match(line) else line) for line in around_row(lines, row))
+
+
+def _for_else(line: str) -> bool:
+    """Whether a line says that something else is done with weights, in each of the ways that it comes to them: not `if resume or test`."""
+    return all(_ELSE.search(part) for part in re.split(r"\bor\b", line))
 
 
 def _helped(site: Site, asks: list[str]) -> bool:

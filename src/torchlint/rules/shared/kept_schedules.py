@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.flow import happens_after
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Instance, Ref, Value, number, real
+from torchlint.dryrun.values import Const, Event, Instance, Ref, Value, number, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.blocks import heads_of
 from torchlint.rules.shared.checkpoints import from_file, in_files, in_files_that_run
 
 # What puts a scheduler, or the rates that it has set, to where they were.
-MOVED_ON = r"(?:sched|lr_)\w*\.(?:load_)?state_dict|last_epoch|^\s*for\b.*param_groups|param_groups\b.*\]\s*=[^=]"
+MOVED_ON = r"(?:sched|lr_)[^=]*\.(?:load_)?state_dict|last_epoch|\w\[[\"'](?:initial_)?lr[\"']\]\s*[-+*/]?=[^=]|param_groups\b.*\]\s*=[^=]"
+_OF_TRANSFORMERS = re.compile(r"transformers\.(?:\w+\.)*get_(?:scheduler|(?!constant_schedule$)\w+_schedule(?:_with_\w+)?)$")
 _ELSE = re.compile(r"pre_?train|fine_?tun|transfer|test|eval|infer|predict", re.IGNORECASE)
 
 
@@ -34,26 +35,37 @@ def begun_anew(view: View) -> Iterator[tuple[Event, Event]]:
 
 
 def moved_on(view: View, event: Event, step: Event) -> bool:
-    """Whether a line of the program may put a schedule, or its rates, to where they were."""
-    return in_files_that_run(view, event, MOVED_ON if step.args else rf"{MOVED_ON}|\.step\(\w+", commented=True)
+    """Whether a line of the program may put a schedule, or its rates, to where they were; not one in a function that nobody calls."""
+    moving = MOVED_ON if step.args else rf"{MOVED_ON}|\.step\(\w+"
+    return all(in_files_that_run(view, event, moving, commented=commented) for commented in (True, False))
 
 
 def counts_by_itself(step: Event) -> bool:
-    """Whether it is one of torch's schedulers that steps, it is told no epoch, and keeps how far it is; what a plateau is told is no epoch."""
+    """Whether it is one of torch's schedulers that steps, or one that transformers makes of these, it is told no epoch, and keeps how far
+    it is; what a plateau is told is no epoch."""
     scheduler = step.subject
-    if not isinstance(scheduler, Instance) or not isinstance(scheduler.cls, Ref) or not scheduler.type.startswith("torch.optim."):
+    if not isinstance(scheduler, Instance) or not isinstance(scheduler.cls, Ref):
+        return False
+    if not scheduler.type.startswith("torch.optim.") and not _OF_TRANSFORMERS.match(scheduler.type):
         return False
     return not _keeps_nothing(scheduler) and (not step.args or scheduler.type.endswith(".ReduceLROnPlateau"))
 
 
+def driven_by(scheduler: Instance) -> tuple[Value, ...]:
+    """The optimizers whose rates a scheduler sets."""
+    return real(scheduler.arg(1 if scheduler.type.endswith(".get_scheduler") else 0, "optimizer"))
+
+
 def _drives(step: Event, optimizer: Value) -> bool:
     """Whether such a scheduler steps, of that optimizer."""
-    driven = real(step.subject.arg(0, "optimizer")) if counts_by_itself(step) else ()
+    driven = driven_by(step.subject) if counts_by_itself(step) else ()
     return len(driven) == 1 and driven[0] is optimizer
 
 
 def _keeps_nothing(scheduler: Instance) -> bool:
     """Whether a schedule multiplies the rate, which the optimizer keeps, by the same number at each step, however many came before."""
+    if scheduler.type.endswith(".get_scheduler"):  # of which one is chosen by a name
+        return all(not isinstance(alt, Const) or alt.value == "constant" for alt in real(scheduler.arg(0, "name")))
     by_steps = scheduler.type.endswith(".StepLR") and number(scheduler.arg(1, "step_size")) == 1
     return by_steps or scheduler.type.endswith(".ExponentialLR")
 

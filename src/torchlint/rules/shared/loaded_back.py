@@ -18,9 +18,21 @@ def loaded_back(view: View) -> Iterator[tuple[Event, Opaque, Event]]:
         for state in real(event.subject):
             if not isinstance(state, Opaque) or "state_dict" not in state.tags or state.origin is None:
                 continue
-            back = next((load for load in loads if load.serial > event.serial and real(load.get("state"))[0] is state and _into(load, state.origin)), None)
-            if back is not None and _trained_between(view, event, back, state.origin) and not _written_to(event, back):
+            back = next((load for load in loads if load.serial > event.serial and _is_of(event, load, state) and _into(load, state.origin)), None)
+            if back is None or _written_to(event, back):
+                continue
+            if _trained_between(view, event, back, state.origin) or _trained_in_turns(view, event, back, state.origin):
                 yield event, state, back
+
+
+def _is_of(event: Event, load: Event, state: Opaque) -> bool:
+    """Whether a state is loaded, or a copy that is made of it only then: `load_state_dict(deepcopy(kept))`."""
+    given = real(load.get("state"))[0]
+    if given is state or not isinstance(given, Opaque) or "copy" not in given.tags or given.site is None:
+        return given is state
+    name = re.escape(event.site.parsed.text(event.target))
+    taken = re.findall(rf"(?<![\w.]){name}\s*=[^=]", unit_text(event.site))
+    return len(taken) == 1 and re.fullmatch(rf"(?:\w+\.)?(?:deep)?copy\(\s*{name}\s*\)", given.site.text()) is not None
 
 
 def _into(load: Event, model: Value) -> bool:
@@ -38,6 +50,18 @@ def _trained_between(view: View, event: Event, back: Event, model: Value) -> boo
         if happens_after(event, {step}.__contains__) and happens_after(step, {back}.__contains__):
             return True
     return False
+
+
+def _trained_in_turns(view: View, event: Event, back: Event, model: Value) -> bool:
+    """Whether each turn of a loop begins with the state and trains on: the second one begins with what the first has left."""
+    turns = [loop for loop in back.loops if loop not in event.loops]
+    if not turns or back.guards != event.guards:
+        return False
+    return any(
+        turns[0] in step.loops and step.serial > back.serial and len(real(step.subject)) == 1
+        and any(view.related_modules(held, model) for held in view.held_by(real(step.subject)[0])[0])
+        for step in view.steps()
+    )
 
 
 def _written_to(event: Event, back: Event) -> bool:

@@ -18,7 +18,7 @@ _ASKED = re.compile(r"\w(?:\.data)?\[0\]")
 def first_items(view: View) -> Iterator[tuple[Site, str, str]]:
     """`loss.data[0]` or `loss[0]` in a function that calls `loss.backward()`, or `(loss + other).backward()`, without a gradient: the
     first place, its text, and that of the loss."""
-    told = set()
+    looked_at, told = set(), set()
     for event in view.of("backward"):
         node = event.site.node if event.site is not None else None
         if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or _has_gradient(event, node):
@@ -29,12 +29,13 @@ def first_items(view: View) -> Iterator[tuple[Site, str, str]]:
             continue
         whole = parsed.text(node.func.value)
         for loss in (whole, *_added_up(parsed, whole)):
-            if (parsed.unit, loss) in told:
+            if (parsed.unit, loss) in looked_at:
                 continue
-            told.add((parsed.unit, loss))
+            looked_at.add((parsed.unit, loss))
             asked = (f"{loss}.data[0]", f"{loss}[0]")
             found = next((part for part in walk(parsed.module) if isinstance(part, cst.Subscript) and parsed.text(part) in asked), None)
             if found is not None and (loss == whole and _is_loss(event) or _is_number(parsed, loss)):
+                told.add((parsed.unit, loss))
                 yield Site(parsed, found), parsed.text(found), loss
     yield from _asked_anywhere(view, told)
 

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from dataclasses import dataclass
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Class, Const, Event, Instance, Opaque, Value, real
+from torchlint.dryrun.values import Const, Event, real
 from torchlint.rules.base import View
-from torchlint.rules.shared.checkpoints import from_file, in_files, put_together
+from torchlint.rules.mends.rows import text_of
+from torchlint.rules.shared.checkpoints import in_files, put_together
+from torchlint.rules.shared.file_names import bindings_of, one_file
+from torchlint.rules.shared.refused_kinds import refused
 from torchlint.sieve.facts import FileFacts
 
 _LONG_ENOUGH = 2  # keys that a reader asks for, where nothing says that it is the file that is written
-_FIGURES = frozenset({"mean", "median", "average", "std", "array", "asarray"})
 # What lets more be read than weights.
 ALLOWED = r"add_safe_globals|safe_globals\(|TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD|(?<![\w.])torch\.load\s*=[^=]"
-_KINDS = {"module": "a whole model", "wrapper": "a whole model", "optimizer": "a whole optimizer", "scheduler": "a whole scheduler"}
 
 
 @dataclass(slots=True, frozen=True)
@@ -42,13 +44,13 @@ def _put_in(view: View, load: Event) -> Refused | None:
             continue
         items = save.get("items")
         if items is None:
-            if same and (whole := _object(real(save.args[0]))) is not None:
+            if same and (whole := refused(view, real(save.args[0]))) is not None:
                 found.append(Refused(_given(save), whole, save.site))
             continue
         known = {key: value for key, value in items.known.items() if isinstance(key, str)}
         if not same and not (len(keys) >= _LONG_ENOUGH and keys <= known.keys()):
             continue
-        parts = [(key, kind) for key, value in known.items() if key not in items.sometimes and (kind := _object(real(value))) is not None]
+        parts = [(key, kind) for key, value in known.items() if key not in items.sometimes and (kind := refused(view, real(value))) is not None]
         if not parts:
             return None  # one of the files that it may be holds nothing else
         found.append(Refused(f'"{parts[0][0]}"', parts[0][1], put_together(save)))
@@ -63,26 +65,31 @@ def _same_path(load: Event, save: Event) -> bool | None:
     texts = [{alt.value for alt in alts if isinstance(alt, Const)} for alts in (read, written)]
     if len(texts[0]) == len(read) and len(texts[1]) == len(written):
         return texts[0] == texts[1]
-    return True if any(one is other for one in read for other in written) else None
+    return True if any(one is other for one in read for other in written) or _as_written(load.site, save.site) else None
 
 
-def _object(alts: tuple[Value, ...]) -> str | None:
-    """What kind of object a value is that is pickled with the name of its class; None where it may be something else."""
-    kinds = {_kind(alt) for alt in alts if not from_file(alt)}  # what was loaded is what is saved
-    return kinds.pop() if len(kinds) == 1 else None
+def _as_written(load: Site, save: Site) -> bool:
+    """The same of two calls of one file, by the names that stand in them: `folder / "last.pt"`."""
+    facts = load.parsed.facts
+    if save.parsed.facts is not facts:
+        return False
+    read, written = _first_args(load.text()), _first_args(save.text())
+    if not read or len(written) < 2:
+        return False
+    try:
+        names = bindings_of(text_of(load.parsed))
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    name = names.name(read[0], names.scope_at(load.location().row))
+    return len(name) > 1 and one_file(name, names.name(written[1], names.scope_at(save.location().row)))
 
 
-def _kind(value: Value) -> str | None:
-    if isinstance(value, Instance):
-        if value.kind in _KINDS:
-            return _KINDS[value.kind]
-        return f"an object of `{value.cls.name}`" if isinstance(value.cls, Class) and value.kind == "instance" else None
-    if not isinstance(value, Opaque) or value.source != "call":
-        return None
-    maker = value.origin
-    if value.name == "parse_args" and isinstance(maker, Opaque) and maker.name == "argparse.ArgumentParser":
-        return "a Namespace"
-    return "NumPy's" if "foreign" in value.tags and value.name in _FIGURES else None
+def _first_args(text: str) -> list[ast.expr]:
+    try:
+        call = ast.parse(text.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return []
+    return call.args if isinstance(call, ast.Call) else []
 
 
 def _asked(site: Site) -> set[str]:

@@ -16,6 +16,7 @@ _OF_MODULES = frozenset({
 _MOVES = frozenset({"to", "cuda", "cpu", "float", "half", "double", "eval", "train"})
 _MODEL = re.compile(r"(?:^|_|\.)(?:model|net|network|encoder|decoder|generator|discriminator|critic|actor|classifier|policy|agent)\d?$|net$", re.I)
 _OPTIMIZER = re.compile(r"(?:^|\.)(?:Adam\w*|SGD|RMSprop|Ada(?:grad|delta|factor)|[NR]Adam)$")
+_LAYERS = frozenset({"classifier", "fc", "head", "features", "backbone"})
 _PLAIN = frozenset({"OrderedDict", "Counter", "Tensor", "FloatTensor", "Variable", "Parameter"})
 _ASKED = re.compile(r"\b(?:isinstance|hasattr|callable|type)\(")
 
@@ -83,7 +84,7 @@ def _use_of(name: str, site: Site, place: Place, function: ast.AST) -> str | Non
                 del names[node.id]
             continue
         whole = _outermost(node, above)
-        if _method(whole, above) is not None:
+        if _method(whole, above) is not None or _layer_of_model(whole, above, function):
             return ast.unparse(above[whole])
         alias = _given(whole, above) if isinstance(above.get(node), ast.Subscript) else None
         if alias is not None and alias != node.id:
@@ -110,6 +111,16 @@ def _method(node: ast.AST, above: dict[ast.AST, ast.AST]) -> str | None:
     if isinstance(parent, ast.Attribute) and parent.attr in _OF_MODULES and isinstance(called, ast.Call) and called.func is parent:
         return parent.attr
     return None
+
+
+def _layer_of_model(node: ast.AST, above: dict[ast.AST, ast.AST], function: ast.AST) -> bool:
+    """Whether a value takes the place of a layer of what is filled with weights or asked for parameters: no dict can."""
+    parent = above.get(node)
+    target = parent.targets[0] if isinstance(parent, ast.Assign) and parent.value is node and len(parent.targets) == 1 else None
+    if not isinstance(target, ast.Attribute) or target.attr not in _LAYERS or ast.unparse(target.value) == "self":
+        return False
+    filled = re.compile(rf"(?<![\w.]){re.escape(ast.unparse(target.value))}\.(?:load_state_dict|parameters|named_parameters)\(")
+    return filled.search(ast.unparse(function)) is not None
 
 
 def _given(node: ast.AST, above: dict[ast.AST, ast.AST]) -> str | None:

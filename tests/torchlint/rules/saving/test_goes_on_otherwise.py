@@ -30,6 +30,18 @@ SAVED = """
 """ + LOOP.format(start="start") + """
         torch.save(model.state_dict(), "last.pt")
 """,
+    "to resume, or for a test": MADE + """
+    if args.resume or args.test:
+        model.load_state_dict(torch.load(args.net))  # <- 905
+""" + LOOP.format(start="0") + """
+        torch.save(model.state_dict(), "last.pt")
+""",
+    "for a test of what is resumed": MADE + """
+    if args.resume and args.test:
+        model.load_state_dict(torch.load(args.net))
+""" + LOOP.format(start="0") + """
+        torch.save(model.state_dict(), "last.pt")
+""",
     "weights of something else": MADE + """
     if args.net:
         # weights that were pretrained on ImageNet

@@ -208,3 +208,40 @@ def anew():
 })
 def test_gone(code):
     holds(code)
+
+
+@table({
+    "a number that a function of the program gives with others": """
+def two(a, b):
+    return torch.mean(torch.add(a, b)), torch.mean(a)
+
+def train(model, loader, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss, other = two(model(x), y)
+        loss.backward()
+        optimizer.step()
+        print(loss.data[0])  # <- 941
+""",
+    "a number times a number": """
+def weighed(mu, weights, batch):
+    total = torch.sum(torch.mul(mu, weights)).mul(.5)
+    each = torch.sum(mu, 1).mul(.5)
+    return total, each
+
+def show(model, x, weights):
+    total, each = weighed(model(x), weights, 3)
+    print(each.data[0])
+    print(total.data[0])  # <- 941
+""",
+    "a number times what may have items": """
+def weighed(mu, factor):
+    return torch.sum(mu).mul(factor), torch.sum(mu)
+
+def show(model, x, factor):
+    total, plain = weighed(model(x), factor)
+    print(total.data[0])
+""",
+})
+def test_numbers_of_several(code):
+    holds(code)

@@ -16,6 +16,25 @@ def train(model: nn.Module, loader, folds):
 """
 
 
+ONCE = """
+import copy
+
+def once(model, loader, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+"""
+TURNS = """
+def compare(loader, rates):
+    model = nn.Linear(4, 2)
+    kept = KEPT
+    for rate in rates:
+        model.load_state_dict(LOADED)
+        once(model, loader, torch.optim.SGD(model.parameters(), lr=rate))
+"""
+
+
 def train(before, after):
     return TRAIN.replace("BEFORE", before).replace("AFTER", after)
 
@@ -26,6 +45,13 @@ def train(before, after):
     "into another model": train("first = model.state_dict()", "other = nn.Linear(4, 2)\n    other.load_state_dict(first)"),
     "taken behind the training": train("pass", "last = model.state_dict()\n    model.load_state_dict(last)"),
     "changed in between": train("state = model.state_dict()", 'state["weight"] = torch.zeros(2, 4)\n    model.load_state_dict(state)'),
+    "at the begin of each turn": ONCE + TURNS.replace("KEPT", "model.state_dict()  # <- 904").replace("LOADED", "kept"),
+    "at the begin of each turn, copied only then": ONCE + TURNS.replace("KEPT", "model.state_dict()  # <- 904").replace("LOADED", "copy.deepcopy(kept)"),
+    "at the begin of each turn, copied before": ONCE + TURNS.replace("KEPT", "copy.deepcopy(model.state_dict())").replace("LOADED", "kept"),
+    "into a model that each turn makes": ONCE + TURNS.replace("KEPT", "model.state_dict()").replace("LOADED", "kept").replace(
+        "model.load", "model = nn.Linear(4, 2)\n        model.load"),
+    "a copy of what the name has by then": ONCE + TURNS.replace("KEPT", "model.state_dict()\n    kept = torch.load('first.pt')").replace(
+        "LOADED", "copy.deepcopy(kept)"),
     "on an object": """
 class Finder:
     def __init__(self, model: nn.Module, optimizer):

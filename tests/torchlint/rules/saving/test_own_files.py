@@ -58,6 +58,23 @@ def train(path, load, data):
         model = torch.load(path)  # <- 901
     lightning.Trainer(max_epochs=3).fit(model, data)
 """,
+    "a layer of a model": """
+from torchvision import models
+
+def load(path):
+    checkpoint = torch.load(path)  # <- 901
+    model = models.vgg16()
+    model.classifier = checkpoint["classifier"]
+    model.load_state_dict(checkpoint["state_dict"])
+    return model
+""",
+    "a name of something that is no model": """
+def load(path, settings, model):
+    checkpoint = torch.load(path)
+    settings.head = checkpoint["head"]
+    settings.width = checkpoint["classifier"]
+    model.load_state_dict(checkpoint["state_dict"])
+""",
     "another name's weights": """
 def train(path, load, data, fit):
     model = Net(4)

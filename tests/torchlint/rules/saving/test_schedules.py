@@ -48,6 +48,20 @@ def with_(**parts):
     "nothing is gone on from": with_(SAVE=SAVE, RESUME="start = args.start_epoch"),
     "a figure that is zero at first": with_(SAVE='best = validate(model) if epoch else best\n        ' + TOLD.replace('"epoch": ', '"acc": best, "epoch": ')),
     "a rate that is only looked at": with_(STEP='schedule.step()\n        rates = [group["lr"] for group in optimizer.param_groups]'),
+    "a rate that is told, group by group": with_(STEP='schedule.step()\n        for group in optimizer.param_groups:\n            print(group["lr"])'),
+    "a rate that is set, group by group": with_(
+        SAVE=SAVE, STEP='schedule.step()\n        for group in optimizer.param_groups:\n            group["lr"] = max(group["lr"], 1e-5)'),
+    "rates that a function sets which nobody calls": "def adjust(optimizer, rate):\n    for group in optimizer.param_groups:\n        group['lr'] = rate\n" + with_(),
+    "schedules in a dict": with_(
+        RESUME=RESUME + '\n        args.schedules["net"].load_state_dict(checkpoint["schedule"])', SAVE=SAVE,
+        STEP='schedule.step()\n        print([group["lr"] for group in optimizer.param_groups])'),
+    "a performance": with_(SAVE=TOLD.replace('"epoch": ', '"performance": validate(model), "epoch": ')),
+    "one of transformers'": "from transformers import get_linear_schedule_with_warmup\n" + with_(
+        SCHEDULE="schedule = get_linear_schedule_with_warmup(optimizer, 10, 100)"),
+    "one of transformers', by a name": "from transformers import get_scheduler\n" + with_(
+        SCHEDULE='schedule = get_scheduler("cosine", optimizer, 10, 100)'),
+    "a constant one of transformers'": "from transformers import get_constant_schedule\n" + with_(
+        SCHEDULE="schedule = get_constant_schedule(optimizer)", SAVE=SAVE),
     "lists of figures": with_(SAVE=TOLD.replace('"epoch": epoch', '"train_losses": losses, "val_acc": args.accs, "epoch": epoch'),
                               STEP="losses = []\n        schedule.step()"),
     "the epochs are counted from the first again": with_(

@@ -1,0 +1,84 @@
+"""What kinds of objects `torch.load` refuses since 2.6 where it is not told otherwise: whatever a pickle must name a class for, but for
+tensors, the few containers that torch lists, and a device, a size or a type of its own."""
+
+from __future__ import annotations
+
+import re
+
+from torchlint.dryrun.values import Class, Dict, Instance, Opaque, Seq, Value, real
+from torchlint.rules.base import View
+from torchlint.rules.shared.checkpoints import from_file
+
+_DEEP = 2  # lists of dicts of lists
+_MADE = {
+    "module": "a whole model", "wrapper": "a whole model", "optimizer": "a whole optimizer", "scheduler": "a whole scheduler",
+    "loss": "a whole loss", "loader": "a whole DataLoader", "dataset": "a whole data set",
+}
+_NAMESPACE, _PATH, _TIME = "a Namespace", "a path", "a time"
+# What plain functions of the standard library give, by their full names.
+_CALLED = {
+    "argparse.Namespace": _NAMESPACE, "types.SimpleNamespace": "a SimpleNamespace",
+    "pathlib.Path": _PATH, "pathlib.PurePath": _PATH, "pathlib.PosixPath": _PATH, "pathlib.Path.cwd": _PATH, "pathlib.Path.home": _PATH,
+    "datetime.datetime": _TIME, "datetime.datetime.now": _TIME, "datetime.datetime.today": _TIME, "datetime.date.today": _TIME,
+    "datetime.datetime.utcnow": _TIME, "datetime.timedelta": _TIME,
+    "collections.defaultdict": "a defaultdict", "collections.deque": "a deque",
+    "easydict.EasyDict": "an EasyDict", "omegaconf.OmegaConf.load": "a configuration of OmegaConf", "omegaconf.OmegaConf.create": "a configuration of OmegaConf",
+}
+# Names that NumPy alone has among what the dry run takes for one (`math`, `random`, `os`, `time` and `json` have none of them).
+_NUMPYS = frozenset({
+    "mean", "median", "average", "std", "var", "array", "asarray", "sum", "max", "min", "amax", "amin", "nanmean", "nanstd", "percentile",
+    "quantile", "zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "linspace", "vstack", "hstack", "concatenate", "append",
+    "float16", "float32", "float64", "int32", "int64", "argmax", "argmin", "cumsum", "unique", "get_state",
+})
+_OF_ARRAYS = frozenset({"mean", "std", "var", "sum", "max", "min", "copy", "astype", "reshape", "argmax", "argmin"})
+# Classes of packages whose objects are pickled by their names: encoders, tokenizers.
+_CLASS = re.compile(r"(?:sklearn|torchvision\.transforms|albumentations)\.(?:\w+\.)*[A-Z]\w+$|transformers\.(?:\w+\.)*\w*Tokenizer\w*\.from_pretrained$")
+
+
+def refused(view: View, alts: tuple[Value, ...], depth: int = 0) -> str | None:
+    """What kind of object a value is, or holds, that is pickled with the name of a class; None where it may be something else. What was
+    read from a file is what the program itself has saved."""
+    kinds = [_kind(view, alt, depth) for alt in alts if not from_file(alt)]
+    return kinds[0] if kinds and all(kinds) else None
+
+
+def _kind(view: View, value: Value, depth: int) -> str | None:
+    if isinstance(value, (Seq, Dict)):
+        return _held(view, value, depth)
+    if isinstance(value, Instance):
+        if value.kind in _MADE:
+            return _MADE[value.kind]
+        if isinstance(value.cls, Class):
+            return f"an object of `{value.cls.name}`" if value.kind == "instance" else None
+        return _CALLED.get(value.type)
+    if not isinstance(value, Opaque):
+        return None
+    if value.source == "item":
+        maker = value.origin
+        return _NAMESPACE if value.name == "0" and isinstance(maker, Opaque) and _of_parser(maker, "parse_known_args") else None
+    if value.source != "call":
+        return None
+    if _of_parser(value, "parse_args"):
+        return _NAMESPACE
+    if "foreign" in value.tags and value.name in _NUMPYS or "ndarray" in value.tags:
+        return "NumPy's"
+    if value.name in _OF_ARRAYS and isinstance(value.origin, Opaque) and "ndarray" in value.origin.tags:
+        return "NumPy's"
+    if _CLASS.match(value.name):
+        return f"an object of `{value.name.removesuffix('.from_pretrained').rpartition('.')[2]}`"
+    return _CALLED.get(value.name)
+
+
+def _held(view: View, container: Seq | Dict, depth: int) -> str | None:
+    if depth >= _DEEP:
+        return None
+    inner = next((kind for item in view.run.known_items(container) if (kind := refused(view, real(item), depth + 1)) is not None), None)
+    if inner is None:
+        return None
+    what = {"NumPy's": "NumPy's numbers"}.get(inner, inner)
+    return f"a {'dict' if isinstance(container, Dict) else container.kind} with {what} in it"
+
+
+def _of_parser(value: Opaque, method: str) -> bool:
+    """Whether a value is what a parser of arguments gives."""
+    return value.name == method and isinstance(value.origin, Opaque) and value.origin.name == "argparse.ArgumentParser"

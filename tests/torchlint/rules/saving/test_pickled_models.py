@@ -1,0 +1,78 @@
+"""902 of models that are pickled otherwise than by `torch.save(model)` itself."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+NET = """
+import pickle
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.fc(x)
+"""
+
+
+@table({
+    "in a dict that a loop makes": """
+def train(loader, epochs, optimizer):
+    net = Net()
+    for epoch in range(epochs):
+        for x, y in loader:
+            kept = {"model": net, "optimizer": optimizer.state_dict()}
+        if epoch % 10 == 0:
+            torch.save(kept, "last.pt")  # <- 902
+""",
+    "in one of two dicts": """
+def keep(whole, path, epoch):
+    net = Net()
+    if whole:
+        kept = {"epoch": epoch, "model": net}
+    else:
+        kept = {"epoch": epoch, "model": net, "whole": whole}
+    torch.save(kept, path)  # <- 902
+""",
+    "states in one of two dicts": """
+def keep(whole, path, epoch):
+    net = Net()
+    if whole:
+        kept = {"epoch": epoch, "model": net.state_dict()}
+    else:
+        kept = {"model": net.state_dict()}
+    torch.save(kept, path)
+""",
+    "by pickle": """
+def keep(path):
+    net = Net()
+    with open(path, "wb") as file:
+        pickle.dump(net, file)  # <- 902
+""",
+    "several at once": """
+def keep(path):
+    actor, critic = Net(), Net()
+    pickle.dump((actor, critic), open(path, "wb"))  # <- 902
+""",
+    "by joblib, in a dict": """
+import joblib
+
+def keep(path, scaler):
+    joblib.dump({"net": Net(), "scaler": scaler}, path)  # <- 902
+""",
+    "what is no model": """
+def keep(path, log):
+    net = Net()
+    with open(path, "wb") as file:
+        pickle.dump(net.state_dict(), file)
+        pickle.dump(log, file)
+        pickle.dump({"net": net.state_dict(), "log": log}, file)
+    pickle.dumps(net)
+""",
+    "a traced one": """
+def keep(path):
+    pickle.dump(torch.jit.trace(Net(), torch.zeros(1, 4)), open(path, "wb"))
+""",
+})
+def test_pickled(code):
+    holds(NET + code)
