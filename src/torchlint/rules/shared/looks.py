@@ -18,7 +18,7 @@ _WAYS = (
 _LOOKS = frozenset(
     """add_image add_images add_figure add_histogram add_scalar add_scalars add_text add_video add_audio imshow imsave imwrite image
     images make_grid plot scatter contourf matshow hist savefig show display log info debug set_postfix set_description
-    to_pil_image fromarray write format join""".split()
+    to_pil_image fromarray write format join histogram""".split()
 )
 # They ask what a tensor is like, and for none of its numbers.
 _OF_THE_FORM = frozenset("size dim ndimension numel nelement stride get_device is_contiguous data_ptr element_size register_hook retain_grad backward".split())
@@ -27,7 +27,7 @@ _MOST = 60  # values that are gone back over
 
 def is_look(event: Event) -> bool:
     """Whether a call of what cannot be seen shows or measures what it is given, as far as its name tells."""
-    return event.kind == "unknown" and ((event.name or "").rpartition(".")[2] in _LOOKS or only_measures(event))
+    return event.kind == "unknown" and ((event.name or "").rpartition(".")[2].lower() in _LOOKS or only_measures(event))
 
 
 def only_looked_at(view: View, event: Event) -> bool:
