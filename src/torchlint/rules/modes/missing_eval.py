@@ -50,7 +50,8 @@ def _put_in_it_within(view: View, event: Event) -> Event | None:
         return None
     return next((
         other for other in view.of("module.train")
-        if other.loops and other.loops[-1] is loop and event.subject in real(other.subject) and all(guard in event.guards for guard in other.guards)
+        if other.loops and other.loops[-1] is loop and event.subject in real(other.subject)
+        and all(guard in event.guards for guard in other.guards)
     ), None)
 
 

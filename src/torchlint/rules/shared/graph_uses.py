@@ -25,7 +25,9 @@ def graph_may_be_used(view: View, event: Event) -> bool:
     given the output with its graph, or works in the same loop and is given the model, or is made of it (an attack, a map of
     activations)."""
     loop = event.loops[-1] if event.loops else None
-    if loop is not None and _has_model(view, event, loop.over) or any(other.kind in ("backward", "autograd.grad") for other in within(view, [event])):
+    if loop is not None and _has_model(view, event, loop.over):
+        return True
+    if any(other.kind in ("backward", "autograd.grad") for other in within(view, [event])):
         return True
     for other in view.of("unknown", "called"):
         if not unseen(other) or is_criterion(other) or is_look(other) or only_draws(other):
