@@ -61,7 +61,8 @@ def check(view: View) -> Iterator[Report]:
             continue
         if event.get("frozen") is TRUE or frozen_one_by_one(view, event) or _gradient_wanted(view, event):
             continue
-        if not beside and not shares and not read_out(view, event) and not only_shown_off(view, event):
+        said = volatile is not None and not _in_the_training(view, event)  # an evaluation, be it that nobody reads what it gives
+        if not said and not beside and not shares and not read_out(view, event) and not only_shown_off(view, event):
             continue
         if graph_may_be_used(view, event):
             continue
@@ -189,6 +190,11 @@ def asked_from_outside(event: Event) -> Site | None:
         if owner not in ("self", "super()"):
             return site if owner else None
     return None
+
+
+def _in_the_training(view: View, event: Event) -> bool:
+    """Whether a forward shares its loop with a training: a fixed generator whose pictures another model learns from."""
+    return any(set(event.loops) & set(step.loops) for step in view.of("backward", "optimizer.step"))
 
 
 def _learns_through(view: View, event: Event, asked: Site) -> bool:

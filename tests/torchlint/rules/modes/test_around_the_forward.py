@@ -98,6 +98,16 @@ def main(loader, val_loader, epochs):
             out = model(x)  # <- 202
             wandb.log({"loss": F.mse_loss(out, x).item(), "picture": wandb.Image(out[0])})
 """,
+    "inputs are volatile, and what comes out is not read": """
+from torch.autograd import Variable
+
+
+def demo(loader):
+    model = nn.Linear(4, 4)
+    model.load_state_dict(torch.load("model.pt", weights_only=True))
+    for x in loader:
+        out = model(Variable(x, volatile=True))  # <- 202, 942
+""",
     "an experiment of sacred decorates main": """
 from sacred import Experiment
 
