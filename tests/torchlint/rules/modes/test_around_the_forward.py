@@ -130,6 +130,33 @@ def test_told(code):
     holds(code)
 
 
+MASKED = """
+def fit(loader, steps):
+    warp = nn.Linear(4, 4)
+    optimizer = torch.optim.Adam(warp.parameters())
+    for x, y in loader:
+        optimizer.zero_grad()
+        error = F.mse_loss(warp(x), y, reduction="none")
+        masked(warp, x, error).backward()
+        optimizer.step()
+
+
+def masked(warp, x, error):
+    inside = warp(torch.ones_like(x)){mark}
+    {end}
+"""
+
+
+@table({
+    "what comes out says which values the loss is of": MASKED.format(mark="", end="return error.masked_select(inside > 0.9).mean()"),
+    "as above, in brackets": MASKED.format(mark="", end="return error[inside > 0.9].mean()"),
+    "what comes out is counted": MASKED.format(mark="  # <- 202", end="""print((inside > 0.9).sum())
+    return error.mean()"""),
+})
+def test_masks(code):
+    holds(code)
+
+
 @table({
     "a method scores, takes the best, and gives back what learns": """
 class Picker(nn.Module):
