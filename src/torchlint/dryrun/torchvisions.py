@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterable, Set
 
 from torchlint.dryrun.world import World
 from torchlint.sieve.facts import FileFacts, Unit, class_units
@@ -14,41 +14,61 @@ _MOST_HANDS = 4  # files that hand a name on
 class Torchvisions:
     """Tells of words of a file whether one of them may be something of torchvision: always where the file imports that itself.
 
+    What is found of a name is kept: a package of models asks for the same few hundred times.
+
     Args:
         world: finds the files of the project that names come through.
     """
 
     def __init__(self, world: World):
         self._world = world
-        self._seen: set[tuple[str, str]] = set()  # by file and name: what is being asked already
+        self._known: dict[tuple[str, str, int, bool], bool] = {}  # by file, name, files to go through, whether it was asked by name
+        self._files: dict[tuple[str, str], FileFacts | None] = {}  # by file and module
 
     def among(self, facts: FileFacts, words: Set[str]) -> bool:
         """Whether one of the words may be that."""
-        self._seen.clear()
-        return TORCHVISION in words or self._among(facts, words, _MOST_HANDS)
+        own = TORCHVISION in words or any(map(_is_of_it, facts.imports.values()))
+        return own or self._among(facts, words, _MOST_HANDS)
 
     def _among(self, facts: FileFacts, words: Set[str], hands: int) -> bool:
-        if any(map(_is_of_it, facts.stars)) or hands == _MOST_HANDS and any(map(_is_of_it, facts.imports.values())):
+        if any(map(_is_of_it, facts.stars)):
             return True
-        for name in words & facts.imports.keys():
-            for qualified in (facts.imports[name], *facts.instead.get(name, ())):
-                if _is_of_it(qualified) or hands and self._through(facts, qualified, words, hands):
-                    return True
-        return hands > 0 and any(self._inside(facts, star, words, "*", hands) for star in facts.stars)
+        names: Iterable[str] = words & facts.imports.keys() if not (facts.stars and hands) else words
+        return any(self._may_be(facts, name, words, hands) for name in names)
+
+    def _may_be(self, facts: FileFacts, name: str, words: Set[str], hands: int) -> bool:
+        """Whether one name may be that, by what it is imported from and by the files all of which is imported."""
+        for qualified in (facts.imports[name], *facts.instead.get(name, ())) if name in facts.imports else ():
+            if _is_of_it(qualified) or hands and self._through(facts, qualified, words, hands - 1):
+                return True
+        return hands > 0 and any(self._of(self._file(facts, star), name, hands - 1) for star in facts.stars)
 
     def _through(self, facts: FileFacts, qualified: str, words: Set[str], hands: int) -> bool:
         """Whether the project has a name from torchvision, or a file of that name has: `from project import nets`, `nets.resnet18`."""
         base, _, last = qualified.rpartition(".")
         base = base if base.strip(".") else f"{base}."  # "..name" is imported from ".."
-        return self._inside(facts, base, {last}, last, hands) or self._inside(facts, qualified, words, "*", hands)
+        if self._of(self._file(facts, base), last, hands, by_name=True):
+            return True
+        inner = self._file(facts, qualified)
+        return inner is not None and any(self._of(inner, word, hands) for word in words)
 
-    def _inside(self, facts: FileFacts, module: str, words: Set[str], asked: str, hands: int) -> bool:
-        path = self._world.resolve(module, facts.path)
-        if path is None or path == facts.path or (path, asked) in self._seen:
+    def _of(self, inner: FileFacts | None, name: str, hands: int, by_name: bool = False) -> bool:
+        """Whether what another file has under a name may be that."""
+        if inner is None:
             return False
-        self._seen.add((path, asked))
-        inner = self._world.facts(path)
-        return inner is not None and self._among(inner, words if asked == "*" else words | _made_of(inner, asked), hands - 1)
+        key = (inner.path, name, hands, by_name)
+        if key not in self._known:
+            words = {name} | _made_of(inner, name) if by_name else {name}
+            self._known[key] = self._among(inner, words, hands)
+        return self._known[key]
+
+    def _file(self, facts: FileFacts, module: str) -> FileFacts | None:
+        """What is known of the file that a module is, for a file that imports it; None of itself, and of what is not the project's."""
+        key = (facts.path, module)
+        if key not in self._files:
+            path = self._world.resolve(module, facts.path)
+            self._files[key] = self._world.facts(path) if path is not None and path != facts.path else None
+        return self._files[key]
 
 
 def _made_of(facts: FileFacts, name: str) -> set[str]:
