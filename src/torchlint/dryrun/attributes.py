@@ -92,6 +92,7 @@ class Attributes:
         elif name in ("data", "grad", "shape"):
             value = Opaque(name, "attr", None, NOTHING, NOTHING, owner)
         self.base_store.set(owner, name, value)
+        self.note_table_attribute(owner, name, value)
         return value
 
     def instance_attribute(self, owner: Instance, name: str, node: cst.CSTNode) -> Value:

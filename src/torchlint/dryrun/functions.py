@@ -232,6 +232,8 @@ class Functions(Summaries, LargeCalls):
         if isinstance(value, Func) and not rest and not self.may_switch_gradients(value, node):
             return
         qualified = canonical(f"{value.name}.{rest}" if rest else value.name) if isinstance(value, Ref) else "?"
+        if isinstance(value, Opaque) and value.source == "call" and rest and not (value.name or "torch.").partition(".")[0] in ("torch", ""):
+            return  # a method of what a library makes, `@experiment.automain`, `@app.route("/")`: no more is known of its functions
         if qualified in ("torch.no_grad", "torch.inference_mode"):
             self.contexts.append(self.Context("grad", self.site(node), False))
         elif qualified == "torch.enable_grad":

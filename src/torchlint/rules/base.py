@@ -350,7 +350,7 @@ class View:
         return answer
 
     def _works_on(self, event: Event, optimizer: Value) -> bool:
-        name = (event.get("name") or "").rsplit(".", 1)[-1].lower()
+        name = (event.get("name") or "").rsplit(".", 1)[-1].lower().replace("pretrained", "")
         if name in _NEVER:
             return False
         for value in (event.subject, *event.get("args", ())):
@@ -398,7 +398,7 @@ _NEVER = frozenset({"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "it
                     "update_meter", "watch", "get_lr", "get_last_lr", "param_groups", "log_gradient", "is_grad_enabled",
                     "grad_norm", "get_grad_norm", "log_step", "global_step", "set_grad_enabled", "step_info"})
 _READS = frozenset({"save_checkpoint", "save", "print", "get_lr", "get_learning_rate", "state_dict", "len", "save_model", "adjust_learning_rate",
-                    "log", "info", "debug"})
+                    "log", "info", "debug", "scale_loss", "master_params"})  # (the last two are apex')
 
 from torchlint.dryrun.values import Union as Union_  # noqa: E402  (named so that typing's is not shadowed)
 

@@ -127,8 +127,8 @@ class Batches:
         one = alts[0] if len(alts) == 1 else None
         if isinstance(one, Seq) and depth < 5:
             items = self.items_of(one)
-            if items is None:
-                return self.nested_shape(one)
+            if items is None:  # what is in it may be of several kinds: `return x, *rest`
+                return self.nested_shape(one) if one.kind == "list" else ANY
             return tuple(self.outline(item, depth + 1) for item in items)
         if isinstance(one, Dict) and depth < 5:
             items = self.store.get(one, "{}")

@@ -37,6 +37,7 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Indices, M
         """A method of something unknown, and what it tells of the sizes."""
         made = super().opaque_method(owner, name, args, kwargs, node)
         self.sizes_asked(name, owner, args, kwargs, made, node)
+        self.note_table_method(owner, name, args, kwargs, made)
         return self.seen_shape(name, owner, args, kwargs, made, node)
 
     # -- calls ----------------------------------------------------------------------------------------------------
@@ -65,6 +66,7 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Indices, M
             made = Opaque(last, "call", None, NOTHING, NOTHING, args[0] if image else None, frozenset({"foreign"}) | ndarray(name, kwargs) | image)
             if name.startswith("numpy."):
                 self.note_shape(made, self.array_shape(name, args, kwargs))
+                self.table_call(name, args, kwargs, made)
             return made
         if last in effects.PASSES_ITEMS and args:
             return Iter("same", args[0], self.site(node))
@@ -72,7 +74,10 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Indices, M
             if name == "copy.copy" and args and isinstance(args[0], Opaque) and "state_dict" in args[0].tags:
                 return self.shallow_copy(args[0], node)
             return self.copied(args, node)
-        return self.unknown_call(name, args, kwargs, node)
+        made = self.unknown_call(name, args, kwargs, node)
+        if name.startswith(("pandas.", "sklearn.")):
+            self.table_call(name, args, kwargs, made)
+        return made
 
     def emit_call(self, name: str, args, kwargs, node) -> None:
         if name in self.watched_calls:

@@ -8,9 +8,9 @@ import libcst as cst
 
 from torchlint.dryrun.torch_api import shapes
 from torchlint.dryrun.torch_api.shapes import ANY, Shape, Size
+from torchlint.dryrun.torch_api.tables import EACH, OF_CELLS
 from torchlint.dryrun.values import NONE, Const, Opaque, Seq, Tensor, Value, boolean, real
 
-EACH = " each"  # a store key that no program can write: the sizes of what an unknown value has in it
 SEVERAL = frozenset({"split", "chunk", "unbind", "max", "min", "topk", "sort", "median", "mode", "kthvalue"})
 
 
@@ -33,8 +33,10 @@ class ItemShapes:
             self.note_part(item, owner, self.whole(keys[0]) if len(keys) == 1 else None)
         else:
             shape = self.indexed_shape(self.noted_shape(owner), keys, node)
-            self.with_shape(item, shape, None)
-            self.note_shape(item, shape)
+            if shape.dims or self.table(owner) not in OF_CELLS:
+                self.with_shape(item, shape, None)
+                self.note_shape(item, shape)
+            self.note_table_item(item, owner, keys, node)
         return item
 
     def indexed_shape(self, shape: Shape, keys: Sequence[Value | None], node: cst.CSTNode) -> Shape:
@@ -115,7 +117,7 @@ class ItemShapes:
         each = self.base_store.get(value, EACH) if type(value) is Opaque else None
         if each is None:
             shape = self.noted_shape(value)
-            return Shape(shape.dims[1:], False) if shape.rank else ANY
+            return Shape(shape.dims[1:], False) if shape.rank and (shape.rank > 1 or self.table(value) not in OF_CELLS) else ANY
         if isinstance(each, Shape):
             return each
         return each[index] if isinstance(index, int) and -len(each) <= index < len(each) else each[0] if len(set(each)) == 1 else ANY
@@ -126,6 +128,7 @@ class ItemShapes:
         if isinstance(part, Tensor):
             return self.with_shape(part, found, part.site)
         self.note_shape(part, found)
+        self.note_kind_of_part(part, whole, index)
         return part
 
     def several(self, name: str, shape: Shape, args, kwargs) -> Shape | tuple[Shape, ...] | None:

@@ -72,6 +72,8 @@ class MadeShapes:
                 return self.sizes_shape(args) if args else Shape((), False)
             if last in _NUMPY_SIZED:
                 return self.one_size(args[0] if args else kwargs.get("size"))
+            if last == "permutation" and args and self.nested_shape(args[0]).rank is not None:
+                return Shape((None, *self.nested_shape(args[0]).dims[1:]), False)
             if last in _NUMPY_AT:
                 at = _NUMPY_AT[last]
                 return self.one_size(args[at] if len(args) > at else kwargs.get("size"))

@@ -16,6 +16,7 @@ from torchlint.dryrun.torch_api.item_shapes import SEVERAL, ItemShapes
 from torchlint.dryrun.torch_api.layer_shapes import LayerShapes
 from torchlint.dryrun.torch_api.made_shapes import COPIES, COUNTS, FILLED, LEGACY, MadeShapes
 from torchlint.dryrun.torch_api.shapes import ANY, Clash, Shape, Size
+from torchlint.dryrun.torch_api.tables import Tables
 from torchlint.dryrun.values import Const, Instance, Opaque, Seq, Tensor, Union, Value, boolean, number, real
 
 _SAME = frozenset(
@@ -39,7 +40,7 @@ def _is_plain_number(value: Value) -> bool:
     return isinstance(value, Const) or type(value) is Opaque and "number" in value.tags and "numbers" not in value.tags
 
 
-class Shaped(LayerShapes, MadeShapes, ItemShapes, Batches, Axes):
+class Shaped(LayerShapes, MadeShapes, ItemShapes, Tables, Batches, Axes):
     """The part of a run that knows sizes. See `interpreter.Run` for the state it works on."""
 
     def shape_of(self, value: Value | None) -> Shape:

@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.dryrun.values import Loop, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.accumulation import Accumulation, accumulations
+from torchlint.rules.shared.accumulation import Accumulation, accumulations, may_step_or_clear
 
 CODE = 105
 
@@ -63,4 +63,4 @@ def _flushed(view: View, found: Accumulation, loop: Loop) -> bool:
     for event in view.of("optimizer.zero_grad"):
         if loop not in event.loops and event.loops and view.may_clear(event, optimizer):
             return True
-    return any(view.may_touch(event, optimizer) for event in view.of("unknown", "called") if event.loops)
+    return any(may_step_or_clear(view, event, optimizer) for event in view.of("unknown", "called") if event.loops)

@@ -22,7 +22,8 @@ def check(view: View) -> Iterator[Report]:
     reported: set[int] = set()
     for event in view.of("forward"):
         model = event.subject
-        if event.mode is not True or id(model) in reported or not _evaluates(view, event):
+        within = _put_in_it_within(view, event) if event.mode is None else None
+        if event.mode is not True and within is None or id(model) in reported or not _evaluates(view, event):
             continue
         if not event.loops and not is_measured(view, event):
             continue
@@ -32,9 +33,26 @@ def check(view: View) -> Iterator[Report]:
             continue
         reported.add(id(model))
         related = [(event.mode_site, "training mode was set here")] if event.mode_site is not None else []
+        if within is not None:
+            related = [(within.site, "training mode is set here, in the loop that evaluates: from the second batch on it is in it")]
         if event.grad is False and event.grad_site is not None:
             related.append((event.grad_site, "an evaluation: gradients are off"))
         yield Report(CODE, event.site, {"model": view.owner_text(event, "model")}, related)
+
+
+def _put_in_it_within(view: View, event: Event) -> Event | None:
+    """What puts the model back into training mode in each turn of the loop that evaluates, instead of behind it: all turns but the
+    first are in that mode."""
+    loop = event.loops[-1] if event.loops else None
+    if loop is None or event.grad is not False or any(loop in other.loops for other in view.of("backward", "optimizer.step")):
+        return None
+    if any(loop in other.loops and event.subject in real(other.subject) for other in view.of("module.eval", "module.mode")):
+        return None
+    return next((
+        other for other in view.of("module.train")
+        if other.loops and other.loops[-1] is loop and event.subject in real(other.subject)
+        and all(guard in event.guards for guard in other.guards)
+    ), None)
 
 
 def _evaluates(view: View, event: Event) -> bool:

@@ -17,6 +17,7 @@ from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
 from torchlint.rules.shared.evaluations import EVALUATION, LOSS_FUNCTION, is_evaluation, said_volatile
 from torchlint.rules.shared.frozen import frozen_by, frozen_one_by_one, is_off_at, switches
+from torchlint.rules.shared.graph_uses import graph_may_be_used, is_criterion
 from torchlint.rules.shared.held_out import LOSS
 from torchlint.rules.shared.looks import beside_training, is_look, only_shown_off
 from torchlint.rules.shared.may_train import may_train
@@ -45,6 +46,8 @@ def check(view: View) -> Iterator[Report]:
         asked = event.site
         if event.get("inside") or _in_a_model(event):
             asked = asked_from_outside(event) or (event.site if _of_a_program(view, event) else None)
+            if asked is not None and asked is not event.site and _learns_through(view, event, asked):
+                continue
         if asked is None or _has_nothing_to_learn(view, event.subject) or _measures_its_own_output(event) or _is_a_loss_of_outputs(event):
             continue
         evaluates = event.mode is False and event.mode_site is not None
@@ -58,9 +61,10 @@ def check(view: View) -> Iterator[Report]:
             continue
         if event.get("frozen") is TRUE or frozen_one_by_one(view, event) or _gradient_wanted(view, event):
             continue
-        if not beside and not shares and not read_out(view, event) and not only_shown_off(view, event):
+        said = volatile is not None and not _in_the_training(view, event)  # an evaluation, be it that nobody reads what it gives
+        if not said and not beside and not shares and not read_out(view, event) and not only_shown_off(view, event):
             continue
-        if _graph_may_be_used(view, event):
+        if graph_may_be_used(view, event):
             continue
         made = switches(view)
         if frozen_by(view, event.subject, made) is not None or is_off_at(view, event, made):
@@ -188,6 +192,19 @@ def asked_from_outside(event: Event) -> Site | None:
     return None
 
 
+def _in_the_training(view: View, event: Event) -> bool:
+    """Whether a forward shares its loop with a training: a fixed generator whose pictures another model learns from."""
+    return any(set(event.loops) & set(step.loops) for step in view.of("backward", "optimizer.step"))
+
+
+def _learns_through(view: View, event: Event, asked: Site) -> bool:
+    """Whether a call of a model's method gives what a training goes backward through, be it that this layer of it is not among that:
+    `model.pick(x)` scores, takes the highest, and gives its features back."""
+    return any(
+        flow.kind == "forward" and asked in flow.calls and flow.loops == event.loops for step in view.of("backward") for flow in step.flows
+    )
+
+
 def _volatile(event: Event) -> Site | None:
     """Where the loop's body says `Variable(x, volatile=True)`, which switched gradients off before torch 0.4."""
     loop = event.loops[-1].site if event.loops else None
@@ -196,51 +213,6 @@ def _volatile(event: Event) -> Site | None:
             if not (isinstance(node.value, cst.Name) and node.value.value == "False"):
                 return Site(loop.parsed, node)
     return None
-
-
-def _graph_may_be_used(view: View, event: Event) -> bool:
-    """Whether the model differentiates in its own forward, or something that cannot be seen may go backward from here: it is
-    given the output with its graph, or works in the same loop and is given the model, or is made of it (an attack, a map of
-    activations)."""
-    loop = event.loops[-1] if event.loops else None
-    if loop is not None and _has_model(view, event, loop.over) or any(other.kind in ("backward", "autograd.grad") for other in within(view, [event])):
-        return True
-    for other in view.of("unknown", "called"):
-        if not unseen(other) or _is_criterion(other) or is_look(other) or only_draws(other):
-            continue
-        if other.kind == "called" and event.subject in real(other.subject):
-            continue
-        if other.name not in _OF_SCALERS and any(carries(view, value, event) for value in other.args):
-            return True
-        if loop is None or _infers(view, event, other):
-            continue  # for one forward that was asked before
-        if loop in other.loops and any(_has_model(view, event, value) for value in (other.subject, *other.args)):
-            return True
-    return False
-
-
-# What takes data back to the units that they came in; nothing goes backward from there.
-_OF_SCALERS = frozenset({"inverse_transform", "denormalize", "unnormalize"})
-
-
-def _infers(view: View, event: Event, other: Event) -> bool:
-    """Whether a call is a method of the model itself that only makes something of an input: `model.inference(x)`."""
-    return event.subject in real(other.subject) and bool(_MAKES.search(other.get("name") or "")) and not any(
-        _has_model(view, event, value) for value in other.args
-    )
-
-
-def _has_model(view: View, event: Event, value: Value | None) -> bool:
-    return any(
-        part is event.subject or is_module(part) and view.related_modules(part, event.subject) for part in made_of(view, value)
-    )
-
-
-def _is_criterion(event: Event) -> bool:
-    """Whether a call that cannot be seen is one of a loss, as far as its name tells: of an object, or of a function of a file
-    that is not there."""
-    name = event.name or ""
-    return bool(LOSS.search(name)) if event.kind == "called" else bool(LOSS_FUNCTION.search(name))
 
 
 def _mend(view: View, event: Event) -> Mend | None:
@@ -266,15 +238,14 @@ def _mend(view: View, event: Event) -> Mend | None:
         return None  # `if train: loss.backward()` in a loop that trains and evaluates
     last = place.statement.end_lineno
     inside = during(view, loop.parsed, row, last)
-    if any(other.kind in GRADIENTS or unseen(other) and not _is_criterion(other) for other in inside):
+    if any(other.kind in GRADIENTS or unseen(other) and not is_criterion(other) for other in inside):
         return None
-    safe = not any(other.kind == "called" or other.kind == "unknown" and _is_criterion(other) for other in inside)
+    safe = not any(other.kind == "called" or other.kind == "unknown" and is_criterion(other) for other in inside)
     safe = safe and id(event.subject) not in view.run.escaped and not collects(view, event)
     changes = enclosed(loop.parsed, row, last, f"with {min(names)}.no_grad():")
     return Mend("switch gradients off in this loop", changes, safe) if changes is not None else None
 
 
-_MAKES = re.compile(r"^_*(?:infer|inference|predict|encode|decode|generate|sample|forward)(?:_|$)")
 _SWITCHED_ON = re.compile(r"\brequires_grad_\b(?!\((?:requires_grad\s*=\s*)?False\))")
 # What is asked of a tensor that has a graph, or of the mode itself.
 _OF_GRAPHS = frozenset({"grad", "grad_fn", "is_grad_enabled", "is_leaf", "requires_grad", "set_grad_enabled"})

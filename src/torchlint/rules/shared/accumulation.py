@@ -66,9 +66,9 @@ def accumulated_by_accelerate(view: View) -> Iterator[Accumulation]:
 
 def every_so_often(step: Event, backward: Event) -> tuple[tuple, str, str] | None:
     """The one condition that a step is under and its backward is not, if it is `i % k == 0`: with the names of i and
-    k."""
+    k. (The backward may stand under one that is the same for all batches: `if args.fp16: ... else: loss.backward()`.)"""
     extra = [guard for guard in step.guards if guard not in backward.guards]
-    if len(backward.guards) + len(extra) != len(step.guards) or len(extra) != 1 or not extra[0][1]:
+    if len(extra) != 1 or not extra[0][1] or any(guard not in step.guards and step.loops[-1] in guard.varies for guard in backward.guards):
         return None
     text = extra[0][0].text()
     match = _EVERY.search(text)
@@ -138,10 +138,12 @@ def length_text(backward: Event) -> str:
 
 def only_gradients(view: View, step: Event, backward: Event) -> bool:
     """Whether no other backward of the loop may fill the gradients that a step uses: in a GAN, that of the
-    generator's loss does, and what the discriminator's leaves in the generator is to be cleared."""
+    generator's loss does, and what the discriminator's leaves in the generator is to be cleared. (One place is one
+    backward, whatever its loss was made of; and so are two of which a run comes to one: `if fp16: ... else: ...`.)"""
     loop = step.loops[-1]
     return not any(
-        other is not backward and loop in other.loops and may_meet(other, step) and view.reaches(other, step.subject) is not False
+        other.site != backward.site and loop in other.loops and may_meet(other, step) and may_meet(other, backward)
+        and view.reaches(other, step.subject) is not False
         for other in view.of("backward")
     )
 
@@ -155,6 +157,11 @@ def _adds_up(view: View, step: Event, backward: Event, optimizer: Value, guard) 
     if not clears or any(guard not in event.guards for event in clears):
         return False
     found, _ = before(
-        step, lambda event: event.kind == "unknown" and loop in event.loops and view.may_touch(event, optimizer), loop
+        step, lambda event: event.kind == "unknown" and loop in event.loops and may_step_or_clear(view, event, optimizer), loop
     )
     return not found
+
+
+def may_step_or_clear(view: View, event: Event, optimizer: Value) -> bool:
+    """Whether a call that is not seen may end an accumulation. (The `backward(loss)` of an optimizer for float16 does not.)"""
+    return event.get("name") != "backward" and view.may_touch(event, optimizer)

@@ -62,19 +62,27 @@ def frozen_by(view: View, module: Value, made: list[Switch]) -> Event | None:
     ]
     if not around or may_be_let_go(view, module):
         return None
-    changed = [event for event in view.of("setattr", "module.put") if _brings_layers(event) and event.site is not None
-               and view.related_modules(event.subject, module) and event.serial > around[0].event.serial]
-    return None if changed else around[0].event
+    return None if _gets_layers(view, module, around[0].event) else around[0].event
+
+
+def _gets_layers(view: View, module: Value, since: Event, until: Event | None = None) -> bool:
+    """Whether a layer is put into a module after something, be it a new head, whose parameters learn."""
+    return any(
+        _brings_layers(event) and event.site is not None and since.serial < event.serial and (until is None or event.serial < until.serial)
+        and view.related_modules(event.subject, module)
+        for event in view.of("setattr", "module.put")
+    )
 
 
 def is_off_at(view: View, forward: Event, made: list[Switch]) -> bool:
     """Whether each parameter of a module is switched off on the way to a forward, for that time: the next training lets them go
-    again. `made`: all `switches`."""
+    again. (Not where a new layer came into it since.) `made`: all `switches`."""
     mine = [switch for switch in made if view.related_modules(switch.module, forward.subject) and switch.event.serial < forward.serial]
     last = max((switch.event.serial for switch in mine if switch.wants is not False), default=-1)
     return any(
         switch.whole and switch.wants is False and switch.event.serial > last and _left_open(switch.event) <= set(forward.guards)
         and (switch.module is forward.subject or _in_it(view, forward.subject, switch.module))
+        and not _gets_layers(view, forward.subject, switch.event, forward)
         for switch in mine
     )
 

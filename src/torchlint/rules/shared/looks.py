@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.values import MOST, Dict, Event, Iter, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import LOSS, is_model, trained
@@ -18,16 +20,17 @@ _WAYS = (
 _LOOKS = frozenset(
     """add_image add_images add_figure add_histogram add_scalar add_scalars add_text add_video add_audio imshow imsave imwrite image
     images make_grid plot scatter contourf matshow hist savefig show display log info debug set_postfix set_description
-    to_pil_image fromarray write format join""".split()
+    to_pil_image fromarray write format join histogram""".split()
 )
 # They ask what a tensor is like, and for none of its numbers.
 _OF_THE_FORM = frozenset("size dim ndimension numel nelement stride get_device is_contiguous data_ptr element_size register_hook retain_grad backward".split())
+_OF_MASKS = frozenset("masked_select masked_fill masked_fill_ masked_scatter masked_scatter_ where index_put index_put_".split())
 _MOST = 60  # values that are gone back over
 
 
 def is_look(event: Event) -> bool:
     """Whether a call of what cannot be seen shows or measures what it is given, as far as its name tells."""
-    return event.kind == "unknown" and ((event.name or "").rpartition(".")[2] in _LOOKS or only_measures(event))
+    return event.kind == "unknown" and ((event.name or "").rpartition(".")[2].lower() in _LOOKS or only_measures(event))
 
 
 def only_looked_at(view: View, event: Event) -> bool:
@@ -42,9 +45,21 @@ def only_looked_at(view: View, event: Event) -> bool:
             looked = True
         elif not _passes_on(event, other):
             return False
-    return looked or any(
-        other.name not in _OF_THE_FORM and any(_derived(view, event, alt) for alt in real(other.subject)) for other in view.of("readout")
-    )
+    read = [
+        other for other in view.of("readout")
+        if other.name not in _OF_THE_FORM and any(_derived(view, event, alt) for alt in real(other.subject))
+    ]
+    return (looked or bool(read)) and not any(other.name == "comparison" and _masks(other) for other in read)
+
+
+def _masks(compared: Event) -> bool:
+    """Whether a comparison says which values something else goes on with: `loss.masked_select(weight > 0.5)`, `x[weight > 0.5]`."""
+    for node in compared.site.parsed.around(compared.site.node):
+        if isinstance(node, cst.Call):
+            return isinstance(node.func, cst.Attribute) and node.func.attr.value in _OF_MASKS
+        if isinstance(node, (cst.Subscript, cst.Comparison, cst.BaseSmallStatement)):
+            return isinstance(node, cst.Subscript)
+    return False
 
 
 def _may_lack(step: Event, event: Event) -> bool:

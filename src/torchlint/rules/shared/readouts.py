@@ -36,7 +36,24 @@ def read_out(view: View, event: Event) -> bool:
     return kept or any(
         comes_from(event, alt) for other in view.of("readout") if behind(event, other) or other.serial > event.serial
         for alt in real(other.subject)
-    ) or kept_as_numbers(view, event) or drawn_from(view, event)
+    ) or kept_as_numbers(view, event) or drawn_from(view, event) or _given_back_cut(view, event)
+
+
+def _given_back_cut(view: View, event: Event) -> bool:
+    """Whether a function that sets evaluation mode gives its caller, who is not seen, what it has cut off: `return action.data`."""
+    return _sets_its_mode(event) and any(
+        not other.calls and other.serial > event.serial and _is_cut_of(view, event, other.subject) for other in view.of("return")
+    )
+
+
+def _is_cut_of(view: View, event: Event, value: Value | None) -> bool:
+    for alt in real(value):
+        if isinstance(alt, (Seq, Dict)):
+            if any(_is_cut_of(view, event, item) for item in view.run.known_items(alt) if item is not alt):
+                return True
+        elif without_graph(alt) and comes_from(event, alt) or _of_cut(event, alt) and comes_from(event, alt):
+            return True
+    return False
 
 
 def _given_away(view: View, event: Event) -> bool:
