@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d*)?$")
 _AT_LEAST_ONE = re.compile(
-    r"(?:^|[._])(?:(?:n|num|nb|number_of|in|out|input|output)_?(?:class(?:es)?|labels?|channels?|outputs?|targets?|categories|dims?|size)"
+    r"(?:^|[._])(?:(?:n|num|nb|number_of|in|out|input|output)_?(?:class(?:es)?|labels?|channels?|outputs?|categories|dims?|size)"
     r"|nc|world_size|batch_size)$|(?:^|\.)get_world_size\(\)$"
 )
 _NEVER_NEGATIVE = re.compile(r"(?:^len\([^()]*\)|\.ndim|\.dim\(\)|\.numel\(\))$")

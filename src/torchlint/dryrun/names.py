@@ -8,6 +8,9 @@ from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.values import FALSE, NONE, TRUE, Func, Opaque, ProjectModule, Ref, Value
 from torchlint.sieve.facts import FileFacts, Unit
 
+# What everybody calls so.
+_USUAL = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "optim": "torch.optim", "np": "numpy", "os": "os"}
+
 
 class Names:
     """The part of a run that knows names. See `interpreter.Run` for the state it works on."""
@@ -107,7 +110,14 @@ class Names:
         for item in facts.body:  # all of them, in order: the last one counts
             if not isinstance(item, str) and name in item.binds and id(item) not in self.ran:
                 late = self.run_late(item, name, facts) or late
-        return late
+        return self.by_its_usual_name(name, facts) if late is None else late
+
+    def by_its_usual_name(self, name: str, facts: FileFacts) -> Value | None:
+        """What a name means that nothing in a file binds, but for a star import of what is not at hand: `from utils import *` of a
+        file that begins with `import torch`. Only where the file imports something of torch itself."""
+        if name not in _USUAL or not any(brought.split(".")[0] == "torch" for brought in facts.imports.values()):
+            return None
+        return Ref(_USUAL[name]) if any(self.world.resolve(star, facts.path) is None for star in facts.stars) else None
 
     def run_late(self, unit: Unit, name: str, facts: FileFacts) -> Value | None:
         """A name that statements of a file set which were not run so far: those of another file, or of this one where

@@ -65,7 +65,8 @@ def test_comparisons_with_numbers_that_never_hold_both(test, again):
 
 @pytest.mark.parametrize("test, again", [
     ("a > 1", "a != 1"), ("a <= 1", "a != 1"), ("a.rank <= 0", "a.rank != 0"), ("a > 1", "b == 1"), ("a < 2", "a > 1"),
-    ("a.num_workers <= 1", "a.num_workers != 1"), ("a.n_classes <= 2", "a.n_classes != 2"), ("a >= 1", "a <= 1"), ("len(xs) <= 1", "len(xs) != 1"),
+    ("a.num_workers <= 1", "a.num_workers != 1"), ("a.num_targets <= 1", "a.num_targets != 1"),
+    ("a.n_classes <= 2", "a.n_classes != 2"), ("a >= 1", "a <= 1"), ("len(xs) <= 1", "len(xs) != 1"),
     ("a > b", "a == b"), ("a.n_classes < 3", "a.n_classes > 1"),
 ])
 def test_comparisons_with_numbers_that_may_hold_both(test, again):
