@@ -14,7 +14,7 @@ from torchlint.rules.shared.checkpoints import in_files
 CODE = 808
 _WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.DataParallel")
 
-# The program knows of the name in the keys: it takes it off, or the wrapper. That it calls what is wrapped (`model.module(x)`) says nothing.
+# The program knows of the name in the keys: it takes it off, or the wrapper. A call of what is wrapped, `model.module(x)`, says nothing.
 _KNOWS = r"module\.|\[7:\]|\.module\b(?!\()|removeprefix"
 
 
