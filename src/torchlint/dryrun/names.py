@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+
 import libcst as cst
 
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.values import FALSE, NONE, TRUE, Func, Opaque, ProjectModule, Ref, Value
 from torchlint.sieve.facts import FileFacts, Unit
+
+# What a star of these brings is known, and is not torch itself.
+_BARE = sys.stdlib_module_names | {"torch", "torchvision", "numpy", "math", "pandas", "matplotlib", "pylab"}
 
 
 class Names:
@@ -107,7 +112,12 @@ class Names:
         for item in facts.body:  # all of them, in order: the last one counts
             if not isinstance(item, str) and name in item.binds and id(item) not in self.ran:
                 late = self.run_late(item, name, facts) or late
-        return late
+        # What nothing at hand binds under this name comes through a star whose file is not at hand: no other thing has the name.
+        return Ref("torch") if late is None and name == "torch" and self.starred_away(facts) else late
+
+    def starred_away(self, facts: FileFacts) -> bool:
+        """Whether a file takes all names of one that is not at hand, and so may have any."""
+        return any(star.partition(".")[0] not in _BARE and self.world.resolve(star, facts.path) is None for star in facts.stars)
 
     def run_late(self, unit: Unit, name: str, facts: FileFacts) -> Value | None:
         """A name that statements of a file set which were not run so far: those of another file, or of this one where
