@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+
 import libcst as cst
 
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.values import FALSE, NONE, TRUE, Func, Opaque, ProjectModule, Ref, Value
 from torchlint.sieve.facts import FileFacts, Unit
 
-# What everybody calls so.
+# What a star of these brings is known, and is not torch itself.
+_BARE = sys.stdlib_module_names | {"torch", "torchvision", "numpy", "math", "pandas", "matplotlib", "pylab"}
+# What everybody calls so, in a file that has to do with torch.
 _USUAL = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "optim": "torch.optim", "np": "numpy", "os": "os"}
 
 
@@ -110,14 +114,15 @@ class Names:
         for item in facts.body:  # all of them, in order: the last one counts
             if not isinstance(item, str) and name in item.binds and id(item) not in self.ran:
                 late = self.run_late(item, name, facts) or late
-        return self.by_its_usual_name(name, facts) if late is None else late
+        # What nothing at hand binds under this name comes through a star whose file is not at hand: no other thing has the name.
+        if late is None and name in _USUAL and self.starred_away(facts):
+            if name == "torch" or any(brought.split(".")[0] == "torch" for brought in facts.imports.values()):
+                return Ref(_USUAL[name])
+        return late
 
-    def by_its_usual_name(self, name: str, facts: FileFacts) -> Value | None:
-        """What a name means that nothing in a file binds, but for a star import of what is not at hand: `from utils import *` of a
-        file that begins with `import torch`. Only where the file imports something of torch itself."""
-        if name not in _USUAL or not any(brought.split(".")[0] == "torch" for brought in facts.imports.values()):
-            return None
-        return Ref(_USUAL[name]) if any(self.world.resolve(star, facts.path) is None for star in facts.stars) else None
+    def starred_away(self, facts: FileFacts) -> bool:
+        """Whether a file takes all names of one that is not at hand, and so may have any."""
+        return any(star.partition(".")[0] not in _BARE and self.world.resolve(star, facts.path) is None for star in facts.stars)
 
     def run_late(self, unit: Unit, name: str, facts: FileFacts) -> Value | None:
         """A name that statements of a file set which were not run so far: those of another file, or of this one where

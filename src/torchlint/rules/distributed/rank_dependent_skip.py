@@ -7,11 +7,11 @@ from collections import deque
 from collections.abc import Iterator
 
 from torchlint.dryrun.source_text import Parsed
-from torchlint.dryrun.values import Event, number
+from torchlint.dryrun.values import Event
 from torchlint.rules.base import Report, View, once
 from torchlint.rules.mends.rows import tree_of
 from torchlint.rules.shared.data_tests import AGREED, asks_data
-from torchlint.rules.shared.processes import INIT
+from torchlint.rules.shared.processes import INIT, alone
 
 CODE = 822
 CALLS = frozenset({INIT})
@@ -21,8 +21,7 @@ _WRAPS = ("DistributedDataParallel", "FullyShardedDataParallel")
 def check(view: View) -> Iterator[Report]:
     """`continue` between the forward of a wrapped model and its backward, under a test of the batch or of its loss."""
     wraps = [event for event in view.of("wrap") if event.subject is not None and event.subject.type.endswith(_WRAPS)]
-    alone = any(event.name == INIT and number(event.kwargs.get("world_size")) == 1 for event in view.of("call"))
-    if wraps and not alone:  # a group of one process has no others
+    if wraps and not alone(view):
         yield from once(_found(view, wraps))
 
 
