@@ -166,6 +166,10 @@ def _excluded(guards: tuple[Guard, ...], contrary: dict[tuple, Guard], later: bo
         mine = contrary.get(guard.condition)
         if mine is not None and mine.when is not guard.when and not (later and mine.varies):
             return True
+        if mine is None and guard.compared is not None and any(
+            its.compared is not None and its.excludes(guard) and not (later and its.varies) for its in contrary.values()
+        ):
+            return True
     return False
 
 

@@ -1,7 +1,8 @@
 """The condition that a stretch of the program stands under, and when two of them are one and the same.
 
 A condition is its text without what does not matter (`not`, brackets, spaces) and the values that its names are bound to. So
-`if scaler:` and a later `if not scaler:` are one condition and its contrary, as long as nobody sets `scaler` in between.
+`if scaler:` and a later `if not scaler:` are one condition and its contrary, as long as nobody sets `scaler` in between. Two that compare
+one thing with numbers may exclude each other without being contraries, see `comparisons`.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from functools import lru_cache
 
 import libcst as cst
 
+from torchlint.dryrun.comparisons import Comparison, compared, disjoint
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Const, Instance, Loop, Opaque, Union, Value
@@ -53,6 +55,20 @@ class Guard:
         """Whether the same names bound to the same objects give the same answer: not what is counted, got or found in an object,
         which may have changed inside."""
         return _is_lasting(self.condition[0])
+
+    @property
+    def compared(self) -> Comparison | None:
+        """What the condition says of a number, where it compares one thing with one."""
+        return compared(self.condition[0])
+
+    def excludes(self, other: Guard) -> bool:
+        """Whether the two never hold both: one is the contrary of the other, or no number is what both say of one thing."""
+        if other.condition == self.condition:
+            return other.when is not self.when
+        if other.condition[1:] != self.condition[1:]:
+            return False  # what they read is bound to different things
+        mine, its = self.compared, other.compared
+        return mine is not None and its is not None and disjoint(mine, self.when, its, other.when)
 
     def contrary(self) -> Guard:
         return Guard(self.site, not self.holds, self.condition, not self.when, self.reads, self.varies)

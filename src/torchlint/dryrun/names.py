@@ -12,6 +12,8 @@ from torchlint.sieve.facts import FileFacts, Unit
 
 # What a star of these brings is known, and is not torch itself.
 _BARE = sys.stdlib_module_names | {"torch", "torchvision", "numpy", "math", "pandas", "matplotlib", "pylab"}
+# What everybody calls so, in a file that has to do with torch.
+_USUAL = {"torch": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "optim": "torch.optim", "np": "numpy", "os": "os"}
 
 
 class Names:
@@ -113,7 +115,10 @@ class Names:
             if not isinstance(item, str) and name in item.binds and id(item) not in self.ran:
                 late = self.run_late(item, name, facts) or late
         # What nothing at hand binds under this name comes through a star whose file is not at hand: no other thing has the name.
-        return Ref("torch") if late is None and name == "torch" and self.starred_away(facts) else late
+        if late is None and name in _USUAL and self.starred_away(facts):
+            if name == "torch" or any(brought.split(".")[0] == "torch" for brought in facts.imports.values()):
+                return Ref(_USUAL[name])
+        return late
 
     def starred_away(self, facts: FileFacts) -> bool:
         """Whether a file takes all names of one that is not at hand, and so may have any."""

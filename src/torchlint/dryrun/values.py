@@ -486,7 +486,12 @@ def alike(a: Value, b: Value) -> bool:
 def exclude_each_other(one, other) -> bool:
     """Whether what stands under the one guards and what stands under the others never happen both."""
     mine = {guard.condition: guard.when for guard in one}
-    return bool(mine) and any(mine.get(guard.condition, guard.when) is not guard.when for guard in other)
+    if not mine:
+        return False
+    if any(mine.get(guard.condition, guard.when) is not guard.when for guard in other):
+        return True
+    numbers = [guard for guard in one if guard.compared is not None]
+    return bool(numbers) and any(guard.compared is not None and any(guard.excludes(its) for its in numbers) for guard in other)
 
 
 def same(a: Value, b: Value) -> bool:

@@ -2,6 +2,8 @@
 
 import pytest
 
+from torchlint.dryrun.values import exclude_each_other
+
 from .support import IMPORTS, engine, events, found, holds, runs, table
 
 ACCUMULATES = """
@@ -49,6 +51,59 @@ def test_one_condition(test, again):
 def test_contraries(test, again):
     (one,), (other,) = guards(test, again=again)
     assert one != other and one == other.contrary()
+
+
+@pytest.mark.parametrize("test, again", [
+    ("a > 1", "a == 1"), ("a == 1", "a == 2"), ("a < 1", "a > 1"), ("a.n >= 3", "a.n < 2"), ("a > 1", "a <= 0.5"),
+    ("not a.n_classes > 1", "a.n_classes != 1"), ("a.num_classes <= 1", "1 != a.num_classes"), ("len(xs) <= 0", "len(xs) != 0"),
+    ("a.ndim < 1", "a.ndim != 0"),
+])
+def test_comparisons_with_numbers_that_never_hold_both(test, again):
+    one, other = guards(test, again=again)
+    assert exclude_each_other(one, other) and exclude_each_other(other, one)
+
+
+@pytest.mark.parametrize("test, again", [
+    ("a > 1", "a != 1"), ("a <= 1", "a != 1"), ("a.rank <= 0", "a.rank != 0"), ("a > 1", "b == 1"), ("a < 2", "a > 1"),
+    ("a.num_workers <= 1", "a.num_workers != 1"), ("a.num_targets <= 1", "a.num_targets != 1"),
+    ("a.n_classes <= 2", "a.n_classes != 2"), ("a >= 1", "a <= 1"), ("len(xs) <= 1", "len(xs) != 1"),
+    ("a > b", "a == b"), ("a.n_classes < 3", "a.n_classes > 1"),
+])
+def test_comparisons_with_numbers_that_may_hold_both(test, again):
+    one, other = guards(test, again=again)
+    assert not exclude_each_other(one, other) and not exclude_each_other(other, one)
+
+
+def test_a_number_that_was_set_in_between_is_another_one():
+    one, other = guards("a > 1", "    a = b\n", "a == 1")
+    assert not exclude_each_other(one, other)
+
+
+CRITERION = """
+def train(model, loader):
+    opt = torch.optim.SGD(model.parameters(), lr=0.1)
+    criterion = {choice}
+    for x, y in loader:
+        opt.zero_grad()
+        y = y.to(dtype=torch.long)
+        if {test}:
+            loss = criterion(model(x).squeeze(1), y.float())
+        else:
+            loss = criterion(model(x), y)
+        loss.backward()
+        opt.step()
+"""
+
+
+@pytest.mark.parametrize("choice, test, numbers", [
+    ("nn.CrossEntropyLoss() if model.n_classes > 1 else nn.BCEWithLogitsLoss()", "model.n_classes == 1", []),
+    ("nn.BCEWithLogitsLoss() if model.n_classes < 2 else nn.CrossEntropyLoss()", "model.n_classes == 1", []),
+    ("nn.BCEWithLogitsLoss() if model.n_classes == 1 else nn.CrossEntropyLoss()", "model.n_classes <= 1", []),
+    ("nn.CrossEntropyLoss() if model.n_classes > 2 else nn.BCEWithLogitsLoss()", "model.n_classes == 1", [306]),
+])
+def test_a_loss_is_chosen_by_one_comparison_and_used_under_another(choice, test, numbers):
+    text = IMPORTS + CRITERION.format(choice=choice, test=test)
+    assert [number for _, number in found(text)] == numbers
 
 
 @pytest.mark.parametrize("test, between", [("a", "    a = b\n"), ("a.on", "    a.on = b\n"), ("draw(a)", ""), ("next(a)", "")])

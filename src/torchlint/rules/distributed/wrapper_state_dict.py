@@ -14,12 +14,15 @@ from torchlint.rules.shared.checkpoints import in_files
 CODE = 808
 _WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.DataParallel")
 
+# The program knows of the name in the keys: it takes it off, or the wrapper. A call of what is wrapped, `model.module(x)`, says nothing.
+_KNOWS = r"module\.|\[7:\]|\.module\b(?!\()|removeprefix"
+
 
 def check(view: View) -> Iterator[Report]:
     """`torch.save(ddp.state_dict(), path)` in a program that never loads such a state."""
     for event in view.of("save"):
         state = _state(view, event.args[0]) if event.args else None
-        if state is None or state.site is None or in_files(view, event, r"module\.|\[7:\]|\.module\b|removeprefix") or _loaded(view, event):
+        if state is None or state.site is None or in_files(view, event, _KNOWS) or _loaded(view, event):
             continue
         wrap = next((wrap for wrap in view.of("wrap") if wrap.subject is state.origin), None)
         if wrap is not None and not _expected(view, event.site.parsed.facts.path):
