@@ -11,7 +11,7 @@ import libcst as cst
 from torchlint.dryrun.containers import CONTAINERS
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import TRUE, Event, Instance, Loop, Ref, Tensor, Value, real
+from torchlint.dryrun.values import TRUE, Class, Event, Instance, Loop, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
@@ -32,6 +32,7 @@ _OF_THE_MODEL = frozenset({"forward", "__call__", "training_step", "validation_s
 GRADIENT_WORDS = frozenset(
     "requires_grad_ grad attack saliency retain_grad gradients GradCAM captum jacobian hessian vjp jvp hvp vhp".split()
 )
+_ADDED_BY_HAND = frozenset({"setattr", "add_module", "register_module", "register_parameter", "Parameter", "ParameterList", "__dict__"})
 _FIRST_WITH_NO_GRAD = (0, 4)
 
 
@@ -89,10 +90,15 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _has_nothing_to_learn(view: View, module: Value) -> bool:
-    """Whether a layer of torch's has no parameters, such as `nn.Upsample`: what builds a graph is its input. (Of a class of the
-    project that is not said: it may get its layers by `setattr`.)"""
-    of_torch = isinstance(module, Instance) and module.kind == "module" and isinstance(module.cls, Ref) and module.type not in CONTAINERS
-    return of_torch and not view.may_learn(module)
+    """Whether a module has no parameters, such as `nn.Upsample`, or one of the project's that has buffers alone: what builds a graph
+    is its input. A class that may get its layers by name or by hand is not looked through."""
+    if not isinstance(module, Instance) or module.kind != "module" or module.type in CONTAINERS:
+        return False
+    if isinstance(module.cls, Class):
+        own = (unit for cls in module.cls.mro() if isinstance(cls, Class) for unit in cls.cf.methods.values())
+        if not module.complete or any(unit.words & _ADDED_BY_HAND for unit in own):
+            return False
+    return not view.may_learn(module)
 
 
 def _measures_its_own_output(event: Event) -> bool:
