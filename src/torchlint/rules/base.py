@@ -228,7 +228,7 @@ class View:
     def is_module(self, value: Value) -> bool:
         """Whether something kept in a module is a module too: it was made as one, or is used as one."""
         if isinstance(value, Opaque):
-            if value.source == "call" and isinstance(value.origin, Ref) and value.origin.name in _FUNCTIONS:
+            if value.source == "call" and isinstance(value.origin, Ref) and value.origin.name in _FUNCTION_MODULES:
                 return False  # `getattr(F, name)`: a function, which asks for no mode
             return bool(value.tags & {"module", "module?"}) or id(value) in self.called
         return True
@@ -295,7 +295,7 @@ class View:
                 return True
         elif not isinstance(module.cls, Class) or set(module.cls.externals()) != {"torch.nn.Module"}:
             return True
-        if any(not _is_plain(child) and self.may_learn(child, depth + 1) for child in self.run.children.get(id(module), ())):
+        if any(not _is_buffer_or_setting(child) and self.may_learn(child, depth + 1) for child in self.run.children.get(id(module), ())):
             return True
         given = [alt for event in self.of("setattr") if event.subject is module for alt in real(event.value)]
         return any(isinstance(alt, Tensor) and alt.traits.get("param") for alt in given)
@@ -391,7 +391,7 @@ class View:
 
 
 _STEPPING = ("zero", "grad", "reset", "clear", "step", "train", "optim", "backward", "closure", "fit", "learn", "update_param")
-_FUNCTIONS = frozenset({"torch", "torch.nn.functional"})
+_FUNCTION_MODULES = frozenset({"torch", "torch.nn.functional"})
 _LEARNS = re.compile("Linear|Conv|Norm|Embedding|RNN|LSTM|GRU|Cell|Attention|Transformer|PReLU|Parameter(?:List|Dict)")
 # Objects that have a step() or reset() of their own, and no optimizer.
 _ELSEWHERE = re.compile(
@@ -439,7 +439,7 @@ def once(reports: Iterable[Report]) -> list[Report]:
     return result
 
 
-def _is_plain(part: Value) -> bool:
+def _is_buffer_or_setting(part: Value) -> bool:
     """Whether what a module keeps is no module: a buffer, an argument of the program's."""
     if isinstance(part, Tensor):
         return not part.traits.get("param")

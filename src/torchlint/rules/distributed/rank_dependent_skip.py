@@ -11,7 +11,7 @@ from torchlint.dryrun.values import Event
 from torchlint.rules.base import Report, View, once
 from torchlint.rules.mends.rows import tree_of
 from torchlint.rules.shared.data_tests import AGREED, asks_data
-from torchlint.rules.shared.processes import INIT, alone
+from torchlint.rules.shared.processes import INIT, of_one_process
 
 CODE = 822
 CALLS = frozenset({INIT})
@@ -21,7 +21,7 @@ _WRAPS = ("DistributedDataParallel", "FullyShardedDataParallel")
 def check(view: View) -> Iterator[Report]:
     """`continue` between the forward of a wrapped model and its backward, under a test of the batch or of its loss."""
     wraps = [event for event in view.of("wrap") if event.subject is not None and event.subject.type.endswith(_WRAPS)]
-    if wraps and not alone(view):
+    if wraps and not of_one_process(view):
         yield from once(_found(view, wraps))
 
 

@@ -41,6 +41,15 @@ def tree_of(text: str) -> ast.Module:
     return ast.parse(text)
 
 
+def call_at(site: Site) -> ast.Call | None:
+    """The call at a place as the C parser gives it; None where it is none, or is not read."""
+    try:
+        call = ast.parse(site.text().strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return None
+    return call if isinstance(call, ast.Call) else None
+
+
 def statement_at(site: Site) -> Place | None:
     """The innermost statement around a place."""
     row = site.location().row

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Event, Opaque, Value, real
 from torchlint.rules.base import View
-from torchlint.rules.mends.rows import text_of
+from torchlint.rules.mends.rows import call_at, text_of
 from torchlint.rules.shared.blocks import exclude_each_other
 from torchlint.rules.shared.file_names import Bindings, bindings_of, numbered, one_file
 from torchlint.rules.shared.newest_files import newest_of
@@ -22,7 +22,7 @@ def read_in(load: Event) -> tuple[Site, str] | None:
     """The `torch.load` that a model was filled from, and the text of what it reads; where that is whatever a helper is given, the
     call that gives it."""
     for site in _sources(load.get("state")):
-        call = _call(site.text())
+        call = _call(site)
         if call is not None:
             return _given(load, site, call.args[0])
     return None
@@ -37,7 +37,7 @@ def _given(load: Event, site: Site, value: ast.expr) -> tuple[Site, str]:
         if outer.parsed.facts is not site.parsed.facts:
             break
         function = names.scope_at(site.location().row)
-        param, call = names.parameter(value, function), _call(outer.text())
+        param, call = names.parameter(value, function), _call(outer)
         given = names.argument(call, function, param) if call is not None and param is not None else None
         if given is None:
             break
@@ -116,12 +116,10 @@ def writes_what_it_read(view: View, load: Event, step: Event) -> bool:
     return found
 
 
-def _call(text: str) -> ast.Call | None:
-    try:
-        call = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError):
-        return None
-    return call if isinstance(call, ast.Call) and call.args else None
+def _call(site: Site) -> ast.Call | None:
+    """The call at a place, where it is given something by position."""
+    call = call_at(site)
+    return call if call is not None and call.args else None
 
 
 def _sources(value: Value | None) -> list[Site]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from dataclasses import dataclass
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Event, real
 from torchlint.rules.base import View
-from torchlint.rules.mends.rows import text_of
+from torchlint.rules.mends.rows import call_at, text_of
 from torchlint.rules.shared.checkpoints import in_files, put_together
 from torchlint.rules.shared.file_names import bindings_of, one_file
 from torchlint.rules.shared.refused_kinds import refused
@@ -73,23 +72,15 @@ def _as_written(load: Site, save: Site) -> bool:
     facts = load.parsed.facts
     if save.parsed.facts is not facts:
         return False
-    read, written = _first_args(load.text()), _first_args(save.text())
-    if not read or len(written) < 2:
+    read, written = call_at(load), call_at(save)
+    if read is None or not read.args or written is None or len(written.args) < 2:
         return False
     try:
         names = bindings_of(text_of(load.parsed))
     except (SyntaxError, ValueError, RecursionError):
         return False
-    name = names.name(read[0], names.scope_at(load.location().row))
-    return len(name) > 1 and one_file(name, names.name(written[1], names.scope_at(save.location().row)))
-
-
-def _first_args(text: str) -> list[ast.expr]:
-    try:
-        call = ast.parse(text.strip(), mode="eval").body
-    except (SyntaxError, ValueError):
-        return []
-    return call.args if isinstance(call, ast.Call) else []
+    name = names.name(read.args[0], names.scope_at(load.location().row))
+    return len(name) > 1 and one_file(name, names.name(written.args[1], names.scope_at(save.location().row)))
 
 
 def _asked(site: Site) -> set[str]:

@@ -10,6 +10,7 @@ from typing import Any
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Instance, Opaque, Tensor, Value, real
 from torchlint.files.project import without_comments
+from torchlint.rules.mends.rows import call_at
 from torchlint.sieve.facts import units_of
 
 
@@ -97,11 +98,8 @@ def _graph_of(value: Value, site: Site) -> str:
     made_by = value.name if isinstance(value, Opaque) and value.source == "call" else ""
     if reads < 2 or not made_by.startswith("torch_geometric.datasets."):
         return ""
-    try:
-        call = ast.parse(textwrap.dedent(site.text()).strip(), mode="eval").body
-    except SyntaxError:
-        return ""
-    given = [*call.args, *(keyword.value for keyword in call.keywords)] if isinstance(call, ast.Call) else []
+    call = call_at(site)
+    given = [*call.args, *(keyword.value for keyword in call.keywords)] if call is not None else []
     names = [node.id for part in given for node in ast.walk(part) if isinstance(node, ast.Name)]
     if not names:
         return ""

@@ -31,7 +31,7 @@ def starts(view: View) -> list[Event]:
     return inits + [event for event in view.of("wrap") if event.subject.type.endswith("DistributedDataParallel")]
 
 
-def alone(view: View) -> bool:
+def of_one_process(view: View) -> bool:
     """Whether every group that a run starts is said to be of one process: `init_process_group(..., world_size=1)`."""
     inits = [event for event in view.of("call") if event.name == INIT]
     return bool(inits) and all(number(event.kwargs.get("world_size")) == 1 for event in inits)

@@ -8,18 +8,14 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.source_text import Site
 from torchlint.rules.base import View
-from torchlint.rules.mends.rows import statement_at, text_of, tree_of
+from torchlint.rules.mends.rows import call_at, statement_at, text_of, tree_of
 
 
 def wants_objects(view: View, site: Site) -> bool:
     """Whether what a `torch.load` reads holds other objects than weights, numbers and texts, as far as the program tells:
     by what it does with the result, or by what a `torch.save` of the file, or of a file beside it, writes."""
-    place = statement_at(site)
-    try:
-        call = ast.parse(site.text().strip(), mode="eval").body
-    except SyntaxError:
-        return False
-    if place is None or not isinstance(call, ast.Call):
+    place, call = statement_at(site), call_at(site)
+    if place is None or call is None:
         return False
     function = next((node for node in reversed(place.parents) if isinstance(node, ast.FunctionDef)), place.parents[0])
     if _used_as_object(place.statement, function):

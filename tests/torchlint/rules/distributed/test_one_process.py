@@ -2,12 +2,12 @@
 
 import pytest
 
-from tests.torchlint.dryrun.support import IMPORTS, found
+from tests.torchlint.dryrun.support import IMPORTS, found, holds
 
 TRAINS = """
 import torch.distributed as dist
 
-def main(net, loader, size):
+def main(net, loader, size, args):
     dist.init_process_group("nccl", init_method="tcp://127.0.0.1:9999", world_size={size}, rank=0)
     torch.cuda.set_device(0)
     model = nn.parallel.DistributedDataParallel(net)
@@ -19,9 +19,14 @@ def main(net, loader, size):
             return
         loss.backward()
         optimizer.step()
+    dist.destroy_process_group()
 """
 
 
-@pytest.mark.parametrize("size, told", [("1", False), ("2", True), ("size", True)])
+@pytest.mark.parametrize("size, told", [("1", False), ("2", True), ("size", True), ("args.world_size", True)])
 def test_one_process_leaves_nobody_waiting(size, told):
     assert any(number == 822 for _, number in found(IMPORTS + TRAINS.format(size=size))) is told
+
+
+def test_nothing_else_is_said_of_it():
+    holds(TRAINS.format(size="1"))
