@@ -33,10 +33,10 @@ def check(view: View) -> Iterator[Report]:
     for step in view.steps():
         found = slices_of(view, step)
         if found is not None and found[0].site not in told:
-            loop, cut = found
+            loop, cut, mixed = found
             told.add(loop.site)
-            roles = {"loader": cut, "call": cut, "why": "each one is a slice, and nothing mixes what is cut", "mend": _MIX}
-            yield Report(CODE, loop.site, roles, [(step.site, "a step is taken with each")])
+            roles = {"loader": cut, "call": cut, "why": f"each one is a slice, and nothing mixes what is cut{' in between' if mixed else ''}", "mend": _MIX}
+            yield Report(CODE, loop.site, roles, [(step.site, "a step is taken with each"), *_once(mixed)])
 
 
 def _loaders(view: View) -> Iterator[Report]:
