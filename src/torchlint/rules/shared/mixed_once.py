@@ -26,17 +26,18 @@ Where = tuple[FileFacts, Sequence[Unit] | None]  # a file, or some functions of 
 def mixings(view: View, places: Iterable[Where], loops: Iterable[Loop] | None, around: str = "") -> list[Event] | None:
     """What mixes something in some places, where each of it is seen to happen outside the loops that train (outside all loops,
     where these are not known); None where some of it may happen in each epoch, or keeps an order on purpose. `around` is the text
-    of the loops: a function that it names is called in them."""
+    of the loops, where they stand in the same file: what it does not lead to by any name is not called in them."""
     training = None if loops is None else {_place(loop.site) for loop in loops if loop.site is not None}
     found: list[Event] = []
     for facts, units in places:
         rows = [row for row in _rows(facts) if units is None or any(unit.start <= row <= unit.end for unit in units)]
         seen = _seen(view, facts.path) if rows else {}
         for row in rows:
-            events, unit = seen.get(row), _unit_at(facts, row)
-            if not events or unit is not None and re.search(rf"\b{unit.name}\b", around):
-                return None
+            events, unit = seen.get(row, []), _unit_at(facts, row)
+            outside = unit is not None and bool(around) and not _may_be_called(facts, unit, around)
             if any(_repeated(event, training) or _KEEPS.search(event.site.text()) for event in events):
+                return None
+            if not outside and (not events or around and unit is not None and unit.name != "__init__"):
                 return None
             found.extend(event for event in events[:1] if event not in found)
     return found
@@ -62,6 +63,21 @@ def _repeated(event: Event, training: set[tuple[str, int]] | None) -> bool:
     """Whether something happens in a loop that trains; in any loop, where these are not known."""
     loops = [loop for loop in event.loops if not loop.once]
     return bool(loops) if training is None else any(loop.site is None or _place(loop.site) in training for loop in loops)
+
+
+_BY_OTHERS = re.compile(r"__\w+__$|on_\w+$")  # what Python calls, or a trainer
+
+
+def _may_be_called(facts: FileFacts, unit: Unit, around: str) -> bool:
+    """Whether a text leads to a function of its file, by its name or that of another function that does."""
+    if _BY_OTHERS.match(unit.name):
+        return True
+    units = (*facts.functions.values(), *(each for cf in facts.classes.values() for each in cf.methods.values()))
+    todo, reached = set(re.findall(r"[A-Za-z_]\w*", around)), set()
+    while todo:
+        reached |= todo
+        todo = {word for each in units if each.name in todo for word in each.words} - reached
+    return unit.name in reached
 
 
 def _place(site: Site) -> tuple[str, int]:

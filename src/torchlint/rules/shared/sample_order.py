@@ -9,7 +9,7 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Class, Event, Instance, Loop, Seq, Tensor, Value, real
 from torchlint.rules.base import View
-from torchlint.rules.shared.loaders import MAP_STYLE, methods_within
+from torchlint.rules.shared.loaders import MAP_STYLE, methods_within, written
 from torchlint.rules.shared.mixed_once import WRITTEN, mixes_in_training, mixings
 from torchlint.sieve.facts import FileFacts, Unit
 
@@ -54,7 +54,15 @@ def mixed_before(view: View, loader: Instance, dataset: Value | None, loops: Seq
         return None
     owners = [owner for alt in data if isinstance(alt.cls, Class) for owner in alt.cls.mro() if isinstance(owner, Class)]
     methods = [(owner.facts, tuple(owner.cf.methods.values())) for owner in owners]
-    return mixings(view, [*((site.parsed.facts, None) for site in sites), *methods], loops)
+    return mixings(view, [*((site.parsed.facts, None) for site in sites), *methods], loops, _text_of(loops, sites, owners))
+
+
+def _text_of(loops: Sequence[Loop] | None, sites: Sequence[Site], owners: Sequence[Class]) -> str:
+    """What stands in the loops that train, where the data and their class are of the same file; "" where not."""
+    if not loops or loops[0].site is None:
+        return ""
+    paths = {site.path for site in sites} | {owner.facts.path for owner in owners} | {loop.site.path for loop in loops if loop.site}
+    return "".join(written(loop.site.parsed, loop.site.node) for loop in loops if loop.site) if len(paths) == 1 else ""
 
 
 def mixed_in_file(site: Site) -> bool:
@@ -135,9 +143,15 @@ def _speaks_of_order(dataset: Instance) -> bool:
             if any(OF_TIME.search(word) for word in _own(unit.words)):
                 return True
             text = _text(owner.facts, unit)
-            if _PIECE.search(text) or id(unit) not in item and _MIXES.search(WRITTEN.sub("", text)):
+            if _cuts_pieces(text) or id(unit) not in item and _MIXES.search(WRITTEN.sub("", text)):
                 return True
     return False
+
+
+def _cuts_pieces(text: str) -> bool:
+    """Whether pieces are cut out of an array, other than at a place that is drawn: that is a crop of a sample."""
+    drawn = r"^\s*{}\s*(?:,[^=\n]*)?=[^=\n]*\brand(?:om|int|range)?\w*[.(]"
+    return any(not re.search(drawn.format(re.escape(piece["at"])), text, re.MULTILINE) for piece in _PIECE.finditer(text))
 
 
 def _around_no_order(view: View, dataset: Instance, depth: int) -> bool:

@@ -78,7 +78,10 @@ class Rows:
         above="def batches(x, y):\n    for i in range(0, len(x), 32):\n        yield x[i : i + 32], y[i : i + 32]\n",
     ),
     "by a method": CLASS.format(more="", mark=BAD),
-    "by a method, beside one that mixes": CLASS.format(more="\n    def mix(self):\n        np.random.shuffle(self.rows)\n", mark=""),
+    "by a method, beside one that mixes": CLASS.format(more="\n    def mix(self):\n        np.random.shuffle(self.rows)\n", mark=BAD),
+    "by a method, with one that mixes": CLASS.format(more="\n    def mix(self):\n        np.random.shuffle(self.rows)\n", mark="").replace(
+        "            for batch in", "            self.mix()\n            for batch in"
+    ),
     "of what is mixed before": program(before="order = np.random.permutation(n)\n    x, y = x[order], y[order]"),
     "of what is mixed in between": program(before="order = np.random.permutation(n)", first="np.random.shuffle(order)", a="x[order][i : i + size]", mark=""),
 })

@@ -62,7 +62,13 @@ BAD = "  # <- 603"
     "mixed by a method that nobody is seen to call": program().replace(
         "    def __len__", "    def on_epoch_end(self):\n        random.shuffle(self.files)\n\n    def __len__"
     ),
-    "mixed in a function that nobody is seen to call": program() + "\ndef again(files):\n    random.shuffle(files)\n",
+    "mixed in a function that nobody calls": program(mark=BAD) + "\ndef again(files):\n    random.shuffle(files)\n",
+    "mixed in a function of an object that is not seen": program().replace(
+        "        for x, y in loader:", "        folder.again(labels)\n        for x, y in loader:"
+    ) + "\nclass Others:\n    def again(self, files):\n        random.shuffle(files)\n",
+    "mixed in a function that another one calls": program().replace(
+        "        for x, y in loader:", "        folder.next(labels)\n        for x, y in loader:"
+    ) + "\nclass Others:\n    def next(self, files):\n        again(files)\n\ndef again(files):\n    random.shuffle(files)\n",
     "mixed for each part of a cross-validation": program(mark=BAD)
     .replace("    net = nn", "    for fold in range(5):\n     random.shuffle(folder)\n     net = nn")
     .replace("    optimizer =", "     optimizer =").replace("    for epoch in range(9)", "     for epoch in range(9)"),
@@ -74,6 +80,8 @@ BAD = "  # <- 603"
     "drawn at random": program(item="index = random.randint(0, 9)\n        return self.files[index], self.labels[index]"),
     "drawn at random, as it says": program(item='"""The index counts for nothing."""\n        return np.random.randn(4), 1'),
     "drawn at random, from a list": program(item="return random.choice(self.files), index"),
+    "pieces that are drawn": program(
+        item="at = random.randint(0, 9)\n        return self.files[index][at : at + 10], self.labels[index]", mark=BAD),
     "pieces of one array": program(item="return self.files[index : index + 10], self.labels[index + 10]"),
     "pieces that are cut before": program(init="pieces = [folder[i - 5 : i] for i in range(5, 99)]"),
     "a class of sequences": program(name="SequenceSet"),
