@@ -91,8 +91,10 @@ def _in_whole(view: View, dataset: Value, part: bool) -> Opaque | Instance | Non
         return None
     if isinstance(dataset.cls, Class):
         definition, parsed = body_of(view, dataset.cls, "__getitem__")
-        if definition is None or _OF_THE_SET.search(text := _OF_AN_IMAGE.sub("", written(parsed, definition))):
+        if definition is None:
             return None
+        if _OF_THE_SET.search(text := _OF_AN_IMAGE.sub("", written(parsed, definition))):
+            return changed_at_random(view, dataset)
         values = (*dataset.args, *dataset.kwargs.values()) if _APPLIES.search(text) else ()
         given = next((found for value in values if (found := _random_in(view, value)) is not None), None)
         return given or _own_random(view, dataset, parsed, definition) or changed_at_random(view, dataset)

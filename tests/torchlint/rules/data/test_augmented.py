@@ -217,6 +217,10 @@ def clips(line, mark="", asks="", outside=""):
     "a function of the file flips": clips("x = random_flip(x)", "  # <- 613", outside=FUNCTION),
     "a class that is there for tests": clips("x = self.crop(x)").replace("Clips(", "TestClips("),
     "under a condition": clips("if self.mode == 'train':\n            x = self.crop(x)"),
+    "under no condition, beside one that asks": clips(
+        "x = self.crop(x)\n        if self.mode == 'test':\n            x = x[::-1]", "  # <- 613"),
+    "behind one that leaves": clips("if self.mode != 'train':\n            return x\n        x = self.crop(x)"),
+    "the method is told": clips("x = self.crop(x) if index else self.crop(x, self.mode)"),
     "the method asks": clips("x = self.crop(x)", asks="if self.mode == 'train': "),
     "another item is drawn": clips("x = self.paths[np.random.randint(9)]"),
     "under a switch": clips("x = self.crop(x) if self.moves else x"),
