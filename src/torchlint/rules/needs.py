@@ -205,7 +205,10 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     610: ((_any("DataLoader"),),),
     611: ((_any("DataLoader"), _any("step")),),
     612: ((_any("DataLoader"),),),
-    613: ((_any("transform transforms Compose"), _any("datasets CIFAR10 CIFAR100 ImageFolder MNIST FashionMNIST SVHN STL10 ImageNet DataLoader")),),
+    613: (
+        (_any("transform transforms Compose"), _any("datasets CIFAR10 CIFAR100 ImageFolder MNIST FashionMNIST SVHN STL10 ImageNet")),
+        (_any("DataLoader"),),
+    ),
     614: ((_OPTIMIZERS, _any("step")),),
     616: ((_any("fit"), _any("transform")), (_any("fit_transform"),), (_any("backward"), _any("eval no_grad inference_mode")), (_any("DataLoader"),)),
     617: ((_any("DataLoader"),), (_any("!misspelt"), _any("!class"))),

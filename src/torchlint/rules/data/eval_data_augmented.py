@@ -70,7 +70,8 @@ def _by_loader(view: View) -> Iterator[Report]:
         random = [_in_data(view, dataset) for dataset in given]
         if not random or None in random:
             continue
-        made = given[0].site if given[0].type not in _PARTS else None  # a part has its line in common with the training set
+        whole = not isinstance(given[0], Instance) or given[0].type not in _PARTS
+        made = given[0].site if whole else None  # a part has its line in common with the training set
         site = made or event.site
         related = [(random[0].site, "this changes the image at random")] if random[0].site is not None else []
         if site is not event.site:
@@ -86,13 +87,34 @@ def _in_data(view: View, dataset: Value) -> Opaque | Instance | None:
     return _in_whole(view, dataset, part=False)
 
 
+_SET = re.compile(r"(?:^|\.)[A-Z]\w*(?:Data[sS]et|Data|Folder|Images?|Loader)\w*$")
+_TELLS = re.compile(r"train|test|val|eval|mode|split|phase|fold|aug|True|False|\*", re.IGNORECASE)
+
+
+def _in_unseen(view: View, dataset: Opaque, part: bool) -> Opaque | Instance | None:
+    """A random transform that a data set is given whose class is in no file, where nothing tells the class what the data are for: it was
+    cut into parts for both, or has no other arguments that may say so."""
+    if dataset.source != "call" or dataset.site is None or not isinstance(dataset.site.node, cst.Call) or not _SET.search(dataset.name):
+        return None
+    parsed, args = dataset.site.parsed, dataset.site.node.args
+    given = [arg for arg in args if arg.keyword is not None and arg.keyword.value in ("transform", "transforms")]
+    if len(given) != 1 or not part and any(_TELLS.search(parsed.text(arg)) for arg in args if arg not in given):
+        return None
+    found = [_random_in(view, value) for value in dataset.parts]
+    return next((each for each in found if each is not None), None)
+
+
 def _in_whole(view: View, dataset: Value, part: bool) -> Opaque | Instance | None:
+    if type(dataset) is Opaque:
+        return _in_unseen(view, dataset, part)
     if not isinstance(dataset, Instance):
         return None
     if isinstance(dataset.cls, Class):
         definition, parsed = body_of(view, dataset.cls, "__getitem__")
-        if definition is None or _OF_THE_SET.search(text := _OF_AN_IMAGE.sub("", written(parsed, definition))):
+        if definition is None:
             return None
+        if _OF_THE_SET.search(text := _OF_AN_IMAGE.sub("", written(parsed, definition))):
+            return changed_at_random(view, dataset)
         values = (*dataset.args, *dataset.kwargs.values()) if _APPLIES.search(text) else ()
         given = next((found for value in values if (found := _random_in(view, value)) is not None), None)
         return given or _own_random(view, dataset, parsed, definition) or changed_at_random(view, dataset)
@@ -211,9 +233,9 @@ def _random_in_one(view: View, made: Value, depth: int) -> Opaque | Instance | N
         return made
     if depth > 3 or not isinstance(made, Opaque):
         return None
-    if _RANDOM.search(made.name) and made.name.startswith("torchvision.transforms."):
+    if _RANDOM.search(made.name) and made.name.startswith("torchvision.transforms.") or _of_albumentations(made):
         return made
-    if not made.name.endswith("transforms.Compose") and not made.name.endswith("v2.Compose"):
+    if not made.name.endswith(("transforms.Compose", "v2.Compose", "albumentations.Compose", "composition.Compose")):
         return None
     for part in made.parts:
         for item in view.run.known_items(part) if isinstance(part, Seq) else ():
@@ -221,6 +243,18 @@ def _random_in_one(view: View, made: Value, depth: int) -> Opaque | Instance | N
             if found is not None:
                 return found
     return None
+
+
+_FLIPS = re.compile(
+    r"^albumentations\..*\b(?:Random(?!Scale\b)\w+|(?:Horizontal|Vertical)?Flip|Rotate|SafeRotate|Transpose|ShiftScaleRotate|ColorJitter"
+    r"|HueSaturationValue|RGBShift|GaussNoise|ISONoise|CoarseDropout|Cutout|ElasticTransform|GridDistortion|OpticalDistortion|MotionBlur)$"
+)
+_SURE = re.compile(r"\b(?:p\s*=\s*[01](?:\.0*)?|always_apply\s*=\s*True)\s*[,)]")
+
+
+def _of_albumentations(made: Opaque) -> bool:
+    """Whether something of albumentations changes an image at random: some are for certain, or never, where `p` says so."""
+    return bool(_FLIPS.search(made.name)) and made.site is not None and not _SURE.search(made.site.text())
 
 
 _DRAWN = re.compile(r"\brandom\.\w+\(|\bnp\.random\.\w+\(|\btorch\.rand\w*\(|\bget_params\(")

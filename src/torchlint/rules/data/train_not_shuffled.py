@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
-from torchlint.dryrun.values import Const, Dict, Event, Instance, Opaque, Ref, Value, alternatives, boolean, real
+from torchlint.dryrun.values import Const, Dict, Event, Instance, Loop, Opaque, Ref, Value, alternatives, boolean, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.cut_in_order import slices_of
 from torchlint.rules.shared.loaders import option, true
@@ -32,29 +33,32 @@ def check(view: View) -> Iterator[Report]:
     for step in view.steps():
         found = slices_of(view, step)
         if found is not None and found[0].site not in told:
-            loop, cut = found
+            loop, cut, mixed = found
             told.add(loop.site)
-            roles = {"loader": cut, "call": cut, "why": "each one is a slice, and nothing mixes what is cut", "mend": _MIX}
-            yield Report(CODE, loop.site, roles, [(step.site, "a step is taken with each")])
+            roles = {"loader": cut, "call": cut, "why": f"each one is a slice, and nothing mixes what is cut{' in between' if mixed else ''}", "mend": _MIX}
+            yield Report(CODE, loop.site, roles, [(step.site, "a step is taken with each"), *_once(mixed)])
 
 
 def _loaders(view: View) -> Iterator[Report]:
     told = set()
     for event in view.of("loader.iterate"):
         loader = event.subject
-        if not isinstance(loader, Instance) or id(loader) in told or not event.loops or (words := _left_in_order(view, loader)) is None:
+        if not isinstance(loader, Instance) or id(loader) in told or not event.loops or (words := _why_in_order(view, loader)) is None:
             continue
-        steps = _steps_over(view, loader)
-        if loader.site is None or not steps or loader.site in [loop.site for loop in event.loops]:
+        epochs = _epochs_over(view, loader)
+        if loader.site is None or not epochs or loader.site in [loop.site for loop in event.loops]:
+            continue
+        mixed = _mixed_before(view, loader, epochs)
+        if mixed is None:
             continue
         told.add(id(loader))
-        yield Report(
-            CODE,
-            loader.site,
-            _roles(view, loader, words),
-            [(event.site, "training goes through it here, once an epoch")]
-            if event.site.location().row != loader.site.location().row or event.site.path != loader.site.path else [],
-        )
+        elsewhere = event.site.location().row != loader.site.location().row or event.site.path != loader.site.path
+        related = [(event.site, "training goes through it here, once an epoch")] if elsewhere else []
+        yield Report(CODE, loader.site, _roles(view, loader, words), related + _once(mixed))
+
+
+def _once(mixed: list[Event]) -> list[tuple[Site, str]]:
+    return [(event.site, "this mixes once, before the first epoch") for event in mixed[:1]]
 
 
 def _roles(view: View, loader: Instance, words: tuple[str, str]) -> dict[str, str]:
@@ -74,10 +78,12 @@ def _fitted(view: View) -> Iterator[Report]:
         trainers, loader = real(call.subject), _training_loader(call)
         if loader is None or id(loader) in told or not trainers or not all(_trains_for_epochs(trainer) for trainer in trainers):
             continue
-        words = _left_in_order(view, loader)
+        words = _why_in_order(view, loader)
         told.add(id(loader))
-        if words is not None:
-            yield Report(CODE, loader.site, _roles(view, loader, words), [(call.site, "the Trainer goes through it here, once an epoch")])
+        mixed = _mixed_before(view, loader, None) if words is not None else None
+        if mixed is not None:
+            related = [(call.site, "the Trainer goes through it here, once an epoch"), *_once(mixed)]
+            yield Report(CODE, loader.site, _roles(view, loader, words), related)
 
 
 def _trains_for_epochs(trainer: Value) -> bool:
@@ -96,7 +102,7 @@ def _training_loader(call: Event) -> Instance | None:
     return None
 
 
-def _left_in_order(view: View, loader: Instance) -> tuple[str, str] | None:
+def _why_in_order(view: View, loader: Instance) -> tuple[str, str] | None:
     """Why a loader leaves a dataset in its order, and the mend; None where it does not, or where that may be meant."""
     if loader.kind != "loader" or not isinstance(loader.cls, Ref) or loader.site is None:
         return None
@@ -110,7 +116,7 @@ def _left_in_order(view: View, loader: Instance) -> tuple[str, str] | None:
         words = words and (f"`{name}` is None on some of the ways here, and then {words[0]}", f"pass `shuffle=({name} is None)`")
     if words is None or OF_TIME.search(call) or _DRAWN.search(call) or "len(" in call:
         return None
-    return words if _has_no_order(view, loader) else None
+    return words
 
 
 def _sampler_is_none(loader: Instance) -> bool:
@@ -168,14 +174,18 @@ def _few_samples(view: View, loader: Instance) -> bool:
     return isinstance(size, int) and size <= _HANDFUL
 
 
-def _has_no_order(view: View, loader: Instance) -> bool:
+def _mixed_before(view: View, loader: Instance, epochs: list[Loop] | None) -> list[Event] | None:
+    """What mixes the samples once, before the loops over the epochs; None where their order may mean something, or is another one in
+    each epoch."""
     dataset = option(loader, "dataset")
     alts = real(whole_dataset(dataset))
     if len(alts) == 1 and type(alts[0]) is Opaque:
-        return _is_counted(loader, alts[0]) and not mixed_in_file(loader.site)
+        return [] if _is_counted(loader, alts[0]) and not mixed_in_file(loader.site) else None
+    if not means_nothing(view, dataset):
+        return None
     if all(isinstance(alt, Instance) and alt.type.startswith("torchvision.") for alt in alts):
-        return means_nothing(view, dataset)
-    return means_nothing(view, dataset) and not mixed_before(view, loader, dataset)
+        return []
+    return mixed_before(view, loader, dataset, epochs)
 
 
 _CLASS = re.compile(r"(?:^|\.)[A-Z]\w*[a-z]\w*$")
@@ -201,14 +211,15 @@ def _assigned(dataset: Opaque) -> str:
     return given[1] if given is not None and "DataLoader" not in lines[row - 1] else ""
 
 
-def _steps_over(view: View, loader: Instance) -> list[Event]:
-    """The optimizer steps inside a loop over the loader that is inside another loop."""
-    found = []
+def _epochs_over(view: View, loader: Instance) -> list[Loop]:
+    """The loops around a loop over the loader in which an optimizer steps, and lives on from turn to turn."""
+    found: list[Loop] = []
     for step in view.of("optimizer.step"):
         for depth, loop in enumerate(step.loops):
-            over = view.run.iterated(loop.over) if loop.over is not None else None
-            if over is loader and any(
-                not outer.once and not any(view.made_anew(alt, outer) for alt in real(step.subject)) for outer in step.loops[:depth]
-            ):
-                found.append(step)
+            if loop.over is not None and view.run.iterated(loop.over) is loader:
+                found += (outer for outer in step.loops[:depth] if not outer.once and not _starts_anew(view, step, outer))
     return found
+
+
+def _starts_anew(view: View, step: Event, loop: Loop) -> bool:
+    return any(view.made_anew(alt, loop) for alt in real(step.subject))

@@ -8,87 +8,127 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Event, Func, Loop
+from torchlint.dryrun.values import Class, Event, Func, Loop
 from torchlint.rules.base import View
-from torchlint.rules.shared.loaders import written
-from torchlint.rules.shared.sample_order import mixed_in_file
+from torchlint.rules.shared.loaders import body_of, written
+from torchlint.rules.shared.mixed_once import mixings
+from torchlint.rules.shared.slices import counted, cut_before, sliced
 
 # Words of what mixes the data, draws from them, or goes through them in an order that means something.
 _NOT_IN_ORDER = re.compile(
-    r"perm|shuf|sampl|choice|rand|mix|roll|sort|series|seq|window|video|frame|stream|bptt|stock|chunk|replay|memory|buffer|hidden|token|traject|indices",
+    r"perm|shuf|resampl|sampler|sampling|sampled?\s*\(|\bsample_|choice|rand(?!n\b|n_like|om\.(?:randn|normal)\b)|mix|roll|sort|series"
+    r"|seq(?!uential)|window|video|frame|stream|bptt|stock|chunk|replay|memory|buffer|hidden|token|traject|indices",
     re.IGNORECASE,
 )
 
 
-def slices_of(view: View, step: Event) -> tuple[Loop, str] | None:
-    """The loop around a step that cuts data into slices, or goes through a generator that does, once in each turn of another loop,
-    and what is cut; None where there is none, or something may change their order."""
+def slices_of(view: View, step: Event) -> tuple[Loop, str, list[Event]] | None:
+    """The loop around a step that cuts data into slices, or goes through what was cut, once in each turn of another loop; what is
+    cut; and what mixes it before. None where there is none, or something may change the order from turn to turn."""
     for depth, loop in enumerate(step.loops):
         outer = next((other for other in reversed(step.loops[:depth]) if not other.once), None)
-        if outer is None or outer.site is None or loop.site is None or not isinstance(loop.site.node, cst.For):
+        if outer is None or outer.site is None or loop.site is None or not isinstance(loop.site.node, cst.For | cst.While):
             continue
         within = written(outer.site.parsed, outer.site.node) + _around(loop, outer)
-        cut = _cut(loop.site.parsed, loop.site.node, within)
-        if cut is None and (made := _generator(view, loop)) is not None:
-            cut, text = made
-            return None if _NOT_IN_ORDER.search(within + text) or mixed_in_file(loop.site) else (loop, cut)
-        if cut is None:
+        found = _cut_in(view, loop, within)
+        if found is None:
             continue
-        assigned = re.search(rf"(?<![\w.]){re.escape(cut)}\s*(?:,[^=\n]*)?=[^=]", within)
-        return None if assigned or _NOT_IN_ORDER.search(within) or mixed_in_file(loop.site) else (loop, cut)
+        cut, text, given = found
+        if _NOT_IN_ORDER.search(within + text) or any(_assigned(name, within) for name in (cut, *given)):
+            return None
+        mixed = mixings(view, [(loop.site.parsed.facts, None)], step.loops[:depth], within)
+        return None if mixed is None else (loop, cut, mixed)
     return None
 
 
-def _generator(view: View, loop: Loop) -> tuple[str, str] | None:
+def _assigned(name: str, text: str) -> bool:
+    """Whether a text gives a name something else."""
+    return re.search(rf"(?<![\w.]){re.escape(name)}\s*(?:,[^=\n()]*)?=[^=]|^[^=\n()]*,\s*{re.escape(name)}\s*(?:,[^=\n()]*)?=[^=]", text, re.MULTILINE) is not None
+
+
+def _cut_in(view: View, loop: Loop, within: str) -> tuple[str, str, list[str]] | None:
+    """What is cut into the batches that a loop goes through, the text of what cuts it, where that stands elsewhere, and the names that
+    this is given."""
+    node = loop.site.node
+    if isinstance(node, cst.While):
+        cut = next((cut for number in counted(node, within) if (cut := sliced(loop.site.parsed, node, number)) is not None), None)
+        return None if cut is None else (cut, "", [])
+    number = _number(loop.site.parsed, node, within)
+    cut = sliced(loop.site.parsed, node, number) if number is not None else None
+    if cut is not None:
+        return cut, "", []
+    listed = cut_before(loop, number)
+    if listed is not None:
+        return *listed, []
+    return generated(view, loop) if number is None else asked(view, loop, number)
+
+
+def generated(view: View, loop: Loop) -> tuple[str, str, list[str]] | None:
     """What a generator of the project cuts into the slices that it yields, where a loop goes through it; and its text."""
     over = loop.site.node.iter
     while isinstance(over, cst.Call) and isinstance(over.func, cst.Name) and over.func.value in ("enumerate", "tqdm", "list") and over.args:
         over = over.args[0].value
-    if not isinstance(over, cst.Call) or not isinstance(over.func, cst.Name) or not over.args:
+    if not isinstance(over, cst.Call):
         return None
-    func = view.run.exported(over.func.value, loop.site.parsed.facts)
-    definition, parsed = view.run.definition(func) if isinstance(func, Func) and func.node is None else (None, None)
-    if definition is None:
-        return None
-    text = written(parsed, definition)
-    given = [param.name.value for param in definition.params.params]
-    for node in walk(definition.body):
-        if isinstance(node, cst.For) and any(isinstance(inner, cst.Yield) for inner in walk(node.body)):
-            cut = _cut(parsed, node, text)
-            if cut is not None and _comes_from(cut, given, text) and not re.search(r"\bwhile\s+True\b|\bwhile\s+1\b", text):
-                return cut, text
+    for definition, parsed in _functions(view, loop, over):
+        text = written(parsed, definition)
+        given = [param.name.value for param in definition.params.params]
+        for node in walk(definition.body):
+            if isinstance(node, cst.For) and any(isinstance(inner, cst.Yield) for inner in walk(node.body)):
+                number = _number(parsed, node, text)
+                cut = sliced(parsed, node, number) if number is not None else None
+                if cut is not None and _comes_from(cut, given, text) and not re.search(r"\bwhile\s+(?:True|1)\b", text):
+                    return cut, text, _given_names(over)
     return None
+
+
+def asked(view: View, loop: Loop, number: str) -> tuple[str, str, list[str]] | None:
+    """What a function of the project cuts the slice from that it is asked for by a loop's number, `get_batch(i)`; and its text."""
+    for call in walk(loop.site.node.body):
+        if not isinstance(call, cst.Call) or not any(isinstance(arg.value, cst.Name) and arg.value.value == number for arg in call.args):
+            continue
+        place = next(i for i, arg in enumerate(call.args) if isinstance(arg.value, cst.Name) and arg.value.value == number)
+        keyword = call.args[place].keyword
+        for definition, parsed in _functions(view, loop, call):
+            params = [param.name.value for param in definition.params.params]
+            place += params[:1] == ["self"] and isinstance(call.func, cst.Attribute)
+            name = keyword.value if keyword is not None else params[place] if place < len(params) else ""
+            cut = sliced(parsed, definition, name) if name in params and _returns(definition) else None
+            text = written(parsed, definition)
+            if cut is not None and not re.search(rf"^\s*{name}\s*[-+*/%]?=[^=]", text, re.MULTILINE):
+                return cut, text, [each for each in _given_names(call) if each != number]
+    return None
+
+
+def _given_names(call: cst.Call) -> list[str]:
+    return [arg.value.value for arg in call.args if isinstance(arg.value, cst.Name)]
+
+
+def _returns(definition: cst.FunctionDef) -> bool:
+    return any(isinstance(node, cst.Return) and node.value is not None for node in walk(definition.body))
+
+
+def _functions(view: View, loop: Loop, call: cst.Call) -> list[tuple[cst.FunctionDef, Parsed]]:
+    """The function of the project that is called by its name, or the one method of the file that is called so on `self`."""
+    facts = loop.site.parsed.facts
+    if isinstance(call.func, cst.Name):
+        func = view.run.exported(call.func.value, facts)
+        found = view.run.definition(func) if isinstance(func, Func) and func.node is None else (None, None)
+        return [] if found[0] is None else [found]
+    if not isinstance(call.func, cst.Attribute) or not isinstance(call.func.value, cst.Name) or call.func.value.value != "self":
+        return []
+    classes = [view.run.exported(name, facts) for name, cf in facts.classes.items() if call.func.attr.value in cf.methods]
+    if len(classes) != 1 or not isinstance(classes[0], Class):
+        return []
+    found = body_of(view, classes[0], call.func.attr.value)
+    return [] if found[0] is None else [found]
 
 
 def _comes_from(name: str, given: list[str], text: str) -> bool:
-    """Whether a name is what a function was given, as it is or as an array."""
+    """Whether a name is what a function was given, as it is or as an array, or what its object keeps."""
     made = re.findall(rf"^\s*{re.escape(name)}\s*=\s*(.*)$", text, re.MULTILINE)
-    return name in given and not made or all(re.match(r"(?:np|numpy|torch)\.\w+\(\w+\)\s*$", line) for line in made) and bool(made)
-
-
-def _cut(parsed: Parsed, node: cst.For, around: str) -> str | None:
-    """The name of what a loop over a range slices by its number: `x` of `x[i : i + 32]`, `x[i * 32 : (i + 1) * 32]`, or
-    `x[start:end]` where these are made of the number."""
-    number = _number(parsed, node, around)
-    if number is None:
-        return None
-    lows, all_of_it = {number}, {number}
-    for made in walk(node.body):
-        if isinstance(made, cst.Assign) and len(made.targets) == 1 and isinstance(made.targets[0].target, cst.Name):
-            if all_of_it & _names(made.value):
-                name = made.targets[0].target.value
-                all_of_it.add(name)
-                if any(_times(made.value, low) for low in (number,)):
-                    lows.add(name)
-    for found in walk(node.body):
-        if not isinstance(found, cst.Subscript) or not isinstance(found.value, cst.Name | cst.Attribute) or not found.slice:
-            continue
-        cut = found.slice[0].slice
-        if not isinstance(cut, cst.Slice) or cut.step is not None or cut.lower is None or cut.upper is None:
-            continue
-        if any(_times(cut.lower, low) for low in lows) and all_of_it & _names(cut.upper):
-            return parsed.text(found.value)
-    return None
+    kept = name in given or name.startswith("self.")
+    return kept and not made or all(re.match(r"(?:np|numpy|torch)\.\w+\(\w+\)\s*$", line) for line in made) and bool(made)
 
 
 def _number(parsed: Parsed, node: cst.For, around: str) -> str | None:
@@ -103,16 +143,6 @@ def _number(parsed: Parsed, node: cst.For, around: str) -> str | None:
     name = re.match(r"[A-Za-z_]\w*(?=\)?$)", text)
     ranged = name is not None and re.search(rf"(?<![\w.]){name[0]}\s*=\s*(?:[\w.]+\()?range\(", around)
     return target.value if ranged else None
-
-
-def _names(node: cst.CSTNode) -> set[str]:
-    return {name.value for name in walk(node) if isinstance(name, cst.Name)}
-
-
-def _times(node: cst.CSTNode, number: str) -> bool:
-    """Whether an expression is a loop's number, or that times something."""
-    sides = (node.left, node.right) if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Multiply) else (node,)
-    return any(isinstance(side, cst.Name) and side.value == number for side in sides)
 
 
 def _around(loop: Loop, outer: Loop) -> str:

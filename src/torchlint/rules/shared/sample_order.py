@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
-from torchlint.dryrun.values import Class, Instance, Seq, Tensor, Value, real
+from torchlint.dryrun.values import Class, Event, Instance, Loop, Seq, Tensor, Value, real
 from torchlint.rules.base import View
-from torchlint.rules.shared.loaders import MAP_STYLE, methods_within
+from torchlint.rules.shared.loaders import MAP_STYLE, methods_within, written
+from torchlint.rules.shared.mixed_once import WRITTEN, mixes_in_training, mixings
 from torchlint.sieve.facts import FileFacts, Unit
 
 # Data whose order means something.
@@ -34,7 +35,6 @@ _RANDOM = ("FakeData", "UCF101", "HMDB51", "Kinetics")
 _OF_TORCHVISION = re.compile(r"^torchvision\.datasets\.")
 _SAID = re.compile(r"\"\"\"[\s\S]*?\"\"\"|\'\'\'[\s\S]*?\'\'\'")
 _DEEPEST = 4
-_MIXER = re.compile(r"(?:^|[._])(?:\w*shuffle\w*|permutation|randperm|train_test_split|sample)$", re.IGNORECASE)
 
 
 def means_nothing(view: View, dataset: Value | None, depth: int = 0) -> bool:
@@ -43,13 +43,26 @@ def means_nothing(view: View, dataset: Value | None, depth: int = 0) -> bool:
     return bool(alts) and depth < _DEEPEST and all(_of_one(view, alt, depth) for alt in alts)
 
 
-def mixed_before(view: View, loader: Instance, dataset: Value | None) -> bool:
-    """Whether the program may mix the samples once, before a loader goes through them: `train_test_split` does."""
-    if any(_MIXER.search(event.get("name") or "") for event in view.of("unknown")):
-        return True
-    made = [alt.site for alt in real(whole_dataset(dataset)) if isinstance(alt, Instance)]
-    sites = [site for site in (loader.site, *made) if site is not None]
-    return any(mixed_in_file(site) or OF_TIME.search(site.parsed.unit.name) or _SAMPLED.search(_surroundings(site)) for site in sites)
+def mixed_before(view: View, loader: Instance, dataset: Value | None, loops: Sequence[Loop] | None) -> list[Event] | None:
+    """What mixes the samples once, before the loops that train (`train_test_split` does); None where something may mix them in each
+    epoch, draws them, or speaks of an order that is meant."""
+    if mixes_in_training(view, loops):
+        return None
+    data = [alt for alt in real(whole_dataset(dataset)) if isinstance(alt, Instance)]
+    sites = [site for site in (loader.site, *(alt.site for alt in data)) if site is not None]
+    if any(OF_TIME.search(site.parsed.unit.name) or _SAMPLED.search(WRITTEN.sub("", _surroundings(site))) for site in sites):
+        return None
+    owners = [owner for alt in data if isinstance(alt.cls, Class) for owner in alt.cls.mro() if isinstance(owner, Class)]
+    methods = [(owner.facts, tuple(owner.cf.methods.values())) for owner in owners]
+    return mixings(view, [*((site.parsed.facts, None) for site in sites), *methods], loops, _text_of(loops, sites, owners))
+
+
+def _text_of(loops: Sequence[Loop] | None, sites: Sequence[Site], owners: Sequence[Class]) -> str:
+    """What stands in the loops that train, where the data and their class are of the same file; "" where not."""
+    if not loops or loops[0].site is None:
+        return ""
+    paths = {site.path for site in sites} | {owner.facts.path for owner in owners} | {loop.site.path for loop in loops if loop.site}
+    return "".join(written(loop.site.parsed, loop.site.node) for loop in loops if loop.site) if len(paths) == 1 else ""
 
 
 def mixed_in_file(site: Site) -> bool:
@@ -130,9 +143,15 @@ def _speaks_of_order(dataset: Instance) -> bool:
             if any(OF_TIME.search(word) for word in _own(unit.words)):
                 return True
             text = _text(owner.facts, unit)
-            if _PIECE.search(text) or id(unit) not in item and _MIXES.search(text):
+            if _cuts_pieces(text) or id(unit) not in item and _MIXES.search(WRITTEN.sub("", text)):
                 return True
     return False
+
+
+def _cuts_pieces(text: str) -> bool:
+    """Whether pieces are cut out of an array, other than at a place that is drawn: that is a crop of a sample."""
+    drawn = r"^\s*{}\s*(?:,[^=\n]*)?=[^=\n]*\brand(?:om|int|range)?\w*[.(]"
+    return any(not re.search(drawn.format(re.escape(piece["at"])), text, re.MULTILINE) for piece in _PIECE.finditer(text))
 
 
 def _around_no_order(view: View, dataset: Instance, depth: int) -> bool:

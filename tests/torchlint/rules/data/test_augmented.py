@@ -217,9 +217,51 @@ def clips(line, mark="", asks="", outside=""):
     "a function of the file flips": clips("x = random_flip(x)", "  # <- 613", outside=FUNCTION),
     "a class that is there for tests": clips("x = self.crop(x)").replace("Clips(", "TestClips("),
     "under a condition": clips("if self.mode == 'train':\n            x = self.crop(x)"),
+    "under no condition, beside one that asks": clips(
+        "x = self.crop(x)\n        if self.mode == 'test':\n            x = x[::-1]", "  # <- 613"),
+    "behind one that leaves": clips("if self.mode != 'train':\n            return x\n        x = self.crop(x)"),
+    "the method is told": clips("x = self.crop(x) if index else self.crop(x, self.mode)"),
     "the method asks": clips("x = self.crop(x)", asks="if self.mode == 'train': "),
     "another item is drawn": clips("x = self.paths[np.random.randint(9)]"),
     "under a switch": clips("x = self.crop(x) if self.moves else x"),
 })
 def test_drawn_by_itself(code):
+    holds(code)
+
+
+UNSEEN = """
+import albumentations as A
+from torch.utils.data import DataLoader, random_split
+from torchvision import transforms
+from parts import ParkDataset, read
+
+crops = transforms.Compose([transforms.RandomCrop(3), transforms.ToTensor()])
+flips = A.Compose([A.HorizontalFlip({p}), A.Normalize()])
+
+
+def build(files, held):
+    whole = {whole}
+    one, other = random_split(whole, [80, 20])
+    train_loader = DataLoader(one, shuffle=True)
+    val_loader = DataLoader({given}){mark}
+    return train_loader, val_loader
+"""
+
+
+def unseen(whole='ParkDataset("train", files, transform=crops)', given="other", p="p=0.5", mark=""):
+    return UNSEEN.format(whole=whole, given=given, p=p, mark=mark)
+
+
+@table({
+    "a part of what is in no file": unseen(mark=BAD),
+    "a part of what a function reads": unseen(whole="read(files, transform=crops)"),
+    "a part of what has no transform": unseen(whole="ParkDataset(files)"),
+    "all of it": unseen(given="ParkDataset(held, transform=crops)", mark=BAD),
+    "all of it, with an argument that says what for": unseen(given="ParkDataset(held, train=False, transform=crops)"),
+    "all of it, by a path that says what for": unseen(given="ParkDataset('data/val', transform=crops)"),
+    "flips of albumentations": unseen(given="ParkDataset(held, transform=flips)", mark=BAD),
+    "flips of albumentations, all the time": unseen(given="ParkDataset(held, transform=flips)", p="p=1.0"),
+    "flips of albumentations, never": unseen(given="ParkDataset(held, transform=flips)", p="p=0"),
+})
+def test_classes_that_are_in_no_file(code):
     holds(code)

@@ -119,7 +119,7 @@ def main(use_cuda, more):
     "slices of a new order": SLICES.format(before="order = torch.randperm(n)", mark="", x="x[order[i : i + 32]]"),
     "slices of what is mixed": SLICES.format(before="x, y = mixed(x, y)", mark="", x="x[i : i + 32]"),
     "slices of what is mixed, behind a comment": SLICES.format(before="net.train()  # as it was\n        random.shuffle(x)", mark="", x="x[i : i + 32]"),
-    "slices of what is mixed once": SLICES.format(before="net.train()", mark="", x="x[i : i + 32]") + "\ndef start(x):\n    np.random.shuffle(x)\n    main(x, x, 9)\n",
+    "slices of what is mixed once": SLICES.format(before="net.train()", mark="  # <- 603", x="x[i : i + 32]") + "\ndef start(x):\n    np.random.shuffle(x)\n    main(x, x, 9)\n",
     "slices of a series": SLICES.format(before="hidden = net.start()", mark="", x="x[i : i + 32]"),
     "slices in a function, called once an epoch": """
 def once(net, optimizer, x, y):

@@ -51,17 +51,37 @@ BAD = "  # <- 603"
     "several, one behind the other": program(data="ConcatDataset([Pictures(folder, labels), torchvision.datasets.MNIST('d')])", mark=BAD),
     "a part": program(data="Subset(Pictures(folder, labels), range(100))", mark=BAD),
     "a tensor": program(before="rows = torch.tensor(labels)", data="rows", mark=BAD),
-    "mixed in it": program(init="random.shuffle(folder)"),
-    "mixed in it, by a data frame": program(init="folder = folder.sample(frac=1)"),
-    "mixed before": program(before="random.shuffle(folder)"),
-    "mixed by who calls it": program() + "\ndef start(files):\n    np.random.shuffle(files)\n    main(files, files)\n",
+    "mixed in it": program(init="random.shuffle(folder)", mark=BAD),
+    "mixed in it, by a data frame": program(init="folder = folder.sample(frac=1)", mark=BAD),
+    "drawn in it, by a data frame": program(init="folder = folder.sample(100)"),
+    "mixed before": program(before="random.shuffle(folder)", mark=BAD),
+    "mixed by who calls it": program(mark=BAD) + "\ndef start(files):\n    np.random.shuffle(files)\n    main(files, files)\n",
+    "mixed in each epoch": program().replace("        for x, y in loader:", "        random.shuffle(folder)\n        for x, y in loader:"),
+    "mixed in each epoch, by a function": program(before="mix(folder)")
+    .replace("        for x, y in loader:", "        mix(folder)\n        for x, y in loader:") + "\ndef mix(files):\n    random.shuffle(files)\n",
+    "mixed by a method that nobody is seen to call": program().replace(
+        "    def __len__", "    def on_epoch_end(self):\n        random.shuffle(self.files)\n\n    def __len__"
+    ),
+    "mixed in a function that nobody calls": program(mark=BAD) + "\ndef again(files):\n    random.shuffle(files)\n",
+    "mixed in a function of an object that is not seen": program().replace(
+        "        for x, y in loader:", "        folder.again(labels)\n        for x, y in loader:"
+    ) + "\nclass Others:\n    def again(self, files):\n        random.shuffle(files)\n",
+    "mixed in a function that another one calls": program().replace(
+        "        for x, y in loader:", "        folder.next(labels)\n        for x, y in loader:"
+    ) + "\nclass Others:\n    def next(self, files):\n        again(files)\n\ndef again(files):\n    random.shuffle(files)\n",
+    "mixed for each part of a cross-validation": program(mark=BAD)
+    .replace("    net = nn", "    for fold in range(5):\n     random.shuffle(folder)\n     net = nn")
+    .replace("    optimizer =", "     optimizer =").replace("    for epoch in range(9)", "     for epoch in range(9)"),
     "in a function for sequences": program().replace("def main", "def train_sequences"),
     "tensors, in a function for sequences": program(data="torch.utils.data.TensorDataset(folder, labels)").replace("def main", "def train_sequences"),
     "tensors": program(data="torch.utils.data.TensorDataset(folder, labels)", mark=BAD),
-    "split at random before": program(before="folder, rest, labels, others = train_test_split(folder, labels)"),
+    "split at random before": program(before="folder, rest, labels, others = train_test_split(folder, labels)", mark=BAD),
+    "split in its order before": program(before="folder, rest, labels, others = train_test_split(folder, labels, shuffle=False)"),
     "drawn at random": program(item="index = random.randint(0, 9)\n        return self.files[index], self.labels[index]"),
     "drawn at random, as it says": program(item='"""The index counts for nothing."""\n        return np.random.randn(4), 1'),
     "drawn at random, from a list": program(item="return random.choice(self.files), index"),
+    "pieces that are drawn": program(
+        item="at = random.randint(0, 9)\n        return self.files[index][at : at + 10], self.labels[index]", mark=BAD),
     "pieces of one array": program(item="return self.files[index : index + 10], self.labels[index + 10]"),
     "pieces that are cut before": program(init="pieces = [folder[i - 5 : i] for i in range(5, 99)]"),
     "a class of sequences": program(name="SequenceSet"),
