@@ -179,6 +179,8 @@ class View:
                     todo.extend(real(item.args[0]) if item.args else ())
                 if isinstance(item, Union_):
                     todo.extend(item.alts)
+                if isinstance(item, Opaque) and item.source == "join" and isinstance(item.origin, Union_):
+                    todo.extend(item.origin.alts)  # of many models, one
             self._closures[key] = frozenset(seen)
         return self._closures[key]
 

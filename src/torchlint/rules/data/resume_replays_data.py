@@ -8,15 +8,17 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Event, Instance, Iter, Loop, Value, real
+from torchlint.dryrun.values import Event, Instance, Iter, Loop, Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.checkpoints import checkpoints, in_files, left_out
+from torchlint.rules.shared.checkpoints import checkpoints, in_files, kept_in, left_out
 from torchlint.rules.shared.goes_on import begins
 
 CODE = 620
 # Where the program goes on from is kept, or the batches that were done are passed over.
 _KEEPS = re.compile(
-    r"skip|islice|Stateful|state_dict\(\)\s*#?.*(?:loader|sampler)|(?:loader|sampler)\w*\.(?:load_)?state_dict|rng|get_state|resume_(?:step|batch)|start_(?:step|batch|iter)"
+    r"skip(?:ped|ping)?_?(?:first|batch|step|iter|data|num|count|until)|(?:batch|step|iter)\w*_?skip|\bif\b.*\bskip\b"
+    r"|\bskip(?:ped)?\b\s*(?:[<>(]|-=)|islice|Stateful|state_dict\(\)\s*#?.*(?:loader|sampler)|(?:loader|sampler)\w*\.(?:load_)?state_dict"
+    r"|rng|get_state|resume_(?:step|batch)|start_(?:step|batch|iter)"
     r"|consumed|fast_forward|infinite|cycle\("
 )
 _STEP = re.compile(r"(?:^|_)(?:step|steps|iter|iters|iteration|batch|batch_idx|batch_id|idx|it|i)$|^(?:step|batch|iter)(?:_|$)", re.I)
@@ -25,19 +27,28 @@ _STEP = re.compile(r"(?:^|_)(?:step|steps|iter|iters|iteration|batch|batch_idx|b
 def check(view: View) -> Iterator[Report]:
     """Saved every so many batches with the epoch and the optimizer, and gone on with `range(start_epoch, epochs)`."""
     for event, parts in checkpoints(view):
-        if not {"model", "optimizer"} <= parts or len(event.loops) < 2 or not _keeps_step(event):
+        if not {"model", "optimizer"} <= parts or len(event.loops) < 2 or not _keeps_step(view, event):
             continue
         batches, epochs = event.loops[-1], event.loops[-2]
-        if not _loads(batches.over) or _loads(epochs.over) or _passes(batches) or in_files(view, event, _KEEPS):
+        if not _loads(batches.over) or _loads(epochs.over) or _passes(batches) or _keeps(view, event, batches, epochs):
             continue
-        if not ("epoch" in parts and _resumed(view, event) or _by_batches(view, event, epochs)):
+        if not (_resumed(view, event) or _by_batches(view, event, epochs)):
             continue
         yield Report(CODE, left_out(event, batches.site), {}, [(batches.site, "the pass begins here, at its first batch, after a resume, too")])
 
 
-def _keeps_step(event: Event) -> bool:
+def _keeps(view: View, event: Event, *loops: Loop) -> bool:
+    """Whether the files that train, save or load tell of what lets batches be passed over; not those of the model, which may have a
+    `skip_connection`."""
+    loads = [site for load in view.of("load") for site in (load.site, *load.calls)]
+    sites = [event.site, *event.calls, *(loop.site for loop in loops), *loads]
+    files = {id(site.parsed.facts): site.parsed.facts for site in sites if site is not None}
+    return any(_KEEPS.search(line.split("#", 1)[0]) for facts in files.values() for line in facts.lines)
+
+
+def _keeps_step(view: View, event: Event) -> bool:
     """Whether the checkpoint says how many batches were done: then it is meant to be gone on from there."""
-    return any(isinstance(key, str) and _STEP.search(key) for key in event.items.known)
+    return any(isinstance(key, str) and _STEP.search(key) for key in kept_in(view, event) or ())
 
 
 def _loads(over: Value | None) -> bool:
@@ -62,6 +73,20 @@ def _passes(loop: Loop) -> bool:
     return isinstance(node, cst.For) and any(isinstance(part, cst.Continue) for part in walk(node.body))
 
 
+_COUNTS_ON = r"range\(\s*(?:max\(\s*\d+\s*,\s*|int\(\s*)?[\w.]*(?:start|epoch)\w*\)?\s*(?:\+\s*1\s*)?,"
+
+
 def _resumed(view: View, event: Event) -> bool:
-    counts_on = r"range\(\s*[\w.]*(?:start|epoch)\w*\s*(?:\+\s*1\s*)?,"
-    return all(in_files(view, event, text) for text in (r"""\[["'](?:start_)?epochs?["']\]""", r"torch\.load\(", counts_on))
+    """Whether the epoch is read back as it was saved, and the training counts on from there."""
+    if not all(in_files(view, event, text) for text in (r"torch\.load\(", _COUNTS_ON)):
+        return False
+    known = kept_in(view, event) or {}
+    for key, value in known.items():
+        at = re.escape(repr(key).strip("'")) if isinstance(key, str) else None
+        is_epoch = key == "epoch" or any(isinstance(alt, Opaque) and alt.name == "epoch" and alt.source != "call" for alt in real(value))
+        if at is None or not is_epoch and not re.fullmatch(r"(?:start_)?epochs?", at):
+            continue
+        read = rf"""\[["']{at}["']\]""" if event.get("items") is not None else rf"(?:start|epoch)\w*\s*=\s*\w+\[{list(known).index(key)}\]"
+        if in_files(view, event, read):
+            return not in_files(view, event, rf"(?:{read})\)?\s*\+\s*1")
+    return False

@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Event, Instance, Opaque, Ref, Value, number, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, left_out
+from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, kept_in, left_out
 from torchlint.rules.shared.goes_on import weights_gone_on_from
 from torchlint.rules.shared.kept_schedules import begun_anew, counts_by_itself, driven_by, moved_on
 
@@ -68,7 +68,7 @@ def _schedule_alone(view: View) -> Iterator[Report]:
     """The optimizer's state is loaded, and its schedule's is not."""
     for load, step in begun_anew(view):
         optimizer, scheduler = load.subject, step.subject
-        saved = next((event for event, parts in checkpoints(view) if not parts & {"scheduler", "?"} and optimizer in _owners(event)), None)
+        saved = next((event for event, parts in checkpoints(view) if not parts & {"scheduler", "?"} and optimizer in _owners(view, event)), None)
         roles = {"missing": getattr(scheduler, "name", "") or "scheduler", "problem": "is not in it" if saved is not None else "is not loaded"}
         known = {id(site.parsed.facts) for site in (scheduler.site, step.site) if site is not None}
         loaded = next((site for site in (load.site, *reversed(load.calls)) if id(site.parsed.facts) in known), load.site)
@@ -76,9 +76,9 @@ def _schedule_alone(view: View) -> Iterator[Report]:
         return
 
 
-def _owners(saved: Event) -> list[Value | None]:
+def _owners(view: View, saved: Event) -> list[Value | None]:
     """The optimizers whose states are in a dict that is written."""
-    values = [alt for value in saved.items.known.values() for alt in real(value)]
+    values = [alt for value in (kept_in(view, saved) or {}).values() for alt in real(value)]
     return [alt.origin for alt in values if isinstance(alt, Opaque) and "optimizer_state" in alt.tags]
 
 
@@ -129,11 +129,15 @@ def _steps_with_memory(view: View) -> Iterator[tuple[Event, Value]]:
     yield from found.values()
 
 
+# Those of other packages: transformers, timm, apex, bitsandbytes.
+_ELSEWHERE = re.compile(r"(?:Fused|Bert|Deep\w+CPU)?Adam\w*|AdaBound|Adafactor|[FN]?RAdam|Ranger\w*|(?:Fused)?L[Aa][Mm][Bb]|RMSprop\w*|Lion|Lookahead")
+
+
 def _remembers(optimizer: Value | None) -> bool:
     if not isinstance(optimizer, Instance) or not isinstance(optimizer.cls, Ref):
         return False
     if not optimizer.type.startswith("torch.optim.") and optimizer.type not in _BARE:
-        return False
+        return optimizer.kind == "optimizer" and _ELSEWHERE.fullmatch(optimizer.type.rpartition(".")[2]) is not None
     momentum = optimizer.arg(2, "momentum")  # where an option says how much, there is some
     return not optimizer.type.endswith(".SGD") or momentum is not None and number(momentum) != 0
 
@@ -143,7 +147,7 @@ def _one_of_several(view: View) -> Iterator[Report]:
     for event, parts in checkpoints(view):
         if "optimizer" not in parts or "?" in parts:
             continue
-        saved = [alt.origin for value in event.items.known.values() for alt in real(value) if isinstance(alt, Opaque) and "optimizer_state" in alt.tags]
+        saved = _owners(view, event)
         if not all(isinstance(one, Instance) and one.name and _loads(view, event, one) for one in saved):
             continue
         for made in view.of("optimizer.create"):
@@ -166,7 +170,7 @@ def _state_of(optimizer: Instance) -> str:
 
 def _scheduler(view: View, saved: Event) -> Event | None:
     """The step of one of torch's schedulers, of an optimizer that is saved, and told no epoch; what a plateau is told is no epoch."""
-    owners = _owners(saved)
+    owners = _owners(view, saved)
     for step in view.of("scheduler.step"):
         if not counts_by_itself(step):
             continue

@@ -15,6 +15,7 @@ from torchlint.rules.shared.checkpoints import in_files
 from torchlint.rules.shared.own_files import ALLOWED, refused_in
 from torchlint.rules.shared.read_configs import settings_asked
 from torchlint.rules.shared.read_objects import used_as_object
+from torchlint.rules.shared.replaced_objects import replaced_class
 
 CODE = 901
 CALLS = frozenset({"torch.load"})
@@ -40,6 +41,8 @@ def check(view: View) -> Iterator[Report]:
             if not any(given in real(save.args[1]) for given in real(event.args[0] if event.args else None)
                        for save in view.of("save") if len(save.args) > 1):
                 yield Report(CODE, event.site, {"call": view.call_text(event.site), "then": _THEN})
+        elif (replaced := replaced_class(event.site)) is not None and not in_files(view, event, ALLOWED):
+            yield Report(CODE, event.site, {"call": view.call_text(event.site), "kind": replaced}, words=_REPLACED)
     for site in _not_come_to(view):
         if used_as_object(site) is not None and not in_files(view, view.run.graph.events[0], ALLOWED):
             yield Report(CODE, site, {"call": view.call_text(site), "then": _THEN})
@@ -49,6 +52,11 @@ _THEN = "; since torch 2.6 it raises, because a whole model is no weights"
 _OWN = (
     "`{call}` raises since torch 2.6, which reads weights alone unless it is told otherwise: `{part}` in this file is {kind}",
     "save what is plain (`vars(args)`, `state_dict()`, `float(...)`), or pass `weights_only=False` where only this program writes the file",
+)
+
+_REPLACED = (
+    "`{call}` raises since torch 2.6, which reads weights alone unless told otherwise: what it reads takes the place of a `{kind}`",
+    "save what is plain (`vars(...)`, `state_dict()`), or pass `weights_only=False` where only this program writes the file",
 )
 
 

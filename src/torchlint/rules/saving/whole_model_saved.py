@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Class, Dict, Event, Instance, Opaque, Seq, Value, real
+from torchlint.dryrun.values import Class, Dict, Event, Instance, Method, Opaque, Seq, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.checkpoints import put_together
+from torchlint.rules.shared.checkpoints import from_file, put_together
 
 CODE = 902
 CALLS = frozenset({"pickle.dump", "cPickle.dump", "dill.dump", "cloudpickle.dump", "joblib.dump"})
@@ -23,9 +23,17 @@ def check(view: View) -> Iterator[Report]:
         if not event.site.node.args:
             continue  # what a partial() was given stands elsewhere
         text = event.site.parsed.text(event.site.node.args[0].value)
+        uncalled = next((alt for alt in _all_of(event, given) if _is_uncalled(alt, event)), None)
+        if uncalled is not None:
+            owner = getattr(uncalled.owner if isinstance(uncalled, Method) else uncalled.origin, "name", "") or "model"
+            yield Report(CODE, put_together(event), {"model": owner}, words=_UNCALLED)
+            continue
         if given and all(isinstance(alt, Dict) for alt in given):
             key, given = _in_dict(event)
             text = f"{text}[{key!r}]" if re.fullmatch(r"\w+", text) else str(key)
+        elif len(given) == 1 and isinstance(given[0], Seq):
+            given = next((one for item in view.run.known_items(given[0]) if _is_whole(view, event, one := real(item))), ())
+            text = next((one.name for one in given if getattr(one, "name", "")), "model")
         if _is_whole(view, event, given):
             yield Report(CODE, put_together(event), {"model": text if len(text) <= 40 else "model", "cost": _cost(view, given)})
     for event in view.of("call"):
@@ -44,6 +52,38 @@ _PICKLED = (
 )
 
 
+_UNCALLED = (
+    "`{model}.state_dict` is the method, as nothing calls it: `torch.save` pickles it with the whole of `{model}`",
+    "call it: `{model}.state_dict()`",
+)
+_HAS_STATE = re.compile(
+    r"model|net(?:work)?\d*(?:_|$)|module|encoder|decoder|generator|discriminator|actor|critic|optim|sched|scaler", re.IGNORECASE
+)
+_KEPT = re.compile(r"\.state_dict\s*=[^=]")
+
+
+def _all_of(event: Event, given: tuple[Value, ...]) -> Iterator[Value]:
+    """What is written, and what a dict of it has."""
+    yield from given
+    items = event.get("items")
+    for value in items.known.values() if items is not None else ():
+        yield from real(value)
+
+
+def _is_uncalled(value: Value, saved: Event) -> bool:
+    """Whether a value is the method `state_dict` of a model or an optimizer, and not what it gives."""
+    if isinstance(value, Method):
+        return value.name == "state_dict" and isinstance(value.owner, Instance) and value.owner.kind in _WITH_STATE
+    if not isinstance(value, Opaque) or value.source != "attr" or value.name != "state_dict" or not isinstance(value.origin, Opaque):
+        return False
+    owner = value.origin
+    has_one = owner.tags & {"module", "optimizer", "scheduler"} or _HAS_STATE.search(owner.name or "")
+    return bool(has_one) and not any(_KEPT.search(line) for line in saved.site.parsed.facts.lines)
+
+
+_WITH_STATE = frozenset({"module", "wrapper", "optimizer", "scheduler", "scaler"})
+
+
 def _dumped(view: View, value: Value) -> Iterator[tuple[Value, ...]]:
     """What a pickle gets, and what stands in a tuple, list or dict of that."""
     yield real(value)
@@ -53,7 +93,10 @@ def _dumped(view: View, value: Value) -> Iterator[tuple[Value, ...]]:
 
 
 def _is_whole(view: View, event: Event, given: tuple[Value, ...]) -> bool:
-    """Whether what is written is a model, of whichever alternative, whose form the source tells."""
+    """Whether what is written is a model, of whichever alternative, whose form the source tells. What was read from a file is what the
+    program itself has written."""
+    made = tuple(value for value in given if not from_file(value))
+    given = made if made and any(map(_is_module, made)) else given
     if not given or not all(_is_module(value) or id(value) in _wrapped(view) or _is_copy(value) for value in given):
         return False
     return not any(map(_of_a_form, (event.site.text(), event.site.path, *event.site.parsed.facts.words)))

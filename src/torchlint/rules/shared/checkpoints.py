@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Const, Dict, Event, Instance, Opaque, Value, real
+from torchlint.dryrun.values import Const, Dict, Event, Instance, Opaque, Seq, Value, real
 from torchlint.rules.base import View
+from torchlint.rules.shared.numpys import is_numpys
 from torchlint.sieve.facts import FileFacts
 
 
 def checkpoints(view: View) -> Iterator[tuple[Event, set[str]]]:
-    """The dicts that are written by torch.save, and what is in them: "model", "optimizer", "scheduler", "scaler", "epoch", and
+    """The dicts and lists that are written by torch.save, and what is in them: "model", "optimizer", "scheduler", "scaler", "epoch", and
     "?" for a part that is not known. A dict of which not all is known is left out."""
     for event in view.of("save"):
-        items = event.items
-        if items is not None and not items.open:
-            known = items.known.items()
-            yield event, {"constant" if _nothing(value) else _part(key, value) for key, value in known}
+        known = kept_in(view, event)
+        if known is not None:
+            yield event, {"constant" if _nothing(value) else _part(key, value) for key, value in known.items()}
+
+
+def kept_in(view: View, event: Event) -> Mapping[object, Value] | None:
+    """What is in a dict that is written, by its keys; in a list or tuple, by what its items are called, or where they stand. None where
+    not all is known."""
+    items = event.get("items")
+    if items is not None:
+        return None if items.open else items.known
+    given = real(event.args[0]) if event.args else ()
+    if len(given) != 1 or not isinstance(given[0], Seq) or not view.run.is_of_known_kinds(given[0]):
+        return None
+    listed = view.run.known_items(given[0])
+    names = [next((alt.name for alt in real(item) if isinstance(alt, Opaque) and alt.source != "call" and alt.name), "") for item in listed]
+    return {name if name and names.count(name) == 1 else at: item for at, (name, item) in enumerate(zip(names, listed, strict=True))}
 
 
 def put_together(event: Event) -> Site:
@@ -98,7 +112,7 @@ def _kind(value: Value) -> str:
         return "model" if isinstance(value.origin, Opaque) and "module" in value.origin.tags else "?"
     if isinstance(value, Instance) and value.kind in ("module", "wrapper") or isinstance(value, Opaque) and "module" in value.tags:
         return "model"  # the module itself
-    if isinstance(value, Opaque) and value.source in ("attr", "param", "op") and not value.flows:
+    if isinstance(value, Opaque) and (value.source in ("attr", "param", "op") or is_numpys(value)) and not value.flows:
         return "number"
     return "?"
 
@@ -116,17 +130,30 @@ def _files(view: View, event: Event) -> list[FileFacts]:
 
 
 def in_files_that_run(view: View, event: Event, pattern: str | Callable[[str], object], commented: bool = False) -> bool:
-    """The same, of lines of functions that nobody names left out: what stands there is never done. With `commented`, only of those
+    """The same, of lines of functions that nobody names left out: what stands there is never done; in a program of its own, none of the
+    files that it comes to. With `commented`, only of those
     functions whose call stands in a comment."""
     wanted = re.compile(pattern).search if isinstance(pattern, str) else pattern
     files = _files(view, event)
     project = view.run.world.project_of(event.site.parsed.facts.path)
-    others = {path: file.code for path, file in project.files.items()} if project is not None else {}
+    of_others = project is not None and not _of_a_program(event)
+    others = {path: file.code for path, file in project.files.items()} if of_others else {}
     come_to = {id(other.site.parsed.unit) for other in view.run.graph.events if other.site is not None}
     return any(
         wanted(line.split("#", 1)[0]) and not _in_unnamed(files, facts, row, others, commented, come_to)
         for facts in files for row, line in enumerate(facts.lines, 1)
     )
+
+
+def _of_a_program(event: Event) -> bool:
+    """Whether an event is come to from the body of a file that is run by itself: what other files would do with its functions is of
+    other runs."""
+    outermost = event.calls[0] if event.calls else event.site
+    facts = outermost.parsed.facts
+    return any(item is outermost.parsed.unit for item in facts.body) and any(_MAIN.match(line) for line in facts.lines)
+
+
+_MAIN = re.compile(r"if\s*\(?\s*__name__\s*==")
 
 
 def _in_unnamed(files: list[FileFacts], facts: FileFacts, row: int, others: dict[str, str], commented: bool, come_to: set[int]) -> bool:
@@ -136,8 +163,10 @@ def _in_unnamed(files: list[FileFacts], facts: FileFacts, row: int, others: dict
     around = next((unit for unit in units if unit.start <= row <= unit.end), None)
     if around is None or id(around) in come_to:
         return False
-    name = re.compile(rf"\b{re.escape(around.name)}\b")
-    if commented and not any(re.search(rf"#.*{name.pattern}\(", line) for file in files for line in file.lines):
+    # As a name of a function: neither an option's (`args.resume`, `"--resume"`) nor that of an argument.
+    option = r"(?<!args\.)(?<!opt\.)(?<!opts\.)(?<!self\.)(?<!cfg\.)(?<!config\.)"
+    name = re.compile(rf"(?<![\w\-'\"]){option}{re.escape(around.name)}(?![\w'\"])(?!\s*=[^=])")
+    if commented and not any(re.search(rf"#.*\b{re.escape(around.name)}\(", line) for file in files for line in file.lines):
         return False
     seen = {file.path for file in files}  # of these the lines are gone through below, their comments left out
     if any(path not in seen and around.name in code and name.search(code) for path, code in others.items()):

@@ -244,7 +244,7 @@ def numbered(read: Name, written: Name) -> bool:
         inner = _HOLE.fullmatch(text)
         if inner is not None and _text(read_file[int(inner[1])]) == hole.text:
             continue
-        if not _is_count(hole) or inner is None and not text.isdecimal():
+        if not (inner is None and _is_figure(hole, text)) and (not _is_count(hole) or inner is None and not text.isdecimal()):
             return False
         counts += 1
     return counts > 0
@@ -256,6 +256,12 @@ def _is_number(value: ast.expr) -> bool:
 
 def _is_count(hole: Hole) -> bool:
     return any(_COUNTS.match(name) for name in re.findall(r"[A-Za-z_]\w*", hole.text))
+
+
+def _is_figure(hole: Hole, text: str) -> bool:
+    """Whether a text is what a measure or a time is written as: `0.93` of `f"{acc:.2f}"`, `1666076923` of `f"{begin_time}"`."""
+    timed = re.search(r"time|date|stamp|now", hole.text, re.IGNORECASE) is not None and re.fullmatch(r"[-\d_:. ]{6,}", text) is not None
+    return timed or re.fullmatch(r"\d+\.\d+", text) is not None
 
 
 def folder_and_file(name: Name) -> tuple[Name, Name]:

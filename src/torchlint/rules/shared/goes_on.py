@@ -13,27 +13,31 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Loop, Opaque, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.blocks import around_row, excluded, heads_of, leaves
-from torchlint.rules.shared.checkpoints import checkpoints, from_file, in_files, in_files_that_run
-from torchlint.rules.shared.own_checkpoints import read_in, writes_what_it_read, written_again
+from torchlint.rules.shared.brought_back import brought_back
+from torchlint.rules.shared.checkpoints import checkpoints, from_file, in_files, kept_in
+from torchlint.rules.shared.own_checkpoints import is_literal, named_by, read_in, writes_what_it_read, written_again
 from torchlint.rules.shared.written_loads import WrittenLoad, stands_before, updated_by_name, written_loads
 from torchlint.sieve.facts import FileFacts
 
 # Names of what a training begins at, and what is said where its weights are loaded.
 _BEGINNING = re.compile(r"start|begin|resume|last|restor|done|current|init", re.IGNORECASE)
 _RESUMED = re.compile(r"resum|continu|restor|restart|reload|start|begin|last|latest|from_epoch|recover", re.IGNORECASE)
-# What brings an optimizer's state back, or may.
-_LOADED = re.compile(r"([\w.]*opt\w*)(?:\[[^]]*\]|\(\))?\.load_state_dict(?:\(\s*([A-Za-z_][\w.]*)\s*\))?", re.IGNORECASE)
-_BROUGHT_BACK = re.compile(
-    r"(?:load|resum|restor)\w*\([^)]*optim|load_state\(|(?:from|import) accelerate\b|\baccelerator\."
-    r"|\bAccelerator\(|deepspeed|set_state_dict|opt\w*\s*=\s*(?:(?!(?:kwargs|(?:self\.)?(?:args|opts?|optim\w*|config|cfg|params))\b)[\w.]+\[|torch\.load\()",
-    re.IGNORECASE,
-)
 # What an option is called that says so, and what is said of weights that something else is done with.
 _OPTION = re.compile(r"resum|(?<![a-z])continue[_d]|_continue\b|(?<![a-z])cont_|restor(?!ation)|restart", re.IGNORECASE)
-_ELSE = re.compile(r"pre_?train|fine_?tun|transfer|teacher|backbone_w|(?<!_)init_|test|eval|valid|infer|predict|demo|sampl|generat|imagenet|export", re.IGNORECASE)
+_ELSE = re.compile(
+    r"pre_?train|fine_?tun|transfer|teacher|backbone_w|(?<!_)init_|(?<!la)(?<!las)(?<!grea)test|(?<!ri)eval|valid|infer|predict|demo"
+    r"|sampl|generat|imagenet|export",
+    re.IGNORECASE,
+)
 _OTHERS = re.compile(r"pre-?_?train|fine-?_?tun|transfer|imagenet|coco", re.IGNORECASE)
 _SAID = re.compile(r"\s*(?:print|log\w*(?:\.\w+)?)\(")
 _PRETRAINED = re.compile(r"pre-?_?trained", re.IGNORECASE)  # what is said of any weights that were trained before
+# Asks whether nothing is resumed: `if args.resume is None`, `if start_epoch == 0`.
+_ANEW = re.compile(
+    r"\bnot\s+(?:[\w.]*\.)?(?!no_)\w*(?:resum|continue|restor|restart|start_)\w*\s*(?:\)|:|and\b|or\b)"
+    r"|(?:resum|continue|restor|restart|start_)\w*\s*(?:==|\bis)\s*(?:None\b|False\b|0\b|\"\"|'')",
+    re.IGNORECASE,
+)
 _WHICH = re.compile(r"==\s*[\"']\w|\bin [\[(\"']")  # asks for a kind, not for whether
 # A function that brings a training back; not its best weights, or those of an average.
 _RESUMING = re.compile(r"_?(?:auto_?|maybe_?|try_?)?(?:resume|restore)(?!\w*(?:best|ema|avg|average|backup|shadow|from))", re.IGNORECASE)
@@ -59,7 +63,7 @@ def weights_gone_on_from(view: View, step: Event, optimizer: Value) -> Site | No
     if not step.loops or sweeps != step.loops[:len(sweeps)] or any(_EPOCHS.search(_head(loop)) for loop in sweeps):
         return None  # it forgets by itself
     loop = next((loop for loop in loops if _BEGINNING.search(begins(loop) or "")), None)
-    if loop is None and not in_files(view, step, r"(?<!def )save\w*\(") or _brought_back(view, step, optimizer):
+    if loop is None and not in_files(view, step, r"(?<!def )save\w*\(") or brought_back(view, step, optimizer):
         return None
     if any(alt is optimizer for load in view.of("load") if _of_a_file(load) for alt in real(load.subject)):
         return None  # a helper that is handed several things fills each
@@ -87,7 +91,10 @@ def _own_again(view: View, load: Event, step: Event, loop: Loop, here: tuple[Fil
     shown = next((site for site in (load.site, *reversed(load.calls)) if site.parsed.facts in here and site not in step.calls), None)
     if read is None or shown is None or load.serial > step.serial or any(guard.contrary() in step.guards for guard in load.guards):
         return None
-    if any(map(_about_others, (read[0], load.site))) or any(_about_others(site, heads_alone=True) for site in load.calls):
+    named = is_literal(*read)
+    if any(_about_others(site, named=named) for site in (read[0], load.site)):
+        return None
+    if any(_about_others(site, heads_alone=True) for site in load.calls):
         return None
     behind = stands_before(read[0], step, loop)
     if behind is not None and (leaves(read[0], behind) or excluded(read[0], behind)):
@@ -103,11 +110,12 @@ def _in_making(load: Event) -> bool:
     return any(getattr(site.parsed.unit, "name", "") == "__init__" for site in (load.site, *load.calls))
 
 
-def _about_others(site: Site, heads_alone: bool = False) -> bool:
-    """Whether a place, or what it stands under, says that something else than this training is done with weights."""
+def _about_others(site: Site, heads_alone: bool = False, named: bool = False) -> bool:
+    """Whether a place, or what it stands under, says that something else than this training is done with weights. Where the file is `named`
+    in the program, as one of its own, they may be called pretrained."""
     lines, row = site.parsed.facts.lines, site.location().row
     told = [line for line in heads_of(lines, row) if not line.lstrip().startswith(("def ", "async def ", "class "))]
-    told += [] if heads_alone else [lines[row - 1]]
+    told += [] if heads_alone else [_PRETRAINED.sub("", lines[row - 1]) if named else lines[row - 1]]
     if any(_ELSE.search(line) or _OTHERS.search(line) or _PHASE.search(line) for line in told):
         return True
     return _OTHERS.search(os.path.basename(site.parsed.facts.path)) is not None
@@ -136,9 +144,13 @@ def _as_written(view: View, step: Event, optimizer: Value, loop: Loop | None, sa
 
 def _goes_on(view: View, site: Site, step: Event, loop: Loop | None) -> bool:
     """Whether what stands around a load says that the training around a step goes on from it."""
+    if any(_ANEW.search(line) for line in heads_of(site.parsed.facts.lines, site.location().row)):
+        return False
     if loop is not None and _is_resumed(site, loop):
         return True
-    return _by_option(site) or _counts_on(view, site, step) or _names_beginning(site, step.loops[0])
+    if _by_option(site) or _counts_on(view, site, step) or _names_beginning(site, step.loops[0]):
+        return True
+    return named_by(site, begins(loop or step.loops[0]))
 
 
 def _is_meant_to(view: View, site: Site, step: Event, loop: Loop | None) -> bool:
@@ -147,7 +159,7 @@ def _is_meant_to(view: View, site: Site, step: Event, loop: Loop | None) -> bool
     lines, row = site.parsed.facts.lines, site.location().row
     heads = [line.split("#", 1)[0] for line in heads_of(lines, row)]
     asks = [line for line in heads if line.lstrip().startswith(("if ", "if(", "elif ", "try:")) and "__name__" not in line]
-    if not asks or any(_ELSE.search(line) for line in (lines[row - 1], *asks)) or _WHICH.search(asks[0]):
+    if not asks or any(_ELSE.search(line) for line in (lines[row - 1], *asks)) or _WHICH.search(asks[0]) or any(map(_ANEW.search, asks)):
         return False
     if any(_OTHERS.search(line) for line in around_row(lines, row)):
         return False
@@ -171,7 +183,7 @@ def _saves_optimizer(view: View, step: Event) -> bool:
     owners = set(map(id, real(step.subject)))
     return any(
         {"model", "optimizer"} <= parts
-        and any(id(alt.origin) in owners for value in event.items.known.values() for alt in real(value)
+        and any(id(alt.origin) in owners for value in (kept_in(view, event) or {}).values() for alt in real(value)
                 if isinstance(alt, Opaque) and "optimizer_state" in alt.tags)
         for event, parts in checkpoints(view)
     )
@@ -185,27 +197,6 @@ def _names_beginning(site: Site, loop: Loop) -> bool:
     asked = re.compile(rf"(?<![\w.]){re.escape(first)}\b")
     heads = [line for line in heads_of(lines, row) if line.lstrip().startswith(("if ", "elif "))]
     return any(asked.search(line.split("#", 1)[0]) for line in (*heads, *around_row(lines, row)))
-
-
-def _brought_back(view: View, step: Event, optimizer: Value) -> bool:
-    """Whether a line may load an optimizer's state, or a function that is in no file may. The state of another optimizer is not its
-    own, and one that the program has kept in memory is out of no file."""
-    own = getattr(optimizer, "name", "")
-    others = {made.subject.name for made in view.of("optimizer.create") if getattr(made.subject, "name", "")} - {own}
-
-    def brings(line: str) -> bool:
-        loaded = _LOADED.search(line)
-        if loaded is None:
-            return _BROUGHT_BACK.search(line) is not None
-        if own and loaded[1] in others:
-            return False
-        return loaded[2] is None or not in_files(view, step, rf"(?<![\w.]){re.escape(loaded[2])}\s*=\s*(?:[\w.]*deepcopy\()?[\w.]*opt\w*\.state_dict\(")
-
-    if in_files_that_run(view, step, brings, commented=True):
-        return True
-    # A helper that is handed the model and no optimizer fills the model alone.
-    by_helper = r"(?<!def )\bload_checkpoint\w*\((?!.*\b\w*(?:model|net)\w*\s*[,)])|\bself\.(?:\w+\.)*load_checkpoint\w*\("
-    return in_files(view, step, by_helper) and not in_files(view, step, r"def load_checkpoint")
 
 
 def _same_file(view: View, load: WrittenLoad, step: Event) -> bool:
@@ -249,7 +240,10 @@ def _trains(view: View, optimizer: Value, model: Value | None) -> bool:
     modules, _, whole = view.held_by(optimizer)
     if any(view.related_modules(held, alt) for held in modules for alt in real(model)):
         return True
-    return not modules and not whole and any(view.about("forward", alt) for alt in real(model))
+    if modules or whole:
+        return False
+    run = {id(event.subject): event.subject for event in view.of("forward") if event.loops and event.subject is not None}
+    return any(view.about("forward", alt) or any(view.related_modules(one, alt) for one in run.values()) for alt in real(model))
 
 
 def _is_resumed(site: Site, loop: Loop) -> bool:

@@ -15,7 +15,7 @@ from torchlint.rules.shared.checkpoints import from_file, in_files, in_files_tha
 # What puts a scheduler, or the rates that it has set, to where they were.
 MOVED_ON = r"(?:sched|lr_)[^=]*\.(?:load_)?state_dict|last_epoch|\w\[[\"'](?:initial_)?lr[\"']\]\s*[-+*/]?=[^=]|param_groups\b.*\]\s*=[^=]"
 _OF_TRANSFORMERS = re.compile(r"transformers\.(?:\w+\.)*get_(?:scheduler|(?!constant_schedule$)\w+_schedule(?:_with_\w+)?)$")
-_ELSE = re.compile(r"pre_?train|fine_?tun|transfer|test|eval|infer|predict", re.IGNORECASE)
+_ELSE = re.compile(r"pre_?train|fine_?tun|transfer|(?<!la)(?<!las)(?<!grea)test|(?<!ri)eval|infer|predict", re.IGNORECASE)
 
 
 def begun_anew(view: View) -> Iterator[tuple[Event, Event]]:
@@ -57,9 +57,8 @@ def driven_by(scheduler: Instance) -> tuple[Value, ...]:
 
 
 def _drives(step: Event, optimizer: Value) -> bool:
-    """Whether such a scheduler steps, of that optimizer."""
-    driven = driven_by(step.subject) if counts_by_itself(step) else ()
-    return len(driven) == 1 and driven[0] is optimizer
+    """Whether such a scheduler steps, of that optimizer, where there is that one."""
+    return counts_by_itself(step) and any(one is optimizer for one in driven_by(step.subject))
 
 
 def _keeps_nothing(scheduler: Instance) -> bool:

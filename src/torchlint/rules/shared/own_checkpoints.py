@@ -11,7 +11,7 @@ from torchlint.dryrun.values import Const, Event, Opaque, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.mends.rows import call_at, text_of
 from torchlint.rules.shared.blocks import exclude_each_other
-from torchlint.rules.shared.file_names import Bindings, bindings_of, numbered, one_file
+from torchlint.rules.shared.file_names import Bindings, Hole, Name, bindings_of, numbered, one_file
 from torchlint.rules.shared.newest_files import newest_of
 
 _LONG_ENOUGH = 4
@@ -99,6 +99,35 @@ def _calls(names: Bindings, lines: list[str], scope: int, functions: set[int]) -
     for row in range(scope + 1, end + 1) if called else ():
         if wanted.search(lines[row - 1].split("#", 1)[0]) and names.scope_at(row) == scope:
             yield row
+
+
+def is_literal(site: Site, source: str) -> bool:
+    """Whether the name of what is read stands in the program, letter by letter."""
+    try:
+        names = bindings_of(text_of(site.parsed))
+        value = ast.parse(source.strip(), mode="eval").body
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    return all(isinstance(part, str) for part in names.name(value, names.scope_at(site.location().row)))
+
+
+def named_by(site: Site, number: str | None) -> bool:
+    """Whether a call is given the name of a file that a number is put into, on whatever line: `f"model_{args.start_epoch}.pt"`."""
+    call = call_at(site)
+    if call is None or number is None or not re.search(r"start|resum|begin|last|init", number, re.IGNORECASE):
+        return False
+    try:
+        names = bindings_of(text_of(site.parsed))
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    scope = names.scope_at(site.location().row)
+    args = (*call.args, *(keyword.value for keyword in call.keywords))
+    given = [part for arg in args for part in ast.walk(arg) if isinstance(part, (ast.Name, ast.Attribute))]
+    return any(len(name) > 1 and Hole(number) in name for part in given for name in [tuple(_without_scope(names.name(part, scope)))])
+
+
+def _without_scope(name: Name) -> Iterator[str | Hole]:
+    return (Hole(part.text) if isinstance(part, Hole) else part for part in name)
 
 
 def writes_what_it_read(view: View, load: Event, step: Event) -> bool:

@@ -57,12 +57,12 @@ def _instead_of(name: str, site: Site, function: ast.AST) -> str | None:
         is_model = _MODEL.search(target) is not None and last[:1].isupper() and last not in _PLAIN
         if target not in taken or not (is_model or _OPTIMIZER.search(built)):
             continue
-        if exclude_each_other(lines, row, node.lineno) or target == name and node.lineno < row and conditional(site) and not _is_state(target, lines):
+        if exclude_each_other(lines, row, node.lineno) or target == name and node.lineno < row and conditional(site) and not is_state(target, lines):
             return target
     return None
 
 
-def _is_state(name: str, lines: list[str]) -> bool:
+def is_state(name: str, lines: list[str]) -> bool:
     """Whether something else is filled with what has a name."""
     filled = re.compile(rf"load_state_dict\(\s*{re.escape(name)}\b")
     return any(filled.search(line) for line in lines)

@@ -8,6 +8,7 @@ import re
 from torchlint.dryrun.values import Class, Dict, Instance, Opaque, Seq, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.checkpoints import from_file
+from torchlint.rules.shared.numpys import is_numpys
 
 _DEEP = 2  # lists of dicts of lists
 _MADE = {
@@ -24,13 +25,6 @@ _CALLED = {
     "collections.defaultdict": "a defaultdict", "collections.deque": "a deque",
     "easydict.EasyDict": "an EasyDict", "omegaconf.OmegaConf.load": "a configuration of OmegaConf", "omegaconf.OmegaConf.create": "a configuration of OmegaConf",
 }
-# Names that NumPy alone has among what the dry run takes for one (`math`, `random`, `os`, `time` and `json` have none of them).
-_NUMPYS = frozenset({
-    "mean", "median", "average", "std", "var", "array", "asarray", "sum", "max", "min", "amax", "amin", "nanmean", "nanstd", "percentile",
-    "quantile", "zeros", "ones", "full", "empty", "zeros_like", "ones_like", "full_like", "linspace", "vstack", "hstack", "concatenate", "append",
-    "float16", "float32", "float64", "int32", "int64", "argmax", "argmin", "cumsum", "unique", "get_state",
-})
-_OF_ARRAYS = frozenset({"mean", "std", "var", "sum", "max", "min", "copy", "astype", "reshape", "argmax", "argmin"})
 # Classes of packages whose objects are pickled by their names: encoders, tokenizers.
 _CLASS = re.compile(r"(?:sklearn|torchvision\.transforms|albumentations)\.(?:\w+\.)*[A-Z]\w+$|transformers\.(?:\w+\.)*\w*Tokenizer\w*\.from_pretrained$")
 
@@ -60,9 +54,7 @@ def _kind(view: View, value: Value, depth: int) -> str | None:
         return None
     if _of_parser(value, "parse_args"):
         return _NAMESPACE
-    if "foreign" in value.tags and value.name in _NUMPYS or "ndarray" in value.tags:
-        return "NumPy's"
-    if value.name in _OF_ARRAYS and isinstance(value.origin, Opaque) and "ndarray" in value.origin.tags:
+    if is_numpys(value):
         return "NumPy's"
     if _CLASS.match(value.name):
         return f"an object of `{value.name.removesuffix('.from_pretrained').rpartition('.')[2]}`"

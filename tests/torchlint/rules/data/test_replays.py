@@ -54,3 +54,76 @@ def test_a_helper_of_another_file(tmp_path):
     write(tmp_path, {"pyproject.toml": "", "helpers.py": IMPORTS + SOUND, "train.py": text})
     found = [(one.code, one.location.row) for one in check(tmp_path / "train.py", cache=False)]
     assert found == [("TL620", text[: text.index("save_checkpoint(model")].count("\n") + 1)]
+
+
+LISTED = """
+from torch.utils.data import DataLoader
+
+def train(dataset, args):
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    loader = DataLoader(dataset, batch_size=32, shuffle=True)
+    start_epoch, step = 0, 0
+    if args.resume:
+        states = torch.load(args.resume)
+        model.load_state_dict(states[0])
+        optimizer.load_state_dict(states[1])
+        start_epoch = states[2]
+        step = states[3]
+    for epoch in range(start_epoch, args.epochs):
+        for x, y in loader:
+            step += 1
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            if step % 1000 == 0:
+                states = [model.state_dict(), optimizer.state_dict(), EPOCH, step]
+                torch.save(states, args.path)MARK
+"""
+NET = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.skip_layer = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.skip_layer(x)
+"""
+NAMED = """
+from torch.utils.data import DataLoader
+from helpers import load_checkpoint, save_checkpoint
+from model import Net
+
+def train(dataset, args):
+    model = Net()
+    optimizer = torch.optim.Adam(model.parameters())
+    loader = DataLoader(dataset, batch_size=32, shuffle=True)
+    step, last_epoch = 0, 0
+    if args.resume:
+        last_epoch = load_checkpoint(model, optimizer, args.resume)
+        step = last_epoch * len(loader)
+    for epoch in range(max(0, last_epoch), args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            if step % 1000 == 0:
+                save_checkpoint(model, optimizer, epoch, args.path)
+            step += 1
+"""
+
+
+@table({
+    "in a list": LISTED.replace("EPOCH", "epoch").replace("MARK", "  # <- 620"),
+    "in a list, with the epoch behind": LISTED.replace("EPOCH", "epoch + 1").replace("MARK", ""),
+    "in a list, without a step": LISTED.replace("EPOCH, step", "epoch, 3").replace("        step = states[3]\n", "").replace("MARK", ""),
+})
+def test_lists(code):
+    holds(code)
+
+
+def test_a_helper_that_is_told_the_epoch(tmp_path):
+    text = IMPORTS + NAMED
+    write(tmp_path, {"pyproject.toml": "", "helpers.py": IMPORTS + SOUND, "model.py": IMPORTS + NET, "train.py": text})
+    found = [(one.code, one.location.row) for one in check(tmp_path / "train.py", cache=False)]
+    assert found == [("TL620", text[: text.index("save_checkpoint(model")].count("\n") + 1)]

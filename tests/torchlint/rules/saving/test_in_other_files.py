@@ -102,3 +102,64 @@ def main(args, loader):
 def test_a_head_and_its_optimizer_are_brought_back_by_a_helper(tmp_path):
     write(tmp_path, {"pyproject.toml": "", "utils.py": RESTART, "train.py": HEAD})
     assert [one for one in check(tmp_path / "train.py", cache=False) if one.number == 905] == []
+
+
+RATES = """
+import torch
+
+def resume(model, optimizer, schedule, path):
+    state = torch.load(path, map_location="cpu")
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    schedule.load_state_dict(state["schedule"])
+    return state["epoch"]
+
+def adjust(optimizer, rate):
+    for group in optimizer.param_groups:
+        group["lr"] = rate
+
+def save(state, path):
+    torch.save(state, path)
+"""
+SCHEDULED = """
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from utils import save
+
+def main(args, loader):
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+    start = 0
+    if args.resume:
+        state = torch.load(args.resume, map_location="cpu")
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        start = state["epoch"]
+    for epoch in range(start, args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        schedule.step()
+        save({"epoch": epoch + 1, "model": model.state_dict(), "optimizer": optimizer.state_dict()}, args.path)
+"""
+PROGRAM = """
+if __name__ == "__main__":
+    import options
+    main(options.args(), options.loader())
+"""
+OTHER = """
+from utils import adjust, resume
+
+def main(model, optimizer, schedule, args):
+    start = resume(model, optimizer, schedule, args.path)
+    adjust(optimizer, 0.1)
+"""
+
+
+@pytest.mark.parametrize(("train", "told"), [(SCHEDULED + PROGRAM, [905]), (SCHEDULED, [])])
+def test_what_only_another_program_calls(tmp_path, train, told):
+    write(tmp_path, {"pyproject.toml": "", "utils.py": RATES, "other.py": OTHER, "train.py": train})
+    assert [one.number for one in check(tmp_path / "train.py", cache=False)] == told

@@ -56,6 +56,26 @@ class Agent:
 """ + LOOP + """
     torch.save(model.state_dict(), "net.pt")
 """,
+    "called pretrained, and one of its own": "pretrained = './weights/59_net.pt'\n" + MADE + """
+    model.load_state_dict(torch.load(pretrained))  # <- 905
+""" + LOOP + """
+        torch.save(model.state_dict(), "./weights/%d_net.pt" % epoch)
+""",
+    "an optimizer of another package": "from transformers.optimization import AdamW" + MADE.replace("torch.optim.Adam", "AdamW") + """
+    model.load_state_dict(torch.load("net.pt"))  # <- 905
+""" + LOOP + """
+    torch.save(model.state_dict(), "net.pt")
+""",
+    "an optimizer of another package that may remember nothing": "from tools import Steps" + MADE.replace("torch.optim.Adam", "Steps") + """
+    model.load_state_dict(torch.load("net.pt"))
+""" + LOOP + """
+    torch.save(model.state_dict(), "net.pt")
+""",
+    "called pretrained, and an option": MADE + """
+    model.load_state_dict(torch.load(args.pretrained))
+""" + LOOP + """
+        torch.save(model.state_dict(), args.pretrained)
+""",
     "the default of an option": "import argparse, os\n" + """
 def main(loader):
     parser = argparse.ArgumentParser()
@@ -464,7 +484,8 @@ def test_two_files(read, written):
 @pytest.mark.parametrize("read, written, is_one", [
     ("'net_9.pt'", "f'net_{epoch}.pt'", True), ("f'net_{args.load}.pt'", "f'net_{epoch + 1}.pt'", True), ("'net_best.pt'", "f'net_{epoch}.pt'", False),
     ("'old/net_9.pt'", "f'new/net_{epoch}.pt'", False), ("f'{d}/net_9.pt'", "f'new/net_{epoch}.pt'", True), ("'net_9.pt'", "f'net_{level}.pt'", False),
-    ("f'net_{args.load}'", "'net_1'", False),
+    ("f'net_{args.load}'", "'net_1'", False), ("'net_1666076923.pt'", "f'net_{begin_time}.pt'", True), ("'net_7.pt'", "f'net_{begin_time}.pt'", False),
+    ("'net_12_0.93.pt'", "'net_%d_%.2f.pt' % (epoch, acc)", True), ("'net_12_best.pt'", "'net_%d_%s.pt' % (epoch, kind)", False),
 ])
 def test_numbered(read, written, is_one):
     assert numbered(name(read), name(written)) == is_one

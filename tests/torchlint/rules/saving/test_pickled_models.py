@@ -73,6 +73,66 @@ def keep(path, log):
 def keep(path):
     pickle.dump(torch.jit.trace(Net(), torch.zeros(1, 4)), open(path, "wb"))
 """,
+    "a method that is not called": """
+def keep(path):
+    net = Net()
+    torch.save(net.state_dict, path)  # <- 902
+""",
+    "a method of what is given": """
+def keep(model, path):
+    torch.save(model.state_dict, path)  # <- 902
+""",
+    "a method that is not called, beside one that is": """
+def keep(model, optimizer, path):
+    torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict}, path)  # <- 902
+""",
+    "a state that an object keeps": """
+class Kept:
+    def __init__(self, model):
+        self.state_dict = model.state_dict()
+
+    def keep(self, path):
+        torch.save(self.state_dict, path)
+""",
+    "a state that somebody's object keeps": """
+def keep(kept, path):
+    kept.state_dict = dict(kept.state_dict, epoch=1)
+    torch.save(kept.state_dict, path)
+""",
+    "a property": """
+class Kept:
+    def __init__(self, model):
+        self.model = model
+
+    @property
+    def state_dict(self):
+        return self.model.state_dict()
+
+def keep(model, path):
+    torch.save(Kept(model).state_dict, path)
+""",
+    "in a list": """
+def keep(optimizer, path):
+    net = Net()
+    torch.save([net, optimizer.state_dict()], path)  # <- 902
+""",
+    "states in a list": """
+def keep(optimizer, path):
+    net = Net()
+    torch.save([net.state_dict(), optimizer.state_dict()], path)
+""",
+    "what is loaded, or made": """
+def keep(path, resume):
+    net = Net()
+    if resume:
+        net = torch.load(path, weights_only=False)
+    torch.save(net, path)  # <- 902
+""",
+    "what is loaded": """
+def keep(path):
+    net = torch.load(path, weights_only=False)
+    torch.save(net, path)
+""",
 })
 def test_pickled(code):
     holds(NET + code)

@@ -20,6 +20,15 @@ def main(args, loader, validate):
 """
 PLATEAU = "schedule = torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=2)"
 STEPS = "schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)"
+CHOSEN = """if args.adam:
+        optimizer = torch.optim.Adam(model.parameters())
+    else:
+        optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+    schedule = torch.optim.lr_scheduler.StepLR(optimizer, 10)"""
+CHOSEN_SCHEDULE = """if args.cosine:
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, args.epochs)
+    else:
+        schedule = torch.optim.lr_scheduler.MultiStepLR(optimizer, [10, 20])"""
 RESUME = """checkpoint = torch.load(args.resume)
         start = checkpoint["epoch"]
         model.load_state_dict(checkpoint["model"])
@@ -56,6 +65,13 @@ def with_(**parts):
         RESUME=RESUME + '\n        args.schedules["net"].load_state_dict(checkpoint["schedule"])', SAVE=SAVE,
         STEP='schedule.step()\n        print([group["lr"] for group in optimizer.param_groups])'),
     "a performance": with_(SAVE=TOLD.replace('"epoch": ', '"performance": validate(model), "epoch": ')),
+    "one of several optimizers": with_(SCHEDULE=CHOSEN),
+    "one of several optimizers, and something that is not known": with_(
+        SCHEDULE=CHOSEN, RESUME=RESUME + "  # <- 905", SAVE=SAVE.replace('"epoch": ', '"mA": validate(model), "epoch": ')),
+    "one of several schedules": with_(SCHEDULE=CHOSEN_SCHEDULE),
+    "a figure of NumPy's": "import numpy as np\n" + with_(
+        RESUME=RESUME.replace("(args.resume)", "(args.resume)  # <- 901"), SAVE=TOLD.replace('"epoch": ', '"mA": np.mean(validate(model)), "epoch": ')),
+    "something that is not known": with_(RESUME=RESUME + "  # <- 905", SAVE=SAVE.replace('"epoch": ', '"mA": validate(model), "epoch": ')),
     "one of transformers'": "from transformers import get_linear_schedule_with_warmup\n" + with_(
         SCHEDULE="schedule = get_linear_schedule_with_warmup(optimizer, 10, 100)"),
     "one of transformers', by a name": "from transformers import get_scheduler\n" + with_(

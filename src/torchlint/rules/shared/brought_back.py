@@ -1,0 +1,38 @@
+"""Whether a program may load the state of an optimizer, as its lines tell."""
+
+from __future__ import annotations
+
+import re
+
+from torchlint.dryrun.values import Event, Value
+from torchlint.rules.base import View
+from torchlint.rules.shared.checkpoints import in_files, in_files_that_run
+
+# What brings an optimizer's state back, or may.
+_LOADED = re.compile(r"([\w.]*opt\w*)(?:\[[^]]*\]|\(\))?\.load_state_dict(?:\(\s*([A-Za-z_][\w.]*)\s*\))?", re.IGNORECASE)
+_BROUGHT_BACK = re.compile(
+    r"(?:load|resum|restor)\w*\([^)]*optim|load_state\(|(?:from|import) accelerate\b|\baccelerator\."
+    r"|\bAccelerator\(|deepspeed|set_state_dict|opt\w*\s*=\s*(?:(?!(?:kwargs|(?:self\.)?(?:args|opts?|optim\w*|config|cfg|params))\b)[\w.]+\[|torch\.load\()",
+    re.IGNORECASE,
+)
+
+
+def brought_back(view: View, step: Event, optimizer: Value) -> bool:
+    """Whether a line may load an optimizer's state, or a function that is in no file may. The state of another optimizer is not its
+    own, and one that the program has kept in memory is out of no file."""
+    own = getattr(optimizer, "name", "")
+    others = {made.subject.name for made in view.of("optimizer.create") if getattr(made.subject, "name", "")} - {own}
+
+    def brings(line: str) -> bool:
+        loaded = _LOADED.search(line)
+        if loaded is None:
+            return _BROUGHT_BACK.search(line) is not None
+        if own and loaded[1] in others:
+            return False
+        return loaded[2] is None or not in_files(view, step, rf"(?<![\w.]){re.escape(loaded[2])}\s*=\s*(?:[\w.]*deepcopy\()?[\w.]*opt\w*\.state_dict\(")
+
+    if in_files_that_run(view, step, brings, commented=True):
+        return True
+    # A helper that is handed the model and no optimizer fills the model alone.
+    by_helper = r"(?<!def )\bload_checkpoint\w*\((?!.*\b\w*(?:model|net)\w*\s*[,)])|\bself\.(?:\w+\.)*load_checkpoint\w*\("
+    return in_files(view, step, by_helper) and not in_files(view, step, r"def load_checkpoint")
