@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from torchlint.dryrun.containers import CONTAINERS
-from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.measured import is_measured
 from torchlint.rules.shared.readouts import adds_up, comes_from, read_out
-from torchlint.rules.shared.surroundings import bound
+from torchlint.rules.shared.thrown_away import thrown_away
 
 CODE = 201
 
@@ -29,7 +26,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         if not _matters(view, model) or not _trained(view, model) or _inner(view, event) or _sampling(event):
             continue
-        if _on_purpose(view, event) or _thrown_away(event):
+        if _on_purpose(view, event) or thrown_away(event):
             continue
         reported.add(id(model))
         related = [(event.mode_site, "training mode was set here")] if event.mode_site is not None else []
@@ -109,23 +106,6 @@ def _on_purpose(view: View, event: Event) -> bool:
     return event.mode_site is not None and any(
         train.site == event.mode_site and train.grad_on is False for train in view.of("module.train")
     )
-
-
-def _thrown_away(event: Event) -> bool:
-    """Whether nobody reads what the model gives: such a pass is there for the running statistics."""
-    site = event.site
-    around = list(site.parsed.around(site.node))
-    statement = around[0] if around else None
-    if isinstance(statement, cst.Expr):
-        return True
-    if not isinstance(statement, cst.Assign):
-        return False
-    names = bound(statement)
-    if not names or any(not isinstance(target.target, (cst.Name, cst.Tuple)) for target in statement.targets):
-        return False  # what is put into an attribute may be read anywhere
-    scope = next((item for item in around if isinstance(item, cst.FunctionDef)), site.parsed.module)
-    written = {id(node) for item in walk(scope) if isinstance(item, cst.AssignTarget) for node in walk(item)}
-    return not any(isinstance(node, cst.Name) and node.value in names and id(node) not in written for node in walk(scope))
 
 
 def _sampling(event: Event) -> bool:

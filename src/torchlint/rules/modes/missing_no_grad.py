@@ -15,6 +15,7 @@ from torchlint.dryrun.values import TRUE, Class, Event, Instance, Loop, Ref, Ten
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
+from torchlint.rules.shared.callers import may_be_without_graph
 from torchlint.rules.shared.evaluations import EVALUATION, LOSS_FUNCTION, is_evaluation, said_volatile
 from torchlint.rules.shared.frozen import frozen_by, frozen_one_by_one, is_off_at, switches
 from torchlint.rules.shared.graph_uses import graph_may_be_used, is_criterion
@@ -25,6 +26,7 @@ from torchlint.rules.shared.readouts import collects, only_draws, read_out
 from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_module, made_of, unseen, within
 from torchlint.rules.shared.shared_loops import measures_where_another_trains, trains_in_some_turns
 from torchlint.rules.shared.single_forwards import predicts_once, shows_what_it_learned
+from torchlint.rules.shared.thrown_away import only_gone_through
 from torchlint.sieve.facts import Unit
 
 CODE = 202
@@ -63,12 +65,13 @@ def check(view: View) -> Iterator[Report]:
         if event.get("frozen") is TRUE or frozen_one_by_one(view, event) or _gradient_wanted(view, event):
             continue
         said = volatile is not None and not _in_the_training(view, event)  # an evaluation, be it that nobody reads what it gives
-        if not said and not beside and not shares and not read_out(view, event) and not only_shown_off(view, event):
+        seen = said or beside or shares or read_out(view, event) or only_shown_off(view, event)
+        if not seen and not (evaluates and only_gone_through(view, event)):
             continue
         if graph_may_be_used(view, event):
             continue
         made = switches(view)
-        if frozen_by(view, event.subject, made) is not None or is_off_at(view, event, made):
+        if frozen_by(view, event.subject, made) is not None or is_off_at(view, event, made) or may_be_without_graph(view, event):
             continue
         before = told.setdefault(event.loops[-1] if event.loops else event.site.parsed.unit, [])
         if any(_same_evaluation(event, other) for other in before):

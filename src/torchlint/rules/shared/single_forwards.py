@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from torchlint.dryrun.values import FALSE, NONE, Event, Instance, Opaque, Ref, Tensor, Value, real
+from torchlint.dryrun.values import Event, Instance, Tensor, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.evaluations import EVALUATION
 from torchlint.rules.shared.held_out import given_held_out, measures, trained
+from torchlint.rules.shared.learned import has_learned, in_an_optimizer, is_handed, learned_as_written, learned_here
 from torchlint.rules.shared.looks import is_cut_by_hand
-from torchlint.rules.shared.seen_calls import carries, is_module, made_of, unseen
+from torchlint.rules.shared.seen_calls import carries, made_of, unseen
 
 # What looks through a model, or takes it somewhere else: the forward beside it is there to compare with.
 _OF_TOOLS = frozenset(
     """onnx onnxruntime tensorrt make_dot jit trace script export profile profiler benchmark warmup register_backward_hook
     register_full_backward_hook register_full_backward_pre_hook""".split()
+)
+# Where something is drawn, noise and a range of numbers are what one wants to see the output for: samples, a curve.
+_DRAWS = frozenset(
+    """imshow imsave matshow plot scatter contourf plot_surface savefig save_image make_grid add_image add_images fromarray to_pil_image
+    ToPILImage imwrite mimsave mimwrite vutils""".split()
 )
 # Given the model, these neither train it nor keep a graph.
 _TAKES_NO_GRAPH = frozenset("print save summary len isinstance type format info load_state_dict load_model load_checkpoint export".split())
@@ -24,7 +30,8 @@ def predicts_once(view: View, event: Event) -> bool:
     unit = event.site.parsed.unit
     if unit.words & _OF_TOOLS and not measures(view, event):
         return False
-    if not has_learned(view, event.subject) or _on_made_up_data(view, event):
+    learned = has_learned(view, event.subject) or learned_as_written(view, event)
+    if not learned or _on_made_up_data(view, event) and not _draws(event):
         return False
     if event.mode is not False and not _is_meant_to(view, event):
         return False
@@ -44,7 +51,9 @@ def _is_meant_to(view: View, event: Event) -> bool:
     """Whether a forward in no known mode is said to evaluate, of a model that is seen to have learned: others may be called under
     whatever their caller says. (Not those that this run trains.)"""
     model = event.subject
-    learned = isinstance(model, Instance) and _has_learned_here(view, model) or trained(view, model)
+    if is_handed(model) and not trained(view, model):
+        return _draws(event) and is_cut_by_hand(view, event)
+    learned = isinstance(model, Instance) and (learned_here(view, model) or learned_as_written(view, event)) or trained(view, model)
     named = bool(EVALUATION.search(event.site.parsed.unit.name)) or given_held_out(event)
     return learned and (named or is_cut_by_hand(view, event))
 
@@ -56,41 +65,20 @@ def shows_what_it_learned(view: View, event: Event) -> bool:
         return is_cut_by_hand(view, event)
     if any(event.loops[-1] in step.loops for step in view.of("backward", "optimizer.step")):
         return False
-    return isinstance(event.subject, Instance) and _has_learned_here(view, event.subject) and is_cut_by_hand(view, event)
-
-
-def _has_learned_here(view: View, model: Value) -> bool:
-    return trained(view, model) or _in_an_optimizer(view, model) or _loaded(view, model)
-
-
-def has_learned(view: View, model: Value) -> bool:
-    """Whether a model is trained here, has weights from a file or a library, or comes from somebody else."""
-    if isinstance(model, Opaque):
-        return model.source != "global" or "loaded" in model.tags or _loaded(view, model)
-    return _has_learned_here(view, model) or isinstance(model, Instance) and _with_weights(model)
-
-
-def _in_an_optimizer(view: View, model: Value) -> bool:
-    """Whether an optimizer is made for a model: another method trains it."""
-    return any(
-        view.related_modules(held, model) for made in view.of("optimizer.create") for held in view.held_by(made.subject)[0]
-    )
-
-
-def _loaded(view: View, model: Value) -> bool:
-    return any(event.subject is model or is_module(event.subject) and view.related_modules(event.subject, model) for event in view.of("load"))
-
-
-def _with_weights(model: Instance) -> bool:
-    """Whether it is one of a library's, with the weights that come with it: `resnet18(pretrained=True)`."""
-    given = [*model.args[:1], *(model.kwargs[name] for name in ("pretrained", "weights") if name in model.kwargs)]
-    return isinstance(model.cls, Ref) and any(alt not in (FALSE, NONE) for value in given for alt in real(value))
+    model = event.subject
+    learned = isinstance(model, Instance) and (learned_here(view, model) or learned_as_written(view, event)) or is_handed(model) and _draws(event)
+    return learned and is_cut_by_hand(view, event)
 
 
 def _on_made_up_data(view: View, event: Event) -> bool:
     """Whether a model that is not trained here is asked about zeros or noise: a try whether it runs."""
-    learns = trained(view, event.subject) or _in_an_optimizer(view, event.subject)
+    learns = trained(view, event.subject) or in_an_optimizer(view, event.subject)
     return not learns and bool(event.args) and all(_made_up(alt) for value in event.args for alt in real(value))
+
+
+def _draws(event: Event) -> bool:
+    """Whether the function that asks the model draws something, or makes pictures."""
+    return bool(event.site.parsed.unit.words & _DRAWS)
 
 
 _FILLERS = frozenset("rand randn randint rand_like randn_like normal zeros zeros_like ones ones_like full empty arange linspace".split())

@@ -1,0 +1,31 @@
+"""What other files of the project do around the function that a run begins with: each of them is judged, too, with what it hands
+over, and knows more than the function by itself."""
+
+from __future__ import annotations
+
+import re
+
+from torchlint.dryrun.values import Event, Opaque
+from torchlint.rules.base import View
+
+_OFF = re.compile(r"\b(?:no_grad|inference_mode|set_grad_enabled)\b")
+_FROZEN = re.compile(r"\brequires_grad_?\b|freez", re.IGNORECASE)
+
+
+def may_be_without_graph(view: View, event: Event) -> bool:
+    """Whether a file that imports this one calls the function that the run began with, and may have switched gradients off, or have
+    frozen the model that it hands over. Where it has not, its own run says so."""
+    root = view.run.root
+    if root is None or root.name.startswith("__"):
+        return False
+    project = view.run.world.project_of(root.facts.path)
+    if project is None:
+        return False
+    called = re.compile(rf"(?<!def )\b{re.escape(root.name)}\s*\(")
+    users = project.users(root.facts.path)
+    if not any(called.search(user.code) for user in users):
+        return False
+    if any(_OFF.search(user.code) for user in users):
+        return True
+    handed = type(event.subject) is Opaque and event.subject.source == "param"
+    return handed and (any(map(_FROZEN.search, root.facts.words)) or any(_FROZEN.search(user.code) for user in users))
