@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import contextmanager
+from typing import Any
 
 import libcst as cst
 
@@ -80,6 +81,7 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         self.graph_key = object()  # owner of what the whole run shares in the store
         self.watched_calls: frozenset[str] = frozenset()
         self.watched_own: frozenset[str] = frozenset()  # of those, what may be a function or class of the project
+        self.moved: dict[int, tuple[Any, Site]] = {}  # by id of something unknown that was moved: its device, and where that was said
         self.made_in: dict[int, tuple] = {}  # by id of a list or an object: the loops it was made in
         self.root: Func | None = None
         self.title = ("the body of the file", 1)  # what the root is called, and its row
@@ -118,6 +120,8 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         data["guards"] = self.guards
         if self.choice:
             data["choice"] = self.choice
+        if kind == "backward":
+            self.plain.trains(data["flows"])
         event = Event(kind, subject, Site(self.parsed, node) if node is not None else None, self.loops, self.call_sites, data)
         graph = self.graph
         if not graph.tails:  # nothing can come here

@@ -53,6 +53,14 @@ class Plain:
     def __init__(self) -> None:
         self._flows: dict[int, frozenset] = {}
         self._parts: dict[int, frozenset] = {}
+        self._trained: dict[int, Value] = {}
+
+    def trains(self, flows: frozenset[Event]) -> None:
+        """Something came out of these calls and is sent backward: what was called has a graph, whatever else it is."""
+        for event in flows:
+            if type(event.subject) is Opaque and id(event.subject) not in self._trained:
+                self._trained[id(event.subject)] = event.subject
+                self.look_again()
 
     def look_again(self) -> None:
         """Something unknown turned out to be of torch."""
@@ -82,6 +90,8 @@ class Plain:
             return True
         for event in flows:
             if event.kind != "forward" or type(event.subject) is not Opaque or not event.subject.tags <= TAGS:
+                return False
+            if id(event.subject) in self._trained:
                 return False
         self._flows[id(flows)] = flows
         return True

@@ -30,6 +30,12 @@ PROGRAMS = {
     "what is given back is stepped": "def pick(table, name):\n    found = table[name]\n    found = found or table[name + 'x' + 'y' + 'z']\n    return found\n\n\n"
     "def train(net, data, table):\n    pick(table, 'a'), pick(table, 'b'), pick(table, 'c')\n    optimizer = pick(table, 'optimizer')\n    for x, y in data:\n"
     "        F.cross_entropy(net(x), y).backward()\n        optimizer.step()\n",
+    "a meter gets a number, and then a loss": "class Meter:\n    def __init__(self):\n        self.sum, self.count, self.avg = 0, 0, 0\n\n"
+    "    def update(self, value, n=1):\n        self.sum += value * n\n        self.count += n\n        self.avg = self.sum / self.count\n\n\n"
+    "class Trainer:\n    def __init__(self, model, loss, opt):\n        self.model, self.loss, self.opt = model.to('cuda'), loss, opt\n\n"
+    "    def train(self, data):\n        losses, hits = Meter(), Meter()\n        for x, y in data:\n            self.opt.zero_grad()\n"
+    "            loss = self.loss(self.model(x), y)\n            loss.backward()\n            self.opt.step()\n"
+    "            hits.update(x.mean().item())\n            losses.update(loss, 4)\n",
     "a callback": "def each(items, what):\n    out = [1, 2, 3, 4]\n    for item in items:\n        out.append(what(item))\n    return out\n\n\n"
     "def one(x):\n    return x\n\n\ndef other(x):\n    return F.cross_entropy(x.softmax(1), x)\n\n\n"
     "each([1], one)\neach([2], one)\neach([3], one)\neach([torch.ones(2, 2)], other)\n",

@@ -60,8 +60,8 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Indices, M
             kwargs = _in_own_words(kwargs)
             return self.function_shape(name, last, args, kwargs, self.torch_function(name, last, args, kwargs, node), node)
         if name.startswith(("numpy.", "random.", "math.", "os.", "time.", "logging.", "json.", "sys.")):
-            for value in args:
-                self.emit("readout", value, node, name=name)
+            for place, value in enumerate(args):
+                self.emit("readout", value, node, name=name, place=place)
             image = numpy_image(name, args)
             made = Opaque(last, "call", None, NOTHING, NOTHING, args[0] if image else None, frozenset({"foreign"}) | ndarray(name, kwargs) | image)
             if name.startswith("numpy."):

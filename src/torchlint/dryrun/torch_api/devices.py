@@ -29,6 +29,22 @@ class Devices:
             return alt
         return alt
 
+    def note_moved(self, owner: Opaque, made: Opaque, method: str, args, kwargs) -> None:
+        """Where something unknown is from now on, as far as the method says so that moves it: `x.cuda()`, `x.to(device)`."""
+        if method in ("half", "float", "double", "bfloat16"):
+            if id(owner) in self.moved:
+                self.moved[id(made)] = self.moved[id(owner)]
+            return
+        if method == "type":
+            device = "cuda" if args and type_name(args[0]).startswith("torch.cuda.") else None
+        elif method == "to":
+            device = self.device_of(args[0] if args else kwargs.get("device"))
+        else:
+            device = method if method in ("cuda", "cpu") else None
+        if device is not None:
+            self.keep.append(made)
+            self.moved[id(made)] = (device, made.site)
+
     def default_device(self):
         """Where a tensor is made when nothing is said; None where that is not known."""
         for context in reversed(self.contexts):

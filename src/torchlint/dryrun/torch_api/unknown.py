@@ -90,7 +90,9 @@ class Unknown:
         if name in MOVES:
             of_tensor = isinstance(owner, Opaque) and owner.source == "call" and owner.name in effects.ONLY_TENSORS_GIVE
             if isinstance(owner, Opaque) and (of_tensor or owner.tags & {"batch", "batch?"} or owner.source in ("op", "item")):
-                return Opaque(owner.name, "op", self.site(node), owner.flows, union_of((frozenset({owner}), owner.parts)), owner, owner.tags)
+                made = Opaque(owner.name, "op", self.site(node), owner.flows, union_of((frozenset({owner}), owner.parts)), owner, owner.tags)
+                self.note_moved(owner, made, name, args, kwargs)
+                return made
             if isinstance(owner, Opaque) and owner.source == "call":
                 self.move_contents(owner)
             return owner

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 from typing import NamedTuple
 
 import libcst as cst
@@ -41,7 +42,19 @@ def check(view: View) -> Iterator[Report]:
             related.append((anew.site, f"`{name}` begins anew here, and lets go of them"))
         # Where another function adds up, such as a meter, other callers may give it numbers.
         here = backward.site.parsed is event.site.parsed and backward.calls == event.calls
-        yield Report(CODE, event.site, roles, related, _mend(view, event, name) if here else None)
+        handed = _handed(event, backward)
+        if handed is not None:
+            related.append((event.site, "the sum is kept here"))
+        yield Report(CODE, handed or event.site, roles, related, _mend(view, event, name) if here else None)
+
+
+def _handed(event: Event, backward: Event) -> Site | None:
+    """The call that hands the loss to a meter of another file. What is wrong is the call: others give the meter numbers."""
+    file = event.site.parsed.facts
+    if backward.site.parsed.facts is file:
+        return None
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(event.calls, backward.calls, strict=False)))
+    return next((call for call in reversed(event.calls[shared:]) if call.parsed.facts is not file), None)
 
 
 def _within(view: View, value: Value, depth: int = 0) -> Iterator[Value]:

@@ -14,6 +14,7 @@ from torchlint.rules.base import View
 _INPUTS = frozenset({"x", "input", "inputs", "X", "data", "images", "image", "img", "feat", "features", "feature", "hidden", "tokens", "src", "tgt",
                      "inp", "embeddings", "embedding", "emb", "z", "y", "t", "tensor", "batch", "input_ids", "seq", "query", "key", "value"})
 
+_FAR = 4  # steps from a value to the one that it was made of
 _OF_GPUS = re.compile(r"cuda|gpu|^is_available$", re.IGNORECASE)
 
 
@@ -28,6 +29,24 @@ def on_gpu(device: Any) -> bool:
     if isinstance(device, Value) and not isinstance(device, (Instance, Opaque)):
         return any(isinstance(getattr(alt, "value", None), str) and alt.value.startswith("cuda") for alt in real(device))
     return False
+
+
+def placed_at(view: View, value: Value) -> tuple[Any, Site | None]:
+    """The device that a value was put on, and where; of a batch's part, too, of which only what is asked of it tells that it
+    is a tensor."""
+    if isinstance(value, Tensor) and "device" in value.traits:
+        return value.traits["device"], value.sites.get("device")
+    for _ in range(_FAR):
+        if not isinstance(value, Opaque):
+            break
+        if id(value) in view.run.moved:
+            return view.run.moved[id(value)]
+        before = value.origin
+        stays = value.source == "op" if isinstance(value, Tensor) else value.source == "attr" and value.name == "data"
+        if not stays or type(before) is not Opaque:
+            break
+        value = before
+    return None, None
 
 
 def weights_at(view: View, forward: Event) -> tuple[Any, Site | None]:

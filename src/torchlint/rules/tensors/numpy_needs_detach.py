@@ -2,81 +2,121 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 import libcst as cst
 
+from torchlint.catalogue.array_reads import OF_LISTS, OF_TENSORS
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Seq, Tensor, Value, real
+from torchlint.dryrun.values import Event, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.devices import on_gpu
+from torchlint.rules.shared.devices import on_gpu, placed_at
 
 CODE = 416
-READS = frozenset(
-    {"numpy", "numpy.array", "numpy.asarray", "numpy.append", "numpy.concatenate", "numpy.save", "numpy.savetxt"}
-)
-# What makes one array of a list, number by number, and asks each tensor in it for its own.
-_OF_LISTS = frozenset(
-    f"numpy.{name}" for name in "array asarray mean average sum std var median max min amax amin stack vstack hstack concatenate save savetxt".split()
-)
-_PLOTS = frozenset(f"matplotlib.pyplot.{name}" for name in "plot scatter semilogx semilogy loglog bar step fill_between".split())
 _DEEPEST = 2
 
 # A function that asks what it was given goes the one way or the other.
 ASKS = frozenset({"requires_grad", "is_cuda", "grad_fn", "is_leaf"})
 
 
+class _Refusal(NamedTuple):
+    """Why a tensor can become no ndarray, what mends that, and where it came about."""
+
+    why: str
+    mend: str
+    site: Site | None
+    words: str
+
+
 def check(view: View) -> Iterator[Report]:
-    """`model(x).numpy()` where autograd records."""
-    yield from _lists(view)
-    for event in view.of("readout"):
-        if event.name not in READS or not _may_raise(view, event) or _kept(event):
-            continue
-        alts = real(event.subject)
-        if not alts or not all(isinstance(alt, Tensor) for alt in alts):
-            continue
-        if all(_needs_grad(view, alt) for alt in alts):
-            because = (alts[0].sites.get("graph"), "its graph begins here")
-            yield _report(view, event, "it needs gradients", "detach()", because)
-        elif all(on_gpu(alt.traits.get("device")) for alt in alts):
-            because = (alts[0].sites.get("device"), "it is put there here")
-            yield _report(view, event, "it is on the GPU", "cpu()", because)
-
-
-def _may_raise(view: View, event: Event) -> bool:
-    """Whether autograd records for certain where a value is read, and nobody asks for it first."""
-    if event.grad_on is not True or any(context.kind == "unknown" for context in event.contexts):
-        return False
-    return not event.site.parsed.unit.words & ASKS and not _in_module(view)  # whose callers may have switched gradients off
-
-
-def _lists(view: View) -> Iterator[Report]:
-    """`np.mean(losses)` and `plt.plot(losses)`, of losses that were put into a list as they were."""
+    """`model(x).numpy()` where autograd records, `np.mean(losses)`, `accuracy_score(y.cuda(), ...)`."""
     told = set()
     for event in view.of("readout", "unknown"):
-        given = (event.subject,) if event.kind == "readout" else event.args
-        if event.name not in (_OF_LISTS if event.kind == "readout" else _PLOTS) or event.site in told or not _may_raise(view, event):
+        if event.site in told or event.site.parsed.unit.words & ASKS:
             continue
-        found = next((item for value in given for item in _graphs_in(view, event, value)), None)
-        if found is not None:
-            told.add(event.site)
-            because = [(found.site, "this is in it, with its graph")] if found.site is not None else []
-            mend = f"{found.name}.detach()" if found.name.isidentifier() else ".detach()"
-            roles = {"call": view.call_text(event.site), "value": found.name or "a tensor in it", "why": "it needs gradients", "mend": mend}
-            yield Report(CODE, event.site, roles, because)
+        for place, value in _given(event):
+            report = _whole(view, event, place, value) or _listed(view, event, value)
+            if report is not None:
+                told.add(event.site)
+                yield report
+                break
 
 
-def _graphs_in(view: View, event: Event, value: Value, depth: int = 0) -> Iterator[Tensor]:
-    """The tensors with a graph that are in a list for certain, once it is read."""
+def _given(event: Event) -> Iterator[tuple[int, Value]]:
+    """What an array is made of, with its place among the arguments."""
+    if event.kind == "unknown":
+        yield from enumerate(event.args) if event.name in OF_LISTS else ()
+    elif event.name == "numpy" or event.name in OF_LISTS:
+        yield event.get("place", 0), event.subject
+
+
+def _whole(view: View, event: Event, place: int, value: Value) -> Report | None:
+    """Of a tensor that is read, or handed over."""
     alts = real(value)
-    if len(alts) != 1 or not isinstance(alts[0], Seq) or depth > _DEEPEST:
+    if event.name != "numpy" and event.name not in OF_TENSORS or _kept(event):
+        return None
+    found = _refused(view, event, alts)
+    if found is None:
+        return None
+    name = _name(view, event, place)
+    related = [(found.site, found.words)] if found.site is not None and found.site.node is not event.site.node else []
+    mend = f"{name}.{found.mend}" if name else f".{found.mend}"
+    roles = {"call": view.call_text(event.site), "value": name or "the tensor", "why": found.why, "mend": mend}
+    return Report(CODE, event.site, roles, related)
+
+
+def _listed(view: View, event: Event, value: Value) -> Report | None:
+    """`np.mean(losses)` and `plt.plot(losses)`, of losses that were put into a list as they were."""
+    found = next(_refused_in(view, event, value), None) if event.name in OF_LISTS else None
+    if found is None:
+        return None
+    item, refusal = found
+    words = "this is in it, with its graph" if refusal.mend == "detach()" else "this is in it"
+    because = [(item.site, words)] if item.site is not None else []
+    name = item.name if item.source != "attr" and item.name.isidentifier() else ""
+    mend = f"{name}.{refusal.mend}" if name else f".{refusal.mend}"
+    roles = {"call": view.call_text(event.site), "value": name or "a tensor in it", "why": refusal.why, "mend": mend}
+    return Report(CODE, event.site, roles, because)
+
+
+def _refused_in(view: View, event: Event, value: Value, depth: int = 0) -> Iterator[tuple[Opaque, _Refusal]]:
+    """The tensors in a list, once it is read, of which none can become an ndarray for certain."""
+    lists = real(value)
+    if len(lists) != 1 or not isinstance(lists[0], Seq) or depth > _DEEPEST:
         return
-    for item in view.run.known_items(alts[0]):
-        tensors = real(item)
-        if tensors and all(isinstance(alt, Tensor) and alt.serial < event.serial and _needs_grad(view, alt) for alt in tensors):
-            yield tensors[0]
+    for item in view.run.known_items(lists[0]):
+        alts = real(item)
+        before = all(isinstance(alt, Opaque) and alt.serial < event.serial for alt in alts)
+        refusal = _refused(view, event, alts) if before else None
+        if refusal is not None:
+            yield alts[0], refusal
         else:
-            yield from _graphs_in(view, event, item, depth + 1)
+            yield from _refused_in(view, event, item, depth + 1)
+
+
+def _refused(view: View, event: Event, alts: Sequence[Value]) -> _Refusal | None:
+    """Why no one of several alternatives can become an ndarray."""
+    if not alts:
+        return None
+    if _records(view, event) and all(isinstance(alt, Tensor) and _needs_grad(view, alt) for alt in alts) or all(_went_backward(view, event, alt) for alt in alts):
+        site = alts[0].sites.get("graph") if isinstance(alts[0], Tensor) else None
+        return _Refusal("it needs gradients", "detach()", site, "its graph begins here")
+    if all(on_gpu(placed_at(view, alt)[0]) for alt in alts):
+        return _Refusal("it is on the GPU", "cpu()", placed_at(view, alts[0])[1], "it is put there here")
+    return None
+
+
+def _went_backward(view: View, event: Event, value: Value) -> bool:
+    """Whether a value has a graph since backward was called on it, which raises without one."""
+    if not isinstance(value, Opaque) or not value.flows or isinstance(value, Tensor) and value.traits.get("graph") is False:
+        return False
+    return any(other.serial < event.serial and other.framework is None and value in real(other.subject) for other in view.of("backward"))
+
+
+def _records(view: View, event: Event) -> bool:
+    """Whether autograd records for certain where a value is read: callers of a module's method may have switched it off."""
+    return event.grad_on is True and not any(context.kind == "unknown" for context in event.contexts) and not _in_module(view)
 
 
 def _in_module(view: View) -> bool:
@@ -106,20 +146,12 @@ def _needs_grad(view: View, value: Tensor) -> bool:
     return bool(value.traits.get("leaf"))
 
 
-def _report(view: View, event: Event, why: str, mend: str, because: tuple[Site | None, str]) -> Report:
-    site, words = because
-    name = _name(view, event)
-    related = [(site, words)] if site is not None and site.node is not event.site.node else []
-    roles = {"call": view.call_text(event.site), "value": name or "the tensor", "why": why, "mend": f"{name}.{mend}" if name else f".{mend}"}
-    return Report(CODE, event.site, roles, related)
-
-
-def _name(view: View, event: Event) -> str:
+def _name(view: View, event: Event, place: int) -> str:
     """What the tensor is called where it is read; "" where that is long, or it is one of several."""
     if event.name == "numpy":
         return view.owner_text(event, "")
     args = getattr(event.site.node, "args", ())
-    given = args[1 if event.name in ("numpy.save", "numpy.savetxt") and len(args) > 1 else 0].value if args else None
+    given = args[place].value if place < len(args) and not any(arg.star for arg in args) else None
     plain = isinstance(given, (cst.Name, cst.Attribute, cst.Call, cst.Subscript))
     text = event.site.parsed.text(given) if plain else ""
     return text if len(text) <= 40 and "\n" not in text else ""

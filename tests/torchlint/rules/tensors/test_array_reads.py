@@ -1,0 +1,97 @@
+"""416: what NumPy, matplotlib and scikit-learn make arrays of, as a whole and in lists, with gradients or on the GPU."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+TEST = """
+import numpy as np
+import matplotlib.pyplot as plt
+from sklearn import metrics
+
+def test(model, loader):
+    model.eval()
+    device = torch.device("cuda:0" if torch.cuda.is_available() else "cpu")
+    kept = []
+    with torch.no_grad():
+        for x, y in loader:
+            {body}
+"""
+TRAIN = """
+import numpy as np
+import matplotlib.pyplot as plt
+from sklearn import metrics
+
+def train(loader):
+    model = nn.Linear(4, 2)
+    for x, y in loader:
+        out = model(x)
+        {body}
+        F.cross_entropy(out, y).backward()
+"""
+LATER = """
+import numpy as np
+
+def train(model, optimizer, criterion, loader):
+    log = []
+    for step, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        {before}
+        loss.backward()
+        optimizer.step()
+        log = keep(log, step, loss{what})
+        {behind}
+
+def keep(log, step, loss):
+    log.append((step, loss)){told}
+    return log
+"""
+
+
+def on_gpu(body):
+    return TEST.format(body="\n            ".join(body))
+
+
+@table({
+    "concatenated": on_gpu(["x = x.cuda()", "np.concatenate([x.data, model(x).data])  # <- 416"]),
+    "in a device": on_gpu(["y = y.to(device)", "print(metrics.accuracy_score(y, model(x).argmax(1)))  # <- 416"]),
+    "as the second argument": on_gpu(["x, y = x.cuda(), y.cuda()", "np.append(kept, y)  # <- 416"]),
+    "as it stands": on_gpu(["x = x.cuda(non_blocking=True)", "print(x.numpy())  # <- 416"]),
+    "as a float": on_gpu(["x = x.cuda().float()", "np.abs(x)  # <- 416"]),
+    "in a list": on_gpu(["y = y.cuda()", "kept.append(y)", "plt.plot(np.concatenate(kept))  # <- 416"]),
+    "brought back": on_gpu(["x, y = x.cuda(), y.cuda()", "metrics.accuracy_score(y.cpu(), model(x).cpu().argmax(1))"]),
+    "brought back by name": on_gpu(["y = y.to(device)", "y = y.to('cpu')", "np.append(kept, y)"]),
+    "where there may be none": on_gpu(["if model.big:", "    y = y.cuda()", "np.append(kept, y)"]),
+    "its number": on_gpu(["y = y.cuda()", "kept.append(y.item())", "np.mean(kept)"]),
+    "an unknown device": on_gpu(["y = y.to(model.device)", "np.append(kept, y)"]),
+    "asked first": on_gpu(["y = y.cuda()", "np.append(kept, y.cpu() if y.is_cuda else y)"]),
+})
+def test_gpu(code):
+    holds(code)
+
+
+@table({
+    "the largest": TRAIN.format(body="np.argmax(out, axis=1)  # <- 416"),
+    "a ufunc": TRAIN.format(body="np.exp(out)  # <- 416"),
+    "a score": TRAIN.format(body="metrics.roc_auc_score(y, out[:, 1])  # <- 416"),
+    "a plot": TRAIN.format(body="plt.scatter(x, out)  # <- 416"),
+    "detached": TRAIN.format(body="metrics.roc_auc_score(y, out.detach()[:, 1])"),
+    "what has no gradient": TRAIN.format(body="metrics.accuracy_score(y, out.argmax(1))"),
+    "its shape": TRAIN.format(body="np.shape(out)"),
+    "a question": TRAIN.format(body="np.where(out.detach() > 0, 1, 0)"),
+})
+def test_gradients(code):
+    holds(code)
+
+
+def later(before="pass", what="", behind="pass", told="  # <- 106"):
+    return LATER.format(before=before, what=what, behind=behind, told=told)
+
+
+@table({
+    "what went backward is saved": later(behind="np.savetxt('log.csv', log)  # <- 416"),
+    "a loss of an unknown model is read": later(behind="print(loss.numpy(), np.float32(loss))  # <- 416, 416"),
+    "its number": later(what=".item()", behind="np.savetxt('log.csv', log)", told=""),
+    "before": later(before="np.float32(loss)"),
+})
+def test_what_went_backward(code):
+    holds(code)
