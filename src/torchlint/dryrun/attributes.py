@@ -16,6 +16,7 @@ from torchlint.dryrun.values import (
     Func,
     Instance,
     Iter,
+    Member,
     Method,
     Opaque,
     ProjectModule,
@@ -84,6 +85,8 @@ class Attributes:
             return Method(owner, name)
         if isinstance(owner, Tensor):
             return self.tensor_attribute(owner, name, node)
+        if isinstance(owner, Member) and name in ("name", "value"):
+            return Const(owner.name) if name == "name" else owner.given
         if isinstance(owner, (Seq, Dict, Iter, Func, Const)):
             return Method(owner, name) if not isinstance(owner, (Func, Const)) else Opaque(name, "attr")
         value = Opaque(name, "attr", None, owner.flows, owner.parts, owner)

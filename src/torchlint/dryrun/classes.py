@@ -8,7 +8,7 @@ import libcst as cst
 
 from torchlint.catalogue import protocols
 from torchlint.dryrun.torch_api.names import base_kind
-from torchlint.dryrun.values import NONE, NOTHING, TRUE, Class, Func, Instance, Opaque, Union, Value
+from torchlint.dryrun.values import NONE, NOTHING, TRUE, Class, Func, Instance, Member, Opaque, Union, Value
 from torchlint.sieve.facts import ClassFacts, FileFacts
 
 
@@ -98,6 +98,8 @@ class ProjectClasses:
                 if name in unit.words:
                     value = self.run_class_body(owner, unit, name)
                     if value is not None:
+                        if _is_enumeration(owner) and not name.startswith("_"):
+                            value = Member(owner, name, value)
                         self.base_store.set(cls, name, value)
                         return value
         return None
@@ -146,6 +148,11 @@ class ProjectClasses:
                         self.store.set(owner, name, value)
                         return value
         return NONE
+
+
+def _is_enumeration(cls: Class) -> bool:
+    """Whether what the class's body assigns are the members of an enumeration."""
+    return any(name.partition(".")[0] == "enum" and name.endswith(("Enum", "Flag")) for name in cls.externals())
 
 
 def _is_record(cls: Class) -> bool:

@@ -13,6 +13,7 @@ from torchlint.dryrun.values import (
     Func,
     Instance,
     Iter,
+    Member,
     Method,
     Opaque,
     Ref,
@@ -52,6 +53,8 @@ class Likeness:
             if type(mine) in _NUMBERS:
                 return type(theirs) in _NUMBERS  # numbers never fold
             return type(mine) is type(theirs) and mine == theirs
+        if kind is Member:
+            return one.is_same(other) is True
         if kind is Items:
             return self._items(one, other)
         if kind is Ref:

@@ -11,6 +11,7 @@ from torchlint.dryrun.values import (
     Const,
     Func,
     Instance,
+    Member,
     Opaque,
     Ref,
     Seq,
@@ -38,6 +39,26 @@ def _is_nan(node: cst.BaseExpression, value: Value) -> bool:
         return False
     given = node.args[0].value
     return type(given) is cst.SimpleString and given.value.strip("\"'").lower() == "nan"
+
+
+def _same_constant(left: Value, right: Value) -> bool | None:
+    """Whether two texts, answers or members of enumerations are the same; None where it is not certain. Numbers are never folded: they
+    count loops."""
+    if isinstance(left, Member) and isinstance(right, Member):
+        return left.is_same(right)
+    if isinstance(left, Member) or isinstance(right, Member) or not isinstance(left, Const) or not isinstance(right, Const):
+        return None
+    if isinstance(left.value, (str, bool)) and isinstance(right.value, (str, bool)):
+        return left.value == right.value
+    return None
+
+
+def _is_among(value: Value, items: tuple[Value, ...] | None) -> bool | None:
+    """Whether a text or a member of an enumeration is one of several things, all of which are known."""
+    if not items:
+        return None
+    each = {_same_constant(value, item) for item in items}
+    return True if True in each else False if each == {False} else None
 
 
 class Operators:
@@ -143,9 +164,14 @@ class Operators:
                         return Const(nothing == (operator is cst.Is))
                 if operator in (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual) and same_class(left, right):
                     return Const(operator in (cst.Is, cst.Equal))
-                if operator in (cst.Equal, cst.NotEqual) and isinstance(left, Const) and isinstance(right, Const):
-                    if isinstance(left.value, (str, bool)) and isinstance(right.value, (str, bool)):
-                        return Const((left.value == right.value) == (operator is cst.Equal))
+                if operator in (cst.Equal, cst.NotEqual) or operator in (cst.Is, cst.IsNot) and isinstance(right, Member):
+                    same = _same_constant(left, right)
+                    if same is not None:
+                        return Const(same == (operator in (cst.Is, cst.Equal)))
+                if operator in (cst.In, cst.NotIn):
+                    inside = _is_among(left, self.items_of(right))
+                    if inside is not None:
+                        return Const(inside == (operator is cst.In))
                 if operator in (cst.Equal, cst.NotEqual) and isinstance(right, Const) and type(right.value) is int:
                     given = self._how_many_given(node.left)
                     if given is not None:

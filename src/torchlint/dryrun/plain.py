@@ -15,6 +15,7 @@ from torchlint.dryrun.values import (
     Func,
     Instance,
     Iter,
+    Member,
     Method,
     Opaque,
     ProjectModule,
@@ -71,7 +72,7 @@ class Plain:
         kind = type(value)
         if kind is Opaque:
             return value.tags <= TAGS and (not value.flows or self._outside(value.flows)) and (not value.parts or self._unmixed(value.parts))
-        if kind is Const or kind is Class or kind is ProjectModule or kind is Func:
+        if kind is Const or kind is Member or kind is Class or kind is ProjectModule or kind is Func:
             return True
         if kind is Seq or kind is Dict:
             return (not value.flows or self._outside(value.flows)) and (not value.parts or self._unmixed(value.parts))

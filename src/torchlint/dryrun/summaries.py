@@ -16,7 +16,7 @@ from torchlint.dryrun.frame import Frame
 from torchlint.dryrun.likeness import Likeness
 from torchlint.dryrun.plain import IN_THE_WAY, TAGS, born, closes_over
 from torchlint.dryrun.store import Items
-from torchlint.dryrun.values import Const, Dict, Event, Func, Instance, Iter, Method, Opaque, Seq, Union, Value, now
+from torchlint.dryrun.values import Const, Dict, Event, Func, Instance, Iter, Member, Method, Opaque, Seq, Union, Value, now
 from torchlint.sieve.facts import Unit
 
 LEAST = 8  # steps of a call that is worth it
@@ -255,7 +255,7 @@ class _Copy:
         if id(value) in self.pairs:
             return self.pairs[id(value)] or Opaque("", "attr")
         kind = type(value)
-        if kind is Const or not isinstance(value, Value):
+        if kind is Const or kind is Member or not isinstance(value, Value):
             return value
         if kind is Union:
             return Union(tuple(map(self, value.alts)))

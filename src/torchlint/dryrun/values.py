@@ -85,6 +85,27 @@ class Const(Value):
         return f"Const({self.value!r})"
 
 
+class Member(Const):
+    """A member of an enumeration of the project. Its value is that which its class gives it where that is a text, a number or so, and
+    else something of its own."""
+
+    __slots__ = ("cls", "given", "name")
+
+    def __init__(self, cls: Any, name: str, given: Value):
+        super().__init__(given.value if isinstance(given, Const) else (cls.name, name))
+        self.cls, self.name, self.given = cls, name, given
+
+    def __repr__(self) -> str:
+        return f"Member({self.cls.name}.{self.name})"
+
+    def is_same(self, other: Member) -> bool | None:
+        """Whether it is the same member; None where one may be another name of the other."""
+        if self.cls is not other.cls:
+            return False if self.value != other.value else None
+        alike = isinstance(self.given, Const) and isinstance(other.given, Const) and self.value == other.value
+        return True if self.name == other.name else None if alike else False
+
+
 NONE = Const(None)
 TRUE = Const(True)
 FALSE = Const(False)
@@ -503,6 +524,8 @@ def same(a: Value, b: Value) -> bool:
         return False
     if kind is Const:
         return type(a.value) is type(b.value) and (a.value == b.value or a.value != a.value)
+    if kind is Member:
+        return a.is_same(b) is True
     if kind is Ref:
         return a.name == b.name
     return kind is Method and a.owner is b.owner and a.name == b.name

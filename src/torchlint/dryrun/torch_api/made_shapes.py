@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from torchlint.dryrun.torch_api.shapes import ANY, Shape
 from torchlint.dryrun.values import Const, Opaque, Seq, Tensor, Value
 
@@ -13,6 +15,7 @@ _NUMPY_COPIES = frozenset({"array", "asarray", "ascontiguousarray", "float32", "
 _NUMPY_SIZED = frozenset({"random", "random_sample", "standard_normal"})  # of numpy.random: one argument, the sizes
 _NUMPY_AT = {"normal": 2, "uniform": 2, "randint": 2, "choice": 1}
 _MOST_NESTED = 6
+_COUNT = re.compile(r"(?:^|_)(?:batch_?size|bsz?|num_\w+|n_\w+)$", re.IGNORECASE)  # names of numbers
 
 
 class MadeShapes:
@@ -38,9 +41,20 @@ class MadeShapes:
     def sizes_shape(self, given) -> Shape:
         """Sizes one by one, or as one tuple."""
         sizes = self.listed(given)
-        if sizes is None or len(given) == 1 and not isinstance(given[0], (Seq, Const)):
+        if sizes is None or len(given) == 1 and not isinstance(given[0], (Seq, Const)) and not self.is_one_size(given[0]):
             return ANY
         return Shape(tuple(sizes), False)
+
+    def is_one_size(self, value: Value) -> bool:
+        """Whether an unknown value is a number and no tuple of sizes: `x.size(0)`, `x.shape[0]`, `len(x)`, `batch_size`."""
+        if type(value) is not Opaque:
+            return False
+        whose = value.origin
+        if self.base_store.get(value, " dimension") is not None:
+            return True
+        if type(whose) is Opaque and whose.name in ("shape", "size") and value.name.lstrip("-").isdigit():
+            return True
+        return "numbers" not in value.tags and ("number" in value.tags or bool(_COUNT.search(value.name)))
 
     def legacy_shape(self, args) -> Shape:
         """torch.Tensor(2, 3) is of that size, torch.Tensor([2, 3]) of these numbers."""

@@ -336,7 +336,7 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
         back, start = before(event, lambda e: e.kind == "backward" or links.possible(e, "optimizer.zero_grad", key))
         if back and not start and all(e.kind != "backward" for e in back):
             return False
-        return not view.in_own_time(event) and not _differentiable(found)
+        return not view.in_own_time(event) and not _differentiable(found) and not _handed_over(found)
     if second == "scheduler.step":
         steps = links.belonging("optimizer.step", key)
         return any(common_loop(found, step) is not None for step in steps) and bool(found.loops)
@@ -374,6 +374,12 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
     if second == "scaler.step":
         return loop is not None
     return True
+
+
+def _handed_over(backward: Event) -> bool:
+    """Whether the loss comes from a caller that is not in view, who may well clear the gradients before computing it."""
+    alts = real(backward.subject)
+    return bool(alts) and not backward.flows and all(type(alt) is Opaque and alt.source == "param" for alt in alts)
 
 
 def _undoes(event: Event, sets_mode: Callable[[Event], bool]) -> bool:

@@ -19,6 +19,8 @@ def check(view: View) -> Iterator[Report]:
         forwards = sorted((event for event in backward.flows if event.kind == "forward"), key=lambda event: event.serial)
         if any(_ASKS.search(guard.site.text()) for guard in backward.guards):
             continue
+        if backward.guards and _has_one_in_another_call(view, backward):
+            continue  # what is asked tells the calls apart
         if not forwards or getattr(backward.site.node, "args", ()) or backward.get("framework") is not None:
             continue
         if any(event.get("grad") is not False or not _within(event) for event in forwards) or any(
@@ -34,6 +36,12 @@ def check(view: View) -> Iterator[Report]:
         if site is not None:
             related.append((site, "because gradients are off from here on"))
         yield Report(CODE, backward.site, roles, related)
+
+
+def _has_one_in_another_call(view: View, backward: Event) -> bool:
+    """Whether the same line goes backward through a graph where its function is called from elsewhere."""
+    others = [event for event in view.of("backward") if event.site == backward.site and event is not backward]
+    return any(flow.kind == "forward" and flow.get("grad") is not False for event in others for flow in event.flows)
 
 
 def _within(forward: Event) -> bool:

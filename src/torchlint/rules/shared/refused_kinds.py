@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from torchlint.dryrun.values import Class, Dict, Instance, Opaque, Seq, Value, real
+from torchlint.dryrun.values import Class, Dict, Instance, Opaque, Ref, Seq, Value, number, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.checkpoints import from_file
 from torchlint.rules.shared.numpys import is_numpys
@@ -31,9 +31,16 @@ _CLASS = re.compile(r"(?:sklearn|torchvision\.transforms|albumentations)\.(?:\w+
 
 def refused(view: View, alts: tuple[Value, ...], depth: int = 0) -> str | None:
     """What kind of object a value is, or holds, that is pickled with the name of a class; None where it may be something else. What was
-    read from a file is what the program itself has saved."""
-    kinds = [_kind(view, alt, depth) for alt in alts if not from_file(alt)]
+    read from a file is what the program itself has saved, and a number beside others is what the best one begins with."""
+    kinds = [_kind(view, alt, depth) for alt in alts if not from_file(alt) and not (len(alts) > 1 and _begins_with(alt))]
     return kinds[0] if kinds and all(kinds) else None
+
+
+def _begins_with(value: Value) -> bool:
+    """`0`, `-1.0`, `np.inf`, `float("inf")`: the best result before there is one."""
+    if isinstance(value, Ref):
+        return value.name in ("numpy.inf", "numpy.Inf", "math.inf", "torch.inf")
+    return number(value) is not None or type(value) is Opaque and value.source == "call" and value.name == "float"
 
 
 def _kind(view: View, value: Value, depth: int) -> str | None:

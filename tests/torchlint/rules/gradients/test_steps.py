@@ -483,3 +483,31 @@ def train(loader, stop):
 ])
 def test_of_two_optimizers_the_rarer_one_is_cleared_with_the_other(rest, told):
     holds(TWO_PACES.format(rest="\n".join(" " * 8 + line for line in rest.split("\n")), mark="  # <- 102" if told else ""))
+
+
+@table({
+    "101: a base class that is handed the loss, and leaves the rest to others": """
+class Solver:
+    def backward(self, loss):
+        loss.backward()
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), 5.0)
+        self.optimizer.step()
+        return norm
+""",
+    "101: it is seen who hands it over": """
+class Solver:
+    def __init__(self):
+        self.model = nn.Linear(4, 2)
+        self.optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+
+    def backward(self, loss):
+        loss.backward()  # <- 101
+        self.optimizer.step()
+
+    def train(self, batches):
+        for x, y in batches:
+            self.backward(F.mse_loss(self.model(x), y))
+""",
+})
+def test_losses_that_are_handed_over(code):
+    holds(code)

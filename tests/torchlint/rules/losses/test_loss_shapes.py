@@ -1,5 +1,7 @@
 """308 and 309: what is known of the two shapes of a loss, and what is not."""
 
+import pytest
+
 from tests.torchlint.dryrun.support import holds, table
 
 
@@ -87,3 +89,30 @@ def f(x, y):
 })
 def test_shapes_of_losses(code):
     holds(code)
+
+
+LABELS = """
+from torch.utils.data import DataLoader
+
+class Discriminator(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(784, 64), nn.ReLU(), nn.Linear(64, 1), nn.Sigmoid())
+
+    def forward(self, x):
+        return self.layers(x.view(x.size(0), -1))
+
+def train(images, shape, sizes, options):
+    net, crit = Discriminator(), nn.BCELoss()
+    for img, _ in DataLoader(images, batch_size=64):
+        real = torch.ones(GIVEN)
+        crit(net(img), real).backward()MARK
+"""
+ONE_SIZE = ["img.size(0)", "img.shape[0]", "len(img)", "options.batch_size", "img.size()[0]"]
+SEVERAL = ["shape", "sizes", "img.size()", "img.shape", "img.size(0), 1", "options.shape"]
+
+
+@pytest.mark.parametrize(("given", "mark"), [*((one, "  # <- 308") for one in ONE_SIZE), *((one, "") for one in SEVERAL)])
+def test_labels_of_as_many_as_there_are(given, mark):
+    """One number gives one dimension, whatever it is; what may be a tuple is not known."""
+    holds(LABELS.replace("GIVEN", given).replace("MARK", mark))

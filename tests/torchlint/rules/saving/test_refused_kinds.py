@@ -149,3 +149,34 @@ def load(path, build):
 })
 def test_settings(code):
     holds(code)
+
+
+BEST = """
+import math
+import numpy as np
+
+def save(net, epoch, best):
+    torch.save({"model": net.state_dict(), "epoch": epoch, "best": best}, "a.pt")
+
+def load(net):
+    checkpoint = torch.load("a.pt")MARK
+    net.load_state_dict(checkpoint["model"])
+    return checkpoint["epoch"], checkpoint["best"]
+
+def train(net: nn.Module, batches, resume):
+    best, start = FIRST, 0
+    if resume:
+        start, best = load(net)
+    for epoch in range(start, 10):
+        losses = [F.mse_loss(net(x), y).item() for x, y in batches]
+        mean = MEAN
+        if mean < best:
+            best = mean
+        save(net, epoch, best)
+"""
+
+
+@pytest.mark.parametrize("first", ["np.inf", "math.inf", "float('inf')", "1e10", "100"])
+@pytest.mark.parametrize(("mean", "mark"), [("np.mean(losses)", "  # <- 901"), ("float(np.mean(losses))", ""), ("sum(losses)", "")])
+def test_the_best_begins_with_a_number_of_another_kind(first, mean, mark):
+    holds(BEST.replace("FIRST", first).replace("MEAN", mean).replace("MARK", mark))
