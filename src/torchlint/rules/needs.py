@@ -227,7 +227,8 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     803: ((_WRAPS, _any("to cuda half double bfloat16")),),
     804: ((_WRAPS, _any("to cuda")),),
     805: ((_WRAPS | _any("init_process_group"), _any("save")),),
-    806: ((_COLLECTIVES,),),
+    806: ((_COLLECTIVES | _any("bcast Bcast Barrier allreduce Allreduce allgather Allgather alltoall Gather Reduce Scatter wait_for_everyone gather_for_metrics"
+                                " rendezvous mesh_reduce allreduce_ broadcast_ broadcast_parameters broadcast_optimizer_state broadcast_object"),),),
     807: ((_WRAPS, _any("module")),),
     808: ((_any("save"), _WRAPS | _any("DataParallel")),),
     811: (
