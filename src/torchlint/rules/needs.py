@@ -195,7 +195,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     525: ((_any("Dropout1d Dropout2d Dropout3d dropout1d dropout2d dropout3d InstanceNorm1d"),),),
     601: ((_any("DataLoader"),),),
     602: ((_any("DataLoader"),),),
-    603: ((_any("DataLoader"),), (_any("step"), _any("backward"))),
+    603: ((_any("DataLoader"),), (_any("step"), _any("backward")), (_any("fit_generator"),)),
     604: ((_any("DataLoader"),),),
     605: ((_any("!item"), _any("!class")),),
     606: ((_any("DataLoader"),),),
