@@ -50,7 +50,7 @@ def _loaders(view: View) -> Iterator[Report]:
         loader = event.subject
         if not isinstance(loader, Instance) or id(loader) in told or not event.loops or (words := _why_in_order(view, loader)) is None:
             continue
-        epochs = _epochs_over(view, loader)
+        epochs = _epochs_over(view, loader, event)
         if loader.site is None or not epochs or loader.site in [loop.site for loop in event.loops]:
             continue
         mixed = _mixed_before(view, loader, epochs)
@@ -203,14 +203,24 @@ def _assigned(dataset: Opaque) -> str:
     return given[1] if given is not None and "DataLoader" not in lines[row - 1] else ""
 
 
-def _epochs_over(view: View, loader: Instance) -> list[Loop]:
+def _epochs_over(view: View, loader: Instance, begun: Event) -> list[Loop]:
     """The loops around a loop over the loader in which an optimizer steps, and lives on from turn to turn."""
     found: list[Loop] = []
     for step in view.of("optimizer.step"):
         for depth, loop in enumerate(step.loops):
-            if loop.over is not None and view.run.iterated(loop.over) is loader:
+            over = loop.over is not None and view.run.iterated(loop.over) is loader
+            if over or depth == len(begun.loops) and step.loops[:depth] == begun.loops and _by_next(loop, loader):
                 found += (outer for outer in step.loops[:depth] if not outer.once and not _starts_anew(view, step, outer))
     return found
+
+
+def _by_next(loop: Loop, loader: Instance) -> bool:
+    """Whether a loop counts the batches of a loader that was begun before it, and asks for each: `for i in range(len(loader)):
+    x, y = next(batches)`."""
+    if loop.site is None or not isinstance(loop.site.node, cst.For) or not loader.name:
+        return False
+    counted = re.search(rf"\brange\(\s*(?:0\s*,\s*)?len\(\s*{re.escape(loader.name)}\s*\)\s*\)", loop.site.parsed.text(loop.site.node.iter))
+    return counted is not None and "next(" in loop.site.parsed.text(loop.site.node)
 
 
 def _starts_anew(view: View, step: Event, loop: Loop) -> bool:

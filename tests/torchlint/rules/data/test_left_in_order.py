@@ -304,3 +304,35 @@ def others(call, mark="  # <- 603", options="", inside=""):
 })
 def test_given_to_other_trainers(code):
     holds(code)
+
+
+NEXT = """
+import torchvision
+from torch.utils.data import DataLoader
+
+def main(net, optimizer):
+    loader = DataLoader(torchvision.datasets.MNIST("d"), batch_size=8{options}){mark}
+    {before}
+    for epoch in range({epochs}):
+        {inside}
+        for i in range({count}):
+            x, y = next(batches)
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+"""
+
+
+def by_next(mark="", options="", before="pass", epochs=9, inside="batches = iter(loader)", count="len(loader)"):
+    return NEXT.format(mark=mark, options=options, before=before, epochs=epochs, inside=inside, count=count)
+
+
+@table({
+    "asked for by next": by_next("  # <- 603"),
+    "asked for by next, shuffled": by_next(options=", shuffle=True"),
+    "begun before all epochs": by_next(before="batches = iter(loader)", inside="pass"),
+    "one epoch": by_next(epochs=1),
+    "a few of them": by_next(count="100"),
+})
+def test_asked_for_by_next(code):
+    holds(code)
