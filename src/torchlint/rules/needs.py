@@ -196,7 +196,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     525: ((_any("Dropout1d Dropout2d Dropout3d dropout1d dropout2d dropout3d InstanceNorm1d"),),),
     601: ((_any("DataLoader"),),),
     602: ((_any("DataLoader"),),),
-    603: ((_any("DataLoader"),), (_any("step"), _any("backward"))),
+    603: ((_any("DataLoader"),), (_any("step"), _any("backward")), (_any("fit_generator"),)),
     604: ((_any("DataLoader"),),),
     605: ((_any("!item"), _any("!class")),),
     606: ((_any("DataLoader"),),),
@@ -228,7 +228,8 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     803: ((_WRAPS, _any("to cuda half double bfloat16")),),
     804: ((_WRAPS, _any("to cuda")),),
     805: ((_WRAPS | _any("init_process_group"), _any("save")),),
-    806: ((_COLLECTIVES,),),
+    806: ((_COLLECTIVES | _any("bcast Bcast Barrier allreduce Allreduce allgather Allgather alltoall Gather Reduce Scatter wait_for_everyone gather_for_metrics"
+                                " rendezvous mesh_reduce allreduce_ broadcast_ broadcast_parameters broadcast_optimizer_state broadcast_object"),),),
     807: ((_WRAPS, _any("module")),),
     808: ((_any("save"), _WRAPS | _any("DataParallel")),),
     811: (

@@ -67,16 +67,23 @@ def _by_loader(view: View) -> Iterator[Report]:
         if any(_ON_PURPOSE.search(line) or _SET_LATER.search(line) and "self." not in line for line in lines):
             continue
         given = real(option(loader, "dataset"))
-        random = [_in_data(view, dataset) for dataset in given]
+        sampled = _sampled(loader)
+        random = [_in_whole(view, dataset, part=True) if sampled else _in_data(view, dataset) for dataset in given]
         if not random or None in random:
             continue
-        whole = not isinstance(given[0], Instance) or given[0].type not in _PARTS
+        whole = not sampled and (not isinstance(given[0], Instance) or given[0].type not in _PARTS)
         made = given[0].site if whole else None  # a part has its line in common with the training set
         site = made or event.site
         related = [(random[0].site, "this changes the image at random")] if random[0].site is not None else []
         if site is not event.site:
             related.append((event.site, f"`{name}` evaluates on it"))
         yield Report(CODE, site, {"transform": _name_of(random[0]), "call": view.call_text(site)}, related)
+
+
+def _sampled(loader: Instance) -> bool:
+    """Whether a loader draws a part of the numbers of a data set: the others are for somebody else."""
+    samplers = real(option(loader, "sampler"))
+    return bool(samplers) and all(isinstance(alt, Instance) and alt.type.endswith(".SubsetRandomSampler") for alt in samplers)
 
 
 def _in_data(view: View, dataset: Value) -> Opaque | Instance | None:

@@ -11,7 +11,8 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Const, Dict, Event, Instance, Loop, Opaque, Ref, Value, alternatives, boolean, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.cut_in_order import slices_of
+from torchlint.rules.shared.cut_in_order import given_to, slices_of
+from torchlint.rules.shared.fitted import fitted
 from torchlint.rules.shared.loaders import option, true
 from torchlint.rules.shared.sample_order import OF_TIME, means_nothing, mixed_before, mixed_in_file
 
@@ -35,8 +36,12 @@ def check(view: View) -> Iterator[Report]:
         if found is not None and found[0].site not in told:
             loop, cut, mixed = found
             told.add(loop.site)
-            roles = {"loader": cut, "call": cut, "why": f"each one is a slice, and nothing mixes what is cut{' in between' if mixed else ''}", "mend": _MIX}
-            yield Report(CODE, loop.site, roles, [(step.site, "a step is taken with each"), *_once(mixed)])
+            yield Report(CODE, loop.site, _of_slices(cut, mixed), [(step.site, "a step is taken with each"), *_once(mixed)])
+
+
+def _of_slices(cut: str, mixed: list[Event]) -> dict[str, str]:
+    why = f"each one is a slice, and nothing mixes what is cut{' in between' if mixed else ''}"
+    return {"loader": cut, "call": cut, "why": why, "mend": _MIX}
 
 
 def _loaders(view: View) -> Iterator[Report]:
@@ -45,7 +50,7 @@ def _loaders(view: View) -> Iterator[Report]:
         loader = event.subject
         if not isinstance(loader, Instance) or id(loader) in told or not event.loops or (words := _why_in_order(view, loader)) is None:
             continue
-        epochs = _epochs_over(view, loader)
+        epochs = _epochs_over(view, loader, event)
         if loader.site is None or not epochs or loader.site in [loop.site for loop in event.loops]:
             continue
         mixed = _mixed_before(view, loader, epochs)
@@ -65,41 +70,28 @@ def _roles(view: View, loader: Instance, words: tuple[str, str]) -> dict[str, st
     return {"loader": loader.name or "the loader", "call": view.call_text(loader.site), "why": words[0], "mend": words[1]}
 
 
-_TRAINER = re.compile(r"(?:^|\.)(?:pytorch_lightning|lightning)\..*\bTrainer$")
-_ONE_EPOCH = re.compile(r"max_epochs\s*=\s*1\b|fast_dev_run\s*=\s*(?:True|\d)|overfit_batches")
-
-
 def _fitted(view: View) -> Iterator[Report]:
-    """`trainer.fit(model, loader)` of Lightning's Trainer: it goes through the loader once an epoch."""
+    """`trainer.fit(model, loader)` of a library's trainer: it goes through the loader once an epoch."""
     told = set()
-    for call in view.of("unknown"):
-        if call.get("name") != "fit" or not isinstance(call.site.node, cst.Call):
-            continue
-        trainers, loader = real(call.subject), _training_loader(call)
-        if loader is None or id(loader) in told or not trainers or not all(_trains_for_epochs(trainer) for trainer in trainers):
+    for call, loader in fitted(view):
+        if id(loader) in told:
             continue
         words = _why_in_order(view, loader)
         told.add(id(loader))
         mixed = _mixed_before(view, loader, None) if words is not None else None
         if mixed is not None:
-            related = [(call.site, "the Trainer goes through it here, once an epoch"), *_once(mixed)]
+            related = [(call.site, "the trainer goes through it here, once an epoch"), *_once(mixed)]
             yield Report(CODE, loader.site, _roles(view, loader, words), related)
+    for call in view.of("unknown"):
+        found = given_to(view, call) if call.get("name") == "fit_generator" and not _ONE_EPOCH.search(call.site.text()) else None
+        if found is not None and found[0] not in told:
+            loop, cut, mixed = found
+            told.add(loop)
+            related = [(call.site, "the trainer goes through them here, once an epoch"), *_once(mixed)]
+            yield Report(CODE, loop, _of_slices(cut, mixed), related)
 
 
-def _trains_for_epochs(trainer: Value) -> bool:
-    made = isinstance(trainer, Opaque) and trainer.source == "call" and trainer.site is not None and _TRAINER.search(trainer.name)
-    return bool(made) and not _ONE_EPOCH.search(trainer.site.text())
-
-
-def _training_loader(call: Event) -> Instance | None:
-    """What a Trainer is given to train on: behind the model, or by its name."""
-    given = call.get("args", ())
-    for place, arg in enumerate(call.site.node.args):
-        name = arg.keyword.value if arg.keyword is not None else ""
-        if place < len(given) and (name in ("train_dataloaders", "train_dataloader") or not name and not arg.star and place == 1):
-            alts = real(given[place])
-            return alts[0] if len(alts) == 1 and isinstance(alts[0], Instance) and alts[0].kind == "loader" else None
-    return None
+_ONE_EPOCH = re.compile(r"\bepochs\s*=\s*1\b")
 
 
 def _why_in_order(view: View, loader: Instance) -> tuple[str, str] | None:
@@ -211,14 +203,24 @@ def _assigned(dataset: Opaque) -> str:
     return given[1] if given is not None and "DataLoader" not in lines[row - 1] else ""
 
 
-def _epochs_over(view: View, loader: Instance) -> list[Loop]:
+def _epochs_over(view: View, loader: Instance, begun: Event) -> list[Loop]:
     """The loops around a loop over the loader in which an optimizer steps, and lives on from turn to turn."""
     found: list[Loop] = []
     for step in view.of("optimizer.step"):
         for depth, loop in enumerate(step.loops):
-            if loop.over is not None and view.run.iterated(loop.over) is loader:
+            over = loop.over is not None and view.run.iterated(loop.over) is loader
+            if over or depth == len(begun.loops) and step.loops[:depth] == begun.loops and _by_next(loop, loader):
                 found += (outer for outer in step.loops[:depth] if not outer.once and not _starts_anew(view, step, outer))
     return found
+
+
+def _by_next(loop: Loop, loader: Instance) -> bool:
+    """Whether a loop counts the batches of a loader that was begun before it, and asks for each: `for i in range(len(loader)):
+    x, y = next(batches)`."""
+    if loop.site is None or not isinstance(loop.site.node, cst.For) or not loader.name:
+        return False
+    counted = re.search(rf"\brange\(\s*(?:0\s*,\s*)?len\(\s*{re.escape(loader.name)}\s*\)\s*\)", loop.site.parsed.text(loop.site.node.iter))
+    return counted is not None and "next(" in loop.site.parsed.text(loop.site.node)
 
 
 def _starts_anew(view: View, step: Event, loop: Loop) -> bool:

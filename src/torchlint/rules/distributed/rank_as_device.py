@@ -6,8 +6,10 @@ import os
 import re
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.flow import before
-from torchlint.dryrun.values import Const, Event, real
+from torchlint.dryrun.values import Const, Event, Opaque, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.processes import INIT, without_own_gpu
 
@@ -18,6 +20,9 @@ _OWN = re.compile(r"device_ids\s*=\s*\[\s*(?!\d|None\b)[^\[\],]+\]")  # one that
 _MAY_CHOOSE = re.compile(r"dist|device|gpu|cuda|init|set_?up|launch|slurm|env|rank", re.I)
 # What goes by the current device. Memory that is pinned does not: any device's context serves.
 _GOES_BY_IT = re.compile(r"(?:dist\.)?barrier\(\)|\b(?:all_gather|gather|broadcast|scatter)_object(?:_list)?\(|torch\.cuda\.synchronize\(\)|\.cuda\(\)")
+_NO_NUMBER = re.compile(
+    r"""(?:torch\.device\(\s*)?(["'])cuda\1(?:\s+if\s+(?:torch\.cuda\.is_available\(\)|[\w.]*cuda\w*)\s+else\s+(["'])cpu\2)?\s*\)?""", re.I
+)
 _WORD = re.compile(r"\w+")
 _UNBOUND = (
     "nothing tells a process which GPU is its own: `{what}` (line {row}) names no device and goes to GPU 0 in every process",
@@ -37,7 +42,9 @@ def check(view: View) -> Iterator[Report]:
     wrapped = [alt for event in wraps for alt in real(event.module)]
     told = False
     for event in view.of("module.move"):
-        if event.name not in ("to", "cuda") or event.device != "cuda" or event.subject not in wrapped or not _unnumbered(event) or without_own_gpu(event):
+        if event.name not in ("to", "cuda") or event.subject not in wrapped or without_own_gpu(event):
+            continue
+        if not (event.device == "cuda" and _unnumbered(event) or _by_name(event)):
             continue
         found, _ = before(event, lambda other: other in inits)
         if found:
@@ -96,8 +103,22 @@ def _unnumbered(event) -> bool:
     return event.name == "cuda" and "()" in event.site.text()[-2:] or re.search(r"""\(["']cuda["']\)$""", event.site.text()) is not None
 
 
-def _nccl(event) -> bool:
+def _by_name(event: Event) -> bool:
+    """Whether a call names a device that its file makes once, of no number: `device = torch.device("cuda")`."""
+    node = event.site.node
+    if not isinstance(node, cst.Call) or len(node.args) != 1 or not isinstance(node.args[0].value, cst.Name | cst.Attribute):
+        return False
+    name = re.escape(event.site.parsed.text(node.args[0].value))
+    lines = (line.split("#", 1)[0] for line in event.site.parsed.facts.lines)
+    made = [line.partition("=")[2] for line in lines if re.search(rf"(?<![\w.]){name}\s*(?:,[^=]*)?=[^=]", line) and "(" not in line.partition("=")[0]]
+    return len(made) == 1 and _NO_NUMBER.fullmatch(made[0].strip()) is not None
+
+
+def _nccl(event: Event) -> bool:
     backend = event.kwargs.get("backend", event.args[0] if event.args else None)
     if "device_id" in event.kwargs or "**" in event.kwargs:
         return False
+    if type(backend) is Opaque and backend.source == "attr" and event.site is not None:
+        asked = rf"--{backend.name.rpartition('.')[2].replace('_', '[-_]')}[\"'][^\n]*\bdefault\s*=\s*[\"']nccl[\"']"
+        return any(re.search(asked, line) for line in event.site.parsed.facts.lines)
     return isinstance(backend, Const) and isinstance(backend.value, str) and backend.value.lower() == "nccl"

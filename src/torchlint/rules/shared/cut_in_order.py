@@ -6,7 +6,7 @@ import re
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Parsed
+from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Event, Func, Loop
 from torchlint.rules.base import View
@@ -63,22 +63,40 @@ def _cut_in(view: View, loop: Loop, within: str) -> tuple[str, str, list[str]] |
     return generated(view, loop) if number is None else asked(view, loop, number)
 
 
+def given_to(view: View, call: Event) -> tuple[Site, str, list[Event]] | None:
+    """The loop of a generator that a trainer is given, `model.fit_generator(batches(x, y))`, what it cuts into slices, and what mixes
+    that before; None where something may change the order."""
+    first = call.site.node.args[0] if isinstance(call.site.node, cst.Call) and call.site.node.args else None
+    if first is None or first.star or not isinstance(first.value, cst.Call):
+        return None
+    found = _yielded(view, call.site.parsed, first.value, forever=True)
+    if found is None or _NOT_IN_ORDER.search(found[1]):
+        return None
+    mixed = mixings(view, [(found[2].parsed.facts, None)], None)
+    return None if mixed is None else (found[2], found[0], mixed)
+
+
 def generated(view: View, loop: Loop) -> tuple[str, str, list[str]] | None:
     """What a generator of the project cuts into the slices that it yields, where a loop goes through it; and its text."""
     over = loop.site.node.iter
     while isinstance(over, cst.Call) and isinstance(over.func, cst.Name) and over.func.value in ("enumerate", "tqdm", "list") and over.args:
         over = over.args[0].value
-    if not isinstance(over, cst.Call):
-        return None
-    for definition, parsed in _functions(view, loop, over):
+    found = _yielded(view, loop.site.parsed, over) if isinstance(over, cst.Call) else None
+    return None if found is None else (found[0], found[1], _given_names(over))
+
+
+def _yielded(view: View, at: Parsed, call: cst.Call, forever: bool = False) -> tuple[str, str, Site] | None:
+    """What a generator cuts into slices, its text, and its loop. One that goes on for ever, pass after pass, counts where that is asked
+    for."""
+    for definition, parsed in _functions(view, at, call):
         text = written(parsed, definition)
         given = [param.name.value for param in definition.params.params]
         for node in walk(definition.body):
             if isinstance(node, cst.For) and any(isinstance(inner, cst.Yield) for inner in walk(node.body)):
                 number = _number(parsed, node, text)
                 cut = sliced(parsed, node, number) if number is not None else None
-                if cut is not None and _comes_from(cut, given, text) and not re.search(r"\bwhile\s+(?:True|1)\b", text):
-                    return cut, text, _given_names(over)
+                if cut is not None and _comes_from(cut, given, text) and (forever or not re.search(r"\bwhile\s+(?:True|1)\b", text)):
+                    return cut, text, Site(parsed, node)
     return None
 
 
@@ -89,7 +107,7 @@ def asked(view: View, loop: Loop, number: str) -> tuple[str, str, list[str]] | N
             continue
         place = next(i for i, arg in enumerate(call.args) if isinstance(arg.value, cst.Name) and arg.value.value == number)
         keyword = call.args[place].keyword
-        for definition, parsed in _functions(view, loop, call):
+        for definition, parsed in _functions(view, loop.site.parsed, call):
             params = [param.name.value for param in definition.params.params]
             place += params[:1] == ["self"] and isinstance(call.func, cst.Attribute)
             name = keyword.value if keyword is not None else params[place] if place < len(params) else ""
@@ -108,9 +126,9 @@ def _returns(definition: cst.FunctionDef) -> bool:
     return any(isinstance(node, cst.Return) and node.value is not None for node in walk(definition.body))
 
 
-def _functions(view: View, loop: Loop, call: cst.Call) -> list[tuple[cst.FunctionDef, Parsed]]:
+def _functions(view: View, at: Parsed, call: cst.Call) -> list[tuple[cst.FunctionDef, Parsed]]:
     """The function of the project that is called by its name, or the one method of the file that is called so on `self`."""
-    facts = loop.site.parsed.facts
+    facts = at.facts
     if isinstance(call.func, cst.Name):
         func = view.run.exported(call.func.value, facts)
         found = view.run.definition(func) if isinstance(func, Func) and func.node is None else (None, None)

@@ -15,9 +15,10 @@ INIT = "torch.distributed.init_process_group"
 # What conditions call the number of a process, or the one process that writes.
 RANK = re.compile(r"rank|main_proc|is_main|master|primary|chief|leader|is_first|process_i|proc_id|world|\bnr\b|gpu|device|writer|distributed", re.I)
 # Conditions that one process passes, and that all others do.
-_RANK = r"(?:\w+\.)*(?:\w*rank|get_rank\(\))"
-ONE = re.compile(rf"^\(?(?:{_RANK} == \d+|not {_RANK}|0 == {_RANK}|(?:\w+\.)*is_(?:main|master)(?:_process)?(?:\(\))?)\)?$")
-OTHERS = re.compile(rf"^\(?(?:{_RANK} (?:!=|>) 0|{_RANK}|not (?:\w+\.)*is_(?:main|master)(?:_process)?(?:\(\))?)\)?$")
+_RANK = r"(?:\w+\.)*(?:\w*rank(?:\(\))?|[gG]et_rank\(\))"
+_MAIN = r"(?:\w+\.)*is_(?:local_|global_|world_)?(?:main|master)(?:_process|_ordinal)?(?:\(\))?"
+ONE = re.compile(rf"^\(?(?:{_RANK} == \d+|not {_RANK}|0 == {_RANK}|{_MAIN})\)?$")
+OTHERS = re.compile(rf"^\(?(?:{_RANK} (?:!=|>) 0|{_RANK}|not {_MAIN})\)?$")
 _NO_GPU = re.compile(r"\b(?:gpu|device|cuda)(?:_?(?:id|index))?\s+is\s+(?P<one>not\s+)?None\b")
 _LOCAL = re.compile(r"local_rank|LOCAL_RANK|set_device\(|spawn\(")
 _FIRST_HERE = re.compile(r"^(?:(?:\w+\.)*local_rank == 0)(?: and (?!.*rank).*)?$")

@@ -265,3 +265,29 @@ def unseen(whole='ParkDataset("train", files, transform=crops)', given="other", 
 })
 def test_classes_that_are_in_no_file(code):
     holds(code)
+
+
+SAMPLED = """
+from torch.utils.data import DataLoader, SubsetRandomSampler
+from torchvision import datasets, transforms
+
+flips = transforms.Compose([transforms.RandomHorizontalFlip(), transforms.ToTensor()])
+plain = transforms.Compose([transforms.CenterCrop(28), transforms.ToTensor()])
+
+def build(one, other):
+    whole = datasets.CIFAR10("data", train=True, transform=flips)
+    held = datasets.CIFAR10("data", train=True, transform={transform})
+    train_loader = DataLoader(whole, sampler=SubsetRandomSampler(one))
+    val_loader = DataLoader({data}{sampler}){mark}
+    return train_loader, val_loader
+"""
+
+
+@table({
+    "a part that is drawn": SAMPLED.format(transform="plain", data="whole", sampler=", sampler=SubsetRandomSampler(other)", mark=BAD),
+    "a part of another set that is augmented": SAMPLED.format(transform="flips", data="held", sampler=", sampler=SubsetRandomSampler(other)", mark=BAD),
+    "a part of another set": SAMPLED.format(transform="plain", data="held", sampler=", sampler=SubsetRandomSampler(other)", mark=""),
+    "all of it": SAMPLED.format(transform="plain", data="whole", sampler="", mark=""),
+})
+def test_parts_that_are_drawn(code):
+    holds(code)

@@ -221,6 +221,7 @@ def fitted(options="", mark="", trainer="max_epochs=10", given="train_loader, va
     "by its name": fitted(mark="  # <- 603", given="val_dataloaders=val_loader, train_dataloaders=train_loader"),
     "shuffled": fitted(options=", shuffle=True"),
     "one epoch": fitted(trainer="max_epochs=1"),
+    "of a trainer that is made of options": fitted(mark="  # <- 603").replace("pl.Trainer(", "pl.Trainer.from_argparse_args("),
     "given for validation": fitted(options=", shuffle=True", given="train_loader, val_dataloaders=val_loader"),
 })
 def test_given_to_a_trainer(code):
@@ -262,4 +263,76 @@ _TWO = "sampler = DistributedSampler(data) if distributed else None"
     ),
 })
 def test_a_sampler_of_several_processes_alone(code):
+    holds(code)
+
+
+OTHERS = """
+import torchvision
+from torch.utils.data import DataLoader
+from ignite.engine import Engine, create_supervised_trainer
+from poutyne import Model
+from torchbearer import Trial
+
+def batches(x, size):
+    while True:
+        for i in range(0, len(x), size):{inside}
+            yield x[i : i + size]
+
+def main(net, optimizer, step, x):
+    loader = DataLoader(torchvision.datasets.MNIST("d"), batch_size=8{options}){mark}
+    {call}
+"""
+
+
+def others(call, mark="  # <- 603", options="", inside=""):
+    return OTHERS.format(call=call, mark=mark, options=options, inside=inside)
+
+
+@table({
+    "Ignite": others("create_supervised_trainer(net, optimizer, F.nll_loss).run(loader, max_epochs=10)"),
+    "Ignite, shuffled": others("create_supervised_trainer(net, optimizer, F.nll_loss).run(loader, max_epochs=10)", "", ", shuffle=True"),
+    "an engine of Ignite": others("Engine(step).run(loader, max_epochs=10)"),
+    "an engine of Ignite that evaluates": others("Engine(step).run(loader)", ""),
+    "Poutyne": others("Model(net, 'sgd', 'mse').fit_generator(loader, epochs=5)"),
+    "Poutyne, for validation": others("Model(net, 'sgd', 'mse').fit_generator(x, loader, epochs=5)", ""),
+    "Poutyne, evaluated": others("Model(net, 'sgd', 'mse').evaluate_generator(loader)", ""),
+    "Torchbearer": others("Trial(net, optimizer).with_generators(train_generator=loader, val_generator=x).run(10)"),
+    "a class that is called so": others("step.Model(net, 'sgd').fit_generator(loader, epochs=5)", ""),
+    "a generator of slices": others("Model(net, 'sgd', 'mse').fit_generator(batches(x, 8), epochs=5)", "", inside="  # <- 603"),
+    "a generator of slices, once": others("Model(net, 'sgd', 'mse').fit_generator(batches(x, 8), epochs=1)", ""),
+    "a generator that is not seen": others("Model(net, 'sgd', 'mse').fit_generator(step(x, 8), epochs=5)", ""),
+})
+def test_given_to_other_trainers(code):
+    holds(code)
+
+
+NEXT = """
+import torchvision
+from torch.utils.data import DataLoader
+
+def main(net, optimizer):
+    loader = DataLoader(torchvision.datasets.MNIST("d"), batch_size=8{options}){mark}
+    {before}
+    for epoch in range({epochs}):
+        {inside}
+        for i in range({count}):
+            x, y = next(batches)
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+"""
+
+
+def by_next(mark="", options="", before="pass", epochs=9, inside="batches = iter(loader)", count="len(loader)"):
+    return NEXT.format(mark=mark, options=options, before=before, epochs=epochs, inside=inside, count=count)
+
+
+@table({
+    "asked for by next": by_next("  # <- 603"),
+    "asked for by next, shuffled": by_next(options=", shuffle=True"),
+    "begun before all epochs": by_next(before="batches = iter(loader)", inside="pass"),
+    "one epoch": by_next(epochs=1),
+    "a few of them": by_next(count="100"),
+})
+def test_asked_for_by_next(code):
     holds(code)

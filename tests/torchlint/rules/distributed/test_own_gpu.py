@@ -53,3 +53,39 @@ def test_a_file_that_imports_it_may_choose(tmp_path):
     assert [finding.code for finding in check(trainer, cache=False)] == ["TL804"]
     (tmp_path / "start.py").write_text("import torch\nfrom trainer import main\ntorch.cuda.set_device(0)\nmain(0, 1, None)\n")
     assert [finding.code for finding in check(trainer, cache=False)] == []
+
+
+NAMED = """
+import argparse
+import torch.distributed as dist
+from torch.nn.parallel import DistributedDataParallel
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--dist-backend", default="{default}")
+args = parser.parse_args()
+
+def main(net, rank):
+    device = {device}
+    dist.init_process_group({backend})
+    net = nn.Linear(4, 4).to(device){mark}
+    return DistributedDataParallel(net)
+"""
+
+
+def _named(device='torch.device("cuda")', backend='"nccl"', default="nccl", mark="  # <- 804"):
+    return NAMED.format(device=device, backend=backend, default=default, mark=mark)
+
+
+@table({
+    "a device that has a name": _named(),
+    "a text": _named('"cuda"'),
+    "or the CPU": _named('torch.device("cuda" if torch.cuda.is_available() else "cpu")'),
+    "a number": _named('torch.device("cuda", rank)', mark=""),
+    "a number in a text": _named('torch.device(f"cuda:{rank}")', mark=""),
+    "the first": _named('torch.device("cuda:0")', mark=""),
+    "made anew": _named('torch.device("cuda")\n    device = torch.device(rank)', mark=""),
+    "an option of NCCL": _named(backend="backend=args.dist_backend"),
+    "an option of Gloo": _named(backend="backend=args.dist_backend", default="gloo", mark=""),
+})
+def test_a_device_that_has_a_name(code):
+    holds(code)
