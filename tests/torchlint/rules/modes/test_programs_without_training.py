@@ -33,6 +33,25 @@ def run():
 
 run()
 """,
+    "what it gives is no tensor": """
+import gym
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return torch.distributions.Categorical(logits=self.layer(x)).sample().item()
+
+
+policy = Policy()
+policy.load_state_dict(torch.load("policy.pt"))
+env = gym.make("Ant-v4")
+state, done = env.reset(), False
+while not done:
+    state, reward, done, _ = env.step(policy(torch.tensor(state)))  # <- 202
+""",
     "without gradients": WEIGHTS + """
 torch.set_grad_enabled(False)
 for x in inputs:
