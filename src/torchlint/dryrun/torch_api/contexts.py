@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 import re
+import sys
 
 import libcst as cst
 
 from torchlint.dryrun.values import NOTHING, Func, Instance, Iter, Opaque, Ref, Value, real
+
+# What knows nothing of autograd: progress bars, trackers of experiments, files, screens, microphones, other frameworks.
+_WITHOUT_AUTOGRAD = frozenset(
+    """numpy scipy pandas h5py lmdb zarr PIL cv2 imageio skvideo rasterio mss tqdm alive_progress rich click mlflow wandb neptune aim
+    speech_recognition sounddevice pyaudio mediapipe depthai requests httpx aiohttp psutil yaml json jsonlines joblib tensorflow
+    tensorboardX onnxruntime sqlalchemy pymongo filelock fsspec smart_open""".split()
+)
+_OF_CONTEXTLIB = frozenset({"contextlib.redirect_stdout", "contextlib.redirect_stderr", "contextlib.suppress", "contextlib.closing"})
+_WRITERS = re.compile(r"^torch\.utils\.tensorboard\.(?:\w+\.)*SummaryWriter$")
+_FARTHEST = 6  # `Console().status(...)`
 
 
 class Contexts:
@@ -50,7 +61,8 @@ class Contexts:
                     kind, kinds = "autocast", {"autocast"}
                 self.contexts.append(self.Context(kind if len(kinds) == 1 else "other", self.site(node), setting if kind == "grad" else None))
                 return alts[0]
-        self.contexts.append(self.Context("unknown", self.site(node), alt))
+        if not alts or not all(map(_leaves_autograd_alone, alts)):
+            self.contexts.append(self.Context("unknown", self.site(node), alt))
         return Opaque("context", "call", None, NOTHING, NOTHING, alt)
 
     def grad_state(self):
@@ -69,3 +81,18 @@ class Contexts:
         if name == "__enter__":
             return self.enter(owner, node)
         return Opaque(name, "call")
+
+
+def _leaves_autograd_alone(value: Value) -> bool:
+    """Whether what a `with` enters is of a library that knows nothing of autograd, or was made by something of it."""
+    for _ in range(_FARTHEST):
+        if not isinstance(value, (Opaque, Instance)):
+            return False
+        name = value.type if isinstance(value, Instance) else value.name or ""
+        package, _, rest = name.partition(".")
+        if rest and (package in _WITHOUT_AUTOGRAD or package in sys.stdlib_module_names and package != "contextlib"):
+            return True
+        if name in _OF_CONTEXTLIB or _WRITERS.match(name):
+            return True
+        value = value.origin if isinstance(value, Opaque) else None
+    return False

@@ -117,7 +117,8 @@ class Unknown:
         flows = union_of([owner.flows, *(value.flows for value in given)])
         parts = union_of([frozenset({owner}), owner.parts, *(frozenset({v}) for v in given if not isinstance(v, Const))])
         if name == "sample" and isinstance(owner, Opaque) and (owner.name or "").startswith("torch.distributions."):
-            self.emit("sampled", owner, node)
+            self.emit("sampled", owner, node)  # it draws without gradients; `rsample` draws with them
+            return Tensor("", "op", self.site(node), NOTHING, NOTHING, owner, {"graph": False, "detached": owner})
         if name in effects.LEAVES_TORCH:
             self.emit("readout", owner, node, name=name)
             return Opaque(name, "call", None, NOTHING, NOTHING, owner, effects.LEAVES_TORCH[name])

@@ -16,7 +16,7 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
 from torchlint.rules.shared.callers import may_be_without_graph
-from torchlint.rules.shared.evaluations import EVALUATION, LOSS_FUNCTION, is_evaluation, said_volatile
+from torchlint.rules.shared.evaluations import EVALUATION, in_a_program_that_trains_nothing, is_evaluation, said_volatile
 from torchlint.rules.shared.frozen import frozen_by, frozen_one_by_one, is_off_at, switches
 from torchlint.rules.shared.graph_uses import graph_may_be_used, is_criterion
 from torchlint.rules.shared.held_out import LOSS
@@ -65,8 +65,8 @@ def check(view: View) -> Iterator[Report]:
         if event.get("frozen") is TRUE or frozen_one_by_one(view, event) or _gradient_wanted(view, event):
             continue
         said = volatile is not None and not _in_the_training(view, event)  # an evaluation, be it that nobody reads what it gives
-        seen = said or beside or shares or read_out(view, event) or only_shown_off(view, event)
-        if not seen and not (evaluates and only_gone_through(view, event)):
+        seen = said or beside or shares or in_a_program_that_trains_nothing(view, event)
+        if not seen and not read_out(view, event) and not only_shown_off(view, event) and not (evaluates and only_gone_through(view, event)):
             continue
         if graph_may_be_used(view, event):
             continue

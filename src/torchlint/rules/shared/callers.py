@@ -18,6 +18,8 @@ def may_be_without_graph(view: View, event: Event) -> bool:
     root = view.run.root
     if root is None or root.name.startswith("__"):
         return False
+    if (view.run.orphan or view.run.spared) and any(map(_OFF.fullmatch, root.facts.words)):
+        return True  # what calls it here could not be run
     project = view.run.world.project_of(root.facts.path)
     if project is None:
         return False

@@ -8,6 +8,7 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, Opaque, Tensor, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import given_held_out, goes_over_held_out, is_model, measures, trained
+from torchlint.rules.shared.learned import in_an_optimizer, is_from_a_file, learned_as_written
 from torchlint.rules.shared.readouts import NAMED_SO, behind, comes_from, drawn_from, kept_as_numbers, without_graph
 from torchlint.rules.shared.seen_calls import made_of
 from torchlint.sieve.facts import ClassFacts
@@ -20,6 +21,7 @@ EVALUATION = re.compile(
     r"|(?-i:[a-z0-9](?:Test|Eval|Evaluate|Evaluation|Valid|Validate|Validation|Predict|Infer|Inference)(?=$|[A-Z_]))",
     re.IGNORECASE,
 )
+_TRAINS = frozenset({"backward", "fit", "train_step", "Trainer", "autograd", "finetune", "fine_tune"})
 LOSS_FUNCTION = re.compile(r"(?:^|[_.])(?:loss|criterion)(?:_?fn|_?func(?:tion)?)?$")
 
 
@@ -31,12 +33,14 @@ def is_evaluation(view: View, event: Event) -> bool:
     if event.mode is False or any(site.parsed.unit.name == "forward" for site in (*event.calls, event.site) if site is not None):
         return False
     looked_at = measures(view, event) or is_model(model) and _behind_training(view, event)
-    looked_at = looked_at or _is_the_end_of_a_script(view, event)
+    looked_at = looked_at or _is_the_end_of_a_script(view, event) or in_a_program_that_trains_nothing(view, event)
     if looked_at and not _trains_too(view, event):
         return True
     if not EVALUATION.search(unit.name) and not goes_over_held_out(event):
         return False
     if isinstance(model, Instance) and NAMED_SO.search(unit.name) and trained(view, model):
+        return True
+    if _is_called_as_it_stands(event.site) and learned_as_written(view, event):
         return True
     root = view.run.root
     if root is not None and root.name.startswith("_"):
@@ -63,9 +67,20 @@ def said_volatile(view: View, event: Event) -> Site | None:
 
 def _is_the_end_of_a_script(view: View, event: Event) -> bool:
     """Whether the body of a file has trained, loads what it has saved into another model, and asks that about held-out data: nobody
-    around it can have switched gradients off."""
+    around it can have switched gradients off. Or it goes over such data with what its optimizer has, whatever the training makes of it."""
     held = view.run.root is None and isinstance(event.subject, Instance) and (goes_over_held_out(event) or given_held_out(event))
+    if held and event.loops and in_an_optimizer(view, event.subject) and not any(
+        event.loops[-1] in step.loops for step in view.of("backward", "optimizer.step")
+    ):
+        return True
     return held and _behind(view, event) and any(event.subject is load.subject for load in view.of("load") if load.serial < event.serial)
+
+
+def in_a_program_that_trains_nothing(view: View, event: Event) -> bool:
+    """Whether the body of a file goes over data with a model out of a file, and trains nothing, be it by a trainer that is not seen."""
+    if view.run.root is not None or not event.loops or view.of("backward", "optimizer.step", "optimizer.create", "autograd.grad"):
+        return False
+    return is_from_a_file(view, event.subject) and not event.site.parsed.facts.words & _TRAINS
 
 
 def _trains_too(view: View, event: Event) -> bool:

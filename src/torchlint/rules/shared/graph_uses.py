@@ -36,7 +36,7 @@ def graph_may_be_used(view: View, event: Event) -> bool:
             continue
         if other.name not in _OF_SCALERS and any(carries(view, value, event) for value in other.args):
             return True
-        if loop is None or _infers(view, event, other):
+        if loop is None or gets_ready(view, event, other):
             continue  # for one forward that was asked before
         if loop in other.loops and any(_has_model(view, event, value) for value in (other.subject, *other.args)):
             return True
@@ -47,7 +47,7 @@ def graph_may_be_used(view: View, event: Event) -> bool:
 _OF_SCALERS = frozenset({"inverse_transform", "denormalize", "unnormalize"})
 
 
-def _infers(view: View, event: Event, other: Event) -> bool:
+def gets_ready(view: View, event: Event, other: Event) -> bool:
     """Whether a call is a method of the model itself that only makes something of an input, or gets one ready, as far as its name
     tells: `model.inference(x)`, `model.parse_batch(batch)`, `model.init_hidden(n)`."""
     name = other.get("name") or ""

@@ -20,25 +20,25 @@ _A_MODEL = re.compile(
 def has_learned(view: View, model: Value) -> bool:
     """Whether a model is trained here, has weights from a file or a library, or comes from somebody else."""
     if isinstance(model, Opaque):
-        return model.source != "global" or "loaded" in model.tags or _loaded(view, model)
+        return model.source != "global" or is_from_a_file(view, model)
     return learned_here(view, model) or isinstance(model, Instance) and _with_weights(model)
 
 
 def learned_here(view: View, model: Value) -> bool:
     """Whether this run trains a model, makes an optimizer for it, or loads its weights."""
-    return trained(view, model) or in_an_optimizer(view, model) or _loaded(view, model)
+    return trained(view, model) or in_an_optimizer(view, model) or is_from_a_file(view, model)
 
 
 def learned_as_written(view: View, event: Event) -> bool:
     """Whether the function that a run begins with asks a model of the file's body, and the body has an optimizer for it, or loads its
     weights: `net.load_state_dict(...)` above `def show():`, which nobody calls."""
-    site, root = event.site, view.run.root
-    name = getattr(event.subject, "name", "")
-    if root is None or not name or site.parsed.facts is not root.facts or not isinstance(event.subject, Instance):
-        return False
+    site, root, model = event.site, view.run.root, event.subject
     func = getattr(site.node, "func", None)
-    if func is None or site.parsed.text(func).removesuffix(".forward") != name:
+    if root is None or func is None or site.parsed.facts is not root.facts:
         return False
+    if not isinstance(model, Instance) and not (type(model) is Opaque and model.source == "call" and is_model(model)):
+        return False
+    name = site.parsed.text(func).removesuffix(".forward")
     facts, unit = site.parsed.facts, site.parsed.unit
     if name in (*unit.params, *unit.binds) or not any(isinstance(item, Unit) and name in item.binds for item in facts.body):
         return False
@@ -60,7 +60,10 @@ def in_an_optimizer(view: View, model: Value) -> bool:
     )
 
 
-def _loaded(view: View, model: Value) -> bool:
+def is_from_a_file(view: View, model: Value) -> bool:
+    """Whether a model comes whole out of a file, or its weights do."""
+    if isinstance(model, Opaque) and "loaded" in model.tags:
+        return True
     return any(event.subject is model or is_module(event.subject) and view.related_modules(event.subject, model) for event in view.of("load"))
 
 

@@ -12,7 +12,7 @@ from torchlint.rules.shared.seen_calls import carries
 
 NAMED_SO = re.compile(r"(?:^|_)(?:test|eval|evaluate|evaluation|valid|validate|validation|val|predict|prediction|infer|inference)(?:$|_)", re.I)
 _MEASURES = re.compile(
-    r"(?:^|_)(?:acc|accuracy|auc|bleu|confusion|dice|error|f1|iou|jaccard|kmeans|mae|metrics?|miou|mse|precision|psnr|recall|repackage"
+    r"(?:^|_)(?:acc|accuracy|auc|bleu|confusion|dice|error|evaluate|evaluation|f1|iou|jaccard|kmeans|mae|metrics?|miou|mse|precision|psnr|recall|repackage"
     r"|rmse|rouge|scores?|ssim|topk|wer)(?:_|$)|^(?:save|plot|draw|show|print|log|visuali[sz]e|write)_"
 )
 _MOST = 40  # values that are gone back over

@@ -28,7 +28,7 @@ from torchlint.sieve.facts import Unit
 # What asks autograd for something, or changes what it records.
 GRADIENTS = ("backward", "autograd.grad", "optimizer.step", "optimizer.zero_grad", "inplace.flag", "flag.set")
 # Libraries that know nothing of torch, or only rearrange: what they are given comes to no backward.
-_WITHOUT_TORCH = frozenset("numpy einops scipy sklearn skimage pandas matplotlib seaborn PIL cv2 imageio tqdm yaml".split())
+_WITHOUT_TORCH = frozenset("numpy einops scipy sklearn skimage pandas matplotlib seaborn PIL cv2 imageio tqdm yaml gym gymnasium".split())
 # Methods of strings, files, loggers, writers and progress bars, which no other object is asked for.
 _OF_TEXT = frozenset(
     """format join split strip startswith endswith lower upper write flush info debug warning add_scalar add_scalars
@@ -83,7 +83,9 @@ def unseen(event: Event) -> bool:
     if event.kind != "unknown":
         return False
     name = event.get("name") or ""
-    package, _, rest = name.partition(".")
+    owner = event.subject
+    made_by = owner.name if type(owner) is Opaque and owner.source == "call" and "." in (owner.name or "") else name  # `gym.make("Ant").step(x)`
+    package, _, rest = made_by.partition(".")
     if rest and (package in _WITHOUT_TORCH or package in sys.stdlib_module_names):
         return any(isinstance(alt, _CALLABLE) or is_module(alt) for value in event.args for alt in real(value))
     if event.subject is None or isinstance(event.subject, Instance):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchlint.dryrun.values import Event, Instance, Tensor, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.evaluations import EVALUATION
+from torchlint.rules.shared.graph_uses import gets_ready
 from torchlint.rules.shared.held_out import given_held_out, measures, trained
 from torchlint.rules.shared.learned import has_learned, in_an_optimizer, is_handed, learned_as_written, learned_here
 from torchlint.rules.shared.looks import is_cut_by_hand
@@ -52,7 +53,7 @@ def _is_meant_to(view: View, event: Event) -> bool:
     whatever their caller says. (Not those that this run trains.)"""
     model = event.subject
     if is_handed(model) and not trained(view, model):
-        return _draws(event) and is_cut_by_hand(view, event)
+        return (_draws(event) or given_held_out(event)) and is_cut_by_hand(view, event)
     learned = isinstance(model, Instance) and (learned_here(view, model) or learned_as_written(view, event)) or trained(view, model)
     named = bool(EVALUATION.search(event.site.parsed.unit.name)) or given_held_out(event)
     return learned and (named or is_cut_by_hand(view, event))
@@ -97,7 +98,7 @@ def _works_with_the_model(view: View, event: Event) -> bool:
             continue
         if other.kind == "called" and event.subject in real(other.subject):
             continue
-        if (other.get("name") or "").rpartition(".")[2] in _TAKES_NO_GRAPH:
+        if (other.get("name") or "").rpartition(".")[2] in _TAKES_NO_GRAPH or gets_ready(view, event, other):
             continue
         if any(part is event.subject for value in (other.subject, *other.args) for part in made_of(view, value)):
             return True

@@ -99,6 +99,75 @@ def restore():
     net.load_state_dict(torch.load("net.pt"))
     print(net(torch.rand(4, 1)).data.numpy())
 """,
+    "an evaluation of the body's model": """
+from models import Net
+
+model = Net()
+criterion = nn.L1Loss()
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+
+
+def test():
+    total = 0
+    for x, y in testing_data_loader:
+        total += 10 / criterion(model(x), y).item()  # <- 202
+    print(total)
+""",
+    "one that is decorated": """
+from models import Net
+from tools import task
+
+model = Net()
+optimizer = torch.optim.Adam(model.parameters(), lr=1e-4)
+
+
+@task
+def test():
+    for x, y in testing_data_loader:
+        print(F.l1_loss(model(x), y).item())
+""",
+    "one whose model learns nothing here": """
+from models import Net
+
+model = Net()
+
+
+def test():
+    for x, y in testing_data_loader:
+        print(F.l1_loss(model(x), y).item())
+""",
+    "held-out data, and a model that is handed over": """
+def run(model, x_test):
+    return model(x_test).data.numpy()  # <- 202
+""",
+    "a state that the model itself begins with": """
+def predict(net, text):
+    net.eval()
+    state = net.init_hidden(1)
+    out, state = net(text, state)  # <- 202
+    print(out.item())
+""",
+    "something that it may do with its input": """
+def predict(net, text):
+    net.eval()
+    text = net.attack_step(text)
+    out = net(text)
+    print(out.item())
+""",
+    "measured by its own method": """
+from models import Autoencoder
+
+net = Autoencoder()
+optimizer = torch.optim.Adam(net.parameters(), lr=1e-4)
+for x, _ in train_data:
+    optimizer.zero_grad()
+    F.mse_loss(net(x), x).backward()
+    optimizer.step()
+total = 0
+for x, _ in test_data:
+    total += net.evaluate(net(x), x)  # <- 202
+print(total)
+""",
     "a model that is handed over": """
 import matplotlib.pyplot as plt
 

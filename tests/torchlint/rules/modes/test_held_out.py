@@ -110,3 +110,31 @@ def fit(net, batches, x_val, y_val):
 })
 def test_an_evaluation_beside_a_step_by_hand(code):
     holds(code)
+
+
+BODY = """
+from torch.utils.data import DataLoader
+
+model = nn.Linear(4, 2)
+optimizer = torch.optim.{optimizer}(model.parameters(), lr=0.1)
+train_loader, test_loader = DataLoader(first, shuffle=True), DataLoader(second)
+
+for epoch in range(9):
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        loss = F.mse_loss(x, y)
+        loss.backward()
+        optimizer.step()
+    total = 0
+    for x, y in {over}:
+        total += F.mse_loss(model(x).float(), y).item() / len(test_loader){mark}
+    print(total)
+"""
+
+
+@table({
+    "what the optimizer has, whatever the training makes of it": BODY.format(optimizer="Adam", over="test_loader", mark="  # <- 202"),
+    "other data": BODY.format(optimizer="Adam", over="batches", mark=""),
+})
+def test_in_the_body(code):
+    holds(code)

@@ -1,0 +1,88 @@
+"""202 of programs that train nothing: a model out of a file is asked, in no mode that they set."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+POLICY = """
+from torch.distributions import Normal
+policy = torch.load("policy.pt", weights_only=False)
+"""
+WEIGHTS = """
+net = nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2))
+net.load_state_dict(torch.load("net.pt"))
+"""
+
+
+@table({
+    "an agent that acts": POLICY + """
+for run in range(10):
+    observation, done = env.reset(), False
+    while not done:
+        mean, sigma = policy(torch.from_numpy(observation).float())  # <- 202
+        action = Normal(loc=mean, scale=sigma).sample()
+        observation, reward, done, _ = env.step(action.numpy())
+""",
+    "weights out of a file": WEIGHTS + """
+for x in inputs:
+    print(net(x).argmax().item())  # <- 202
+""",
+    "in a function that the body calls": WEIGHTS + """
+def run():
+    for x in inputs:
+        print(net(x).argmax().item())  # <- 202
+
+
+run()
+""",
+    "what it gives is no tensor": """
+import gym
+
+class Policy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 2)
+
+    def forward(self, x):
+        return torch.distributions.Categorical(logits=self.layer(x)).sample().item()
+
+
+policy = Policy()
+policy.load_state_dict(torch.load("policy.pt"))
+env = gym.make("Ant-v4")
+state, done = env.reset(), False
+while not done:
+    state, reward, done, _ = env.step(policy(torch.tensor(state)))  # <- 202
+""",
+    "without gradients": WEIGHTS + """
+torch.set_grad_enabled(False)
+for x in inputs:
+    print(net(x).argmax().item())
+""",
+    "frozen": WEIGHTS + """
+for p in net.parameters():
+    p.requires_grad = False
+for x in inputs:
+    print(net(x).argmax().item())
+""",
+    "as it was made": """
+net = nn.Linear(4, 2)
+for x in inputs:
+    print(net(x).argmax().item())
+""",
+    "a function that nobody calls may be called by somebody": WEIGHTS + """
+def run(net, inputs):
+    for x in inputs:
+        print(net(x).argmax().item())
+""",
+    "trained by somebody who is not seen": WEIGHTS + """
+trainer.fit(net)
+for x in inputs:
+    print(net(x).argmax().item())
+""",
+    "its gradient is looked at": WEIGHTS + """
+for x in inputs:
+    score = net(x)
+    print(score.argmax().item(), torch.autograd.grad(score.sum(), x))
+""",
+})
+def test_no_training(code):
+    holds(code)
