@@ -18,6 +18,7 @@ from torchlint.catalogue.pages import Rule
 from torchlint.catalogue.protocols import GROWS
 from torchlint.catalogue.torchvision_gone import ARGUMENTS, DATA
 from torchlint.catalogue.torchvision_models import builders
+from torchlint.catalogue.vision_widths import HEADS
 
 Need = tuple[frozenset[str], ...]
 
@@ -188,7 +189,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     518: ((_any("DataLoader"), _any("step"), _any("backward")),),
     520: ((_any("MultiheadAttention Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer TransformerDecoderLayer"),),),
     521: ((_any("!replaced"),),),
-    508: ((_any("!sized"),), (_any("cat concat matmul mm bmm"), _any("zeros ones empty rand randn full"))),
+    508: ((_any("!sized"),), (frozenset(HEADS), _any("Linear")), (_any("cat concat matmul mm bmm"), _any("zeros ones empty rand randn full"))),
     510: ((_any("!sequence"), _any("LSTM GRU RNN MultiheadAttention TransformerEncoderLayer")),),
     511: ((_any("MultiheadAttention Transformer TransformerEncoderLayer TransformerDecoderLayer"),),),
     522: ((_any("!flag"),),),
