@@ -188,6 +188,8 @@ class Assignment:
                 self.gather(alt, value)
             elif any(isinstance(layer, Instance) and layer.kind in ("module", "wrapper") for layer in real(value)):
                 self.emit("module.put", alt, node, value=value)
+                if alt is owner:
+                    self.check_put_into_head(owner, key, value, node)
             if isinstance(alt, Dict) or isinstance(alt, Instance) and alt.type == "torch.nn.ModuleDict":
                 items = self.store.to_change(alt, "{}") or Items({}, True)
                 known = dict(items.known)

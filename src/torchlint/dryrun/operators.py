@@ -186,6 +186,9 @@ class Operators:
                 if operator in (cst.Equal, cst.NotEqual, cst.LessThan, cst.GreaterThan, cst.LessThanEqual, cst.GreaterThanEqual):
                     self.emit_mix(node, (left, right))
                     result = Tensor("", "op", self.site(node), NOTHING, NOTHING, None, {"graph": False})
+                    compared = next((side for side in (left, right) if side.flows), None)
+                    if compared is not None:
+                        result.traits["cut_of"] = compared
                     result = self.arithmetic_shape(operator.__name__, left, right, result, node)
             left = right
         return result

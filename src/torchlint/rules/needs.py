@@ -18,6 +18,7 @@ from torchlint.catalogue.pages import Rule
 from torchlint.catalogue.protocols import GROWS
 from torchlint.catalogue.torchvision_gone import ARGUMENTS, DATA
 from torchlint.catalogue.torchvision_models import builders
+from torchlint.catalogue.vision_widths import HEADS
 
 Need = tuple[frozenset[str], ...]
 
@@ -157,7 +158,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     409: ((_SIZED, CREATES | _any("long int short byte bool argmax")),),
     410: ((_any("from_numpy as_tensor tensor double float64 DoubleTensor"), _SIZED | _TARGETS | _VALUES),),
     411: ((_any("Embedding EmbeddingBag embedding gather scatter scatter_ scatter_add scatter_add_ index_select index_add index_add_ one_hot"
-                " index_fill index_fill_ index_copy_ take_along_dim"),),),
+                " index_fill index_fill_ index_copy_ take_along_dim masked_fill masked_fill_ masked_select masked_scatter masked_scatter_"),),),
     412: ((_any("!copied"),),),
     414: ((_any("expand expand_as"), _any("!inplace")),),
     415: ((_any("!forward"),),),
@@ -188,7 +189,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     518: ((_any("DataLoader"), _any("step"), _any("backward")),),
     520: ((_any("MultiheadAttention Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer TransformerDecoderLayer"),),),
     521: ((_any("!replaced"),),),
-    508: ((_any("!sized"),), (_any("cat concat matmul mm bmm"), _any("zeros ones empty rand randn full"))),
+    508: ((_any("!sized"),), (frozenset(HEADS), _any("Linear")), (_any("cat concat matmul mm bmm"), _any("zeros ones empty rand randn full"))),
     510: ((_any("!sequence"), _any("LSTM GRU RNN MultiheadAttention TransformerEncoderLayer")),),
     511: ((_any("MultiheadAttention Transformer TransformerEncoderLayer TransformerDecoderLayer"),),),
     522: ((_any("!flag"),),),

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from torchlint.dryrun.torch_api import shapes
 from torchlint.dryrun.torch_api.shapes import ANY, Clash, Shape, Size
+from torchlint.dryrun.torch_api.vision_heads import VisionHeads
 from torchlint.dryrun.values import Const, Instance, Ref, Tensor, Union, Value, real
 
 _LAYER = re.compile(r"torch\.nn\.(?P<kind>Conv|ConvTranspose|BatchNorm|MaxPool|AvgPool|AdaptiveAvgPool|AdaptiveMaxPool)(?P<n>[123])d$")
@@ -23,11 +24,13 @@ HEADS = ("fc", "classifier", "head", "heads")
 _COUNTS = frozenset({"Dropout1d", "Dropout2d", "Dropout3d", "InstanceNorm1d"})
 
 
-class LayerShapes:
+class LayerShapes(VisionHeads):
     """The part of a run that knows sizes behind layers. See `interpreter.Run` for the state it works on."""
 
     def layer_shape(self, module: Instance, given: Value | None, result: Value, node) -> Value:
         """The output of a layer of torch."""
+        if isinstance(module.cls, Ref) and module.type.startswith("torchvision."):
+            self.check_vision_head(module, node)
         if isinstance(module.cls, Ref) and CLASSIFIER.match(module.type):
             return self.scored(module, result)
         if not isinstance(module.cls, Ref) or not module.type.startswith("torch.nn.") or isinstance(given, Union) and len(real(given)) > 1:
@@ -47,8 +50,10 @@ class LayerShapes:
             while isinstance(head, Instance) and head.type == "torch.nn.Sequential":
                 items = self.items_of(head)
                 head = items[-1] if items else None
-            known = isinstance(head, Instance) and head.type == "torch.nn.Linear"
-            count = self.whole(head.arg(1, "out_features")) if known else None
+            if isinstance(head, Instance) and head.type == "torch.nn.Linear":
+                count = self.whole(head.arg(1, "out_features"))
+            elif isinstance(head, Instance) and head.type == "torch.nn.Identity" and head is heads[0]:
+                count = (self.width_before_head(model) or ("", None))[1]
         elif not heads and not self.children.get(id(model)) and "**" not in model.kwargs:
             given = model.kwargs.get("num_classes")
             count = 1000 if given is None else self.whole(given)
@@ -146,9 +151,9 @@ class LayerShapes:
             return [None] * n
         return found * n if len(found) == 1 else found
 
-    def check_chain(self, made: Instance, items: Sequence[Value], node) -> None:
-        """The layers of a Sequential, one after the other, whatever goes in."""
-        shape, source = ANY, None
+    def check_chain(self, made: Instance, items: Sequence[Value], node, shape: Shape = ANY, source=None, called: bool = False) -> None:
+        """The layers of a Sequential, one after the other, whatever goes in, or for an input of that shape, which was made at `source`.
+        `called`: it is run for certain."""
         for item in items:
             if not isinstance(item, Instance) or not isinstance(item.cls, Ref):
                 shape, source = ANY, None
@@ -157,7 +162,7 @@ class LayerShapes:
             after, clash = self.through(item, shape)
             if clash is not None:
                 self.chained += 1
-                self.clash(clash, before, node, item, whole=made)
+                self.clash(clash, before, node, item, whole=None if called else made)
                 self.chained -= 1
             if after != shape:
                 source = item.site

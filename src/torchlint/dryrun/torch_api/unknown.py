@@ -89,6 +89,7 @@ class Unknown:
             return Tensor("", "op", site, owner.flows, parts, owner, {"device": "cpu"}, {"device": site})
         if name in MOVES:
             of_tensor = isinstance(owner, Opaque) and owner.source == "call" and owner.name in effects.ONLY_TENSORS_GIVE
+            of_tensor = of_tensor or isinstance(owner, Opaque) and owner.source == "attr" and owner.name == "data" and id(owner.origin) in self.moved
             if isinstance(owner, Opaque) and (of_tensor or owner.tags & {"batch", "batch?"} or owner.source in ("op", "item")):
                 made = Opaque(owner.name, "op", self.site(node), owner.flows, union_of((frozenset({owner}), owner.parts)), owner, owner.tags)
                 self.note_moved(owner, made, name, args, kwargs)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
@@ -13,6 +13,7 @@ from torchlint.rules.base import Report, View
 CODE = 117
 # Steps: their derivative is zero wherever it exists.
 _FLAT = frozenset({"round", "floor", "ceil", "trunc", "sign"})
+_OF_WHOLE_NUMBERS = frozenset({"argmax", "argmin", "long", "eq"})  # methods that no output of a model gives with a graph
 
 
 def check(view: View) -> Iterator[Report]:
@@ -33,10 +34,12 @@ def _backward(view: View, backward: Event) -> Iterator[Report]:
         return
     sources = []
     for alt in alts:
-        source = _cut(alt) if _is_new_leaf(alt) else _cut_loss(view, alt)
+        leaf = _leaf_of(alt)
+        source = _cut(leaf) if leaf is not None else None
+        source = source or _cut_loss(view, alt)
         if source is None:
             return
-        sources.append((alt, source))
+        sources.append((leaf or alt, source))
     alt, source = sources[0]
     loss = view.owner_text(backward, "loss")
     roles = {"loss": loss, "call": view.call_text(backward.site)}
@@ -61,6 +64,16 @@ def _is_new_leaf(value: Value) -> bool:
     )
 
 
+def _leaf_of(value: Value) -> Value | None:
+    """The new leaf that a value is, or that it was computed from alone: `torch.tensor(losses, requires_grad=True).mean()`."""
+    if _is_new_leaf(value):
+        return value
+    if not isinstance(value, Tensor) or value.flows:
+        return None
+    leaves = [part for part in value.parts if isinstance(part, Tensor) and (part.traits.get("leaf") or part.traits.get("param"))]
+    return leaves[0] if len(leaves) == 1 and _is_new_leaf(leaves[0]) else None
+
+
 class _Cut:
     """Where a graph ends, and the value that still had one."""
 
@@ -73,10 +86,11 @@ class _Cut:
 def _cut(value: Value | None, depth: int = 0) -> _Cut | None:
     """What a value without a graph was taken from, if that had one."""
     for alt in real(value) if depth < 8 else ():
-        if isinstance(alt, Seq):
-            continue
         if not isinstance(alt, Opaque):
             continue
+        found = _cut_in_list(alt, depth)
+        if found is not None:
+            return found
         before = alt.origin
         if isinstance(alt, Tensor):
             before = alt.traits.get("detached") or alt.traits.get("alias") or alt.traits.get("cut_of") or before
@@ -90,10 +104,26 @@ def _cut(value: Value | None, depth: int = 0) -> _Cut | None:
     return None
 
 
+def _cut_in_list(value: Opaque, depth: int) -> _Cut | None:
+    """The same of a tensor that is made of a list of losses, or of their numbers, and of a sum of numbers."""
+    items: Iterable[Value] = ()
+    if isinstance(value, Tensor) and value.source == "made" and isinstance(value.origin, Seq):
+        items = value.traits.get("made_of", ())
+    elif not isinstance(value, Tensor) and value.origin is None and not value.flows:
+        items = [part for part in value.parts if isinstance(part, Opaque) and "number" in part.tags]
+    for item in items:
+        if isinstance(item, Opaque) and isinstance(value, Tensor) and _with_graph(item):
+            return _Cut(value.site, item)
+        found = _cut(item, depth + 1)
+        if found is not None:
+            return found
+    return None
+
+
 def _ends_graph(value: Opaque) -> bool:
     if isinstance(value, Tensor):
         return value.traits.get("graph") is False or value.source == "made"
-    return "number" in value.tags or value.name in ("argmax", "argmin")
+    return "number" in value.tags or value.source == "call" and value.name in _OF_WHOLE_NUMBERS
 
 
 def _with_graph(value: Value) -> list[Event]:
@@ -113,13 +143,15 @@ def _cut_loss(view: View, loss: Value) -> _Cut | None:
     for event in view.of("loss"):
         if event.site != loss.site or event.grad_on is not True:
             continue
-        inputs = real(event.input)
-        if len(inputs) != 1 or not isinstance(inputs[0], Opaque) or _live(inputs[0]):
-            return None
-        target = real(event.target)
-        if not all(isinstance(alt, Opaque) and _data(alt) for alt in target):
-            return None
-        return _cut(inputs[0])
+        # (It does not matter which of the two comes first: some loss functions do not mind.)
+        for given, other in ((event.input, event.target), (event.target, event.input)):
+            inputs, target = real(given), real(other)
+            if len(inputs) != 1 or not isinstance(inputs[0], Opaque) or _live(inputs[0]):
+                continue
+            found = _cut(inputs[0])
+            if found is not None and target and all(isinstance(alt, Opaque) and _data(alt) for alt in target):
+                return found
+        return None
     return None
 
 
@@ -127,7 +159,13 @@ def _live(value: Opaque) -> bool:
     """Whether a value may have a graph."""
     if isinstance(value, Tensor) and value.traits.get("graph") is False:
         return False
-    return bool(value.flows) or bool(value.parts) or _leaf(value)
+    if value.flows or _leaf(value):
+        return True
+    made_of, before = [], value.origin  # one after the other: `output.argmax(1).float()`
+    while isinstance(before, Opaque) and len(made_of) < 8:
+        made_of.append(before)
+        before = before.origin
+    return any(part not in made_of for part in value.parts)
 
 
 def _data(value: Opaque) -> bool:

@@ -44,6 +44,7 @@ def check(view: View) -> Iterator[Report]:
         here = backward.site.parsed is event.site.parsed and backward.calls == event.calls
         handed = _handed(event, backward)
         if handed is not None:
+            roles = {"name": _meter(handed) or name, "loss": view.loss_text(backward)}
             related.append((event.site, "the sum is kept here"))
         yield Report(CODE, handed or event.site, roles, related, _mend(view, event, name) if here else None)
 
@@ -55,6 +56,12 @@ def _handed(event: Event, backward: Event) -> Site | None:
         return None
     shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(event.calls, backward.calls, strict=False)))
     return next((call for call in reversed(event.calls[shared:]) if call.parsed.facts is not file), None)
+
+
+def _meter(call: Site) -> str:
+    """What a meter is called where it is given something: `losses` of `losses.update(loss)`."""
+    func = getattr(call.node, "func", None)
+    return call.parsed.text(func.value) if isinstance(func, cst.Attribute) else ""
 
 
 def _within(view: View, value: Value, depth: int = 0) -> Iterator[Value]:

@@ -37,6 +37,8 @@ def check(view: View) -> Iterator[Report]:
     """A constructor in the loop whose iterations are meant to continue one training."""
     for created in view.of("optimizer.create"):
         loop = _own_loop(view, created)
+        settled = None if loop is not None else _settled_loop(view, created)
+        loop = loop or settled
         optimizer = created.subject
         if (
             loop is None
@@ -48,8 +50,9 @@ def check(view: View) -> Iterator[Report]:
         modules, tensors, _ = view.held_by(optimizer)
         if not modules or tensors or not all(_made_before(view, module, loop) for module in modules):
             continue
-        steps = [step for step in view.steps() if real(step.subject) == (optimizer,) and loop in step.loops]
-        if steps and _one_training(steps, loop) and not _new_start(loop, created) and not _by_hand(loop, created):
+        steps = [step for step in view.steps() if loop in step.loops and _steps_with(step, optimizer, settled is not None)]
+        by_hand = settled is None and _by_hand(loop, created)
+        if steps and _one_training(steps, loop) and not _new_start(loop, created) and not by_hand:
             roles = {
                 "call": created.site.parsed.text(created.site.node.func),
                 "name": optimizer.name or "optimizer",
@@ -90,6 +93,26 @@ def _own_loop(view: View, created: Event) -> Loop | None:
     own = conditions(created.subject)
     asked = [guard for guard in own if guard not in heads[0].guards]
     return loop if heads[0].guards == own or _all_in_one_call(view, created, asked) else None
+
+
+def _settled_loop(view: View, created: Event) -> Loop | None:
+    """The loop over batches that a constructor stands in, under a condition that each of its turns answers alike:
+    `if epoch >= 100: optimizer = SGD(...)` behind each batch. (One that a run answers once may be about anything.)"""
+    if len(created.loops) < 2 or created.site is None or not isinstance(created.subject, Instance):
+        return None
+    loop = created.loops[-1]
+    head = next((event for event in view.of("loop") if event.get("loop") is loop), None)
+    if head is None or not isinstance(created.subject.arg(1, "lr"), Const):
+        return None
+    asked = [guard for guard in conditions(created.subject) if guard not in head.guards]
+    same = all(guard.varies and loop not in guard.varies and not _NEW_START.search(guard.site.text()) for guard in asked)
+    return loop if asked and same else None
+
+
+def _steps_with(step: Event, optimizer: Instance, perhaps: bool) -> bool:
+    """Whether a step is that of an optimizer; `perhaps`: of one that was made there in another turn, or of one before it."""
+    alts = real(step.subject)
+    return any(isinstance(alt, Instance) and alt.site == optimizer.site for alt in alts) if perhaps else alts == (optimizer,)
 
 
 def _all_in_one_call(view: View, created: Event, asked: list[Guard]) -> bool:

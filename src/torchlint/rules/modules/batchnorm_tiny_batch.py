@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Instance, Opaque, Value, number, real
+from torchlint.dryrun.values import Instance, number
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.loaders import option
+from torchlint.rules.shared.loaders import loader_of, option
 
 CODE = 518
 
@@ -23,7 +23,7 @@ def check(view: View) -> Iterator[Report]:
             or not isinstance(model, Instance)
         ):
             continue
-        loader = _loader_of(event.args[0])
+        loader = loader_of(event.args[0])
         if loader is None or id(loader) in told or not _one(loader) or event.site.parsed.unit.name == "forward":
             continue
         norm = _norm_in(view, model)
@@ -38,21 +38,6 @@ def check(view: View) -> Iterator[Report]:
         yield Report(
             CODE, event.site, {"call": view.call_text(event.site), "norm": norm.type.rsplit(".", 1)[-1]}, related
         )
-
-
-def _loader_of(value: Value) -> Instance | None:
-    """The loader that an input is a batch of, or a part of one, as it came."""
-    for _ in range(8):
-        alts = real(value)
-        if len(alts) != 1:
-            return None
-        if isinstance(alts[0], Instance):
-            return alts[0] if alts[0].kind == "loader" else None
-        origin = alts[0].origin if isinstance(alts[0], Opaque) and alts[0].source in ("item", "op") else None
-        if origin is None or not alts[0].tags & {"batch", "batch?"}:
-            return None
-        value = origin
-    return None
 
 
 def _one(loader: Instance) -> bool:

@@ -56,7 +56,7 @@ def _one(value: Value | None):
         if name in ("argmax", "argmin", "argsort") and isinstance(value, Tensor):
             return "int64", site
         if name in ("to", "type"):
-            dtype = _named(call)
+            dtype = _named(call) or (_of_class(call) if name == "type" else None)
             if dtype is not None:
                 return dtype, site
             if name == "type" or not all(names_device(arg) for arg in call.args):
@@ -110,6 +110,19 @@ def _named(call: cst.Call) -> str | None:
         if isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name) and node.value.value == "torch":
             return _NAMES.get(node.attr.value)
     return None
+
+
+def _of_class(call: cst.Call) -> str | None:
+    """The dtype of the old class named in a cast: `x.type(torch.ByteTensor)`, `x.type(torch.cuda.FloatTensor)`."""
+    node = call.args[0].value if len(call.args) == 1 else None
+    of_torch = isinstance(node, cst.Attribute) and _root(node) in ("torch", "th", "T") and node.attr.value.endswith("Tensor")
+    return _MAKERS.get(node.attr.value) if of_torch else None
+
+
+def _root(node: cst.BaseExpression) -> str:
+    while isinstance(node, cst.Attribute):
+        node = node.value
+    return node.value if isinstance(node, cst.Name) else ""
 
 
 def _called(call: cst.Call) -> str:

@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.dryrun.source_text import Parsed
 from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.tree import children
-from torchlint.dryrun.values import Class, Const, Event, Func, Instance, Value, alternatives, number, real
+from torchlint.dryrun.values import Class, Const, Event, Func, Instance, Opaque, Value, alternatives, number, real
 from torchlint.rules.base import View
 from torchlint.sieve.facts import Unit
 
@@ -37,6 +37,21 @@ def created(view: View) -> Iterator[tuple[Event, Instance]]:
         loader = event.subject
         if isinstance(loader, Instance) and not loader.kwargs.keys() & {"*", "**"}:
             yield event, loader
+
+
+def loader_of(value: Value) -> Instance | None:
+    """The loader that an input is a batch of, or a part of one, as it came."""
+    for _ in range(8):
+        alts = real(value)
+        if len(alts) != 1:
+            return None
+        if isinstance(alts[0], Instance):
+            return alts[0] if alts[0].kind == "loader" else None
+        origin = alts[0].origin if isinstance(alts[0], Opaque) and alts[0].source in ("item", "op") else None
+        if origin is None or not alts[0].tags & {"batch", "batch?"}:
+            return None
+        value = origin
+    return None
 
 
 def option(loader: Instance, name: str) -> Value | None:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
-from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Tensor, Value, real
+from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.devices import has_parameters, on_gpu, weights_at
+from torchlint.rules.shared.devices import has_parameters, on_gpu, placed_at, weights_at
 from torchlint.rules.shared.left_behind import asked_elsewhere, input_left_behind, read_by_workers, target_left_behind
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
 
 CODE = 401
+_ACROSS = re.compile(r"\btensor_split\(")  # takes places on the CPU, wherever the tensor is
 
 
 def check(view: View) -> Iterator[Report]:
@@ -56,14 +58,26 @@ def _meetings(view: View) -> Iterator[Report]:
                 yield _report(view, event, value, moved, "the model is moved here")
                 break
     for event in view.of("mix"):
-        if event.chosen:
+        if event.chosen or _ACROSS.search(event.site.text()):
             continue
         tensors = [value for value in event.values if isinstance(value, Tensor)]
-        gpu = [t for t in tensors if on_gpu(t.traits.get("device"))]
         cpu = [t for t in tensors if t.traits.get("device") in ("default", "cpu") and not t.traits.get("dim0") and not t.traits.get("maybe0")]
-        if gpu and cpu and len(tensors) == len(event.values) and not moved_elsewhere(cpu[0]) and not _asks_first(event):
-            site = gpu[0].sites.get("device")
-            yield _report(view, event, cpu[0], site, "the other operand is put on its device here")
+        if not cpu:
+            continue
+        placed = [(value, *_placed(view, value)) for value in event.values if not isinstance(value, Tensor) or value not in cpu]
+        gpu = [site for _, device, site in placed if on_gpu(device)]
+        known = all(isinstance(value, Tensor) or device is not None for value, device, _ in placed)
+        if gpu and known and not moved_elsewhere(cpu[0]) and not _asks_first(event):
+            yield _report(view, event, cpu[0], gpu[0], "the other operand is put on its device here")
+
+
+def _placed(view: View, value: Value) -> tuple[Any, Site | None]:
+    """The device of a value and where it comes by it: it was moved, or is what a model gives that was moved."""
+    device, site = placed_at(view, value)
+    forward = value.traits.get("out_of") if device is None and isinstance(value, Tensor) else None
+    if forward is None or "made" in value.traits or _moved_back(view, forward) or not _has_weights(view, forward.subject):
+        return device, site
+    return weights_at(view, forward)
 
 
 def _asks_first(event: Event) -> bool:
@@ -119,6 +133,9 @@ def _has_weights(view: View, module: Value, depth: int = 0) -> bool:
 def _on_cpu(view: View, value: Value) -> bool:
     """Whether an argument certainly lives on the CPU: made there, or straight out of a loader of CPU data."""
     alts = real(value)
+    if len(alts) == 1 and isinstance(alts[0], Seq) and alts[0].kind == "tuple":  # the two states of an LSTM
+        items = view.run.known_items(alts[0])
+        return bool(items) and all(isinstance(item, Tensor) and _alternative_on_cpu(view, item) for item in items)
     return bool(alts) and all(_alternative_on_cpu(view, alt) for alt in alts)
 
 
@@ -197,7 +214,7 @@ def _operands(node: cst.CSTNode, event: Event) -> Iterator[tuple[cst.CSTNode, Va
         yield from zip((node.left, node.comparisons[0].comparator), values)
     elif isinstance(node, cst.Call) and not any(arg.star for arg in node.args):
         given = [arg.value for arg in node.args if arg.keyword is None]
-        if len(given) == 1 and isinstance(given[0], (cst.List, cst.Tuple)) and len(given[0].elements) == len(values) > 1:
+        if given and isinstance(given[0], (cst.List, cst.Tuple)) and len(given[0].elements) == len(values) > 1:
             given = [element.value for element in given[0].elements]
         elif len(given) + 1 == len(values) and isinstance(node.func, cst.Attribute):
             given = [node.func.value, *given]  # a method: of the tensor, and what it is given

@@ -1,4 +1,4 @@
-"""411: indices that are no integers of a kind that torch takes."""
+"""411: indices that are no integers of a kind that torch takes, and masks that are not `torch.bool`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,14 @@ WIDE = {
     "torch.nn.functional.embedding": 0,
 }
 ONLY_LONG = {"torch.take_along_dim": 1, "torch.nn.functional.one_hot": 0}
-CALLS = frozenset({*WIDE, *ONLY_LONG})
+MASKED = {"masked_fill": 1, "masked_fill_": 1, "masked_select": 1, "masked_scatter": 1, "masked_scatter_": 1}
+CALLS = frozenset({*WIDE, *ONLY_LONG, *(f"torch.{name}" for name in MASKED), *(f".{name}" for name in MASKED)})
 GOOD = frozenset({"int32", "int64"})
+_BOOL_ALONE = (2, 1)  # the first release that refuses masks of `uint8`, which were deprecated in 1.2
+_OF_MASKS = (
+    "`{call}` raises: `{name}` takes no mask of `{dtype}` since torch 2.1",
+    "make the mask `torch.bool`: compare, or call `.bool()`",
+)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -35,9 +41,25 @@ def check(view: View) -> Iterator[Report]:
             yield from _report(view, event, index, good, event.name.rsplit(".", 1)[-1])
 
 
-def _report(view: View, event: Event, index: Value | None, good: frozenset[str], name: str) -> Iterator[Report]:
+    if view.admits(_BOOL_ALONE):
+        yield from _masks(view)
+
+
+def _masks(view: View) -> Iterator[Report]:
+    """`scores.masked_fill(mask.byte(), -1e9)`, `torch.masked_select(losses, torch.ByteTensor(mask))`."""
+    for event in view.of("call", "method"):
+        name = event.name.removeprefix("torch.")
+        if name not in MASKED:
+            continue
+        at = MASKED[name] - (event.kind == "method")
+        mask = event.args[at] if len(event.args) > at else event.kwargs.get("mask")
+        yield from _report(view, event, mask, frozenset({"bool"}), name, _OF_MASKS)
+
+
+def _report(view: View, event: Event, index: Value | None, good: frozenset[str], name: str, words: tuple[str, str] | None = None) -> Iterator[Report]:
     found = dtype_of(index)
     if found is not None and found[0] not in good:
         roles = {"call": view.call_text(event.site), "name": name, "dtype": f"torch.{found[0]}"}
         elsewhere = found[1].node is not event.site.node
-        yield Report(CODE, event.site, roles, [(found[1], f"the indices become {found[0]} here")] if elsewhere else [])
+        what = "the mask becomes" if words else "the indices become"
+        yield Report(CODE, event.site, roles, [(found[1], f"{what} {found[0]} here")] if elsewhere else [], words=words)

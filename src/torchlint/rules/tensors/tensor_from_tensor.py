@@ -10,10 +10,11 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Event, Tensor, real
+from torchlint.dryrun.values import Event, Opaque, Tensor, Value, number, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.rows import text_of, tree_of
 from torchlint.rules.shared.dtypes import dtype_of
+from torchlint.rules.shared.loaders import loader_of, option
 
 CODE = 412
 CALLS = frozenset({"torch.tensor"})
@@ -50,7 +51,21 @@ def _is_no_tensor(event: Event) -> bool:
 
 def _copies(event: Event) -> bool:
     alts = _given(event)
-    return bool(alts) and all(isinstance(alt, Tensor) for alt in alts)
+    return bool(alts) and all(isinstance(alt, Tensor) or _collated(alt) for alt in alts)
+
+
+def _collated(value: Value) -> bool:
+    """Whether a value is one of several things in a batch of a loader that makes tensors of numbers, arrays and tensors: what it
+    leaves as it is, texts and lists, is nothing that a tensor can be made of. (But a list is of tensors of one number, where a
+    batch has one sample.)"""
+    if type(value) is not Opaque or value.source != "item" or not isinstance(value.origin, Opaque):
+        return False
+    loader = loader_of(value)
+    if loader is None or loader.kwargs.keys() & {"*", "**"} or not loader.type.startswith("torch.utils.data."):
+        return False
+    plain = option(loader, "collate_fn") is None and option(loader, "batch_sampler") is None
+    size = option(loader, "batch_size")
+    return plain and size is not None and number(size) != 1
 
 
 def _cuts(event: Event) -> bool:
@@ -66,6 +81,7 @@ def _cuts(event: Event) -> bool:
         )
         and not _counts(alt)
         for alt in _given(event)
+        if isinstance(alt, Tensor)
     )
 
 

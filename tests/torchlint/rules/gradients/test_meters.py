@@ -1,6 +1,6 @@
 """106: a loss with its graph is handed to a meter of another file: told at the call, since the meter takes numbers, too."""
 
-from tests.torchlint.dryrun.support import found, marked
+from tests.torchlint.dryrun.support import engine, found, marked
 from tests.torchlint.support import write
 
 METER = """
@@ -46,6 +46,13 @@ def judged(tmp_path, handed, name="trainer.py"):
 def test_the_loss_itself(tmp_path):
     got, wanted = judged(tmp_path, "losses.update(loss, len(x))  # <- 106")
     assert got == wanted != []
+
+
+def test_the_words(tmp_path):
+    write(tmp_path, {"meters.py": METER})
+    text = TRAIN.format(handed="losses.update(loss, len(x))")
+    finding = next(one for one in engine().check(str(tmp_path / "trainer.py"), text).findings if one.number == 106)
+    assert finding.message.startswith("`losses` keeps the autograd graph of every `loss` alive")
 
 
 def test_its_number(tmp_path):

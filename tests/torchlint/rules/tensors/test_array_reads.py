@@ -60,6 +60,8 @@ def on_gpu(body):
     "in a list": on_gpu(["y = y.cuda()", "kept.append(y)", "plt.plot(np.concatenate(kept))  # <- 416"]),
     "brought back": on_gpu(["x, y = x.cuda(), y.cuda()", "metrics.accuracy_score(y.cpu(), model(x).cpu().argmax(1))"]),
     "brought back by name": on_gpu(["y = y.to(device)", "y = y.to('cpu')", "np.append(kept, y)"]),
+    "its data, brought back": on_gpu(["y = y.cuda()", "print(y.data.cpu().numpy(), y.data.cpu().float().numpy(), y.detach().cpu().numpy())"]),
+    "its data": on_gpu(["y = y.cuda()", "print(y.data.numpy())  # <- 416"]),
     "where there may be none": on_gpu(["if model.big:", "    y = y.cuda()", "np.append(kept, y)"]),
     "its number": on_gpu(["y = y.cuda()", "kept.append(y.item())", "np.mean(kept)"]),
     "an unknown device": on_gpu(["y = y.to(model.device)", "np.append(kept, y)"]),
