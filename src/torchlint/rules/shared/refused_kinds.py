@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from torchlint.dryrun.values import Class, Dict, Instance, Opaque, Seq, Value, real
+from torchlint.dryrun.values import Class, Const, Dict, Instance, Opaque, Ref, Seq, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.checkpoints import from_file
 from torchlint.rules.shared.numpys import is_numpys
@@ -34,6 +34,23 @@ def refused(view: View, alts: tuple[Value, ...], depth: int = 0) -> str | None:
     read from a file is what the program itself has saved."""
     kinds = [_kind(view, alt, depth) for alt in alts if not from_file(alt)]
     return kinds[0] if kinds and all(kinds) else None
+
+
+_BEST = re.compile(r"best|lowest|highest|min|max", re.IGNORECASE)
+
+
+def best_figure(view: View, key: str, alts: tuple[Value, ...]) -> str | None:
+    """The same of the best that there was, which is a constant only until there is a first one: `best = 0`, `if acc > best: best = acc`."""
+    if not _BEST.search(key):
+        return None
+    found = tuple(alt for alt in alts if not _is_number(alt) and not from_file(alt))
+    return refused(view, found) if found and all(map(is_numpys, found)) else None
+
+
+def _is_number(value: Value) -> bool:
+    if isinstance(value, Ref):
+        return value.name.endswith(".inf")
+    return isinstance(value, Const) and isinstance(value.value, (int, float))
 
 
 def _kind(view: View, value: Value, depth: int) -> str | None:
