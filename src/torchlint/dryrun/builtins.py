@@ -195,10 +195,21 @@ class Builtins:
             return element.with_(self.site(node), act=None)
         return Opaque("", "op", self.site(node), element.flows | args[0].flows, with_parts(element))
 
-    def builtin_max(self, args, kwargs, node) -> Value:
+    def builtin_abs(self, args, kwargs, node) -> Value:
         return self.result_of(args)
 
-    builtin_min = builtin_abs = builtin_pow = builtin_divmod = builtin_vars = builtin_any = builtin_all = builtin_max
+    builtin_pow = builtin_divmod = builtin_vars = builtin_any = builtin_all = builtin_abs
+
+    def builtin_max(self, args, kwargs, node) -> Value:
+        made = self.result_of(args)
+        if len(args) > 1 and type(made) is Opaque and made.origin is None:
+            figures = (alt for arg in args for alt in real(arg) if isinstance(alt, Opaque) and alt.source == "call" and "foreign" in alt.tags)
+            figure = next(figures, None)
+            if figure is not None:  # it is one of those that it is given: what one of them is made by tells what it may be
+                return Opaque("max", "call", made.site, made.flows, made.parts, figure, made.tags)
+        return made
+
+    builtin_min = builtin_max
 
     def builtin_input(self, args, kwargs, node) -> Value:
         return Opaque("", "call", tags=frozenset({"str"}))

@@ -12,11 +12,12 @@ from torchlint.catalogue.apis import COMMON_INITS, NUMBER_AMONG, NUMBER_FIRST, a
 from torchlint.catalogue.torchvision_gone import DATA
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
-from torchlint.dryrun.values import Const, Instance, Ref, Seq, Value, real
+from torchlint.dryrun.values import Class, Const, Instance, Ref, Seq, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend, replace, without_argument
 from torchlint.rules.mends.imports import Use, imported_again, is_program, last_argument, use_at
 from torchlint.rules.shared.deprecations import AMP, applies, rename
+from torchlint.rules.shared.inner_functions import calls_within
 from torchlint.rules.shared.legacy_weights import NAMES as MODELS
 from torchlint.rules.shared.legacy_weights import legacy_weights
 from torchlint.rules.shared.number_first import numbers_first
@@ -32,6 +33,7 @@ _TORCHVISION = (
 _DATA = ("`{name}` is deprecated (torchvision 0.3 says so); use `{new}`", "`data` and `targets` are what `train` has chosen, of both halves")
 _NO_GRAD = ("`volatile` does nothing since torch 0.4 but warn: gradients are kept as without it", "put what runs on it under `with torch.no_grad():`")
 _NAMES = frozenset(canonical(name) for name in table().deprecated if not name.startswith(AMP))
+_WORDS = frozenset(name.rpartition(".")[2] for name in table().deprecated if not name.startswith(AMP))
 # Losses that still take what `reduction` replaced in 0.4.1.
 _LEGACY = ("size_average", "reduce")
 _LOSSES = frozenset(name for name in arguments().takes if name.startswith("torch.nn.") and {*_LEGACY, "reduction"} <= keywords(name))
@@ -60,6 +62,12 @@ def check(view: View) -> Iterator[Report]:
             continue  # the sieve does not read a file for each `normal` in it
         then = f"; use `{entry.instead}`" if entry.instead else ""
         yield Report(CODE, event.site, {"name": name, "by": entry.by, "then": then}, mend=_mend(event.site, name))
+    for site, name in calls_within(view, _WORDS):
+        entry = table().deprecated.get(name)
+        if entry is not None and not name.startswith(AMP) and applies(entry, view) and not second_choice(site):
+            if name not in COMMON_INITS or "init" in site.parsed.text(site.node.func):
+                then = f"; use `{entry.instead}`" if entry.instead else ""
+                yield Report(CODE, site, {"name": name, "by": entry.by, "then": then}, mend=_mend(site, name))
     yield from _named_only(view)
     yield from _unsaid_indexing(view)
     yield from _volatile(view)
@@ -128,7 +136,7 @@ def _told_epochs(view: View) -> Iterator[Report]:
     for event in view.of("scheduler.step"):
         given = [value for value in event.args if not (isinstance(value, Const) and value.value is None)]
         made = real(event.subject)
-        if given and made and all(isinstance(one, Instance) and isinstance(one.cls, Ref) and _is_torchs(one.type) for one in made):
+        if given and made and all(isinstance(one, Instance) and _steps_as_torchs(one) for one in made):
             if any(may_be_another(event, one) for one in made):
                 continue
             then = f"; call `{view.owner_text(event, 'scheduler')}.step()` without it, after the optimizer's step"
@@ -154,6 +162,14 @@ def _asked_for_the_rate(view: View) -> Iterator[Report]:
 
 def _has_rate(name: str) -> bool:
     return name.startswith("torch.optim.lr_scheduler.") and not name.endswith(_WITHOUT_RATE)
+
+
+def _steps_as_torchs(scheduler: Instance) -> bool:
+    """Whether it is one of torch's, or one of the program's own that has no step() but torch's."""
+    if isinstance(scheduler.cls, Class):
+        bases = [name for name in scheduler.cls.externals() if name != "object"]
+        return scheduler.cls.method("step") is None and bool(bases) and all(map(_is_torchs, bases))
+    return isinstance(scheduler.cls, Ref) and _is_torchs(scheduler.type)
 
 
 def _is_torchs(name: str) -> bool:

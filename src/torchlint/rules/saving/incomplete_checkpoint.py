@@ -88,7 +88,7 @@ def _place(event: Event, step: Event) -> Site:
 
 def _model_alone_is_loaded(view: View, event: Event) -> Event | None:
     """Where the weights of a checkpoint are loaded, in a program that never loads an optimizer's state."""
-    if in_files(view, event, r"optim\w*(?:\[[^]]*\]|\(\))?\.load_state_dict|load_checkpoint|load_state\(|accelerat|deepspeed"):
+    if in_files(view, event, r"optim\w*(?:\[[^]]*\]|\(\))?\.load_state_dict|load_checkpoint|load_state\(|\baccelerate\b|accelerator|deepspeed"):
         return None
     loads = [load for load in view.of("load") if load.site.parsed.facts is event.site.parsed.facts and load.state is not None]
     if not loads or any(isinstance(alt, Instance) and alt.kind == "optimizer" for load in loads for alt in real(load.subject)):

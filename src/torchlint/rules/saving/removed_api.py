@@ -21,6 +21,7 @@ from torchlint.rules.mends.rows import indent_of, statement_at
 from torchlint.rules.saving.deprecated_api import rename
 from torchlint.rules.shared import hosted_names
 from torchlint.rules.shared.asking import asks_first, chosen_by_release
+from torchlint.rules.shared.inner_functions import calls_within
 from torchlint.rules.shared.number_losses import first_items
 from torchlint.rules.shared.torchvision_old import NAMES as OF_OTHERS
 from torchlint.rules.shared.torchvision_old import names_gone, renamed_data
@@ -30,6 +31,7 @@ CODE = 941
 # A function until a module took its name; and what has to be told what it once assumed.
 _FFT, _STFT = Gone("1.7", "1.8", "torch.fft.fft"), Gone("1.13", "2.0", "return_complex=True")
 WATCHED = frozenset(map(canonical, table().removed)) | gone_names().keys() | OF_OTHERS.keys() | {"torch.fft", "torch.stft"}
+_WORDS = frozenset(name.rpartition(".")[2] for name in table().removed)
 CALLS = frozenset({".next", ".reinforce", *(f".{name}" for name in DATA)})
 _LOADER = re.compile(r"loader$|(?:^|_)(?:train|test|vali?|valid|dev)(?:_data)?_(?:iter|dl)$", re.I)
 # The same under another name; of the last two only as `_same` says.
@@ -53,7 +55,8 @@ def check(view: View) -> Iterator[Report]:
     called = ((event, name) for event, name in calls(view) if isinstance(event.site.node.func, cst.Attribute))
     met = [(event.site, name) for event, name in called if not chosen_by_release(event, _instead(name))]
     told = set()
-    for site, name in (*met, *imports(view, _removed), *reads(view)):
+    within = ((site, name) for site, name in calls_within(view, _WORDS) if not second_choice(site))
+    for site, name in (*met, *imports(view, _removed), *reads(view), *within):
         found = _removed(name)
         if found is None or asks_first(site):
             continue

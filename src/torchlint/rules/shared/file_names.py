@@ -102,7 +102,7 @@ class Bindings:
             elif isinstance(child, (ast.For, ast.AsyncFor, ast.comprehension)):
                 self._assign(scope, child.target, None)
             elif isinstance(child, ast.withitem) and child.optional_vars is not None:
-                self._assign(scope, child.optional_vars, None)
+                self._assign(scope, child.optional_vars, _opened(child.context_expr))
             elif isinstance(child, ast.Call):
                 self._call(child, scope)
             self._scan(child, inner)
@@ -198,7 +198,7 @@ class Bindings:
         text = ast.unparse(value)
         bound, at = self._known(text, scope if isinstance(value, ast.Name) else None)
         given = [one for one in bound if one[0] is not None]
-        if depth < _DEEP and len(bound) == len(given) == 1:
+        if depth < _DEEP and given and len(bound) == len(given) and len({ast.dump(one) for one, _ in given}) == 1:
             yield from self._pieces(given[0][0], given[0][1], depth + 1)
             return
         default = self._defaults.get(text.rpartition(".")[2], [])
@@ -248,6 +248,13 @@ def numbered(read: Name, written: Name) -> bool:
             return False
         counts += 1
     return counts > 0
+
+
+def _opened(value: ast.expr) -> ast.expr | None:
+    """The name of the file that is opened: what goes into what has been opened goes into that file."""
+    if not isinstance(value, ast.Call) or ast.unparse(value.func) not in ("open", "io.open"):
+        return None
+    return value.args[0] if value.args and not isinstance(value.args[0], ast.Starred) else None
 
 
 def _is_number(value: ast.expr) -> bool:

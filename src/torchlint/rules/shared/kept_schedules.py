@@ -30,7 +30,9 @@ def begun_anew(view: View) -> Iterator[tuple[Event, Event]]:
         step = next((step for step in view.of("scheduler.step") if step.loops and step.serial > load.serial and _drives(step, optimizer)), None)
         if step is None or step.subject.site is None or any(other.subject is step.subject for other in view.of("load")):
             continue
-        if "last_epoch" not in step.subject.site.text() and not moved_on(view, load, step) and not in_files(view, load, r"accelerat|deepspeed"):
+        if "last_epoch" in step.subject.site.text() or moved_on(view, load, step):
+            continue
+        if not in_files(view, load, r"\baccelerate\b|accelerator|deepspeed"):
             yield load, step
 
 

@@ -19,4 +19,6 @@ def is_numpys(value: Value) -> bool:
         return False
     if "foreign" in value.tags and value.name in _NUMPYS or "ndarray" in value.tags:
         return True
+    if value.name == "max" and isinstance(value.origin, Opaque) and not value.tags and is_numpys(value.origin):
+        return True  # the greater, or the smaller, of a number of NumPy's and another one
     return value.name in _OF_ARRAYS and isinstance(value.origin, Opaque) and "ndarray" in value.origin.tags

@@ -11,7 +11,7 @@ from torchlint.rules.base import View
 from torchlint.rules.mends.rows import call_at, text_of
 from torchlint.rules.shared.checkpoints import in_files, put_together
 from torchlint.rules.shared.file_names import bindings_of, one_file
-from torchlint.rules.shared.refused_kinds import refused
+from torchlint.rules.shared.refused_kinds import best_figure, refused
 from torchlint.sieve.facts import FileFacts
 
 _LONG_ENOUGH = 2  # keys that a reader asks for, where nothing says that it is the file that is written
@@ -49,7 +49,8 @@ def _put_in(view: View, load: Event) -> Refused | None:
         known = {key: value for key, value in items.known.items() if isinstance(key, str)}
         if not same and not (len(keys) >= _LONG_ENOUGH and keys <= known.keys()):
             continue
-        parts = [(key, kind) for key, value in known.items() if key not in items.sometimes and (kind := refused(view, real(value))) is not None]
+        kinds = {key: refused(view, alts := real(value)) or best_figure(view, key, alts) for key, value in known.items()}
+        parts = [(key, kind) for key, kind in kinds.items() if key not in items.sometimes and kind is not None]
         if not parts:
             return None  # one of the files that it may be holds nothing else
         found.append(Refused(f'"{parts[0][0]}"', parts[0][1], put_together(save)))
@@ -80,7 +81,8 @@ def _as_written(load: Site, save: Site) -> bool:
     except (SyntaxError, ValueError, RecursionError):
         return False
     name = names.name(read.args[0], names.scope_at(load.location().row))
-    return len(name) > 1 and one_file(name, names.name(written.args[1], names.scope_at(save.location().row)))
+    tells = len(name) > 1 or name and (isinstance(name[0], str) or "." in name[0].text)  # an option, not whatever a function is given
+    return bool(tells) and one_file(name, names.name(written.args[1], names.scope_at(save.location().row)))
 
 
 def _asked(site: Site) -> set[str]:
@@ -107,14 +109,19 @@ def _given(save: Event) -> str:
 
 
 def _written(load: Event) -> Refused | None:
-    """The same of a whole model that another method of the file writes, `torch.save(self.net, "net.pkl")`, as the text shows it."""
+    """The same of a whole model that another method of the file writes, `torch.save(self.net, "net.pkl")`, as the text shows it: to the
+    same file, or out of the attribute that gets what is read."""
     call = re.match(r"[\w.]+\(\s*([\"'][^\"'{]+[\"'])\s*[,)]", load.site.text())
-    if call is None:
-        return None
     facts = load.site.parsed.facts
     lines = [line.split("#", 1)[0] for line in facts.lines]
-    saves = [re.search(rf"\btorch\.save\(\s*(.+?)\s*,\s*{re.escape(call[1])}\s*[,)]", line) for line in lines]
-    given = {found[1] for found in saves if found is not None}
+    filled = re.match(r"\s*(self\.\w+)\s*=\s*[\w.]*load\(", lines[load.site.location().row - 1])
+    if filled is not None:
+        wanted = re.compile(rf"\btorch\.save\(\s*({re.escape(filled[1])})\s*,")
+    elif call is not None:
+        wanted = re.compile(rf"\btorch\.save\(\s*(.+?)\s*,\s*{re.escape(call[1])}\s*[,)]")
+    else:
+        return None
+    given = {found[1] for found in map(wanted.search, lines) if found is not None}
     if len(given) != 1 or not re.fullmatch(r"[A-Za-z_][\w.]*", text := given.pop()):
         return None
     used = re.compile(rf"(?<![\w.]){re.escape(text)}\.(?:parameters|train|eval)\(")

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from torchlint.dryrun.values import Class, Dict, Instance, Opaque, Ref, Seq, Value, number, real
+from torchlint.dryrun.values import Class, Const, Dict, Instance, Opaque, Ref, Seq, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.checkpoints import from_file
 from torchlint.rules.shared.numpys import is_numpys
@@ -31,16 +31,28 @@ _CLASS = re.compile(r"(?:sklearn|torchvision\.transforms|albumentations)\.(?:\w+
 
 def refused(view: View, alts: tuple[Value, ...], depth: int = 0) -> str | None:
     """What kind of object a value is, or holds, that is pickled with the name of a class; None where it may be something else. What was
-    read from a file is what the program itself has saved, and a number beside others is what the best one begins with."""
-    kinds = [_kind(view, alt, depth) for alt in alts if not from_file(alt) and not (len(alts) > 1 and _begins_with(alt))]
+    read from a file is what the program itself has saved."""
+    kinds = [_kind(view, alt, depth) for alt in alts if not from_file(alt)]
     return kinds[0] if kinds and all(kinds) else None
 
 
-def _begins_with(value: Value) -> bool:
-    """`0`, `-1.0`, `np.inf`, `float("inf")`: the best result before there is one."""
+_BEST = re.compile(r"best|lowest|highest|min|max", re.IGNORECASE)
+
+
+def best_figure(view: View, key: str, alts: tuple[Value, ...]) -> str | None:
+    """The same of the best that there was, which is a constant only until there is a first one: `best = 0`, `if acc > best: best = acc`."""
+    if not _BEST.search(key):
+        return None
+    found = tuple(alt for alt in alts if not _is_number(alt) and not from_file(alt))
+    return refused(view, found) if found and all(map(is_numpys, found)) else None
+
+
+def _is_number(value: Value) -> bool:
     if isinstance(value, Ref):
-        return value.name in ("numpy.inf", "numpy.Inf", "math.inf", "torch.inf")
-    return number(value) is not None or type(value) is Opaque and value.source == "call" and value.name == "float"
+        return value.name.endswith(".inf")
+    if type(value) is Opaque:
+        return value.source == "call" and value.name == "float"  # float("inf")
+    return isinstance(value, Const) and isinstance(value.value, (int, float))
 
 
 def _kind(view: View, value: Value, depth: int) -> str | None:

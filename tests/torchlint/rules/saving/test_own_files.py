@@ -138,6 +138,60 @@ torch.save(net, "net.pt")  # <- 902
 again = torch.load("net.pt")  # <- 901
 print(again(torch.randn(1, 4)))
 """,
+    "a file that is opened": """
+def train(args, data, fit):
+    model = nn.Linear(4, 2)
+    fit(model, data)
+    with open(args.save, "wb") as file:
+        torch.save(model, file)  # <- 902
+    with open(args.save, "rb") as file:
+        model = torch.load(file)  # <- 901
+    return model
+""",
+    "a state in a file that is opened": """
+def train(args, data, fit):
+    model = nn.Linear(4, 2)
+    fit(model, data)
+    with open(args.save, "wb") as file:
+        torch.save(model.state_dict(), file)
+    with open(args.save, "rb") as file:
+        best = torch.load(file)
+    return best
+""",
+    "another file that is opened": """
+def train(args, data, fit):
+    model = nn.Linear(4, 2)
+    fit(model, data)
+    with open(args.save, "wb") as file:
+        torch.save(model, file)  # <- 902
+    with open(args.weights, "rb") as file:
+        best = torch.load(file)
+    return best
+""",
+    "an attribute that is written, and read": """
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+
+    def save(self, path):
+        torch.save(self.model, path)  # <- 902
+
+    def load(self, path):
+        self.model = torch.load(path)  # <- 901
+""",
+    "an attribute of which the state is written": """
+class Trainer:
+    def __init__(self, model):
+        self.model = model
+        self.optimizer = torch.optim.Adam(self.model.parameters())
+
+    def save(self, path):
+        torch.save(self.model.state_dict(), path)
+
+    def load(self, path):
+        self.model = torch.load(path)
+""",
     "whoever says so": """
 net = nn.Linear(4, 2)
 torch.save(net, "net.pt")  # <- 902

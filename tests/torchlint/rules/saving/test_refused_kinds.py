@@ -34,6 +34,25 @@ def test_what_is_refused(given, mark):
     holds(KEPT.replace("GIVEN", given).replace("MARK", mark))
 
 
+BEST = """
+import numpy as np
+
+def validate(net, loader):
+    return [np.mean([net(x).mean().item() for x in loader]), 0]
+
+def train(net: nn.Module, loader, args):
+    best = FIRST
+    if args.resume:
+        checkpoint = torch.load(args.resume, map_location="cpu")MARK
+        net.load_state_dict(checkpoint["model"])
+        best = checkpoint["best"]
+    for epoch in range(3):
+        loss = validate(net, loader)[0]
+        TAKEN
+        torch.save({"model": net.state_dict(), "best": best}, "last.pt")
+"""
+
+
 @table({
     "losses that a list keeps": """
 import numpy as np
@@ -49,6 +68,12 @@ def train(net: nn.Module, loader, args):
         history.append(np.mean(losses))
     torch.save({"model": net.state_dict(), "epoch": 3, "history": history}, "last.pt")
 """,
+    "the best that there was": BEST.replace("FIRST", "np.inf").replace("TAKEN", "if loss < best:\n            best = loss").replace("MARK", "  # <- 901"),
+    "the best by a function": BEST.replace("FIRST", "0").replace("TAKEN", "best = max(loss, best)").replace("MARK", "  # <- 901"),
+    "the best of what is plain": BEST.replace("FIRST", "0").replace("TAKEN", "best = max(float(loss), best)").replace("MARK", ""),
+    "the best of an index": BEST.replace("FIRST", "0").replace("TAKEN", "best = max(epoch, best)").replace("MARK", ""),
+    "one of two, and not the best": BEST.replace("FIRST", "0").replace("TAKEN", "if loss < best:\n            best = loss").replace("MARK", "")
+    .replace('"best"', '"seen"'),
     "what an object is that begins anew or is read": """
 import argparse
 

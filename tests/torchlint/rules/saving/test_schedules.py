@@ -68,6 +68,7 @@ def with_(**parts):
     "one of several optimizers": with_(SCHEDULE=CHOSEN),
     "one of several optimizers, and something that is not known": with_(
         SCHEDULE=CHOSEN, RESUME=RESUME + "  # <- 905", SAVE=SAVE.replace('"epoch": ', '"mA": validate(model), "epoch": ')),
+    "a word of acceleration": "HELP = 'whether to use acceleration by a GPU'\n" + with_(RESUME=RESUME + "  # <- 905", SAVE="pass"),
     "one of several schedules": with_(SCHEDULE=CHOSEN_SCHEDULE),
     "a figure of NumPy's": "import numpy as np\n" + with_(
         RESUME=RESUME.replace("(args.resume)", "(args.resume)  # <- 901"), SAVE=TOLD.replace('"epoch": ', '"mA": np.mean(validate(model)), "epoch": ')),
