@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Const, Event, Instance, Opaque, Ref, Value, number, real
+from torchlint.dryrun.values import Const, Event, Instance, Opaque, Ref, Value, exclude_each_other, number, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, kept_in, left_out
 from torchlint.rules.shared.goes_on import weights_gone_on_from
@@ -28,7 +28,7 @@ def check(view: View) -> Iterator[Report]:
         told = True
         yield report
     for step, optimizer in () if told else _steps_with_memory(view):
-        load = weights_gone_on_from(view, step, optimizer)
+        load = None if _loaded_instead(view, step) else weights_gone_on_from(view, step, optimizer)
         if load is not None:
             roles = {"missing": getattr(optimizer, "name", "") or "optimizer", "problem": "is not loaded"}
             yield Report(CODE, load, roles, [(step.site, "it begins with no running averages")])
@@ -44,7 +44,7 @@ def _in_dicts(view: View) -> Iterator[Report]:
     yield from _of_an_accelerator(view)
     yield from _of_a_trainer(view)
     for event, parts in checkpoints(view):
-        if "model" not in parts or "epoch" not in parts or not _resumed(view, event):
+        if "model" not in parts or "epoch" not in parts or not _resumed(view, event) or _loaded_instead(view, event):
             continue
         if "optimizer" not in parts and not parts & {"?"}:
             step = _with_memory(view)
@@ -100,6 +100,12 @@ def _may_update(view: View, optimizer: Value, model: Value) -> bool:
     """Whether an optimizer may update a model: of a head on a frozen body it is known to have the head alone."""
     modules, tensors, complete = view.held_by(optimizer)
     return not complete or bool(tensors) or any(view.related_modules(held, alt) for held in modules for alt in real(model))
+
+
+def _loaded_instead(view: View, event: Event) -> bool:
+    """Whether a program loads only where it does not train and save: `if args.resume: load()`, `if not args.resume: train()`."""
+    loads = view.of("load")
+    return bool(loads) and all(exclude_each_other(load.guards, event.guards) for load in loads)
 
 
 def _resumed(view: View, event: Event) -> bool:
