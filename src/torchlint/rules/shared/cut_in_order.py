@@ -43,7 +43,8 @@ def slices_of(view: View, step: Event) -> tuple[Loop, str, list[Event]] | None:
 
 def _assigned(name: str, text: str) -> bool:
     """Whether a text gives a name something else."""
-    return re.search(rf"(?<![\w.]){re.escape(name)}\s*(?:,[^=\n()]*)?=[^=]|^[^=\n()]*,\s*{re.escape(name)}\s*(?:,[^=\n()]*)?=[^=]", text, re.MULTILINE) is not None
+    given = rf"{re.escape(name)}\s*(?:,[^=\n()]*)?=[^=]"
+    return re.search(rf"(?<![\w.]){given}|^[^=\n()]*,\s*{given}", text, re.MULTILINE) is not None
 
 
 def _cut_in(view: View, loop: Loop, within: str) -> tuple[str, str, list[str]] | None:
