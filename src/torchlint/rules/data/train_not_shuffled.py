@@ -14,6 +14,7 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.shared.cut_in_order import given_to, slices_of
 from torchlint.rules.shared.fitted import fitted
 from torchlint.rules.shared.loaders import option, true
+from torchlint.rules.shared.mixed_once import one_turn
 from torchlint.rules.shared.sample_order import OF_TIME, means_nothing, mixed_before, mixed_in_file
 
 CODE = 603
@@ -210,7 +211,7 @@ def _epochs_over(view: View, loader: Instance, begun: Event) -> list[Loop]:
         for depth, loop in enumerate(step.loops):
             over = loop.over is not None and view.run.iterated(loop.over) is loader
             if over or depth == len(begun.loops) and step.loops[:depth] == begun.loops and _by_next(loop, loader):
-                found += (outer for outer in step.loops[:depth] if not outer.once and not _starts_anew(view, step, outer))
+                found += (outer for outer in step.loops[:depth] if not one_turn(outer) and not _starts_anew(view, step, outer))
     return found
 
 

@@ -21,11 +21,15 @@ _COLLECTIVES = frozenset(
 
 # The same of libraries: of mpi4py and Horovod by their full names, of Accelerate and Fabric by whose method it is.
 _BY_NAME = re.compile(
-    r"^(?:mpi4py\.MPI\.COMM_WORLD\.(?:barrier|Barrier|[bB]cast|(?:all)?(?:gather|reduce)|All(?:gather|reduce)|Gather|Reduce|[sS]catter|[aA]lltoall)"
+    r"^(?:mpi4py\.MPI\.COMM_WORLD\."
+    r"(?:[bB]arrier|[bB]cast|(?:all)?(?:gather|reduce)|All(?:gather|reduce)|Gather|Reduce|[sS]catter|[aA]lltoall)"
     r"|horovod\.torch\.(?:allreduce_?|allgather|alltoall|barrier|broadcast_?|broadcast_(?:parameters|optimizer_state|object))"
     r"|torch_xla\.core\.xla_model\.(?:rendezvous|all_reduce|all_gather|mesh_reduce))$"
 )
-_METHODS = {"Accelerator": frozenset({"gather", "gather_for_metrics", "reduce"}), "Fabric": frozenset({"barrier", "all_reduce", "all_gather", "broadcast"})}
+_METHODS = {
+    "Accelerator": frozenset({"gather", "gather_for_metrics", "reduce"}),
+    "Fabric": frozenset({"barrier", "all_reduce", "all_gather", "broadcast"}),
+}
 _OF_ALL = "wait_for_everyone"  # of Accelerate, and of nobody else
 
 
@@ -44,7 +48,9 @@ def check(view: View) -> Iterator[Report]:
             continue
         told.add(site)
         related = [(guard, "only some of the processes come past this")]
-        yield Report(CODE, site, roles, related + ([(event.site, "this is the call that all have to make")] if site is not event.site else []))
+        if site is not event.site:
+            related.append((event.site, "this is the call that all have to make"))
+        yield Report(CODE, site, roles, related)
 
 
 def _together(view: View) -> Iterator[Event]:

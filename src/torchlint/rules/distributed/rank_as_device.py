@@ -110,7 +110,8 @@ def _by_name(event: Event) -> bool:
         return False
     name = re.escape(event.site.parsed.text(node.args[0].value))
     lines = (line.split("#", 1)[0] for line in event.site.parsed.facts.lines)
-    made = [line.partition("=")[2] for line in lines if re.search(rf"(?<![\w.]){name}\s*(?:,[^=]*)?=[^=]", line) and "(" not in line.partition("=")[0]]
+    sides = (line.partition("=")[::2] for line in lines if re.search(rf"(?<![\w.]){name}\s*(?:,[^=]*)?=[^=]", line))
+    made = [right for left, right in sides if "(" not in left]
     return len(made) == 1 and _NO_NUMBER.fullmatch(made[0].strip()) is not None
 
 

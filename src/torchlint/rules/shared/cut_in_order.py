@@ -11,7 +11,7 @@ from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Event, Func, Loop
 from torchlint.rules.base import View
 from torchlint.rules.shared.loaders import body_of, written
-from torchlint.rules.shared.mixed_once import mixings
+from torchlint.rules.shared.mixed_once import mixings, one_turn
 from torchlint.rules.shared.slices import counted, cut_before, sliced
 
 # Words of what mixes the data, draws from them, or goes through them in an order that means something.
@@ -26,7 +26,7 @@ def slices_of(view: View, step: Event) -> tuple[Loop, str, list[Event]] | None:
     """The loop around a step that cuts data into slices, or goes through what was cut, once in each turn of another loop; what is
     cut; and what mixes it before. None where there is none, or something may change the order from turn to turn."""
     for depth, loop in enumerate(step.loops):
-        outer = next((other for other in reversed(step.loops[:depth]) if not other.once), None)
+        outer = next((other for other in reversed(step.loops[:depth]) if not one_turn(other)), None)
         if outer is None or outer.site is None or loop.site is None or not isinstance(loop.site.node, cst.For | cst.While):
             continue
         within = written(outer.site.parsed, outer.site.node) + _around(loop, outer)
@@ -43,7 +43,8 @@ def slices_of(view: View, step: Event) -> tuple[Loop, str, list[Event]] | None:
 
 def _assigned(name: str, text: str) -> bool:
     """Whether a text gives a name something else."""
-    return re.search(rf"(?<![\w.]){re.escape(name)}\s*(?:,[^=\n()]*)?=[^=]|^[^=\n()]*,\s*{re.escape(name)}\s*(?:,[^=\n()]*)?=[^=]", text, re.MULTILINE) is not None
+    given = rf"{re.escape(name)}\s*(?:,[^=\n()]*)?=[^=]"
+    return re.search(rf"(?<![\w.]){given}|^[^=\n()]*,\s*{given}", text, re.MULTILINE) is not None
 
 
 def _cut_in(view: View, loop: Loop, within: str) -> tuple[str, str, list[str]] | None:

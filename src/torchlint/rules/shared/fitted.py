@@ -28,7 +28,8 @@ class _Trainer:
 _TRAINERS = (
     _Trainer(
         re.compile(r"(?:^|\.)(?:pytorch_lightning|lightning)\..*\bTrainer(?:\.from_argparse_args)?$"), "fit", 1,
-        frozenset({"train_dataloaders", "train_dataloader"}), re.compile(r"max_epochs\s*=\s*1\b|fast_dev_run\s*=\s*(?:True|\d)|overfit_batches"),
+        frozenset({"train_dataloaders", "train_dataloader"}),
+        re.compile(r"max_epochs\s*=\s*1\b|fast_dev_run\s*=\s*(?:True|\d)|overfit_batches"),
     ),
     _Trainer(
         re.compile(r"^ignite\.engine\..*\b(?:Engine|create_supervised_trainer)$"), "run", 0, frozenset({"data"}),
@@ -36,8 +37,7 @@ _TRAINERS = (
     ),
     *(
         _Trainer(
-            re.compile(r"^(?:poutyne|pytoune)\..*\b(?:Model|ModelBundle|Experiment)$|^(?:poutyne|pytoune)\.(?:Model|Experiment)$"), method, 0,
-            frozenset({"train_generator"}), re.compile(r"\bepochs\s*=\s*1\b"),
+            re.compile(r"^(?:poutyne|pytoune)\.(?:.*\.)?(?:Model|ModelBundle|Experiment)$"), method, 0, frozenset({"train_generator"}), re.compile(r"\bepochs\s*=\s*1\b"),
         )
         for method in ("fit_generator", "train")
     ),

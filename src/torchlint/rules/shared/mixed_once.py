@@ -50,6 +50,18 @@ def mixes_in_training(view: View, loops: Iterable[Loop] | None) -> bool:
     return any(_repeated(event, training) or not WRITTEN.search(event.site.text()) for event in mixing)
 
 
+def one_turn(loop: Loop) -> bool:
+    """Whether a loop is one in name only: `for epoch in range(1)`, or over a number that its file sets to 1 and to nothing else."""
+    if loop.once or loop.site is None:
+        return loop.once
+    asked = re.match(r"for\s+\w+\s+in\s+range\(\s*([A-Za-z_]\w*)\s*\)", loop.site.text())
+    if asked is None:
+        return False
+    lines = loop.site.parsed.facts.lines
+    given = [line.partition("=")[2].split("#", 1)[0].strip() for line in lines if re.match(rf"\s*{asked[1]}\s*=[^=]", line)]
+    return given == ["1"]
+
+
 def _seen(view: View, path: str) -> dict[int, list[Event]]:
     """What is seen to mix in a file, by its row."""
     found: dict[int, list[Event]] = {}

@@ -23,8 +23,8 @@ _OF_SOMEBODY = re.compile(r"client|worker|user|task|node|device|gpu|shard|fold|a
 
 
 def sliced(parsed: Parsed, node: cst.CSTNode, number: str) -> str | None:
-    """The name of what is sliced by a number in a loop or a function: `x` of `x[i : i + 32]`, `x[i * 32 : (i + 1) * 32]`, `x[:, i : i + 32]`,
-    or `x[start:end]` where these are made of the number."""
+    """The name of what is sliced by a number in a loop or a function: `x` of `x[i : i + 32]`, `x[i * 32 : (i + 1) * 32]`,
+    `x[:, i : i + 32]`, or `x[start:end]` where these are made of the number."""
     lows, all_of_it = {number}, {number}
     for name, value in _assigned(node.body):
         if all_of_it & _names(value):

@@ -77,6 +77,8 @@ class Rows:
         head="for a, b in batches(x, y):", a="a", b="b", first="x, y = read(epoch)", mark="",
         above="def batches(x, y):\n    for i in range(0, len(x), 32):\n        yield x[i : i + 32], y[i : i + 32]\n",
     ),
+    "in one epoch that has a name": program(above="EPOCHS = 1", mark="").replace("range(9)", "range(EPOCHS)"),
+    "in epochs that have a name": program(above="EPOCHS = 5").replace("range(9)", "range(EPOCHS)"),
     "by a method": CLASS.format(more="", mark=BAD),
     "by a method, beside one that mixes": CLASS.format(more="\n    def mix(self):\n        np.random.shuffle(self.rows)\n", mark=BAD),
     "by a method, with one that mixes": CLASS.format(more="\n    def mix(self):\n        np.random.shuffle(self.rows)\n", mark="").replace(
