@@ -60,6 +60,7 @@ class Engine:
         summaries: answer calls that are like one that was run by what is known of that; off only to test that nothing is
             lost by it.
         releases: the lowest releases of other packages that the project admits, by package, as (major, minor).
+        newest: the newest releases that it admits, of torch, too; where torch is not in it, it is `torch_version`.
     """
 
     def __init__(
@@ -74,11 +75,12 @@ class Engine:
         scout: bool = True,
         summaries: bool = True,
         releases: Sequence[tuple[str, tuple[int, int]]] = (),
+        newest: Sequence[tuple[str, tuple[int, int]]] = (),
     ):
         self.rules = tuple(rule for rule in rules if not rule.torch or holds(rule.torch, torch_version))
         self.sieve, self.scout, self.summaries = sieve, scout, summaries
         self.torch_version = torch_version
-        self.releases = dict(releases)
+        self.releases, self.newest = dict(releases), dict(newest)
         self.roots = tuple(roots)
         self._by_code = {rule.code: rule for rule in self.rules}
         self._silent_in_tests = frozenset() if strict_tests else frozenset(rule.code for rule in self.rules if rule.tests == "silent")
@@ -174,7 +176,7 @@ class Engine:
         """What the rules say of a run."""
         from torchlint.rules.base import View
 
-        view = View(run, self.torch_version, self.releases)
+        view = View(run, self.torch_version, self.releases, self.newest)
         for check in self._checks_for(run):
             yield from check(view)
 
@@ -193,7 +195,7 @@ class Engine:
 
         seen, checks = self._seen(run)
         while complete(tree for report in seen for tree in report.trees()):
-            view = View(run, self.torch_version, self.releases)
+            view = View(run, self.torch_version, self.releases, self.newest)
             seen = [report for check in checks for report in check(view)]
         return seen
 
@@ -203,7 +205,7 @@ class Engine:
         from torchlint.dryrun.scout.trees import complete, trees_of
         from torchlint.rules.base import View
 
-        view = View(run, self.torch_version, self.releases)
+        view = View(run, self.torch_version, self.releases, self.newest)
         seen: list[Report] = []
         checks = []
         for check in self._checks_for(run):
@@ -211,7 +213,7 @@ class Engine:
                 reports = list(check(view))
             except (Odd, RecursionError):  # libcst's own nodes have what it asks for
                 complete(trees_of(run.graph.events))
-                reports = list(check(View(run, self.torch_version, self.releases)))
+                reports = list(check(View(run, self.torch_version, self.releases, self.newest)))
             if reports:
                 seen += reports
                 checks.append(check)

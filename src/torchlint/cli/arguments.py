@@ -88,7 +88,7 @@ _TABLE = {"multiple": True, "callback": _pairs, "metavar": "PATTERN:RULE"}
 @click.option("--show-settings", is_flag=True, help="Print the settings and the active rules, and judge nothing.")
 @click.option("--show-files", is_flag=True, help="Print the files that would be judged, and judge nothing.")
 @click.option("--torch-version", callback=_release, metavar="RELEASE",
-              help="The torch release to judge by, such as 2.6.  [default: the lowest your requirements admit]")
+              help="The torch release to judge by, such as 2.6.  [default: what your requirements admit]")
 @click.option("-f", "--output-format", type=click.Choice(FORMATS), envvar="TORCHLINT_OUTPUT_FORMAT",
               help="How to print findings.  [default: full; agent where a coding agent runs the command]")
 @click.option("-o", "--output-file", metavar="FILE", envvar="TORCHLINT_OUTPUT_FILE",

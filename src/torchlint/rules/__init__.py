@@ -56,11 +56,11 @@ def checks_of(rules: tuple[Rule, ...]) -> list[Callable[[View], Iterable[Report]
     own = matchers()
     found: list[Callable[[View], Iterable[Report]]] = []
     for rule in rules:
+        if rule.code in own:  # it knows more of a line than a form does, and what is said first stays
+            found.append(own[rule.code])
         for form, tables in rule.forms.items():
             if form in FORMS and rule.lint != "none":
                 found.extend(_judge_by(FORMS[form], rule.code, table) for table in tables)
-        if rule.code in own:
-            found.append(own[rule.code])
     return found
 
 

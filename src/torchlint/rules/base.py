@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from torchlint.catalogue.apis import holds
 from torchlint.dryrun.alternatives import exclusive
 from torchlint.dryrun.torch_api.names import mode_dependent as layer_mode_dependent
 from torchlint.dryrun.touching import Touching
@@ -58,10 +59,14 @@ class Report:
 class View:
     """A finished run, with the questions that several rules ask of it."""
 
-    def __init__(self, run: Run, torch_version: tuple[int, int] | None = None, releases: Mapping[str, tuple[int, int]] = MappingProxyType({})):
+    def __init__(
+        self, run: Run, torch_version: tuple[int, int] | None = None, releases: Mapping[str, tuple[int, int]] = MappingProxyType({}),
+        newest: Mapping[str, tuple[int, int]] = MappingProxyType({}),
+    ):
         self.run = run
         self.torch_version = torch_version
         self.releases = releases
+        self._newest = newest
         self.by_kind: dict[str, list[Event]] = {}
         for event in run.graph.events:
             self.by_kind.setdefault(event.kind, []).append(event)
@@ -74,6 +79,15 @@ class View:
         self._touch: dict[int, Touching] = {}
         self._touched: dict[int, dict[Event, bool]] = {}  # by id of an optimizer
         self.called = {id(event.subject) for event in self.by_kind.get("forward", ())}
+
+    def admits(self, release: tuple[int, int], package: str = "torch") -> bool:
+        """Whether the project may run on this release of a package, or on a later one; where nothing is known of it, it may."""
+        newest = self._newest.get(package, self.torch_version if package == "torch" else None)
+        return newest is None or newest >= release
+
+    def runs_below(self, limit: str) -> bool:
+        """Whether a bound such as "<2.6" holds for the lowest torch that the project says it runs on, or for the newest and so for all."""
+        return holds(limit, self.torch_version) or holds(limit, self._newest.get("torch"))
 
     def of(self, *kinds: str) -> list[Event]:
         """The events of some kinds, in the order they were met."""

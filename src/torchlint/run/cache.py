@@ -52,7 +52,7 @@ def version_key(order: Order) -> str:
     """A name for everything besides files that verdicts depend on: ours and the engine's source, rules, settings."""
     parts = msgspec.msgpack.encode(
         [_FORMAT, __version__, _own_source(), os.environ.get(ENGINE_VARIABLE), sys.version_info[:2], order.rules,
-         order.torch_version, order.roots, order.matchers, order.strict_tests, order.scout, order.summaries, order.releases]
+         order.torch_version, order.roots, order.matchers, order.strict_tests, order.scout, order.summaries, order.releases, order.newest]
     )
     return hashlib.sha256(parts).hexdigest()[:20]
 

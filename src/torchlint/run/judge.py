@@ -55,6 +55,7 @@ class Order(msgspec.Struct, frozen=True):
     scout: bool = True
     summaries: bool = True
     releases: tuple[tuple[str, tuple[int, int]], ...] = ()
+    newest: tuple[tuple[str, tuple[int, int]], ...] = ()
 
 
 class Judge:
@@ -162,4 +163,5 @@ def make_engine(order: Order, modules: Modules | None = None) -> Engine:
     return Engine(
         order.rules, order.torch_version, order.roots, modules=modules, matchers=order.matchers,
         strict_tests=order.strict_tests, scout=order.scout, summaries=order.summaries, releases=order.releases,
+        newest=order.newest,
     )

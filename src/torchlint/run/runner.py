@@ -161,7 +161,7 @@ class Runner:
         disk = disk or Disk()
         self.order = Order(
             tuple(rules), config.torch_version, _roots(config, disk), matchers_of(rules), config.strict_tests,
-            releases=config.releases,
+            releases=config.releases, newest=config.newest,
         )
         self._lookup: Lookup = lookup or (lambda root: (config, None))
         self.projects = Projects(self._lookup)  # another may be given

@@ -12,6 +12,7 @@ from torchlint.catalogue.pages import Catalogue, Rule
 from torchlint.settings.config import Config
 from torchlint.settings.keys import parse_version
 from torchlint.settings.lookup import Nearest, load
+from torchlint.settings.requirements import without_torch
 from torchlint.settings.rulebook import load_rules
 from torchlint.settings.selection import asked_for
 
@@ -68,7 +69,7 @@ class Choice:
     def of(self, config: Config) -> tuple[Config, tuple[Rule, ...], Catalogue]:
         """The same of settings that were read already."""
         if self._release is not None:
-            config = msgspec.structs.replace(config, torch_version=self._release)
+            config = msgspec.structs.replace(config, torch_version=self._release, newest=without_torch(config.newest))
         catalogue = load_rules(config)
         return config, asked_for(catalogue, config, self._select, self._ignore, self._extend), catalogue
 

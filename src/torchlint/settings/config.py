@@ -55,6 +55,7 @@ class Config(msgspec.Struct, frozen=True):
     exclude: tuple[str, ...] = DEFAULT_EXCLUDES
     torch_version: tuple[int, int] | None = None
     releases: tuple[tuple[str, tuple[int, int]], ...] = ()
+    newest: tuple[tuple[str, tuple[int, int]], ...] = ()
     severity: dict[str, Severity] = {}
     fail_on: Severity = Severity.NOTE
     unused_noqa: bool = False

@@ -48,7 +48,10 @@ class Settings(Struct, rename="kebab", forbid_unknown_fields=True, frozen=True):
         description="Files and folders to leave out, besides the usual ones.", examples=[["third_party"]],
     )] = ()
     torch_version: Annotated[str, Meta(
-        description="The torch release to judge by. By default the lowest that the project's requirements admit.",
+        description=(
+            "The torch release to judge by. By default all that the project's requirements admit: what the newest of them has no more is "
+            "told, and nothing is advised that the lowest has not yet."
+        ),
         examples=["2.4"],
         pattern=_RELEASE,
     )] | UnsetType = UNSET

@@ -151,5 +151,5 @@ class Nearest:
         from torchlint.settings.requirements import required
 
         own = required(Path(folder))
-        known = {"torch_version": above.torch_version, "releases": above.releases}
+        known = {"torch_version": above.torch_version, "releases": above.releases, "newest": above.newest}
         return above if own == known else msgspec.structs.replace(above, **own)

@@ -41,11 +41,12 @@ def config_of(root: Path, path: Path | None, layers: Sequence[Layer], overrides:
     data = overrides.over(data, root)
     settings = msgspec.convert(data, Settings)
     config = Config(root, path, layers=(*reversed(overrides.inline), *layers))
-    from torchlint.settings.requirements import required
+    from torchlint.settings.requirements import required, without_torch
 
     releases = required(root)
     if settings.torch_version is not msgspec.UNSET:
         releases["torch_version"] = parse_version(settings.torch_version)
+        releases["newest"] = without_torch(releases["newest"])
     return msgspec.structs.replace(
         config,
         select=_or_none(settings.select),

@@ -10,9 +10,9 @@ from typing import Any
 
 from torchlint.catalogue.pages import tomllib
 from torchlint.files.reading import read_bytes
+from torchlint.settings.upper_bounds import Release, newest
 
 PACKAGES = ("torch", "torchvision", "torchtext", "transformers", "accelerate")
-Release = tuple[int, int]
 _NAME = "|".join(PACKAGES)
 _REQUIREMENT = re.compile(rf"""["']?(?P<name>{_NAME}) ?(?:\[[^\]]*\])? ?\(? ?(?P<bounds>[=<>~!][^;#"')\\]*)""", re.IGNORECASE)
 # The bounds that nearly all projects have. `packaging`, which reads the others, takes a tenth of a small run's time to load.
@@ -29,9 +29,15 @@ _MOST_CHARACTERS = 2_000  # of one line: a requirement has fewer, and patterns t
 
 
 def required(root: Path) -> dict[str, Any]:
-    """What settings take from the requirements in a folder: `torch_version`, and `releases` of the other packages."""
-    lowest = lowest_releases(root)
-    return {"torch_version": lowest.pop("torch", None), "releases": tuple(sorted(lowest.items()))}
+    """What settings take from the requirements in a folder: `torch_version`, the lowest torch, `releases`, the lowest of the other
+    packages, and `newest`, the newest of them all."""
+    lowest, ends = _lowest_and_newest(root)
+    return {"torch_version": lowest.pop("torch", None), "releases": tuple(sorted(lowest.items())), "newest": tuple(sorted(ends.items()))}
+
+
+def without_torch(releases: tuple[tuple[str, Release], ...]) -> tuple[tuple[str, Release], ...]:
+    """Releases by package, without that of torch: somebody says by which torch to judge."""
+    return tuple((name, release) for name, release in releases if name != "torch")
 
 
 def lowest_releases(root: Path) -> dict[str, Release]:
@@ -39,28 +45,44 @@ def lowest_releases(root: Path) -> dict[str, Release]:
     setup.py, requirements*.txt and environment*.yml. A package of which they set no lower bound is not there. Files that cannot
     be read say nothing.
     """
+    return _lowest_and_newest(root)[0]
+
+
+def newest_releases(root: Path) -> dict[str, Release]:
+    """The newest releases that the same requirements admit, by package; where several lines have one, that of the narrowest."""
+    return _lowest_and_newest(root)[1]
+
+
+def _lowest_and_newest(root: Path) -> tuple[dict[str, Release], dict[str, Release]]:
     lowest: dict[str, Release] = {}
+    ends: dict[str, Release] = {}
     for line in _lines(root):
-        found = _lower_bound(" ".join(line.split())) if len(line) <= _MOST_CHARACTERS else None
-        if found is not None:
-            name, bound = found
+        found = _bounds(" ".join(line.split())) if len(line) <= _MOST_CHARACTERS else None
+        if found is None:
+            continue
+        name, bounds = found
+        bound, end = _lower_bound(name, bounds), newest(bounds)
+        if bound is not None:
             lowest[name] = min(bound, lowest.get(name, bound))
-    return lowest
+        ends[name] = min(end, ends.get(name, end))
+    return lowest, ends
 
 
-def _lower_bound(line: str) -> tuple[str, Release] | None:
-    """The package and the lower bound of a requirement; None for other packages and where there is none."""
+def _bounds(line: str) -> tuple[str, str] | None:
+    """The package and the bounds of a requirement, as pip reads them; None for other packages."""
     found = _REQUIREMENT.match(line)
     if not found:
         return None
     # What pip refuses, and people write all the same: `>=2.0.0+cu118`, `>=1.7.*`, `>=1.7.1<2.0.0`.
     bounds = re.sub(r"\.\*|\+[\w.-]+", "", found["bounds"].partition(" -")[0])
-    bounds = re.sub(r"(?<=\w) ?(?=[<>=!~])", ",", bounds)
-    if found["name"].lower() == "torch" and _BEFORE_NO_GRAD.fullmatch(bounds.strip(" ,")):
-        return "torch", (0, 3)  # it has no lower bound, and says all the same that it is another torch
+    return found["name"].lower(), re.sub(r"(?<=\w) ?(?=[<>=!~])", ",", bounds)
+
+
+def _lower_bound(name: str, bounds: str) -> Release | None:
+    if name == "torch" and _BEFORE_NO_GRAD.fullmatch(bounds.strip(" ,")):
+        return (0, 3)  # it has no lower bound, and says all the same that it is another torch
     plain = _PLAIN.fullmatch(bounds)
-    bound = (int(plain[1]), int(plain[2] or 0)) if plain else _lowest(bounds)
-    return (found["name"].lower(), bound) if bound is not None else None
+    return (int(plain[1]), int(plain[2] or 0)) if plain else _lowest(bounds)
 
 
 def _lowest(bounds: str) -> Release | None:
@@ -151,8 +173,17 @@ def _of_pyproject(text: str) -> Iterator[str]:
 def _for_pip(name: str, version: str) -> Iterator[str]:
     """Requirements for what poetry and conda write: `^2.1`, `~2.1`, `=2.1`, `2.1`, with `|` where one of several may hold."""
     for part in version.split("|"):
-        bounds = re.sub(r"\^|~(?!=)", ">=", part.strip())
+        bounds = re.sub(r"(\^|~)(?!=) ?([0-9]+)(?:\.([0-9]+))?", _caret_or_tilde, part.strip())
+        bounds = re.sub(r"\^|~(?!=)", ">=", bounds)
         yield f"{name} " + re.sub(r"^=?(?=[\w ])", "==", bounds)
+
+
+def _caret_or_tilde(found: re.Match[str]) -> str:
+    """`^2.1` as `<3,>=2.1`, `^0.4` as `<0.5,>=0.4`, `~2.1` as `<2.2,>=2.1`; what follows in the version follows the lower bound."""
+    major, minor = int(found[2]), int(found[3] or 0)
+    of_minor = found[3] is not None and (found[1] == "~" or major == 0)
+    end = f"{major}.{minor + 1}" if of_minor else f"{major + 1}"
+    return f"<{end},>={found[0].lstrip('^~ ')}"
 
 
 def _table(data: dict[str, Any], *keys: str) -> dict[str, Any]:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from tests.torchlint.support import write
 from torchlint.settings import requirements
-from torchlint.settings.requirements import lowest_releases
+from torchlint.settings.requirements import lowest_releases, newest_releases, required
+from torchlint.settings.upper_bounds import ANY, UNBOUNDED, newest, told
 
 PIP = {
     "torch": None,
@@ -176,11 +177,11 @@ def test_plain_bounds_are_read_as_packaging_reads_them(bounds, comma):
 @given(st.text("torch=<>~!^.,*0129 +-_;#[]()\\|'\"@:/a", max_size=60))
 def test_no_line_is_too_odd(tail):
     for text in ("torch" + tail, "torch==" + tail, tail):
-        requirements._lower_bound(text)
-        for line in requirements._for_pip("torch", text):
-            requirements._lower_bound(line)
-        for line in requirements._of_conda("- py" + text):
-            requirements._lower_bound(line)
+        for line in (text, *requirements._for_pip("torch", text), *requirements._of_conda("- py" + text)):
+            found = requirements._bounds(line)
+            if found is not None:
+                requirements._lower_bound(*found)
+                newest(found[1])
 
 
 @pytest.mark.parametrize(
@@ -195,3 +196,58 @@ def test_long_lines_are_cheap(tmp_path, piece):
             write(tmp_path, {"requirements.txt": line + end, "environment.yml": "- py" + (line + end)[:1995]})
             lowest_releases(tmp_path)
     assert time.process_time() - start < 2
+
+
+@pytest.mark.parametrize(("line", "release"), [
+    ("torch", None),
+    ("torch>=1.2", UNBOUNDED),
+    ("torch>1.2,!=1.5", UNBOUNDED),
+    ("torch==1.2", (1, 2)),
+    ("torch==1.10.1+cu102", (1, 10)),
+    ("torch===2.1", (2, 1)),
+    ("torch==1.7.*", (1, 7)),
+    ("torch==2.*", (2, ANY)),
+    ("torch<2", (1, ANY)),
+    ("torch<2.0.0", (1, ANY)),
+    ("torch>=1.8,<2.1", (2, 0)),
+    ("torch>=1.8, <1.13.1", (1, 13)),
+    ("torch<=2.5", (2, 5)),
+    ("torch >= 1.4 , <= 1.9.1 # old", (1, 9)),
+    ("torch~=1.9", (1, ANY)),
+    ("torch~=1.9.0", (1, 9)),
+    ("torch>=1.7.1<2.0.0", (1, ANY)),
+])
+def test_newest_release_a_line_admits(tmp_path, line, release):
+    assert newest_releases(write(tmp_path, {"requirements.txt": line + "\n"})).get("torch") == release
+
+
+@pytest.mark.parametrize(("version", "release"), [
+    ("^2.1", (2, ANY)), ("^0.4.1", (0, 4)), ("~2.1", (2, 1)), ("~2", (2, ANY)), ("2.1", (2, 1)), (">=1.7 <2", (1, ANY)), ("^1.13,!=1.13.1", (1, ANY)),
+])
+def test_newest_release_poetry_admits(tmp_path, version, release):
+    write(tmp_path, {"pyproject.toml": f'[tool.poetry.dependencies]\ntorch = "{version}"\n'})
+    assert newest_releases(tmp_path)["torch"] == release
+
+
+def test_the_narrowest_line_tells_the_newest_release(tmp_path):
+    files = {"setup.py": "setup(install_requires=['torch>=1.0', 'torchvision>=0.2'])\n", "requirements.txt": "torch==1.4\n"}
+    found = required(write(tmp_path, files))
+    assert found == {"torch_version": (1, 0), "releases": (("torchvision", (0, 2)),), "newest": (("torch", (1, 4)), ("torchvision", UNBOUNDED))}
+
+
+@given(several, st.sampled_from([",", ", "]), st.tuples(st.integers(0, 3), st.integers(0, 20)))
+def test_what_is_newer_than_the_newest_is_not_admitted(bounds, comma, release):
+    from packaging.specifiers import SpecifierSet
+
+    text = comma.join(bounds)
+    if release > newest(text):
+        assert not SpecifierSet(text).contains("{}.{}.0".format(*release))
+
+
+@pytest.mark.parametrize(("requirement", "words"), [
+    ("torch", "not known"), ("torch>=1.8", "1.8 and later"), ("torch>=1.8,<=2.5", "1.8 to 2.5"), ("torch>=1.8,<2", "1.8, before 2.0"),
+    ("torch==1.13", "1.13"), ("torch<2", "before 2.0"), ("torch<=2.5", "2.5 and earlier"),
+])
+def test_how_releases_are_shown(tmp_path, requirement, words):
+    found = required(write(tmp_path, {"requirements.txt": requirement + "\n"}))
+    assert told(found["torch_version"], dict(found["newest"]).get("torch")) == words

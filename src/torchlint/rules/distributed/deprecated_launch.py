@@ -56,7 +56,7 @@ def _reports(view: View) -> Iterator[Report]:
     for event in view.of("call"):
         if event.name in WATCHED and _launches(view, event):
             yield Report(CODE, event.site, {"problem": f"`{LAUNCH}` is deprecated: this starts it"})
-    if view.torch_version is not None and view.torch_version < (2, 0):
+    if not view.admits((2, 0)):
         return
     for event in view.of("unknown"):
         problem = _of_the_argument(view, event) if event.name == "add_argument" and _names_only_the_old(event) else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.catalogue.apis import holds
 from torchlint.dryrun.source_text import Site, dotted
 from torchlint.dryrun.values import Event
 from torchlint.rules.base import Report, View
@@ -62,7 +61,7 @@ def _read(text: str) -> str | None:
 
 def _is_clip(view: View, event: Event) -> bool:
     """Whether it is the norm that clip_grad_norm_ gives, in a torch whose norm is the shard's."""
-    if not holds(_CLIPS, view.torch_version) or event.subject is None:
+    if not view.runs_below(_CLIPS) or event.subject is None:
         return False
     value = getattr(event.subject, "site", None)
     return value is not None and dotted(getattr(value.node, "func", value.node)).endswith("clip_grad_norm_")

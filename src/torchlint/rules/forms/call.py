@@ -7,7 +7,6 @@ from typing import Any
 
 import libcst as cst
 
-from torchlint.catalogue.apis import holds
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.tree import walk
@@ -28,7 +27,7 @@ def names(table: dict[str, Any]) -> frozenset[str]:
 
 def check(view: View, code: int, table: dict[str, Any]) -> Iterator[Report]:
     """The reports of one `call` table on one run."""
-    if "torch" in table and not holds(table["torch"], view.torch_version):
+    if "torch" in table and not view.runs_below(table["torch"]):
         return
     wanted = names(table)
     for event in view.of("call"):

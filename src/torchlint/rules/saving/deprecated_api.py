@@ -94,7 +94,7 @@ _VOLATILE = re.compile(r"volatile ?= ?(?:True|not\b)")
 def _volatile(view: View) -> Iterator[Report]:
     """`Variable(x, volatile=True)`, which does nothing but warn: the first one in a function."""
     told = set()
-    if view.torch_version is not None and view.torch_version < (0, 4):
+    if not view.admits((0, 4)):
         return
     for event in view.of("call"):
         if event.name != _VARIABLE or not isinstance(event.site.node, cst.Call):
@@ -113,7 +113,7 @@ def _unsaid_indexing(view: View) -> Iterator[Report]:
         if event.name != "torch.meshgrid" or event.kwargs or second_choice(event.site):
             continue
         several = len(event.args) > 1 or len(event.args) == 1 and isinstance(event.args[0], Seq)
-        if several and (view.torch_version is None or view.torch_version >= (1, 10)):
+        if several and view.admits((1, 10)) and (view.torch_version is None or view.torch_version >= (1, 10)):
             yield Report(CODE, event.site, {"name": "torch.meshgrid", "by": "1.10", "then": ' without `indexing`; write `indexing="ij"`'})
 
 
@@ -123,7 +123,7 @@ _TAKE = ("ReduceLROnPlateau", "CosineAnnealingWarmRestarts")
 
 def _told_epochs(view: View) -> Iterator[Report]:
     """`scheduler.step(epoch)` of one of torch's own."""
-    if view.torch_version is not None and view.torch_version < (1, 4):
+    if not view.admits((1, 4)):
         return
     for event in view.of("scheduler.step"):
         given = [value for value in event.args if not (isinstance(value, Const) and value.value is None)]
@@ -141,7 +141,7 @@ _WITHOUT_RATE = ("ReduceLROnPlateau", "SequentialLR", "ChainedScheduler")
 
 def _asked_for_the_rate(view: View) -> Iterator[Report]:
     """`scheduler.get_lr()`, which computes the next rate out of the one there is, and is for `step()` to call."""
-    if view.torch_version is not None and view.torch_version < (1, 4):
+    if view.torch_version is not None and view.torch_version < (1, 4) or not view.admits((1, 4)):
         return
     for event in view.of("method"):
         made = real(event.subject) if event.name == "get_lr" else ()

@@ -62,7 +62,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         told.add((where.filename, where.row, where.column, found))
         gone = table().removed[found]
-        if view.torch_version is not None and view.torch_version < release(gone.by):
+        if not view.admits(release(gone.by)):
             continue
         then = f"; use `{gone.instead}`" if gone.instead else ""
         roles = {"name": found, "package": "torch", "after": gone.after, "by": gone.by, "then": then}
@@ -76,7 +76,7 @@ def check(view: View) -> Iterator[Report]:
     for site, old, new in renamed_data(view, gone=True):
         after, by = DATA_RENAMED.after, DATA_RENAMED.by
         yield Report(CODE, site, {"name": old, "package": "torchvision", "after": after, "by": by, "then": f"; use `{new}`"})
-    for site, asked, loss in first_items(view) if view.torch_version is None or view.torch_version >= (0, 5) else ():
+    for site, asked, loss in first_items(view) if view.admits((0, 5)) else ():
         roles = {"name": asked, "package": "torch", "after": "0.4", "by": "0.5", "then": f"; use `{loss}.item()`"}
         yield Report(CODE, site, roles)
     for site, roles in hosted_names.gone(view):
@@ -100,7 +100,7 @@ def _otherwise(view: View) -> Iterator[Report]:
         site = event.site
         if chosen_by_release(event, gone.instead) or second_choice(site) or expected(site):
             continue
-        if view.torch_version is None or view.torch_version >= release(gone.by):
+        if view.admits(release(gone.by)):
             roles = {"name": name, "package": "torch", "after": gone.after, "by": gone.by, "then": f"; use `{gone.instead}`"}
             yield Report(CODE, site, roles)
 
@@ -114,7 +114,7 @@ def _next_of_python_2(view: View) -> Iterator[Report]:
         over = [alt for alt in real(made.base)]
         if not over or not all(_is_loader(alt) for alt in over):
             continue
-        if view.torch_version is None or view.torch_version >= (1, 13):
+        if view.admits((1, 13)):
             owner = view.owner_text(event, "")
             roles = {"name": f"{owner or 'iterator'}.next", "package": "torch", "after": "1.12", "by": "1.13", "then": f"; use `next({owner or 'iterator'})`"}
             yield Report(CODE, event.site, roles)

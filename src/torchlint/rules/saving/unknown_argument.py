@@ -57,8 +57,7 @@ def _report(view: View, event: Event, arg: cst.Arg, word: str) -> Report | None:
             chosen_by_release(event)
             or called_twice(event.site)
             or asks_first(event.site)
-            or view.torch_version is not None
-            and view.torch_version < release(by)
+            or not view.admits(release(by))
         ):
             return None
         problem = f"`{name}` takes no `{word}` any more: torch {after} did, torch {by} does not"

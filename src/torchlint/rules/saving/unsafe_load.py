@@ -23,7 +23,7 @@ _AS_MODEL = ("forward", "module.train", "module.eval", "optimizer.create")
 
 def check(view: View) -> Iterator[Report]:
     """`model = torch.load(path)` and then `model.eval()` or `model(x)`, where no release of torch is known."""
-    if view.torch_version is not None and view.torch_version < (2, 6):
+    if not view.admits((2, 6)):
         return  # what is left out is told of by the page's own form
     models = {site for event in view.of(*_AS_MODEL) for alt in real(event.subject) for site in _read_from(alt)}
     for event in view.of("call"):

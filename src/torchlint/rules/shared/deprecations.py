@@ -18,7 +18,7 @@ _EVERYBODY = release(table().releases[-1])
 def applies(entry: Deprecated, view: View) -> bool:
     """Whether the project's torch says so, too. What only the newest release says, older ones have no word for."""
     if view.torch_version is None:
-        return release(entry.by) < _EVERYBODY
+        return release(entry.by) < _EVERYBODY and view.admits(release(entry.by))
     return view.torch_version >= release(entry.by)
 
 

@@ -24,6 +24,8 @@ _SAYS_SO = re.compile("pretrain", re.IGNORECASE)
 def legacy_weights(view: View) -> Iterator[tuple[Site, str, str]]:
     """`models.resnet18(pretrained=True)`, `models.resnet18(True)`: where, the old word, and the new one."""
     if view.torch_version is not None and view.torch_version < _TORCH_BESIDE_IT or view.releases.get("torchvision", _SINCE) < _SINCE:
+        return  # `weights` would break it
+    if not (view.admits(_TORCH_BESIDE_IT) and view.admits(_SINCE, "torchvision")):
         return
     told = set()
     for event in view.of("call"):

@@ -15,7 +15,7 @@ from torchlint.rules.shared.written_names import second_choice
 
 def numbers_first(view: View) -> Iterator[tuple[Site, str, str]]:
     """The calls, as they are written and as they are to be written."""
-    if view.torch_version is not None and view.torch_version < (1, 5):
+    if not view.admits((1, 5)):
         return
     told = set()
     for event in view.of("method", "call"):

@@ -92,6 +92,4 @@ def _asked(site: Site) -> bool:
 
 def _has_it_not(view: View, package: str, by: str) -> bool:
     """Whether nothing says that the program runs beside an older torchvision or torchtext."""
-    if view.torch_version is not None and view.torch_version < _TORCH_BESIDE[package][by]:
-        return False
-    return view.releases.get(package, release(by)) >= release(by)
+    return view.admits(_TORCH_BESIDE[package][by]) and view.admits(release(by), package)
