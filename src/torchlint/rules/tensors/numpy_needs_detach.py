@@ -102,9 +102,17 @@ def _refused(view: View, event: Event, alts: Sequence[Value]) -> _Refusal | None
     if _records(view, event) and all(isinstance(alt, Tensor) and _needs_grad(view, alt) for alt in alts) or all(_went_backward(view, event, alt) for alt in alts):
         site = alts[0].sites.get("graph") if isinstance(alts[0], Tensor) else None
         return _Refusal("it needs gradients", "detach()", site, "its graph begins here")
-    if all(on_gpu(placed_at(view, alt)[0]) for alt in alts):
+    if all(on_gpu(placed_at(view, alt)[0]) and not _was_a_number(alt) for alt in alts):
         return _Refusal("it is on the GPU", "cpu()", placed_at(view, alts[0])[1], "it is put there here")
     return None
+
+
+def _was_a_number(value: Value) -> bool:
+    """Whether a value is a part of a tensor's data, as numbers were read before torch 0.4, `label.data[0]`: what is wrong with that
+    is something else."""
+    if not isinstance(value, Tensor) or value.traits.get("alias") is None or not isinstance(value.origin, Tensor):
+        return False
+    return value.origin.site is not None and value.origin.site == value.site  # `.data` says where it stands, its part does not
 
 
 def _went_backward(view: View, event: Event, value: Value) -> bool:

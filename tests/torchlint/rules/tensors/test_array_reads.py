@@ -65,6 +65,9 @@ def on_gpu(body):
     "where there may be none": on_gpu(["if model.big:", "    y = y.cuda()", "np.append(kept, y)"]),
     "its number": on_gpu(["y = y.cuda()", "kept.append(y.item())", "np.mean(kept)"]),
     "an unknown device": on_gpu(["y = y.to(model.device)", "np.append(kept, y)"]),
+    "numbers as of torch 0.3": on_gpu(["y = torch.zeros(8).cuda()", "metrics.accuracy_score([label.data[0] for label in y], kept)  # <- 941"]),
+    "data in a list": on_gpu(["y = torch.zeros(8, 2).cuda()", "np.concatenate([y.data, y.data])  # <- 416"]),
+    "rows": on_gpu(["y = torch.zeros(8, 2).cuda()", "metrics.accuracy_score([label[0] for label in y], kept)  # <- 416"]),
     "asked first": on_gpu(["y = y.cuda()", "np.append(kept, y.cpu() if y.is_cuda else y)"]),
 })
 def test_gpu(code):
