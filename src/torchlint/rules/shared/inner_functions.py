@@ -15,23 +15,24 @@ from torchlint.rules.shared.written_names import qualified
 def calls_within(view: View, words: frozenset[str]) -> Iterator[tuple[Site, str]]:
     """Such calls of what is called by one of some words, with the qualified names that the file uses."""
     trees = {id(event.site.parsed): event.site.parsed for event in view.run.graph.events if event.site is not None}
-    rows: dict[str, set[int]] = {}
-    for event in view.run.graph.events:
-        if event.site is not None:
-            at = event.site.location()
-            rows.setdefault(at.filename, set()).add(at.row)
     for tree in trees.values():
-        if words.isdisjoint(tree.unit.words):
-            continue
-        for function in _inner(tree):
+        functions = [] if words.isdisjoint(tree.unit.words) else list(_inner(tree))
+        rows = _rows_come_to(view, tree) if functions else set()
+        for function in functions:
             first, last = _span(tree, function)
-            if any(first < row <= last for row in rows.get(tree.facts.path, ())):
+            if any(first < row <= last for row in rows):
                 continue  # a run comes to it
             for node in walk(function.body):
                 if not isinstance(node, cst.Call) or _last(node.func) not in words or _under_condition(tree, node, function):
                     continue
                 if name := qualified(Site(tree, node), node.func):
                     yield Site(tree, node), name
+
+
+def _rows_come_to(view: View, tree: Parsed) -> set[int]:
+    """Where in a file something happens. Asked where it is needed alone: who has looked at the rows of a file is judged anew when they move."""
+    sites = (event.site for event in view.run.graph.events if event.site is not None and event.site.parsed.facts is tree.facts)
+    return {site.location().row for site in sites}
 
 
 def _inner(tree: Parsed) -> Iterator[cst.FunctionDef]:
