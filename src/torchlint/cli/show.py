@@ -15,14 +15,13 @@ from torchlint.report.style import coloured
 from torchlint.run.discovery import File
 from torchlint.settings.config import Config
 from torchlint.settings.lookup import cache_folder
-from torchlint.settings.upper_bounds import told
 
 _DIFF_COLOURS = {"+": 32, "-": 31, "@": 36}
 
 
 def print_settings(config: Config, rules: Sequence[Rule]) -> int:
     """Prints the settings that a run here has, and the rules that they make active."""
-    version = told(config.torch_version, dict(config.newest).get("torch"))
+    version = config.torch_in_words
     ignores = [f"{pattern}: {', '.join(codes)}" for pattern, codes in (*config.per_file_ignores.items(), *config.extend_per_file_ignores.items())]
     rows = {
         "settings": ", extends ".join(str(layer.path) for layer in config.layers if layer.path) or "none: the defaults",

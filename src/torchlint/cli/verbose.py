@@ -9,7 +9,6 @@ import time
 from torchlint.cli.parts import Parts
 from torchlint.report import clean
 from torchlint.run.runner import Look
-from torchlint.settings.upper_bounds import told
 
 _SLOWEST = 5
 
@@ -32,7 +31,7 @@ class Stopwatch:
         looks: list[Look] = []
         for part in parts:
             config = part.config
-            version = told(config.torch_version, dict(config.newest).get("torch"))
+            version = config.torch_in_words
             found = config.path or "none: the defaults"
             looks += part.runner.looks
             _say(f"settings {found}: torch {version}, {len(part.rules)} rule{'' if len(part.rules) == 1 else 's'}, {_files(len(part.files))}")

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from torchlint.findings import Severity
+from torchlint.settings.upper_bounds import in_words
 
 # As ruff and its peers: folders that hold other people's code, builds or caches.
 DEFAULT_EXCLUDES = (
@@ -64,6 +65,11 @@ class Config(msgspec.Struct, frozen=True):
     extend_rules: tuple[str, ...] = ()
     strict_tests: bool = False
     layers: tuple[Layer, ...] = ()
+
+    @property
+    def torch_in_words(self) -> str:
+        """The releases of torch to judge by: "1.8 and later", "2.6", "not known"."""
+        return in_words(self.torch_version, dict(self.newest).get("torch"))
 
     def complain(self, key: str, message: str, word: str = "") -> ConfigError:
         """The error to raise about a key, or about a word in its value: of the place that says it."""

@@ -28,7 +28,7 @@ def _end(found: re.Match[str]) -> Release:
     return major, minor
 
 
-def told(lowest: Release | None, top: Release | None) -> str:
+def in_words(lowest: Release | None, top: Release | None) -> str:
     """Both ends as people say them: "1.8 and later", "1.8 to 2.5", "1.13", "before 2.0", "not known"."""
     if top is None or lowest == top:
         return "not known" if lowest is None else "{}.{}".format(*lowest)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.torchlint.support import write
 from torchlint.settings import requirements
 from torchlint.settings.requirements import lowest_releases, newest_releases, required
-from torchlint.settings.upper_bounds import ANY, UNBOUNDED, newest, told
+from torchlint.settings.upper_bounds import ANY, UNBOUNDED, in_words, newest
 
 PIP = {
     "torch": None,
@@ -250,4 +250,4 @@ def test_what_is_newer_than_the_newest_is_not_admitted(bounds, comma, release):
 ])
 def test_how_releases_are_shown(tmp_path, requirement, words):
     found = required(write(tmp_path, {"requirements.txt": requirement + "\n"}))
-    assert told(found["torch_version"], dict(found["newest"]).get("torch")) == words
+    assert in_words(found["torch_version"], dict(found["newest"]).get("torch")) == words

@@ -40,7 +40,6 @@ def check(view: View) -> Iterator[Report]:
             index = event.args[at] if len(event.args) > at else named
             yield from _report(view, event, index, good, event.name.rsplit(".", 1)[-1])
 
-
     if view.admits(_BOOL_ALONE):
         yield from _masks(view)
 
