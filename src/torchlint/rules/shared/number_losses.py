@@ -11,6 +11,7 @@ from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Event, Tensor, real
 from torchlint.rules.base import View
+from torchlint.sieve.facts import Unit
 
 _ASKED = re.compile(r"\w(?:\.data)?\[0\]")
 
@@ -19,13 +20,15 @@ def first_items(view: View) -> Iterator[tuple[Site, str, str]]:
     """`loss.data[0]` or `loss[0]` in a function that calls `loss.backward()`, or `(loss + other).backward()`, without a gradient: the
     first place, its text, and that of the loss."""
     looked_at, told = set(), set()
+    asks: dict[Unit, bool] = {}
     for event in view.of("backward"):
         node = event.site.node if event.site is not None else None
         if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or _has_gradient(event, node):
             continue
         parsed = event.site.parsed
-        lines = parsed.facts.lines[parsed.unit.start - 1 : parsed.unit.end]
-        if not any(_ASKED.search(line) for line in lines):
+        if parsed.unit not in asks:
+            asks[parsed.unit] = any(map(_ASKED.search, parsed.facts.lines[parsed.unit.start - 1 : parsed.unit.end]))
+        if not asks[parsed.unit]:
             continue
         whole = parsed.text(node.func.value)
         for loss in (whole, *_added_up(parsed, whole)):

@@ -14,14 +14,18 @@ _DEEPEST = 8
 def stepped_between(view: View) -> Iterator[tuple[Event, Event, Event]]:
     """Backwards, each with a forward that it goes through, and the step that has changed that one's weights since on every path."""
     backwards = [event for event in view.of("backward") if event.site is not None and event.get("framework") is None]
+    raised: dict[Event, list[Event]] = {}
     for backward in backwards:
         for forward in view.among("forward", backward.flows):
             if not _records(forward) or forward.calls != backward.calls or forward.loops != backward.loops:
                 continue
-            if not _goes_through(forward, backward):
+            if not _goes_through(forward, backward) or not _needs_its_weights(view, forward, backward):
                 continue
+            if any(set(earlier.guards) <= set(backward.guards) for earlier in raised.get(forward, ())):
+                break  # never reached: that one has stopped the program
             step = _step_between(view, forward, backward, backwards)
-            if step is not None and not _runs_again(forward, step, backward) and _needs_its_weights(view, forward, backward):
+            if step is not None and not _runs_again(forward, step, backward):
+                raised.setdefault(forward, []).append(backward)
                 yield backward, forward, step
                 break
 

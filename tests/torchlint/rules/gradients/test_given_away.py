@@ -74,6 +74,17 @@ OLD_GAN = """
 
 @table({
     "the score of before the step": TWO_NETS.format(body=OLD_GAN.format(score="of_fake", mark="  # <- 115")),
+    "nothing comes behind the one that raises": TWO_NETS.format(body="""
+    of_fake = d(g(torch.randn(5, 4)))
+    d_loss, g_loss = of_fake.mean() - d(real).mean(), -of_fake.mean()
+    d_steps.zero_grad()
+    g_steps.zero_grad()
+    d_loss.backward(retain_graph=True)
+    d_steps.step()
+    g_loss.backward(retain_graph=True)  # <- 115
+    of_fake.pow(2).mean().backward()
+    g_steps.step()
+"""),
     "both before the steps": TWO_NETS.format(body="""
     of_fake = d(g(torch.randn(5, 4)))
     (of_fake.mean() - d(real).mean()).backward(retain_graph=True)
