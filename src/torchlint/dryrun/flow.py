@@ -113,6 +113,7 @@ def _walk(start, stop, within, forward, beside, one_is_enough=False):
     if beside is not None:
         guards += (*_path_of(beside), *_made_under(beside))
     contrary = {guard.condition: guard for guard in guards}
+    numbers = [guard for guard in contrary.values() if guard.compared is not None]
     changing = {loop for guard in guards for loop in guard.varies}
     todo = [(event, False) for event in (start.next if forward else start.prev)]
     if not todo:
@@ -125,10 +126,10 @@ def _walk(start, stop, within, forward, beside, one_is_enough=False):
         event, later = place
         if within is not None and within not in event.loops:
             continue
-        if contrary and _excluded(_path_of(event), contrary, later):
+        if contrary and _excluded(_path_of(event), contrary, numbers, later):
             continue
         # What is about an object that is not there is no event; the path goes on behind it.
-        if not (contrary and _excluded(_made_under(event), contrary, later)) and stop(event):
+        if not (contrary and _excluded(_made_under(event), contrary, numbers, later)) and stop(event):
             if one_is_enough:
                 return [event], False
             if event not in found:
@@ -152,7 +153,8 @@ def _path_of(event: Event) -> tuple[Guard, ...]:
     """The conditions that an event stands under, with those under which its subject is that one of several."""
     if event.data is None:
         return ()
-    return (*event.data.get("guards", ()), *event.data.get("choice", ()))
+    guards, choice = event.data.get("guards", ()), event.data.get("choice", ())
+    return (*guards, *choice) if choice else guards
 
 
 def _made_under(event: Event) -> tuple[Guard, ...]:
@@ -161,14 +163,14 @@ def _made_under(event: Event) -> tuple[Guard, ...]:
     return conditions(subject) if type(subject) is Instance and subject.under else ()
 
 
-def _excluded(guards: tuple[Guard, ...], contrary: dict[tuple, Guard], later: bool) -> bool:
+def _excluded(guards: tuple[Guard, ...], contrary: dict[tuple, Guard], numbers: list[Guard], later: bool) -> bool:
+    """`numbers` are those of `contrary` that say something of a number."""
     for guard in guards:
         mine = contrary.get(guard.condition)
-        if mine is not None and mine.when is not guard.when and not (later and mine.varies):
-            return True
-        if mine is None and guard.compared is not None and any(
-            its.compared is not None and its.excludes(guard) and not (later and its.varies) for its in contrary.values()
-        ):
+        if mine is not None:
+            if mine.when is not guard.when and not (later and mine.varies):
+                return True
+        elif numbers and guard.compared is not None and any(its.excludes(guard) and not (later and its.varies) for its in numbers):
             return True
     return False
 
