@@ -11,6 +11,9 @@ from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Loop
 
 
+_BETWEEN = re.compile(r"range\(\s*([A-Za-z_]\w*)\s*,\s*([A-Za-z_]\w*)\s*\)$")
+
+
 def begins(loop: Loop) -> str | None:
     """What a loop counts from, where that is no constant: `start_epoch` of `range(start_epoch, epochs)`."""
     node = loop.site.node if loop.site is not None else None
@@ -38,9 +41,9 @@ def _iterated(parsed: Parsed, loop: cst.For) -> cst.BaseExpression:
 
 
 def never_turns(loop: Loop) -> bool:
-    """Whether a loop counts from a number up to one that is no greater, both as their names were last set before it: `range(start, end)`."""
+    """Whether a loop counts from a number up to one that is no greater, as their names were last set before it: `range(start, end)`."""
     node = loop.site.node if loop.site is not None else None
-    asked = re.match(r"range\(\s*([A-Za-z_]\w*)\s*,\s*([A-Za-z_]\w*)\s*\)$", loop.site.parsed.text(node.iter)) if isinstance(node, cst.For) else None
+    asked = _BETWEEN.match(loop.site.parsed.text(node.iter)) if isinstance(node, cst.For) else None
     if asked is None:
         return False
     lines = loop.site.parsed.facts.lines[: loop.site.location().row - 1]

@@ -151,7 +151,8 @@ for epoch in range(9):
 ])
 def test_mixed_where_a_file_is_imported(tmp_path, mixing, more, each, told):
     write(tmp_path, {
-        "pyproject.toml": "", "data.py": MIXED_ELSEWHERE.format(mixing=mixing, more=more), "train.py": IMPORTS + TRAINED_HERE.format(each=each)
+        "pyproject.toml": "", "data.py": MIXED_ELSEWHERE.format(mixing=mixing, more=more),
+        "train.py": IMPORTS + TRAINED_HERE.format(each=each),
     })
     found = [one.code for one in check(tmp_path / "train.py", cache=False) if one.code == "TL603"]
     assert found == ["TL603"] * told
