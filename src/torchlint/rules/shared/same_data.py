@@ -72,7 +72,8 @@ def _are_same(data: Instance | Opaque, trained: Instance | Opaque) -> bool:
     rows = sorted(made.site.location().row for made in (data, trained))
     between = "".join(lines[rows[0] - 1 : rows[1]])
     given = {name for arg in _telling(nodes[0]) for name in read(arg)}
-    return not any(re.search(rf"^\s*(?:[^=\n(]*,\s*)?{name}\b[^=\n(]*[-+*/]?=[^=]", between, re.MULTILINE) for name in given)
+    changes = r"^\s*(?:[^=\n(]*,\s*)?{name}\b[^=\n(]*[-+*/]?=[^=]|^\s*{name}\s*[.\[]"  # `root = ...`, `options.part = ...`, `rows.pop()`
+    return not any(re.search(changes.format(name=name), between, re.MULTILINE) for name in given)
 
 
 def _telling(call: cst.Call) -> list[cst.Arg]:

@@ -204,6 +204,7 @@ BAD = "  # <- 616"
     "of another part": twice("PhotoDataset(root, train=True)", "PhotoDataset(root, train=False)"),
     "of another place": twice(between="root = root + '/val'"),
     "of another place, set with others": twice(between="rest, root = root, rest"),
+    "what they are made of is told something": twice(between="root.take(0.1)"),
     "told its part later": twice(behind="val_set.part = 'val'"),
     "told its part later, by a method": twice(behind="val_set.hold_out(0.1)"),
     "handed to a function": twice(behind="cut(train_set, val_set)"),
