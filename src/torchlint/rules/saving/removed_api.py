@@ -112,7 +112,9 @@ def _next_of_python_2(view: View) -> Iterator[Report]:
     """`iter(loader).next()`: what a loader is gone through by had that method as well, until 1.13."""
     for event in view.of("method"):
         made = real(event.subject)
-        if event.name != "next" or event.args or not all(isinstance(alt, Iter) and alt.kind == "same" for alt in made) or chosen_by_release(event):
+        if event.name != "next" or event.args or not all(isinstance(alt, Iter) and alt.kind == "same" for alt in made):
+            continue
+        if chosen_by_release(event):
             continue
         over = [alt for iterator in made for alt in real(iterator.base)]
         if not over or not all(_is_loader(alt) for alt in over):

@@ -57,7 +57,7 @@ def _namespaces(tree: ast.Module) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.Assign):
             called = node.value.func if isinstance(node.value, ast.Call) else None
-            parsed = isinstance(called, ast.Attribute) and called.attr == "parse_args" or isinstance(called, ast.Name) and called.id in parsers
+            parsed = _is_parsed(node.value) or isinstance(called, ast.Name) and called.id in parsers
             for target in node.targets:
                 if isinstance(target, ast.Name):
                     given.setdefault(target.id, []).append(parsed)
