@@ -71,7 +71,7 @@ def _are_same(data: Instance | Opaque, trained: Instance | Opaque) -> bool:
     lines = [line.split("#", 1)[0].rstrip("\n") + "\n" for line in parsed.facts.lines]
     rows = sorted(made.site.location().row for made in (data, trained))
     between = "".join(lines[rows[0] - 1 : rows[1]])
-    given = {name for arg in _telling(nodes[0]) for name in read(arg)}
+    given = {name for arg in _telling(nodes[0]) for name in read(arg.value)}
     changes = r"^\s*(?:[^=\n(]*,\s*)?{name}\b[^=\n(]*[-+*/]?=[^=]|^\s*{name}\s*[.\[]"  # `root = ...`, `options.part = ...`, `rows.pop()`
     return not any(re.search(changes.format(name=name), between, re.MULTILINE) for name in given)
 

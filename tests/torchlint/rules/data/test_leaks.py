@@ -199,6 +199,8 @@ BAD = "  # <- 616"
 @table({
     "of the same": twice(mark=BAD),
     "of torchvision": twice("datasets.CIFAR10(root, transform=flips)", "datasets.CIFAR10(root, transform=plain)", mark=BAD),
+    "over several lines, by keywords": twice("PhotoDataset(\n        root=root,\n        size=64)", mark="").replace(
+        "val_set = PhotoDataset(root, 64)", "val_set = PhotoDataset(  # <- 616\n        root=root,\n        size=64)"),
     "of the same, transformed otherwise": twice("PhotoDataset(root, transform=flips)", "PhotoDataset(root, transform=plain)", mark=BAD),
     "its length is asked for": twice(behind="print(len(val_set), train_set.classes)", mark=BAD),
     "of another part": twice("PhotoDataset(root, train=True)", "PhotoDataset(root, train=False)"),
