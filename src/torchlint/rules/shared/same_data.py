@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Instance, Opaque, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.loaders import created, option
@@ -68,12 +69,28 @@ def _are_same(data: Instance | Opaque, trained: Instance | Opaque) -> bool:
     texts = [[parsed.text(arg) for arg in _telling(node)] for node in nodes]
     if not texts[0] or texts[0] != texts[1] or any(_OTHERS.search(parsed.text(node)) for node in nodes):
         return False
-    lines = [line.split("#", 1)[0].rstrip("\n") + "\n" for line in parsed.facts.lines]
     rows = sorted(made.site.location().row for made in (data, trained))
-    between = "".join(lines[rows[0] - 1 : rows[1]])
     given = {name for arg in _telling(nodes[0]) for name in read(arg.value)}
-    changes = r"^\s*(?:[^=\n(]*,\s*)?{name}\b[^=\n(]*[-+*/]?=[^=]|^\s*{name}\s*[.\[]"  # `root = ...`, `options.part = ...`, `rows.pop()`
-    return not any(re.search(changes.format(name=name), between, re.MULTILINE) for name in given)
+    between = (node for node in walk(parsed.module) if isinstance(node, _CHANGES) and rows[0] < parsed.location(node).row < rows[1])
+    return not any(_of_name(target) in given for node in between for target in _changed(node))
+
+
+_CHANGES = (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.For, cst.Expr)
+
+
+def _changed(node: cst.CSTNode) -> list[cst.BaseExpression]:
+    """What a statement sets or does something to: `root = ...`, `options.part = ...`, `rows.pop()`."""
+    if isinstance(node, cst.Expr):
+        return [node.value.func] if isinstance(node.value, cst.Call) and isinstance(node.value.func, cst.Attribute) else []
+    targets = [target.target for target in node.targets] if isinstance(node, cst.Assign) else [node.target]
+    return [element.value for target in targets for element in target.elements] if isinstance(targets[0], cst.Tuple) else targets
+
+
+def _of_name(target: cst.BaseExpression) -> str:
+    """The name that a target begins with."""
+    while isinstance(target, (cst.Attribute, cst.Subscript)):
+        target = target.value
+    return target.value if isinstance(target, cst.Name) else ""
 
 
 def _telling(call: cst.Call) -> list[cst.Arg]:
