@@ -15,7 +15,7 @@ from torchlint.rules.shared.brought_back import brought_back
 from torchlint.rules.shared.checkpoints import checkpoints, from_file, in_files, kept_in
 from torchlint.rules.shared.counted_loops import begins, never_turns
 from torchlint.rules.shared.own_checkpoints import is_literal, named_by, read_in, writes_what_it_read, written_again
-from torchlint.rules.shared.written_loads import WrittenLoad, stands_before, updated_by_name, written_loads
+from torchlint.rules.shared.written_loads import WrittenLoad, is_out_of_a_file, stands_before, updated_by_name, written_loads
 from torchlint.sieve.facts import FileFacts
 
 # Names of what a training begins at, and what is said where its weights are loaded.
@@ -68,11 +68,11 @@ def weights_gone_on_from(view: View, step: Event, optimizer: Value) -> Site | No
     loop = next((loop for loop in loops if _BEGINNING.search(begins(loop) or "")), None)
     if loop is None and not in_files(view, step, r"(?<!def )save\w*\(") or brought_back(view, step, optimizer):
         return None
-    if any(alt is optimizer for load in view.of("load") if _of_a_file(load) for alt in real(load.subject)):
+    if any(alt is optimizer for load in view.of("load") if _of_a_file(view, load) for alt in real(load.subject)):
         return None  # a helper that is handed several things fills each
     around = loop or loops[0]
     here = (step.site.parsed.facts, around.site.parsed.facts)
-    loads = [load for load in view.of("load") if load.loops == sweeps and _of_a_file(load) and _trains(view, optimizer, load.subject)]
+    loads = [load for load in view.of("load") if load.loops == sweeps and _of_a_file(view, load) and _trains(view, optimizer, load.subject)]
     for says in (_goes_on, _is_meant_to):
         for load in loads:
             for site in (load.site, *reversed(load.calls)):
@@ -124,8 +124,8 @@ def _about_others(site: Site, heads_alone: bool = False, named: bool = False) ->
     return _OTHERS.search(os.path.basename(site.parsed.facts.path)) is not None
 
 
-def _of_a_file(load: Event) -> bool:
-    return any(map(from_file, real(load.get("state")))) or "torch.load(" in load.site.text()
+def _of_a_file(view: View, load: Event) -> bool:
+    return any(map(from_file, real(load.get("state")))) or "torch.load(" in load.site.text() or is_out_of_a_file(view, load.site)
 
 
 def _as_written(view: View, step: Event, optimizer: Value, loop: Loop | None, says: Says) -> Site | None:

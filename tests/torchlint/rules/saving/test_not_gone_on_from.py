@@ -76,6 +76,26 @@ def main(net, loader):
 """
 
 
+FILLED = """
+from collections import OrderedDict
+
+def main(net, loader, args, others):
+    if args.resume:
+        saved = torch.load(args.resume)
+        filled = OrderedDict()
+        for key, value in {what}.items():
+            filled[key[7:]] = value
+        net.load_state_dict(filled){mark}
+    optimizer = torch.optim.Adam(net.parameters())
+    for epoch in range(args.start_epoch, args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(net(x), y).backward()
+            optimizer.step()
+        torch.save(net.state_dict(), f"{{epoch}}.pt")
+"""
+
+
 def numbered(numbers="init_epoch, end = 50, 70", bar="pass", over="range(init_epoch, end)", told=True):
     text = NUMBERED.format(numbers=numbers, bar=bar, over=over)
     return text.replace('50.pt"))', '50.pt"))  # <- 905') if told else text
@@ -86,6 +106,8 @@ def numbered(numbers="init_epoch, end = 50, 70", bar="pass", over="range(init_ep
     OF_OPTIONS.format(option='parser.add_argument("--stage")').replace("  # <- 905", ""),
     OF_OPTIONS.format(option='parser.add_argument("--train-stage", type=int)').replace("  # <- 905", ""),
     numbered(),
+    FILLED.format(what="saved", mark="  # <- 905"),
+    FILLED.format(what="others", mark=""),
     numbered("init_epoch = 50\n    end = 70"),
     numbered("init_epoch = 50\n    end = 50", told=False),
     numbered("init_epoch = 50\n    end = 70\n    end = 50", told=False),
