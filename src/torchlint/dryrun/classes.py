@@ -144,21 +144,20 @@ class ProjectClasses:
 
     def set_elsewhere(self, owner: Instance, name: str) -> Value:
         """An attribute that __init__ leaves at None for another method to set: on an object of which only that is known, it
-        may be either."""
-        for cls in owner.cls.mro():
-            if isinstance(cls, Class):
-                for unit in cls.cf.methods.values():
-                    if name in unit.sets and unit.name != "__init__":
-                        if protocols.sets_up(owner.cls.externals(), unit.name) and unit not in self.stack and not self.is_hopeless(unit):
-                            self.run_silently(cls, unit, owner)
-                            if (value := self.base_store.get(owner, name)) is not None and value is not NONE:
-                                return value
-                        late = Opaque(name, "attr", None, NOTHING, NOTHING, owner)
-                        value = Union((NONE, late))
-                        self.base_store.set(owner, name, value)
-                        self.store.set(owner, name, value)
-                        return value
-        return NONE
+        may be either; where a framework calls that method before all others, it is what that sets."""
+        setters = [(cls, unit) for cls in owner.cls.mro() if isinstance(cls, Class) for unit in cls.cf.methods.values()
+                   if name in unit.sets and unit.name != "__init__"]
+        if not setters:
+            return NONE
+        cls, unit = setters[0]
+        if protocols.sets_up(owner.cls.externals(), unit.name) and unit not in self.stack and not self.is_hopeless(unit):
+            self.run_silently(cls, unit, owner)
+            if (value := self.base_store.get(owner, name)) is not None and value is not NONE:
+                return value
+        value = Union((NONE, Opaque(name, "attr", None, NOTHING, NOTHING, owner)))
+        self.base_store.set(owner, name, value)
+        self.store.set(owner, name, value)
+        return value
 
 
 def _is_enumeration(cls: Class) -> bool:
