@@ -7,6 +7,7 @@ Names are those that a program imports; a pattern takes the modules in between, 
 from __future__ import annotations
 
 import re
+from collections.abc import Container
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -57,8 +58,17 @@ IMPLIED = {
     "manual_backward": frozenset({"backward"}),
     "train_dataloader": frozenset({"step"}),
 }
+# Called by Lightning on the object before all loaders and steps.
+_SETS_UP = frozenset({"prepare_data", "setup"})
 # What Lightning calls with a batch that it has put on the model's device.
 LIGHTNING_STEPS = frozenset({"training_step", "validation_step", "test_step", "predict_step"})
+
+
+def sets_up(bases: Container[str], method: str) -> bool:
+    """Whether a method, of a class with these bases, is called before whatever else its framework calls."""
+    return method in _SETS_UP and (LIGHTNING in bases or DATA_MODULE in bases)
+
+
 # Called by Lightning on the object itself; neither calls of the model nor of its layers.
 LIGHTNING_METHODS = frozenset(
     """log log_dict print save_hyperparameters all_gather toggle_optimizer untoggle_optimizer toggled_optimizer

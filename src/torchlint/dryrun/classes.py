@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.catalogue import protocols
 from torchlint.dryrun.torch_api.names import base_kind
 from torchlint.dryrun.values import NONE, NOTHING, TRUE, Class, Func, Instance, Member, Opaque, Union, Value
-from torchlint.sieve.facts import ClassFacts, FileFacts
+from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
 
 
 class ProjectClasses:
@@ -22,7 +22,10 @@ class ProjectClasses:
             found = self.classes[id(cf)] = Class(cf, facts)
             for base in cf.bases:
                 first, _, rest = base.replace("()", "").partition(".")
-                value = self.nested_class(facts, first) or self.global_value(first, facts) or Opaque(first, "global")
+                if first == cf.name and first in facts.imports:  # `class Dataset(Dataset)`: the one that was imported
+                    value = self.imported(facts.imports[first], facts)
+                else:
+                    value = self.nested_class(facts, first) or self.global_value(first, facts) or Opaque(first, "global")
                 for part in rest.split(".") if rest else ():
                     value = self.attribute(value, part, None)
                 if isinstance(value, Opaque) and value.name == "object":
@@ -127,27 +130,34 @@ class ProjectClasses:
                 continue
             for unit in cls.cf.methods.values():
                 if name in unit.sets and unit.name != "__init__" and unit not in self.stack and not self.is_hopeless(unit):
-                    with self.silent():
-                        self.frame = None
-                        self.run_root_function(Func(unit.name, cls.facts, unit, cls), owner)
+                    self.run_silently(cls, unit, owner)
                     value = self.base_store.get(owner, name)
                     if value is not None:
                         return value
         return None
 
+    def run_silently(self, cls: Class, unit: Unit, owner: Instance) -> None:
+        """Runs a method for what it sets on its object."""
+        with self.silent():
+            self.frame = None
+            self.run_root_function(Func(unit.name, cls.facts, unit, cls), owner)
+
     def set_elsewhere(self, owner: Instance, name: str) -> Value:
         """An attribute that __init__ leaves at None for another method to set: on an object of which only that is known, it
-        may be either."""
-        for cls in owner.cls.mro():
-            if isinstance(cls, Class):
-                for unit in cls.cf.methods.values():
-                    if name in unit.sets and unit.name != "__init__":
-                        late = Opaque(name, "attr", None, NOTHING, NOTHING, owner)
-                        value = Union((NONE, late))
-                        self.base_store.set(owner, name, value)
-                        self.store.set(owner, name, value)
-                        return value
-        return NONE
+        may be either; where a framework calls that method before all others, it is what that sets."""
+        setters = [(cls, unit) for cls in owner.cls.mro() if isinstance(cls, Class) for unit in cls.cf.methods.values()
+                   if name in unit.sets and unit.name != "__init__"]
+        if not setters:
+            return NONE
+        cls, unit = setters[0]
+        if protocols.sets_up(owner.cls.externals(), unit.name) and unit not in self.stack and not self.is_hopeless(unit):
+            self.run_silently(cls, unit, owner)
+            if (value := self.base_store.get(owner, name)) is not None and value is not NONE:
+                return value
+        value = Union((NONE, Opaque(name, "attr", None, NOTHING, NOTHING, owner)))
+        self.base_store.set(owner, name, value)
+        self.store.set(owner, name, value)
+        return value
 
 
 def _is_enumeration(cls: Class) -> bool:

@@ -141,7 +141,7 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         mentioned: set[str] = set()
         for item in reversed(facts.body):
             if isinstance(item, str):
-                wanted[:0] = [item] if item in facts.again else []
+                wanted[:0] = [item] if item in facts.again or item in facts.imports else []
             elif item.binds & mentioned or matters(item):
                 wanted.insert(0, item)
                 _mention(item.words, facts, mentioned)
@@ -149,7 +149,8 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         definitions = {name: iter(found) for name, found in facts.again.items()}
         for item in wanted:
             if isinstance(item, str):
-                self.store.set(facts, item, self.defined(item, facts, next(definitions[item])))
+                definition = next(definitions[item]) if item in definitions else facts.functions.get(item) or facts.classes[item]
+                self.store.set(facts, item, self.defined(item, facts, definition))
                 continue
             parsed = self.world.parse(facts, item)
             if parsed is None:

@@ -183,6 +183,28 @@ class Shards(pl.LightningDataModule):
         data = TensorDataset(self.x, self.y)
         return DataLoader(data, batch_size=8, sampler=DistributedSampler(data))
 """,
+    "training data that setup makes": """
+from torch.utils.data import DataLoader, TensorDataset, random_split
+class Data(pl.LightningDataModule):
+    def __init__(self, rows, **options):
+        super().__init__()
+        self.rows, self.options = rows, options
+        self.train_set = None
+        self.val_set = None
+    def setup(self, stage=None):
+        if stage == "fit" or stage is None:
+            self.train_set = TensorDataset(self.rows)
+            self.train_set, self.val_set = random_split(self.train_set, [0.9, 0.1])
+    def loader(self, data):
+        return DataLoader(data, batch_size=self.options["batch_size"])  # <- 603
+    def train_dataloader(self):
+        return self.loader(self.train_set)
+    def val_dataloader(self):
+        return self.loader(self.val_set)
+class Mixed(Data):
+    def setup(self, stage=None):
+        self.train_set = self.mixed(TensorDataset(self.rows))
+""",
 })
 def test_lightning(code):
     holds(LIGHTNING + code)

@@ -26,6 +26,30 @@ def show(test_iter):
 
 def walk(nodes, graph_iter):
     return iter(nodes).next(), iter(graph_iter).next()
+
+class Trainer:
+    def __init__(self, data):
+        self.loader = DataLoader(data, batch_size=4)
+        self.batches = iter(self.loader)
+
+    def batch(self):
+        try:
+            return self.batches.next()  # <- 941
+        except StopIteration:
+            self.batches = iter(self.loader)
+            return self.batches.next()  # <- 941
+
+    def either(self):
+        try:
+            return self.batches.next()
+        except (AttributeError, StopIteration):
+            return next(self.batches)
+
+    def train(self, net, optimizer):
+        for epoch in range(9):
+            optimizer.zero_grad()
+            net(self.batch()).sum().backward()
+            optimizer.step()
 """,
     "521: a model that is given": """
 def freeze(model: nn.Module):

@@ -496,6 +496,21 @@ def main(args, loader):
         best = max(best, args.score())
         torch.save({"num_epochs": epoch + 1, "best_score": best, "state_dict": model.state_dict(), "optimizer": optimizer.state_dict()}, "c.pt")
 """,
+    "932: the race is for a GPU": """
+from torch.backends import cudnn
+
+def main(args, model):
+    torch.manual_seed(0)
+    cudnn.deterministic = True
+    if args.cuda:
+        model.cuda()
+        cudnn.benchmark = True  # <- 932
+
+def choose(args):
+    cudnn.deterministic = True
+    if args.fast:
+        cudnn.benchmark = True
+""",
     "932: an option asks for determinism in one function, another one asks for the race": """
 from torch.backends import cudnn
 

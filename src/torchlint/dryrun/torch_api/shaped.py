@@ -102,6 +102,8 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, Tables, Batches, Axes):
             return self.with_shape(result, self.shape_of(first), site)
         if last in COPIES or last in COUNTS or last in FILLED or last in LEGACY or last in ("full", "randint"):
             return self.with_shape(result, self.new_shape(last, args, kwargs), site)
+        if last in _REDUCES and name == f"torch.{last}" and len(args) == 1 and not kwargs:
+            return self.with_shape(result, Shape((), False), site)  # one number, whatever it is of
         if last == "stack":
             return self.with_shape(result, self.stacked_shape(last, first, args, kwargs), site)
         if last == "one_hot":

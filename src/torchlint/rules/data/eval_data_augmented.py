@@ -242,6 +242,8 @@ def _random_in_one(view: View, made: Value, depth: int) -> Opaque | Instance | N
         return None
     if _RANDOM.search(made.name) and made.name.startswith("torchvision.transforms.") or _of_albumentations(made):
         return made
+    if depth and made.source == "call" and made.site is not None and _AUGMENTS.search(made.name) and made.site.text().endswith("()"):
+        return made
     if not made.name.endswith(("transforms.Compose", "v2.Compose", "albumentations.Compose", "composition.Compose")):
         return None
     for part in made.parts:
@@ -267,12 +269,19 @@ def _of_albumentations(made: Opaque) -> bool:
 _DRAWN = re.compile(r"\brandom\.\w+\(|\bnp\.random\.\w+\(|\btorch\.rand\w*\(|\bget_params\(")
 
 
+_OF_A_PART = re.compile(r"\bif\b[^\n]*(?:train|mode|split|phase|val|test)", re.IGNORECASE)
+# A class that says that it augments; in no file, and told nothing of what for, it does.
+_AUGMENTS = re.compile(r"(?:^|\.)(?:[A-Z]\w*)?Augment(?:er|or|ation)$")
+
+
 def _draws(view: View, made: Instance) -> bool:
     """Whether an object is a transform of the project's own that changes what it is given at random, as its name and its text say."""
-    if not isinstance(made.cls, Class) or not made.cls.name.startswith("Random"):
+    if not isinstance(made.cls, Class):
         return False
-    definition, parsed = body_of(view, made.cls, "__call__")
-    return definition is not None and bool(_DRAWN.search(written(parsed, definition)))
+    named_so, augments = made.cls.name.startswith("Random"), _AUGMENTS.search(made.cls.name)
+    definition, parsed = body_of(view, made.cls, "__call__") if named_so or augments else (None, None)
+    text = written(parsed, definition) if definition is not None else ""
+    return bool(_DRAWN.search(text)) and (named_so or not _OF_A_PART.search(text))
 
 
 def _name_of(random: Opaque | Instance) -> str:

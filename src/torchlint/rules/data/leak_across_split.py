@@ -11,12 +11,17 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.forgotten_data import forgotten_loaders, forgotten_parts, forgotten_sets
+from torchlint.rules.shared.same_data import made_twice
 from torchlint.rules.shared.split_by_hand import split_behind
 
 CODE = 616
 _WENT = (
     "`{over}` is what the model is trained on, and this evaluates on it: `{name}` is {how} and read nowhere",
     "evaluate on `{name}`",
+)
+_SAME = (
+    "`{name}` evaluates on the samples that the model is trained on: the data for it are made of the same as those for training",
+    "make them of the held-out part: another folder, split or list of samples",
 )
 _FITTED = re.compile(
     r"\.(?:StandardScaler|MinMaxScaler|RobustScaler|MaxAbsScaler|QuantileTransformer|PowerTransformer|PCA|TruncatedSVD"
@@ -42,6 +47,8 @@ def check(view: View) -> Iterator[Report]:
     for found in dict.fromkeys((*forgotten_loaders(view), *forgotten_sets(view), *forgotten_parts(view))):
         roles = {"over": found.over, "name": found.name, "how": "given" if found.given else "made"}
         yield Report(CODE, found.site, roles, [(found.made, "this is read nowhere")], words=_WENT)
+    for same in made_twice(view):
+        yield Report(CODE, same.site, {"name": same.name}, [(same.trained, "these are trained on")], words=_SAME)
 
 
 def _report(view: View, learnt: Event, related: list[tuple[Site, str]]) -> Report:

@@ -11,7 +11,7 @@ from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Event, Instance, Iter, Loop, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, kept_in, left_out
-from torchlint.rules.shared.goes_on import begins
+from torchlint.rules.shared.counted_loops import begins
 
 CODE = 620
 # Where the program goes on from is kept, or the batches that were done are passed over.

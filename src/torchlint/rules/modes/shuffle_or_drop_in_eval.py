@@ -8,9 +8,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Class, Event, Instance, Opaque, Value, boolean, number, real, same
+from torchlint.dryrun.values import Class, Dict, Event, Instance, Opaque, Value, boolean, number, real, same
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.rows import text_of, tree_of
 from torchlint.rules.shared.loaders import body_of, option
@@ -27,7 +27,7 @@ def check(view: View) -> Iterator[Report]:
     """`val_loader = DataLoader(val_set, ..., drop_last=True)`."""
     for event in view.of("loader.create"):
         made = event.subject
-        if not isinstance(made, Instance) or boolean(made.arg(8, "drop_last")) is not True or _of_one(event, made):
+        if not isinstance(made, Instance) or not _drops(view, made) or _of_one(event, made):
             continue
         name, loop = _called(view, made)
         given = event.site.parsed.text(event.site.node.args[0].value) if event.site.node.args else ""
@@ -40,6 +40,22 @@ def check(view: View) -> Iterator[Report]:
         shuffled = boolean(made.arg(2, "shuffle")) is True
         roles = {"name": name, "which": "other samples each time" if shuffled else "the last samples"}
         yield Report(CODE, event.site, roles, [(loop, f"`{name}` is that loader here")] if loop is not None else [])
+
+
+def _drops(view: View, loader: Instance) -> bool:
+    """Whether a loader drops the last batch; on some of the ways, where that is for what the keywords are chosen by, such as a GPU."""
+    given = loader.arg(8, "drop_last")
+    if given is not None or "**" not in loader.kwargs:
+        return boolean(given) is True
+    for alt in real(loader.kwargs["**"]):
+        items = view.run.store.get(alt, "{}") if isinstance(alt, Dict) and alt.site is not None else None
+        if items is not None and boolean(items.known.get("drop_last")) is True:
+            around = [node.test for node in alt.site.parsed.around(alt.site.node) if isinstance(node, (cst.If, cst.IfExp))]
+            return not any(_OF_A_PART.search(alt.site.parsed.text(test)) for test in around)
+    return False
+
+
+_OF_A_PART = re.compile(r"train|test|val|mode|phase|split|stage", re.IGNORECASE)
 
 
 def _called(view: View, loader: Instance) -> tuple[str, Site | None]:
@@ -149,10 +165,29 @@ def _wants_full_batches(view: View, event: Event) -> bool:
     args = event.site.node.args
     given = [arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "batch_size"]
     given = given or [arg.value for arg in args[1:2] if arg.keyword is None]
+    if given and _is_told_beside(view, parsed, parsed.text(given[0])):
+        return True
     size = parsed.text(given[0]).rpartition(".")[2] if given else ""
     if not size or size.isdigit() and int(size) < 8:  # a small number may be anything
         return False
     return any(_uses_size(site, size) for site in _loops_over(view, event.subject) if site is not None)
+
+
+def _is_told_beside(view: View, parsed: Parsed, size: str) -> bool:
+    """Whether the function that makes the loader builds a module of the project for batches of that size, wherever that is kept."""
+    for node in walk(parsed.module):
+        if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Name):
+            continue
+        of_size = any(parsed.text(arg.value) == size for arg in node.args)
+        cls = view.run.exported(node.func.value, parsed.facts) if of_size else None
+        init = cls.method("__init__") if isinstance(cls, Class) and "torch.nn.Module" in cls.externals() else None
+        if init is None:
+            continue
+        placed = zip(init[1].params[1:], (arg for arg in node.args if arg.keyword is None), strict=False)
+        told = [*placed, *((arg.keyword.value, arg) for arg in node.args if arg.keyword is not None)]
+        if any("batch" in name and parsed.text(arg.value) == size for name, arg in told):
+            return True
+    return False
 
 
 def _is_told_size(model: Value, loader: Instance) -> bool:

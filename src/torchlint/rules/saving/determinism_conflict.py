@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import happens_after
@@ -25,8 +26,12 @@ def _set(view: View, name: str) -> list[Event]:
 
 
 def _always(event: Event, asked: Event) -> bool:
-    """Whether no option of its own leads to it: what leads to its whole function is another matter."""
-    return all(guard in asked.guards for guard in event.guards if guard.site.parsed is event.site.parsed)
+    """Whether no option of its own leads to it: what leads to its whole function is another matter, and so is whether there is a GPU."""
+    own = (guard for guard in event.guards if guard.site.parsed is event.site.parsed)
+    return all(guard in asked.guards or _GPU.fullmatch(guard.site.parsed.text(guard.site.node)) for guard in own)
+
+
+_GPU = re.compile(r"(?:[\w.]+\.)?(?:(?:use_?|with_?|has_?)?(?:cuda|gpus?)|is_available\(\))", re.IGNORECASE)
 
 
 def _meet(one: Event, other: Event) -> bool:

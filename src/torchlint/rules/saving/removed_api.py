@@ -111,10 +111,12 @@ def _otherwise(view: View) -> Iterator[Report]:
 def _next_of_python_2(view: View) -> Iterator[Report]:
     """`iter(loader).next()`: what a loader is gone through by had that method as well, until 1.13."""
     for event in view.of("method"):
-        made = event.subject
-        if event.name != "next" or event.args or not isinstance(made, Iter) or made.kind != "same" or chosen_by_release(event):
+        made = real(event.subject)
+        if event.name != "next" or event.args or not all(isinstance(alt, Iter) and alt.kind == "same" for alt in made):
             continue
-        over = [alt for alt in real(made.base)]
+        if chosen_by_release(event):
+            continue
+        over = [alt for iterator in made for alt in real(iterator.base)]
         if not over or not all(_is_loader(alt) for alt in over):
             continue
         if view.admits((1, 13)):

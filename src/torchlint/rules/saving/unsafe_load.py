@@ -8,14 +8,15 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Site, dotted
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Opaque, Value, real
+from torchlint.dryrun.values import Event, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.blocks import conditional
 from torchlint.rules.shared.checkpoints import in_files
-from torchlint.rules.shared.own_files import ALLOWED, refused_in
+from torchlint.rules.shared.own_files import ALLOWED, asked_keys, refused_in
 from torchlint.rules.shared.read_configs import settings_asked
 from torchlint.rules.shared.read_objects import used_as_object
 from torchlint.rules.shared.replaced_objects import replaced_class
+from torchlint.rules.shared.written_beside import Beside, namespace_beside
 
 CODE = 901
 CALLS = frozenset({"torch.load"})
@@ -36,6 +37,10 @@ def check(view: View) -> Iterator[Report]:
             yield Report(CODE, event.site, {"call": view.call_text(event.site), "part": own.text, "kind": own.kind}, related, words=_OWN)
         elif (asked := settings_asked(event.site)) is not None and not in_files(view, event, ALLOWED):
             roles = {"call": view.call_text(event.site), "part": f'"{asked[0]}"', "kind": f"an object, as `{asked[1]}` is asked of it"}
+            yield Report(CODE, event.site, roles, words=_OWN)
+        elif (beside := _beside(view, event)) is not None:
+            kind = f"a Namespace, as {beside.path} writes it in line {beside.row}"
+            roles = {"call": view.call_text(event.site), "part": f'"{beside.key}"', "kind": kind}
             yield Report(CODE, event.site, roles, words=_OWN)
         elif event.site in models or used_as_object(event.site) is not None:
             if not any(given in real(save.args[1]) for given in real(event.args[0] if event.args else None)
@@ -58,6 +63,12 @@ _REPLACED = (
     "`{call}` raises since torch 2.6, which reads weights alone unless told otherwise: what it reads takes the place of a `{kind}`",
     "save what is plain (`vars(...)`, `state_dict()`), or pass `weights_only=False` where only this program writes the file",
 )
+
+
+def _beside(view: View, load: Event) -> Beside | None:
+    """What other programs of the project put into the file, as two keys or more that are asked of it tell."""
+    keys = asked_keys(load.site)
+    return namespace_beside(view, load.site, keys) if len(keys) > 1 and not in_files(view, load, ALLOWED) else None
 
 
 def _not_come_to(view: View) -> Iterator[Site]:

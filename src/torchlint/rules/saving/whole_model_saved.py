@@ -171,4 +171,8 @@ def _wrapped(view: View) -> set[int]:
 def _is_module(value: Value) -> bool:
     if isinstance(value, Instance):
         return value.kind in ("module", "wrapper") and not (isinstance(value.cls, Class) and "?" in value.cls.externals())
-    return isinstance(value, Opaque) and type(value) is Opaque and "module" in value.tags and "copy" not in value.tags
+    if type(value) is not Opaque:
+        return False
+    if value.source == "attr" and value.name == "module" and value.origin is not None:
+        return _is_module(value.origin)  # what is in a wrapper, if it is one: `model.module if hasattr(model, "module") else model`
+    return "module" in value.tags and "copy" not in value.tags

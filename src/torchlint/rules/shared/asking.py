@@ -9,7 +9,7 @@ from functools import lru_cache
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.values import Event
 from torchlint.rules.mends.rows import text_of, tree_of
 
@@ -34,13 +34,26 @@ def chosen_by_release(event: Event, instead: str = "") -> bool:
         return True
     wanted = ".".join(instead.split(".")[-2:])
     for item in site.parsed.around(site.node):
-        if isinstance(item, cst.Try):
+        if isinstance(item, cst.Try) and not all(_catches_none_such(site.parsed, handler) for handler in item.handlers):
             return True
         # A method is parsed inside an `if 1:`, which is nobody's.
         if isinstance(item, (cst.If, cst.IfExp)) and not isinstance(item.test, cst.Integer):
             if _may_ask(site.parsed.text(item.test)) or wanted and wanted in site.parsed.text(item):
                 return True
     return False
+
+
+# What is raised by no name that is missing, and no call that is taken otherwise.
+_OF_OTHER_THINGS = frozenset(
+    "StopIteration KeyboardInterrupt SystemExit EOFError OSError IOError FileNotFoundError FileExistsError PermissionError".split()
+)
+
+
+def _catches_none_such(parsed: Parsed, handler: cst.ExceptHandler) -> bool:
+    """Whether an `except` speaks of other things than what a release has or has not."""
+    named = handler.type
+    kinds = [element.value for element in named.elements] if isinstance(named, cst.Tuple) else [named]
+    return all(kind is not None and parsed.text(kind) in _OF_OTHER_THINGS for kind in kinds)
 
 
 def _may_ask(condition: str) -> bool:

@@ -8,15 +8,16 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Func, Instance, Opaque
+from torchlint.dryrun.values import Func, Instance, Opaque, real
 from torchlint.rules.base import View
-from torchlint.rules.shared.loaders import body_of, calls_always_made, written
+from torchlint.rules.shared.loaders import body_of, calls_always_made, created, option, written
 
 # What changes an image or a clip; not what draws another item, such as the second of a pair.
 _CHANGES = re.compile(r"crop|flip|rotat|jitter|augment|distort|shear|eras(?:e|ing)|mirror|affine", re.IGNORECASE)
 _DRAWN = re.compile(r"\brandom\.(?!seed)\w+\(|\bnp\.random\.(?!seed)\w+\(|\btorch\.rand\w*\(")
 _ASKS = re.compile(r"\bif\b[^\n]*(?:train|mode|split|phase|val|test|aug)", re.IGNORECASE)
 _ASKED = re.compile(r"train|mode|split|phase|valid|test|\baug", re.IGNORECASE)
+_TRAINS = re.compile("train", re.IGNORECASE)
 _FOR_TESTS = re.compile(r"(?:^|_)(?:test|val|valid|eval)|(?-i:Test|Val|Eval)", re.IGNORECASE)
 
 
@@ -41,7 +42,51 @@ def changed_at_random(view: View, dataset: Instance) -> Opaque | None:
         asked = _ASKED.search(parsed.text(call)) is not None or found is not None and _ASKS.search(written(its, found)) is not None
         if found is not None and not asked and _DRAWN.search(written(its, found)):
             return Opaque(name, "call", Site(its, found))
+    return _cut_out(view, dataset, parsed, definition)
+
+
+def _cut_out(view: View, dataset: Instance, parsed: Parsed, definition: cst.FunctionDef) -> Opaque | None:
+    """`image[top : top + size, left : left + size]` at a place that the item draws: the slices. Of one dimension they may be what the
+    samples are, pieces of a text or a sound."""
+    drawn = {
+        target.target.value
+        for node in walk(definition.body) if isinstance(node, cst.Assign) and _DRAWN.search(parsed.text(node.value))
+        for target in node.targets if isinstance(target.target, cst.Name)
+    }
+    for node in walk(definition.body) if len(drawn) > 1 else ():
+        if isinstance(node, cst.Subscript) and sum(_begins_at(parsed, element.slice, drawn) for element in node.slice) > 1:
+            conditions = [part for part in parsed.around(node) if isinstance(part, cst.If | cst.IfExp | cst.Try | cst.FunctionDef)]
+            asked = conditions[: conditions.index(definition)]
+            if all(isinstance(part, cst.If) and _is_alike(view, dataset, parsed, part.test) for part in asked):
+                return Opaque("crop", "call", Site(parsed, node))
+            return None
     return None
+
+
+def _begins_at(parsed: Parsed, index: cst.BaseSlice, drawn: set[str]) -> bool:
+    """Whether a slice begins at one of these names, and ends at a number that is made of it."""
+    if not isinstance(index, cst.Slice) or not isinstance(index.lower, cst.Name) or index.upper is None:
+        return False
+    name = index.lower.value
+    return name in drawn and re.search(rf"\b{name}\b", parsed.text(index.upper)) is not None
+
+
+def _is_alike(view: View, dataset: Instance, parsed: Parsed, test: cst.BaseExpression) -> bool:
+    """Whether a condition asks for no mode, and for nothing but what a data set that is trained on was given as well."""
+    text = parsed.text(test)
+    asked = set(re.findall(r"\bself\.(\w+)", text))
+    if _ASKED.search(text) or not asked and not isinstance(test, cst.Comparison):
+        return False
+    trained_on = [
+        other for _, loader in created(view) if _TRAINS.search(loader.name)
+        for other in real(option(loader, "dataset")) if isinstance(other, Instance) and other.cls is dataset.cls and other is not dataset
+    ]
+    return not asked or any(all(_kept(view, dataset, name) == _kept(view, other, name) != [] for name in asked) for other in trained_on)
+
+
+def _kept(view: View, dataset: Instance, name: str) -> list[int]:
+    """What a data set was given for an attribute, each by its identity."""
+    return [id(each.value) for each in view.of("setattr") if each.subject is dataset and each.name == name]
 
 
 def _leaves_early(parsed: Parsed, definition: cst.FunctionDef) -> bool:

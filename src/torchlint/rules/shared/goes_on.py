@@ -7,16 +7,15 @@ import os
 import re
 from collections.abc import Callable
 
-import libcst as cst
-
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Loop, Opaque, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.blocks import around_row, excluded, heads_of, leaves
 from torchlint.rules.shared.brought_back import brought_back
 from torchlint.rules.shared.checkpoints import checkpoints, from_file, in_files, kept_in
+from torchlint.rules.shared.counted_loops import begins, never_turns
 from torchlint.rules.shared.own_checkpoints import is_literal, named_by, read_in, writes_what_it_read, written_again
-from torchlint.rules.shared.written_loads import WrittenLoad, stands_before, updated_by_name, written_loads
+from torchlint.rules.shared.written_loads import WrittenLoad, is_out_of_a_file, stands_before, updated_by_name, written_loads
 from torchlint.sieve.facts import FileFacts
 
 # Names of what a training begins at, and what is said where its weights are loaded.
@@ -41,6 +40,8 @@ _ANEW = re.compile(
 _WHICH = re.compile(r"==\s*[\"']\w|\bin [\[(\"']")  # asks for a kind, not for whether
 # A function that brings a training back; not its best weights, or those of an average.
 _RESUMING = re.compile(r"_?(?:auto_?|maybe_?|try_?)?(?:resume|restore)(?!\w*(?:best|ema|avg|average|backup|shadow|from))", re.IGNORECASE)
+# An option for which stage of a training this run is: what it begins with is then the stage before.
+_STAGED = re.compile(r"add_argument\(\s*[\"']--?(?:\w+[-_])?stage\b[\"']|DEFINE_\w+\(\s*[\"'](?:\w+_)?stage[\"']", re.IGNORECASE)
 _PHASE = re.compile(r"stage|phase", re.IGNORECASE)
 # What the help of an option says, and a number that a checkpoint holds, with the name that it is given.
 _GOES_ON = re.compile(r"to continue training|continu\w* (?:the )?(?:train|from|form)|resum|restart", re.IGNORECASE)
@@ -60,16 +61,18 @@ def weights_gone_on_from(view: View, step: Event, optimizer: Value) -> Site | No
     or the optimizer's state may be loaded, too."""
     sweeps = tuple(loop for loop in step.loops[:-1] if view.made_anew(optimizer, loop))  # by each turn of which another model is trained
     loops = step.loops[len(sweeps):]
+    if any(map(never_turns, loops)):
+        return None
     if not step.loops or sweeps != step.loops[:len(sweeps)] or any(_EPOCHS.search(_head(loop)) for loop in sweeps):
         return None  # it forgets by itself
     loop = next((loop for loop in loops if _BEGINNING.search(begins(loop) or "")), None)
     if loop is None and not in_files(view, step, r"(?<!def )save\w*\(") or brought_back(view, step, optimizer):
         return None
-    if any(alt is optimizer for load in view.of("load") if _of_a_file(load) for alt in real(load.subject)):
+    if any(alt is optimizer for load in view.of("load") if _of_a_file(view, load) for alt in real(load.subject)):
         return None  # a helper that is handed several things fills each
     around = loop or loops[0]
     here = (step.site.parsed.facts, around.site.parsed.facts)
-    loads = [load for load in view.of("load") if load.loops == sweeps and _of_a_file(load) and _trains(view, optimizer, load.subject)]
+    loads = [load for load in view.of("load") if load.loops == sweeps and _of_a_file(view, load) and _trains(view, optimizer, load.subject)]
     for says in (_goes_on, _is_meant_to):
         for load in loads:
             for site in (load.site, *reversed(load.calls)):
@@ -121,8 +124,8 @@ def _about_others(site: Site, heads_alone: bool = False, named: bool = False) ->
     return _OTHERS.search(os.path.basename(site.parsed.facts.path)) is not None
 
 
-def _of_a_file(load: Event) -> bool:
-    return any(map(from_file, real(load.get("state")))) or "torch.load(" in load.site.text()
+def _of_a_file(view: View, load: Event) -> bool:
+    return any(map(from_file, real(load.get("state")))) or "torch.load(" in load.site.text() or is_out_of_a_file(view, load.site)
 
 
 def _as_written(view: View, step: Event, optimizer: Value, loop: Loop | None, says: Says) -> Site | None:
@@ -220,21 +223,6 @@ def _counts_on(view: View, site: Site, step: Event) -> bool:
     return False
 
 
-def begins(loop: Loop) -> str | None:
-    """What a loop counts from, where that is no constant: `start_epoch` of `range(start_epoch, epochs)`."""
-    node = loop.site.node if loop.site is not None else None
-    if not isinstance(node, cst.For):
-        return None
-    counted = node.iter
-    while isinstance(counted, cst.Call) and counted.args and not counted.args[0].star and isinstance(counted.args[0].value, cst.Call):
-        if loop.site.parsed.text(counted.func).endswith("range"):
-            break  # range(int(start), epochs)
-        counted = counted.args[0].value  # tqdm(range(...), unit="epochs")
-    if not isinstance(counted, cst.Call) or len(counted.args) < 2 or isinstance(counted.args[0].value, cst.Integer):
-        return None
-    return loop.site.parsed.text(counted.args[0].value) if loop.site.parsed.text(counted.func).endswith("range") else None
-
-
 def _trains(view: View, optimizer: Value, model: Value | None) -> bool:
     """Whether an optimizer updates a model, as far as is known what it updates."""
     modules, _, whole = view.held_by(optimizer)
@@ -267,7 +255,7 @@ def _by_option(site: Site) -> bool:
     heads = [line.split("#", 1)[0] for line in heads_of(lines, row)]
     asks = [line for line in heads if line.lstrip().startswith(("if ", "elif "))]
     heads = [line.split("(", 1)[0] if line.lstrip().startswith(("def ", "async def ")) else line for line in heads]
-    if not asks or any(_for_else(line) for line in (lines[row - 1], *heads)):
+    if not asks or any(_for_else(line) for line in (lines[row - 1], *heads)) or any(map(_STAGED.search, lines)):
         return False
     if not any(_OPTION.search(line) for line in asks) and not _helped(site, asks):
         return False

@@ -17,6 +17,7 @@ WRITTEN = re.compile(
 _CALLED = re.compile(r"(?:^|[._])(?:shuffle|permutation|randperm|train_test_split|sample)$")
 _SAID = re.compile(r"\"\"\"[\s\S]*?\"\"\"|\'\'\'[\s\S]*?\'\'\'")
 _KEEPS = re.compile(r"\bshuffle\s*=\s*False")  # `train_test_split(x, y, shuffle=False)`: somebody cares for the order
+_LATER = re.compile(rf"\blambda\b|{_KEEPS.pattern}")
 _KINDS = ("readout", "unknown", "call")
 
 
@@ -28,12 +29,15 @@ def mixings(view: View, places: Iterable[Where], loops: Iterable[Loop] | None, a
     where these are not known); None where some of it may happen in each epoch, or keeps an order on purpose. `around` is the text
     of the loops, where they stand in the same file: what it does not lead to by any name is not called in them."""
     training = None if loops is None else {_place(loop.site) for loop in loops if loop.site is not None}
+    trained_in = None if training is None else {path for path, _ in training}
     found: list[Event] = []
     for facts, units in places:
         rows = [row for row in _rows(facts) if units is None or any(unit.start <= row <= unit.end for unit in units)]
         seen = _seen(view, facts.path) if rows else {}
         for row in rows:
             events, unit = seen.get(row, []), _unit_at(facts, row)
+            if unit is None and trained_in and facts.path not in trained_in and not _LATER.search(facts.lines[row - 1]):
+                continue  # what a file does where it is imported it does once
             outside = unit is not None and bool(around) and not _may_be_called(facts, unit, around)
             if any(_repeated(event, training) or _KEEPS.search(event.site.text()) for event in events):
                 return None
@@ -107,6 +111,6 @@ def _rows(facts: FileFacts) -> Iterator[int]:
 
 def _unit_at(facts: FileFacts, row: int) -> Unit | None:
     """The function or method that a row stands in, the innermost."""
-    units = (*facts.functions.values(), *(unit for cf in facts.classes.values() for unit in cf.methods.values()))
+    units = (*facts.functions.values(), *(unit for cf in facts.all_classes() for unit in cf.methods.values()))
     inside = [unit for unit in units if unit.start <= row <= unit.end]
     return min(inside, key=lambda unit: unit.end - unit.start, default=None)

@@ -35,7 +35,7 @@ def refused_in(view: View, load: Event) -> Refused | None:
 
 
 def _put_in(view: View, load: Event) -> Refused | None:
-    keys = _asked(load.site)
+    keys = asked_keys(load.site)
     found = []
     for save in view.of("save"):
         same = _same_path(load, save)
@@ -85,7 +85,7 @@ def _as_written(load: Site, save: Site) -> bool:
     return bool(tells) and one_file(name, names.name(written.args[1], names.scope_at(save.location().row)))
 
 
-def _asked(site: Site) -> set[str]:
+def asked_keys(site: Site) -> set[str]:
     """The keys that a function asks of what it has loaded."""
     lines, row = site.parsed.facts.lines, site.location().row
     name = re.match(r"\s*([A-Za-z_][\w.]*)\s*=\s*[\w.]*load\(", lines[row - 1])

@@ -34,9 +34,7 @@ def written_loads(view: View, site: Site) -> list[WrittenLoad]:
     facts = site.parsed.facts
     if not facts.words & {"load_state_dict", "load"} and not any(map(_HELPER.match, facts.words)):
         return []
-    scope = [item for item in facts.body if isinstance(item, Unit)]
-    units = scope if site.parsed.unit in scope else []
-    trees = [tree for unit in units if (tree := view.run.world.parse(facts, unit)) is not None] or [site.parsed]
+    trees = _trees(view, site)
     read = _read_names(trees)
     found = []
     for tree, node in ((tree, node) for tree in trees for node in walk(tree.module)):
@@ -52,6 +50,22 @@ def written_loads(view: View, site: Site) -> list[WrittenLoad]:
             if source is not None:
                 found.append(WrittenLoad(Site(tree, node), tree.text(node.func.value).removesuffix(".module"), source))
     return found
+
+
+def is_out_of_a_file(view: View, site: Site) -> bool:
+    """Whether what a call is given first was read by a `torch.load` beside it, or filled with what was: `new[key[7:]] = value`."""
+    node = site.node
+    if not isinstance(node, cst.Call) or not node.args:
+        return False
+    return _source(site.parsed, node.args[0].value, _read_names(_trees(view, site))) is not None
+
+
+def _trees(view: View, site: Site) -> list[Parsed]:
+    """The function that a place stands in, or the statements of its file where it stands in no function."""
+    facts = site.parsed.facts
+    scope = [item for item in facts.body if isinstance(item, Unit)]
+    units = scope if site.parsed.unit in scope else []
+    return [tree for unit in units if (tree := view.run.world.parse(facts, unit)) is not None] or [site.parsed]
 
 
 def _by_helper(tree: Parsed, node: cst.Call) -> Iterator[WrittenLoad]:

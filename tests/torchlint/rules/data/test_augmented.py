@@ -291,3 +291,91 @@ def build(one, other):
 })
 def test_parts_that_are_drawn(code):
     holds(code)
+
+
+CUT = """
+import random
+from torch.utils.data import DataLoader, Dataset
+
+class Photos(Dataset):
+    def __init__(self, options, part, size=64):
+        self.options, self.size, self.part = options, size, part
+        self.paths = list_of(options.root, part)
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, index):
+        photo = load(self.paths[index])
+        {condition}
+            height, width = photo.shape[:2]
+            top = random.randint(0, height - 64)
+            left = random.randint(0, width - 64)
+            photo = photo[{cut}]
+        return photo
+
+def loaders(options, others):
+    train_loader = DataLoader(Photos(options, "train"), shuffle=True)
+    val_loader = DataLoader(Photos({options}, "val"{more})){mark}
+    return train_loader, val_loader
+"""
+
+
+def cut(condition="if self.options.size > 0:", pieces="top : top + 64, left : left + 64", options="options", more="", mark=""):
+    return CUT.format(condition=condition, cut=pieces, options=options, more=more, mark=mark)
+
+
+@table({
+    "where an option says so, for training too": cut(mark=BAD),
+    "always": cut(condition="if len(photo.shape) > 2:", mark=BAD),
+    "where other options say so": cut(options="others"),
+    "where the size says so that is given": cut(condition="if self.size > 0:", more=", size=0"),
+    "in training": cut(condition="if self.part == 'train':"),
+    "where a name of the function says so": cut(condition="crops = self.size\n        if crops:"),
+    "in one dimension": cut(pieces="top : top + 64"),
+    "up to a place that is not made of it": cut(pieces="top : 64, left : 64"),
+})
+def test_cut_out(code):
+    holds(code)
+
+
+NAMED = """
+import random
+from torch.utils.data import DataLoader, Dataset
+from torchvision import transforms
+{unseen}
+
+class Photos(Dataset):
+    def __init__(self, paths, transform):
+        self.paths, self.transform = paths, transform
+
+    def __len__(self):
+        return len(self.paths)
+
+    def __getitem__(self, index):
+        return self.transform(load(self.paths[index]))
+
+class Augmenter:
+    training = True
+    def __call__(self, photo, rate=0.5):
+        if {asked} random.random() < rate:
+            photo = photo[::-1]
+        return photo
+
+def loaders(paths, held_out):
+    both = transforms.Compose([{made}, transforms.ToTensor()])
+    val_loader = DataLoader(Photos(held_out, both)){mark}
+    return DataLoader(Photos(paths, both), shuffle=True), val_loader
+"""
+
+
+@table({
+    "of the project": NAMED.format(unseen="", asked="", made="Augmenter()", mark=BAD),
+    "of the project, and asks": NAMED.format(unseen="", asked="self.training and", made="Augmenter()", mark=""),
+    "of the project, and called otherwise": NAMED.format(unseen="", asked="", made="Augmenter()", mark="").replace("Augmenter", "Rescaler"),
+    "in no file": NAMED.format(unseen="from mytools import Augmentation", asked="", made="Augmentation()", mark=BAD),
+    "in no file, and told what for": NAMED.format(unseen="from mytools import Augmentation", asked="", made="Augmentation(False)", mark=""),
+    "in no file, and something else": NAMED.format(unseen="from mytools import Resizer", asked="", made="Resizer()", mark=""),
+})
+def test_classes_that_say_that_they_augment(code):
+    holds(code)

@@ -171,3 +171,51 @@ def main(frame, Faces):
 })
 def test_a_part_that_is_forgotten(code):
     holds(code)
+
+
+TWICE = """
+from torchvision import datasets, transforms
+from torch.utils.data import DataLoader
+from mydata import PhotoDataset
+
+def loaders(root, flips, plain):
+    train_set = {first}
+    {between}
+    val_set = {second}{mark}
+    {behind}
+    train_loader = DataLoader(train_set, batch_size=8, shuffle=True)
+    val_loader = DataLoader(val_set, batch_size=8{options})
+    return train_loader, val_loader
+"""
+
+
+def twice(first="PhotoDataset(root, 64)", second="PhotoDataset(root, 64)", between="pass", behind="pass", options="", mark=""):
+    return TWICE.format(first=first, second=second, between=between, behind=behind, options=options, mark=mark)
+
+
+BAD = "  # <- 616"
+
+
+@table({
+    "of the same": twice(mark=BAD),
+    "of torchvision": twice("datasets.CIFAR10(root, transform=flips)", "datasets.CIFAR10(root, transform=plain)", mark=BAD),
+    "over several lines, by keywords": twice("PhotoDataset(\n        root=root,\n        size=64)", mark="").replace(
+        "val_set = PhotoDataset(root, 64)", "val_set = PhotoDataset(  # <- 616\n        root=root,\n        size=64)"),
+    "of the same, transformed otherwise": twice("PhotoDataset(root, transform=flips)", "PhotoDataset(root, transform=plain)", mark=BAD),
+    "its length is asked for": twice(behind="print(len(val_set), train_set.classes)", mark=BAD),
+    "of another part": twice("PhotoDataset(root, train=True)", "PhotoDataset(root, train=False)"),
+    "of another place": twice(between="root = root + '/val'"),
+    "of another place, set with others": twice(between="rest, root = root, rest"),
+    "what they are made of is told something": twice(between="root.take(0.1)"),
+    "told its part later": twice(behind="val_set.part = 'val'"),
+    "told its part later, by a method": twice(behind="val_set.hold_out(0.1)"),
+    "handed to a function": twice(behind="cut(train_set, val_set)"),
+    "a sampler takes its part": twice(options=", sampler=held_out"),
+    "parted behind": twice(behind="val_set = torch.utils.data.Subset(val_set, range(9))"),
+    "drawn": twice("PhotoDataset(random_rows(root))", "PhotoDataset(random_rows(root))"),
+    "of nothing": twice("PhotoDataset()", "PhotoDataset()"),
+    "a function makes them": twice("photos(root)", "photos(root)"),
+    "the loader is for training": twice().replace("val_loader", "train_val_loader"),
+})
+def test_made_twice(code):
+    holds(code)

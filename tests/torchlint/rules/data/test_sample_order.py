@@ -1,6 +1,10 @@
 """603: which datasets give their samples in an order that nobody thought of."""
 
-from tests.torchlint.dryrun.support import holds, table
+import pytest
+
+from tests.torchlint.dryrun.support import IMPORTS, holds, table
+from tests.torchlint.support import write
+from torchlint.api import check
 
 CLASS = """
 class Pictures(Dataset):
@@ -92,3 +96,63 @@ BAD = "  # <- 603"
 })
 def test_which_data_have_no_order(code):
     holds(code)
+
+
+@table({
+    "of the name that it is made of": program(mark=BAD).replace("Pictures", "Dataset"),
+    "of the name that it is made of, a series": program(init="self.window = 9").replace("Pictures", "Dataset"),
+    "a function takes the place of what was imported": "from mytools import order\n" + program(mark=BAD, data="order(folder, labels)")
+    + "\ndef order(folder, labels):\n    return Pictures(folder, labels)\n",
+})
+def test_names_that_are_given_again(code):
+    holds(code)
+
+
+MIXED_ELSEWHERE = """
+import random
+from torch.utils.data import Dataset
+
+class Pictures(Dataset):
+    def __init__(self, files):
+        self.files = files
+
+    def __len__(self):
+        return len(self.files)
+
+    def __getitem__(self, index):
+        return self.files[index], index
+{more}
+files = open("list.txt").read().split()
+{mixing}
+pictures = Pictures(files)
+"""
+TRAINED_HERE = """
+import data
+from torch.utils.data import DataLoader
+
+net = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+loader = DataLoader(data.pictures, batch_size=8)
+for epoch in range(9):
+    {each}
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("mixing, more, each, told", [
+    ("random.shuffle(files)", "", "net.train()", True),
+    ("def again():\n    random.shuffle(files)", "", "data.again()", False),
+    ("again = lambda: random.shuffle(files)", "", "data.again()", False),
+    ("files, rest = train_test_split(files, shuffle=False)", "", "net.train()", False),
+    ("", "\n    def again(self):\n        random.shuffle(self.files)\n", "data.pictures.again()", False),
+])
+def test_mixed_where_a_file_is_imported(tmp_path, mixing, more, each, told):
+    write(tmp_path, {
+        "pyproject.toml": "", "data.py": MIXED_ELSEWHERE.format(mixing=mixing, more=more),
+        "train.py": IMPORTS + TRAINED_HERE.format(each=each),
+    })
+    found = [one.code for one in check(tmp_path / "train.py", cache=False) if one.code == "TL603"]
+    assert found == ["TL603"] * told

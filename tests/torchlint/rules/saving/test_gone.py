@@ -106,6 +106,46 @@ def train(model, loader, optimizer, weight):
         print(content_loss.data[0])  # <- 941
         print(shape_loss.data[0])  # <- 941
 """,
+    "in a helper that is given the mean of what is not known": """
+class Adversary:
+    def __init__(self, maker, judge):
+        self.maker, self.judge = maker, judge
+        self.optimizer = torch.optim.Adam(maker.parameters())
+
+    def number(self, loss):
+        return loss.data[0] if isinstance(loss, torch.autograd.Variable) else loss  # <- 941
+
+    def once(self, noise):
+        loss = torch.mean((self.judge(self.maker(noise)) - 1) ** 2)
+        loss.backward()
+        self.optimizer.step()
+        self.last = self.number(loss)
+
+    def train(self, noises):
+        for noise in noises:
+            self.optimizer.zero_grad()
+            self.once(noise)
+""",
+    "in a helper that is given what may have one item": """
+class Adversary:
+    def __init__(self, maker, judge):
+        self.maker, self.judge = maker, judge
+        self.optimizer = torch.optim.Adam(maker.parameters())
+
+    def number(self, loss):
+        return loss.data[0]
+
+    def once(self, noise):
+        loss = torch.mean((self.judge(self.maker(noise)) - 1) ** 2, 0)
+        loss.backward()
+        self.optimizer.step()
+        self.last = self.number(loss)
+
+    def train(self, noises):
+        for noise in noises:
+            self.optimizer.zero_grad()
+            self.once(noise)
+""",
     "one that begins as a tensor with an item": """
 def train(model, loader, optimizer, criterion):
     loss = torch.zeros(1)

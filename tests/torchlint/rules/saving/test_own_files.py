@@ -2,7 +2,9 @@
 
 import pytest
 
-from tests.torchlint.dryrun.support import holds, table
+from tests.torchlint.dryrun.support import IMPORTS, holds, table
+from tests.torchlint.support import write
+from torchlint.api import check
 
 ARGS = """
 import argparse
@@ -346,6 +348,21 @@ def main(config, loader):
     inner = model.module if hasattr(model, "module") else model
     torch.save(inner.state_dict(), "net.pt")
 """,
+    "of a model that a library reads": """
+from transformers import AutoModel
+
+def main(folder, several, path):
+    model = AutoModel.from_pretrained(folder)
+    if several:
+        model = nn.DataParallel(model)
+    inner = model.module if hasattr(model, "module") else model
+    torch.save(inner, path)  # <- 902
+""",
+    "of something that is no model": """
+def main(settings, path):
+    inner = settings.module if hasattr(settings, "module") else settings
+    torch.save(inner, path)
+""",
 })
 def test_what_a_wrapper_holds(code):
     holds(code)
@@ -372,3 +389,45 @@ def train(cfg, path):
 ])
 def test_copies(saved, mark):
     holds(COPIES.replace("SAVED", saved).replace("MARK", mark))
+
+
+WRITES = """
+import argparse
+import torch
+
+def options():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--width", type=int)
+    args = parser.parse_args()
+    return RETURNED
+
+def main(model):
+    args = options()
+    torch.save({"opt": GIVEN, "epoch": 9, "model": model.state_dict()}, f"{args.width}.pth")
+"""
+READS = """
+def load(path, model):
+    saved = torch.load(path)
+    model.load_state_dict(saved["model"])
+    print(READ)
+"""
+
+
+def beside(given="args", returned="args", read='saved["epoch"]', more=""):
+    return WRITES.replace("GIVEN", given).replace("RETURNED", returned), READS.replace("READ", read) + more
+
+
+@pytest.mark.parametrize(("files", "told"), [
+    (beside(), True),
+    (beside(returned="parser.parse_args()"), True),
+    (beside(given="vars(args)"), False),
+    (beside(returned="vars(args)"), False),
+    (beside(read="path"), False),
+    (beside(read='saved["loss"]'), False),
+    (beside(more="\ndef keep(model):\n    torch.save({'model': model.state_dict(), 'epoch': 1}, 'a.pth')\n"), False),
+    (beside(more="\ntorch.serialization.add_safe_globals([argparse.Namespace])\n"), False),
+])
+def test_what_another_program_writes(tmp_path, files, told):
+    write(tmp_path, {"pyproject.toml": "", "train.py": files[0], "probe.py": IMPORTS + files[1]})
+    found = [one for one in check(tmp_path / "probe.py", cache=False) if one.code == "TL901"]
+    assert len(found) == told and all("train.py writes it in line 13" in one.message for one in found)

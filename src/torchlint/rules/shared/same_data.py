@@ -1,0 +1,125 @@
+"""Data sets to train and to evaluate on that two calls make of the same things: the evaluation goes over the training's samples."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.tree import walk
+from torchlint.dryrun.values import Instance, Opaque, real
+from torchlint.rules.base import View
+from torchlint.rules.shared.loaders import created, option
+from torchlint.rules.shared.surroundings import read
+
+_HELD_OUT = re.compile(
+    r"(?:^|_)(?:val|vali|valid|validation|dev|test|testing|eval|evaluation)_?(?:data)?_?(?:loader|dl|iter|iterator|gen|generator|batches)$",
+    re.IGNORECASE,
+)
+_TRAINS = re.compile("train|trn", re.IGNORECASE)
+_SET = re.compile(r"(?:^|\.)[A-Z]\w*(?:Data[sS]et|Data|Folder|Images?)\w*$|^torchvision\.datasets\.")
+# A call that need not give the same twice.
+_OTHERS = re.compile(r"rand|shuffl|sampl|synth|fake|toy|demo|dummy|overfit|next\(|pop\(|read\(|input\(", re.IGNORECASE)
+
+
+@dataclass(slots=True, frozen=True)
+class Twice:
+    """Where data to evaluate on are made, where the same are made to train on, and the name of the loader that evaluates."""
+
+    site: Site
+    trained: Site
+    name: str
+
+
+def made_twice(view: View) -> Iterator[Twice]:
+    """`val_loader = DataLoader(Pictures(root))` beside `train_loader = DataLoader(Pictures(root), shuffle=True)`."""
+    loaders = [(loader, data) for _, loader in created(view) if (data := _whole(loader)) is not None]
+    for held, data in loaders:
+        name = held.name.rpartition(".")[2]
+        if not _HELD_OUT.search(name) or _TRAINS.search(name):
+            continue
+        for other, trained in loaders:
+            called = other.name.rpartition(".")[2]
+            if _TRAINS.search(called) and not _HELD_OUT.search(called) and data is not trained and _are_same(data, trained):
+                yield Twice(data.site, trained.site, name)
+                break
+
+
+def _whole(loader: Instance) -> Instance | Opaque | None:
+    """The data set that a loader goes through from its beginning to its end."""
+    alts = real(option(loader, "dataset"))
+    one = alts[0] if len(alts) == 1 else None
+    if option(loader, "sampler") is not None or option(loader, "batch_sampler") is not None or one is None or loader.name == "":
+        return None
+    called = one.type if isinstance(one, Instance) else one.name if isinstance(one, Opaque) and one.source == "call" else ""
+    if one.site is None or not isinstance(one.site.node, cst.Call) or not _SET.search(called) or _is_changed(one.site, loader.site):
+        return None
+    return one
+
+
+def _are_same(data: Instance | Opaque, trained: Instance | Opaque) -> bool:
+    """Whether two calls are written alike, but for their transforms, what they ask for is given nothing in between, and what they make
+    is only handed over."""
+    parsed, nodes = data.site.parsed, (data.site.node, trained.site.node)
+    if trained.site.parsed is not parsed or data.site == trained.site or parsed.text(nodes[0].func) != parsed.text(nodes[1].func):
+        return False
+    texts = [[parsed.text(arg) for arg in _telling(node)] for node in nodes]
+    if not texts[0] or texts[0] != texts[1] or any(_OTHERS.search(parsed.text(node)) for node in nodes):
+        return False
+    rows = sorted(made.site.location().row for made in (data, trained))
+    given = {name for arg in _telling(nodes[0]) for name in read(arg.value)}
+    between = (node for node in walk(parsed.module) if isinstance(node, _CHANGES) and rows[0] < parsed.location(node).row < rows[1])
+    return not any(_of_name(target) in given for node in between for target in _changed(node))
+
+
+_CHANGES = (cst.Assign, cst.AugAssign, cst.AnnAssign, cst.For, cst.Expr)
+
+
+def _changed(node: cst.CSTNode) -> list[cst.BaseExpression]:
+    """What a statement sets or does something to: `root = ...`, `options.part = ...`, `rows.pop()`."""
+    if isinstance(node, cst.Expr):
+        return [node.value.func] if isinstance(node.value, cst.Call) and isinstance(node.value.func, cst.Attribute) else []
+    targets = [target.target for target in node.targets] if isinstance(node, cst.Assign) else [node.target]
+    return [element.value for target in targets for element in target.elements] if isinstance(targets[0], cst.Tuple) else targets
+
+
+def _of_name(target: cst.BaseExpression) -> str:
+    """The name that a target begins with."""
+    while isinstance(target, (cst.Attribute, cst.Subscript)):
+        target = target.value
+    return target.value if isinstance(target, cst.Name) else ""
+
+
+def _telling(call: cst.Call) -> list[cst.Arg]:
+    """The arguments that may say which samples are meant."""
+    return [arg for arg in call.args if arg.keyword is None or arg.keyword.value not in ("transform", "transforms", "download")]
+
+
+_HANDED = frozenset({"DataLoader", "len", "print", "str"})
+
+
+def _is_changed(site: Site, loader: Site) -> bool:
+    """Whether something may be set on a data set before its loader is made, or taken out of it: `val_set.transform = plain`."""
+    name = _assigned(site)
+    if name is None:
+        return False
+    if name == "" or loader.parsed is not site.parsed:
+        return True
+    lines = site.parsed.facts.lines[site.location().row - 1 : loader.location().end_row]
+    text = "".join(line.split("#", 1)[0].rstrip("\n") + "\n" for line in lines)
+    handed = re.findall(rf"([\w.]*)\(\s*{re.escape(name)}\s*[,)]", text)
+    done = re.search(rf"^\s*{re.escape(name)}\s*[.\[]", text, re.MULTILINE)
+    return done is not None or any(called.rpartition(".")[2] not in _HANDED for called in handed)
+
+
+def _assigned(site: Site) -> str | None:
+    """The name that a data set is given; None where it is handed over at once, "" where it may have several."""
+    for node in site.parsed.around(site.node):
+        if isinstance(node, cst.Arg):
+            return None
+        if isinstance(node, cst.Assign):
+            return site.parsed.text(node.targets[0].target) if len(node.targets) == 1 and node.value is site.node else ""
+    return ""

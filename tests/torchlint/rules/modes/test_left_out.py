@@ -1,0 +1,53 @@
+"""208 where the options of a loader stand in a dict, and where layers are built for batches of its size."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+OPTIONS = """
+from torch.utils.data import DataLoader
+
+def main(args, first, second, net: nn.Module):
+    {options}
+    train_loader = DataLoader(first, batch_size=args.size, shuffle=True, **options)
+    val_loader = DataLoader(second, batch_size=args.size, **options){mark}
+    net.eval()
+    with torch.no_grad():
+        print(sum((net(x).argmax(1) == y).sum().item() for x, y in val_loader))
+"""
+LAYERS = """
+from torch.utils.data import DataLoader
+
+class Rays(nn.Module):
+    def __init__(self, {name}, height):
+        super().__init__()
+        self.register_buffer("ones", torch.ones({name}, 1, height))
+
+    def forward(self, depth):
+        return depth * self.ones
+
+class Trainer:
+    def __init__(self, opt, held_out):
+        self.opt, self.rays = opt, {{}}
+        self.val_loader = DataLoader(held_out, self.opt.{size}, drop_last=True){mark}
+        for scale in opt.scales:
+            self.rays[scale] = Rays(self.opt.batch, 64 // scale)
+
+    @torch.no_grad()
+    def validate(self):
+        return sum(self.rays[scale](depth).mean().item() for depth in self.val_loader for scale in self.opt.scales)
+"""
+BAD = "  # <- 208"
+
+
+@table({
+    "on a GPU": OPTIONS.format(options='options = {"num_workers": 4, "drop_last": True} if args.cuda else {}', mark=BAD),
+    "always": OPTIONS.format(options='options = {"num_workers": 4, "drop_last": True}', mark=BAD),
+    "of training alone": OPTIONS.format(options='options = {"drop_last": True} if args.mode == "train" else {}', mark=""),
+    "not dropped": OPTIONS.format(options='options = {"num_workers": 4, "drop_last": False} if args.cuda else {}', mark=""),
+    "said at the loader": OPTIONS.format(options='options = {"drop_last": True} if args.cuda else {}', mark="")
+    .replace("DataLoader(second, batch_size=args.size", "DataLoader(second, batch_size=args.size, drop_last=False"),
+    "layers for batches of that size": LAYERS.format(name="batch_size", size="batch", mark=""),
+    "layers for batches of another size": LAYERS.format(name="batch_size", size="val_batch", mark=BAD),
+    "layers of that width": LAYERS.format(name="width", size="batch", mark=BAD),
+})
+def test_left_out(code):
+    holds(code)
