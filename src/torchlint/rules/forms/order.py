@@ -103,6 +103,10 @@ _CLIPS = re.compile("cli[pm]|clamp|norm|grad", re.IGNORECASE)
 
 # Words of a name that may stand for steps of an optimizer: not the end of `from_pretrained`.
 _MAY_STEP = re.compile(r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:step|train|fit|optim|epoch|update|learn|run)")
+# What has an update() that steps nothing: it takes in values.
+_TAKES_IN = re.compile(
+    r"(?:^|[._])(?:\w*dict|state|p?bar|progress|tqdm|meter|metric|loss|losses|acc|top\d|ema|hist(?:ory)?|logger|writer)s?\d*$", re.IGNORECASE
+)
 
 
 class SchedulerLinks(OptimizerLinks):
@@ -136,7 +140,8 @@ class SchedulerLinks(OptimizerLinks):
         if event.kind == kind:
             return True
         if event.kind in ("unknown", "called"):
-            return bool(_MAY_STEP.search(event.get("name") or ""))
+            name = event.get("name") or ""
+            return bool(_MAY_STEP.search(name)) and not (name == "update" and _TAKES_IN.search(self.view.owner_text(event, "")))
         return False
 
 
