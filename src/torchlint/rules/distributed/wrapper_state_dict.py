@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Dict, Event, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.checkpoints import in_files
+from torchlint.rules.shared.checkpoints import in_files, in_files_that_run
 
 CODE = 808
 _WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.DataParallel")
@@ -37,7 +37,7 @@ def _loaded(view: View, event: Event) -> bool:
     loads = [alt for load in view.of("load") for alt in real(load.subject) if _may_be_model(alt)]
     if any(isinstance(alt, Instance) and alt.kind == "wrapper" for alt in loads):
         return True
-    return not loads and in_files(view, event, r"(?<!optimizer)(?<!optim)(?<!scheduler)(?<!scaler)\.load_state_dict")
+    return not loads and in_files_that_run(view, event, r"(?<!optimizer)(?<!optim)(?<!scheduler)(?<!scaler)\.load_state_dict")
 
 
 def _may_be_model(value: Value) -> bool:

@@ -25,3 +25,15 @@ def train(net, loader, path):
 ])
 def test_a_call_of_what_is_wrapped_says_nothing_of_the_names(first, told):
     assert any(number == 808 for _, number in found(IMPORTS + SAVES.format(first=first))) is told
+
+
+LOADS = """
+def load_net(net, path):
+    net.load_state_dict(torch.load(path))
+
+"""
+
+
+@pytest.mark.parametrize("named, told", [("", True), ("print(load_net)", False)])
+def test_what_nobody_calls_loads_nothing(named, told):
+    assert any(number == 808 for _, number in found(IMPORTS + LOADS + SAVES.format(first=named or "pass"))) is told
