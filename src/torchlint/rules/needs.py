@@ -126,7 +126,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     138: ((_any("requires_grad requires_grad_"), _any("parameters")), (_any("step"), _any("backward"))),
     139: ((_any("ReduceLROnPlateau"), _any("step")),),
     201: ((_any("backward"),),),
-    202: ((_any("eval"),), (_any("argmax numpy"),), (_any("backward"), _any("max topk item data detach cpu print"))),
+    202: ((_any("eval"),), (_any("argmax numpy"),), (_any("backward !evaluates"), _any("max topk item data detach cpu print"))),
     203: ((_any("from_pretrained"), _any("backward")),),
     204: ((_any("scaled_dot_product_attention"), _any("!class")),),
     205: ((_any("inference_mode"),),),
