@@ -36,9 +36,10 @@ def _gave(value: Value, act: str) -> bool:
 
 
 def _scores(loss: str, value: Value) -> list[Value]:
-    """What a loss takes the softmax of; for nll_loss, what its log_softmax was given."""
-    given = real(_before_log_softmax(value)) if loss == "nll_loss" else [value]
-    return [_before_dropout(alt) for alt in given]
+    """What a loss takes the softmax of: for nll_loss, what its log_softmax was given, and so for a cross_entropy that is given one's
+    output, as the log_softmax of that is the same."""
+    softened = loss == "nll_loss" or loss == "cross_entropy" and _gave(value, "log_softmax")
+    return [_before_dropout(alt) for alt in (real(_before_log_softmax(value)) if softened else [value])]
 
 
 def _before_log_softmax(value: Value) -> Value | None:

@@ -74,6 +74,8 @@ def one(last: str, mark: str = "") -> str:
     "log_softmax of ReLU": one("return F.log_softmax(F.relu(self.fc2(x)), dim=1)", "  # <- 313"),
     "by a layer": one("return self.norm(F.relu(self.fc2(x)))", "  # <- 313"),
     "of a sigmoid": one("return self.norm(torch.sigmoid(self.fc2(x)))", "  # <- 313"),
+    "a loss that takes it once more": one("return self.norm(F.relu(self.fc2(x)))", "  # <- 313").replace("F.nll_loss", "F.cross_entropy"),
+    "it takes raw scores once more": one("return self.norm(self.fc2(x))").replace("F.nll_loss", "F.cross_entropy"),
     "a dropout between": one("return self.norm(self.drop(F.relu(self.fc2(x))))", "  # <- 313"),
     "the dropout of a layer that stands in the middle": one("return self.norm(self.fc2(self.drop(x)))"),
     "raw scores": one("return self.norm(self.fc2(x))"),
