@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import before, common_loop
+from torchlint.dryrun.flow import after, before, common_loop
 from torchlint.dryrun.torch_api.hosted import is_accelerator
 from torchlint.dryrun.values import MOST, Dict, Event, Func, Instance, Method, Ref, Seq, Value, real
 from torchlint.rules.base import Report, View
@@ -138,6 +138,9 @@ def _is_another(stepping: Value | None, optimizer: Instance) -> bool:
 
 def _of_its_own(view: View, backward: Event, optimizer: Instance, stepping: list[Value]) -> bool:
     """Whether a loss comes out of what one optimizer alone has: `critic(fake.detach())`, in a loop where only the generator's steps."""
+    following, _ = after(backward, lambda event: event.kind in ("backward", "optimizer.step", "scaler.step"))
+    if any(event.kind != "backward" for event in following):
+        return False  # another one steps in its place, which 136 tells
     mine = view.held_by(optimizer)[0]
     others = [view.held_by(other)[0] for other in stepping]
     sources = [flow.subject for flow in backward.flows if flow.kind == "forward"]
