@@ -1,5 +1,7 @@
 """The events and traits of a training run, named once for the rule pages, the dry run and the live probes."""
 
+import re
+
 EVENTS = {
     "forward": "a module is called; `training` and `grad` tell the modes it ran under",
     "backward": "gradients are accumulated: Tensor.backward, torch.autograd.backward, or a framework's own call",
@@ -47,6 +49,10 @@ TRAITS = {
 OF_EVERY_MODULE = frozenset(
     "train eval apply children modules named_children named_modules parameters named_parameters buffers state_dict "
     "load_state_dict zero_grad requires_grad_ to cuda cpu forward".split()
+)
+# A function that is called so evaluates.
+NAMED_AS_EVALUATION = re.compile(
+    r"(?:^|_)(?:test|eval|evaluate|evaluation|valid|validate|validation|val|predict|prediction|infer|inference)(?:$|_)", re.IGNORECASE
 )
 # Those that are called with nothing in the brackets, by nn.Module itself, by optimizers and by every training loop.
 CALLED_WITH_NOTHING = frozenset(

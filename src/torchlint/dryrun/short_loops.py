@@ -109,12 +109,13 @@ class ShortLoops:
         return tuple(items) if all(map(is_layer, items)) and len(items) <= MOST_LAYERS else ()
 
     def last_layer(self, over: Value, node: cst.For) -> Value | None:
-        """The layer that a loop over a container of layers ends with, where the others are not all known."""
+        """The layer that a loop over a container of layers ends with, where the others are not all known. One of the project's own,
+        which may be a whole model, counts where the loop does no more than to ask it: `x = layer(x)`."""
         inner = over.base if isinstance(over, Iter) and over.kind == "enumerate" else over
         if not isinstance(inner, Instance) or inner.type not in ("torch.nn.Sequential", "torch.nn.ModuleList") or _jumps(node.body):
             return None
         items = self.store.get(inner, "[]")
-        if items is None or not items.open or not is_layer(items.last):
+        if items is None or not items.open or not (is_layer(items.last) or _is_module(items.last) and _only_assigns(node.body)):
             return None
         return items.last if inner is over else self.sequence("tuple", [Opaque("", "op", tags=_NUMBER), items.last], None)
 
@@ -177,3 +178,15 @@ def _jumps(body: cst.BaseSuite) -> frozenset[type]:
         elif kind not in (cst.FunctionDef, cst.ClassDef):
             todo.extend(children(node))
     return frozenset(found)
+
+
+def _is_module(value: Value | None) -> bool:
+    return isinstance(value, Instance) and value.kind == "module"
+
+
+def _only_assigns(body: cst.BaseSuite) -> bool:
+    """Whether a loop's body is one assignment."""
+    statements = children(body)
+    return len(statements) == 1 and isinstance(statements[0], cst.SimpleStatementLine) and all(
+        isinstance(part, cst.Assign) for part in statements[0].body
+    )

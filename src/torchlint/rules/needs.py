@@ -37,6 +37,7 @@ _TARGETS = _any(
     "cross_entropy nll_loss binary_cross_entropy binary_cross_entropy_with_logits kl_div ctc_loss CrossEntropyLoss NLLLoss BCELoss"
     " BCEWithLogitsLoss KLDivLoss CTCLoss MultiMarginLoss PoissonNLLLoss multi_margin_loss poisson_nll_loss"
 )
+_OF_SCORES = _any("cross_entropy CrossEntropyLoss binary_cross_entropy_with_logits BCEWithLogitsLoss nll_loss NLLLoss")
 _VALUES = _any("MSELoss L1Loss SmoothL1Loss HuberLoss mse_loss l1_loss smooth_l1_loss huber_loss")
 _SIZED = _any(
     "Linear Embedding LSTM GRU RNN Conv1d Conv2d Conv3d ConvTranspose1d ConvTranspose2d ConvTranspose3d BatchNorm1d BatchNorm2d"
@@ -125,7 +126,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     138: ((_any("requires_grad requires_grad_"), _any("parameters")), (_any("step"), _any("backward"))),
     139: ((_any("ReduceLROnPlateau"), _any("step")),),
     201: ((_any("backward"),),),
-    202: ((_any("eval"),), (_any("argmax numpy"),), (_any("backward"), _any("max topk item data detach cpu print"))),
+    202: ((_any("eval"),), (_any("argmax numpy"),), (_any("backward !evaluates"), _any("max topk item data detach cpu print"))),
     203: ((_any("from_pretrained"), _any("backward")),),
     204: ((_any("scaled_dot_product_attention"), _any("!class")),),
     205: ((_any("inference_mode"),),),
@@ -142,7 +143,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     310: ((_TARGETS,),),
     319: ((_any("cross_entropy nll_loss CrossEntropyLoss NLLLoss softmax log_softmax Softmax LogSoftmax"),),),
     312: ((_any("softmax log_softmax softmin Softmax LogSoftmax Softmin"),),),
-    313: ((_any("relu relu_ ReLU"), _TARGETS), (_any("cross_entropy CrossEntropyLoss binary_cross_entropy_with_logits BCEWithLogitsLoss"),)),
+    313: ((_any("relu relu_ ReLU"), _TARGETS), (_OF_SCORES,)),
     314: ((_any("log sqrt"),),),
     316: ((_any("item"), _any("len"), _any("!inplace")),),
     317: ((_any("log exp"),),),

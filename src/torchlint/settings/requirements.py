@@ -24,6 +24,8 @@ _FROM_BELOW = ("==", "===", ">=", "~=", ">")
 _BEFORE_NO_GRAD = re.compile(r"< ?0\.4(?:\.0)?|<=? ?0\.[0-3](?:\.[0-9]+)?")
 # conda's: a list item, perhaps with a channel before the name; one equals sign is enough there.
 _CONDA = re.compile(rf"""^ ?- ?["']?(?:[\w./-]+::)?(?:py)?(?P<name>{_NAME}) ?(?P<bounds>[=<>~!][^#"']*)""")
+# A list that conda has exported, or a name of conda's, in a file for pip: `pytorch=1.4.0=py3.7_0`, `torchvision=0.5.0=py37_0`, `pytorch>=1.4`.
+_EXPORTED = re.compile(rf"(?:[\w./-]+::)?(?:pytorch ?[=<>~!]|(?:{_NAME})=[0-9][^=]*=)")
 _MOST_BYTES = 2_000_000
 _MOST_CHARACTERS = 2_000  # of one line: a requirement has fewer, and patterns take their time over long ones
 
@@ -74,8 +76,14 @@ def _bounds(line: str) -> tuple[str, str] | None:
     if not found:
         return None
     # What pip refuses, and people write all the same: `>=2.0.0+cu118`, `>=1.7.*`, `>=1.7.1<2.0.0`.
-    bounds = re.sub(r"\.\*|\+[\w.-]+", "", found["bounds"].partition(" -")[0])
+    bounds = re.sub(r"== ?([0-9]{1,6})\.\*", _any_of_major, found["bounds"].partition(" -")[0])
+    bounds = re.sub(r"\.\*|\+[\w.-]+", "", bounds)
     return found["name"].lower(), re.sub(r"(?<=\w) ?(?=[<>=!~])", ",", bounds)
+
+
+def _any_of_major(found: re.Match[str]) -> str:
+    """`==1.*` as `>=1,<2`; `==1` is 1.0 and no other."""
+    return f">={found[1]},<{int(found[1]) + 1}"
 
 
 def _lower_bound(name: str, bounds: str) -> Release | None:
@@ -104,7 +112,7 @@ def _lines(root: Path) -> Iterator[str]:
     yield from _of_setup(_read(root / "setup.py"))
     yield from _of_setup_cfg(_read(root / "setup.cfg"))
     for path in _found(root, "requirements*.txt", "requirements/*.txt"):
-        yield from _read(path).splitlines()
+        yield from _of_pip(_read(path))
     for path in _found(root, "environment*.yml", "environment*.yaml"):
         yield from _of_conda(_read(path))
 
@@ -127,6 +135,14 @@ def _found(root: Path, *patterns: str) -> list[Path]:
         return sorted(path for pattern in patterns for path in root.glob(pattern))
     except OSError:
         return []
+
+
+def _of_pip(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        if len(line) <= _MOST_CHARACTERS and _EXPORTED.match(line):
+            yield from _of_conda(f"- {line}")
+        else:
+            yield line
 
 
 def _of_conda(text: str) -> Iterator[str]:
@@ -175,6 +191,7 @@ def _for_pip(name: str, version: str) -> Iterator[str]:
     for part in version.split("|"):
         bounds = re.sub(r"(\^|~)(?!=) ?([0-9]+)(?:\.([0-9]+))?", _caret_or_tilde, part.strip())
         bounds = re.sub(r"\^|~(?!=)", ">=", bounds)
+        bounds = re.sub(r"^= ?([0-9]+)$", r"==\1.*", bounds)  # to conda, `=1` is any release of 1
         yield f"{name} " + re.sub(r"^=?(?=[\w ])", "==", bounds)
 
 

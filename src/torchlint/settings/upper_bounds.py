@@ -23,9 +23,7 @@ def _end(found: re.Match[str]) -> Release:
         if patch.strip(".0"):
             return major, minor
         return (major, minor - 1) if minor else (major - 1, ANY)
-    if found["how"] == "~=" and not patch or found["minor"] is None:
-        return major, ANY
-    return major, minor
+    return (major, ANY) if found["how"] == "~=" and not patch else (major, minor)
 
 
 def in_words(lowest: Release | None, top: Release | None) -> str:

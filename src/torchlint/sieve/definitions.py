@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 from torchlint.catalogue.effects import LAYERS, MISSPELT
-from torchlint.catalogue.vocabulary import CALLED_WITH_NOTHING
+from torchlint.catalogue.vocabulary import CALLED_WITH_NOTHING, NAMED_AS_EVALUATION
 from torchlint.sieve.facts import ClassFacts, Unit
 from torchlint.sieve.nodes import dotted, first_row
 from torchlint.sieve.words import read_unit
@@ -19,6 +19,8 @@ def read_function(node: ast.FunctionDef | ast.AsyncFunctionDef, indent: bool) ->
     unit.decorators = tuple(dotted(d) for d in node.decorator_list)
     if node.name == "forward" and type(node.body[-1]) not in (ast.Return, ast.Raise):
         unit.words |= {"!falls"}
+    if NAMED_AS_EVALUATION.search(node.name):
+        unit.words |= {"!evaluates"}
     return unit
 
 

@@ -102,6 +102,51 @@ def fit(net, optimizer, scheduler, loader, epochs):
             F.cross_entropy(net(x), y).backward()
             optimizer.step()
 """,
+    "109: numbers and weights that are taken in": """
+def train(model: nn.Module, loader, path, pbar, losses):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+    state_dict = model.state_dict()
+    state_dict.update(torch.load(path))
+    model.load_state_dict(state_dict)
+    for epoch in range(30):
+        pbar.update(1)
+        scheduler.step()  # <- 109
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            optimizer.step()
+            losses.update(loss.item())
+""",
+    "109: loaders of training data that somebody else makes": """
+from data import get_train_loader, load_training_data
+
+def fit(net, epochs):
+    optimizer = torch.optim.Adam(net.parameters())
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.98)
+    loader = get_train_loader(load_training_data())
+    for epoch in range(epochs):
+        scheduler.step()  # <- 109
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+""",
+    "109: something that may train by its name": """
+from data import load_and_train
+
+def fit(net, loader, epochs):
+    optimizer = torch.optim.Adam(net.parameters())
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.98)
+    load_and_train(net)
+    for epoch in range(epochs):
+        scheduler.step()
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+""",
     "109: a trainer that is not seen": """
 def fit(net, loader, trainer, epochs):
     optimizer = torch.optim.Adam(net.parameters())

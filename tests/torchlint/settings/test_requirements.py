@@ -128,6 +128,26 @@ CONDA = {
 }
 
 
+EXPORTED = {
+    "pytorch=1.4.0=py3.7_cuda10.1.243_cudnn7.6.3_0": (1, 4),
+    "pytorch=1.9": (1, 9),
+    "torch=1.7.1=pypi_0": (1, 7),
+    "pytorch==1.2.0": (1, 2),
+    "pytorch >= 1.8": (1, 8),
+    "conda-forge::pytorch=2.0": (2, 0),
+    "pytorch-cuda=11.8=h7e8668a_5": None,
+    "pytorch-lightning==1.4": None,
+    "pytorch-ignite>=0.4": None,
+    "#pytorch=1.4.0": None,
+}
+
+
+@pytest.mark.parametrize("line", EXPORTED)
+def test_lines_that_conda_has_exported_for_pip(tmp_path, line):
+    text = f"# platform: linux-64\n_libgcc_mutex=0.1=main\n{line}\npip=20.0.2=py37_1\n"
+    assert lowest_releases(write(tmp_path, {"requirements.txt": text})).get("torch") == EXPORTED[line]
+
+
 @pytest.mark.parametrize("line", PIP)
 def test_lines_for_pip(tmp_path, line):
     for form in (line + "\n", line + "\r\n", f"numpy\n{line}\n--hash=sha256:0\n"):
@@ -206,6 +226,10 @@ def test_long_lines_are_cheap(tmp_path, piece):
     ("torch==1.10.1+cu102", (1, 10)),
     ("torch===2.1", (2, 1)),
     ("torch==1.7.*", (1, 7)),
+    ("torch==1", (1, 0)),
+    ("torch<=1", (1, 0)),
+    ("pytorch=1", (1, ANY)),
+    ("pytorch=1.4.0=py3.7_cuda10.1_0", (1, 4)),
     ("torch==2.*", (2, ANY)),
     ("torch<2", (1, ANY)),
     ("torch<2.0.0", (1, ANY)),

@@ -7,7 +7,7 @@ import re
 from torchlint.catalogue import effects
 from torchlint.dryrun.containers import is_layer
 from torchlint.dryrun.store import Items
-from torchlint.dryrun.torch_api.layer_shapes import HEADS
+from torchlint.dryrun.torch_api.layer_shapes import CLASSIFIER, HEADS
 from torchlint.dryrun.values import (
     Class,
     Const,
@@ -116,7 +116,7 @@ class Forwards:
                 traits["graph"] = True
             self.emit_mix(node, tuple(args), module)
             return Tensor("", "op", self.site(node), flows, parts, module, traits, {"graph": self.site(node)})
-        last = self.last_of_head(module) if name.startswith("torchvision.models.") else None
+        last = self.last_of_head(module)
         if last is not None:
             traits = {"act": effects.LAYER_ACTIVATIONS[last.type]} | ({"graph": True} if grad else {})
             sites = {"act": last.site, "graph": self.site(node)}
@@ -124,8 +124,15 @@ class Forwards:
         return Opaque("output", "call", self.site(node), flows, parts, module)
 
     def last_of_head(self, model: Instance) -> Instance | None:
-        """The activation that a model of torchvision ends with, where the program gave it a head that ends with one."""
-        if model.type.count(".") != 2 or re.search("inception|googlenet", model.type):
+        """The activation that a classifier of torchvision, or one of its name out of a hub, ends with, where the program gave it a
+        head that ends with one."""
+        name = model.type
+        if name == "torch.hub.load":
+            entry = model.arg(1, "model")
+            name = f"torchvision.models.{entry.value}" if isinstance(entry, Const) else ""
+            if not CLASSIFIER.match(name):
+                return None
+        if not name.startswith("torchvision.models.") or name.count(".") != 2 or re.search("inception|googlenet", name):
             return None  # detectors and others whose output is no tensor
         for name in HEADS:
             alts = real(self.store.get(model, name))

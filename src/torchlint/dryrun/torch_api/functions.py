@@ -163,7 +163,9 @@ class TorchFunctions:
             modules, tensors, complete = self.held(first)
             self.emit("clip", first, node, modules=modules, tensors=tensors, complete=complete, limit=limit, name=last, by=by)
             self.consume(first, node)
-            return Tensor("", "call", self.site(node), NOTHING, NOTHING, None, {"graph": False})
+            known = complete and not tensors and last != "clip_grad_value_"
+            traits, sites = self._where_gradients_are(modules) if known else ({}, {})
+            return Tensor("", "call", self.site(node), NOTHING, NOTHING, None, {"graph": False, **traits}, sites)
         if last in ("spectral_norm", "weight_norm", "remove_weight_norm", "remove_spectral_norm"):
             return first if first is not None else Opaque(last, "call")
         if name.startswith("torch.nn.init."):
@@ -171,6 +173,13 @@ class TorchFunctions:
             return first if first is not None else NONE
         flows = union_of(a.flows for a in args)
         return Opaque(last, "call", self.site(node), flows, union_of(frozenset({a}) for a in args))
+
+    def _where_gradients_are(self, modules: Sequence[Value]) -> tuple[dict, dict]:
+        """The device that a norm of gradients is on, which is that of the weights, and where these were put there."""
+        places = [(self.store.get(module, " device"), self.store.get(module, " device site")) for module in modules]
+        if len(places) != 1 or None in places[0]:
+            return {}, {}
+        return {"device": places[0][0], "norm": True}, {"device": places[0][1]}
 
     def loss_call(self, loss: str, instance: Instance | None, args, kwargs, node) -> Tensor:
         """A loss function of torch is called."""

@@ -9,13 +9,15 @@ from collections.abc import Iterator
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Dict, Event, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.checkpoints import in_files
+from torchlint.rules.shared.checkpoints import in_files, in_files_that_run
 
 CODE = 808
 _WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.DataParallel")
 
 # The program knows of the name in the keys: it takes it off, or the wrapper. A call of what is wrapped, `model.module(x)`, says nothing.
 _KNOWS = r"module\.|\[7:\]|\.module\b(?!\()|removeprefix"
+
+_LOADS_A_MODEL = re.compile(r"(?<!optimizer)(?<!optim)(?<!scheduler)(?<!scaler)\.load_state_dict")
 
 
 def check(view: View) -> Iterator[Report]:
@@ -37,7 +39,9 @@ def _loaded(view: View, event: Event) -> bool:
     loads = [alt for load in view.of("load") for alt in real(load.subject) if _may_be_model(alt)]
     if any(isinstance(alt, Instance) and alt.kind == "wrapper" for alt in loads):
         return True
-    return not loads and in_files(view, event, r"(?<!optimizer)(?<!optim)(?<!scheduler)(?<!scaler)\.load_state_dict")
+    # A function beside the saving that nobody names may be what a framework calls; one of another file is a helper that was left over.
+    own = any(_LOADS_A_MODEL.search(line.split("#", 1)[0]) for line in event.site.parsed.facts.lines)
+    return not loads and (own or in_files_that_run(view, event, _LOADS_A_MODEL.pattern))
 
 
 def _may_be_model(value: Value) -> bool:

@@ -103,6 +103,16 @@ _CLIPS = re.compile("cli[pm]|clamp|norm|grad", re.IGNORECASE)
 
 # Words of a name that may stand for steps of an optimizer: not the end of `from_pretrained`.
 _MAY_STEP = re.compile(r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:step|train|fit|optim|epoch|update|learn|run)")
+# A name says so, too, where only something is made: `get_training_dataloader`, `build_optimizer`, `adjust_learning_rate`.
+_MAKES = re.compile(
+    r"(?:^|\.)(?:(?:get|load|make|build|create|read|prepare|parse|define|configure|log|print|plot|count|adjust)_\w+"
+    r"|\w*(?:loader|dataset|data|sampler|transforms?|learning_rate|lr|args|config))$", re.IGNORECASE
+)
+_WORKS = re.compile(r"_and_|(?:step|epoch|run|fit)s?$", re.IGNORECASE)
+# What has an update() that steps nothing: it takes in values.
+_TAKES_IN = re.compile(
+    r"(?:^|[._])(?:\w*dict|state|p?bar|progress|tqdm|meter|metric|loss|losses|acc|top\d|ema|hist(?:ory)?|logger|writer)s?\d*$", re.IGNORECASE
+)
 
 
 class SchedulerLinks(OptimizerLinks):
@@ -136,7 +146,10 @@ class SchedulerLinks(OptimizerLinks):
         if event.kind == kind:
             return True
         if event.kind in ("unknown", "called"):
-            return bool(_MAY_STEP.search(event.get("name") or ""))
+            name = event.get("name") or ""
+            if not _MAY_STEP.search(name) or _MAKES.search(name) and not _WORKS.search(name):
+                return False
+            return name != "update" or not _TAKES_IN.search(self.view.owner_text(event, ""))
         return False
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import before, common_loop
+from torchlint.dryrun.flow import after, before, common_loop
 from torchlint.dryrun.torch_api.hosted import is_accelerator
-from torchlint.dryrun.values import Dict, Event, Func, Instance, Method, Ref, Seq, Value, real
+from torchlint.dryrun.values import MOST, Dict, Event, Func, Instance, Method, Ref, Seq, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.accumulation import by_engine
 
@@ -21,6 +21,8 @@ _BY_ACCELERATOR = (
     "a training step needs both, in this order: `{owner}.backward({loss})`, then `{optimizer}.step()`",
 )
 _OTHER_UPDATE = re.compile(r"grad|\blr\b|_lr\b|param_groups|\.data\b|state_dict|copy_")  # between two steps: the second is another one
+
+_UPDATES = re.compile(r"step|update|optim|train", re.IGNORECASE)  # a call of something that may change weights by itself
 
 
 def check(view: View) -> Iterator[Report]:
@@ -107,21 +109,48 @@ def _backward_alone(view: View, created) -> Iterator[Report]:
     optimizer = created.subject
     if not isinstance(optimizer, Instance) or not isinstance(optimizer.cls, Ref):
         return
-    if view.steps() or view.of("scaler.step") or id(optimizer) in view.run.escaped or _handed_out(view, optimizer):
+    stepping = [*view.optimizers(), *(alt for event in view.of("scaler.step") for alt in real(event.get("optimizer")) or (None,))]
+    if any(not _is_another(other, optimizer) for other in stepping) or id(optimizer) in view.run.escaped or _handed_out(view, optimizer):
         return
     if any(view.may_touch(event, optimizer) for event in view.of("unknown", "called")):
         return
-    if not view.of("optimizer.zero_grad"):
+    cleared = [event for event in view.of("optimizer.zero_grad") if not stepping or event.subject is optimizer]
+    if not cleared:
         return
     for backward in view.of("backward"):
+        if stepping and not _of_its_own(view, backward, optimizer, stepping):
+            continue  # whoever trains by this loss may be one that steps
         framework = backward.get("framework")
         if backward.loops and view.reaches(backward, optimizer) and (framework is None or is_accelerator(framework) and not by_engine(backward)):
             if _by_hand(view, backward):
                 return
             roles = {"call": view.call_text(backward.site), "loss": view.loss_text(backward), "model": view.model_text(optimizer)}
+            roles["optimizer"] = view.owner_text(cleared[0], "optimizer") if cleared[0].subject is optimizer else "optimizer"
             words = None if framework is None else _of_accelerator(view, optimizer, roles)
             yield Report(CODE, backward.site, roles, [(created.site, "this optimizer never steps")], words=words)
             return
+
+
+def _is_another(stepping: Value | None, optimizer: Instance) -> bool:
+    """Whether what steps is known to be another optimizer."""
+    return isinstance(stepping, Instance) and isinstance(stepping.cls, Ref) and stepping is not optimizer
+
+
+def _of_its_own(view: View, backward: Event, optimizer: Instance, stepping: list[Value]) -> bool:
+    """Whether a loss comes out of what one optimizer alone has: `critic(fake.detach())`, in a loop where only the generator's steps."""
+    following, _ = after(backward, lambda event: event.kind in ("backward", "optimizer.step", "scaler.step"))
+    if any(event.kind != "backward" for event in following):
+        return False  # another one steps in its place, which 136 tells
+    mine = view.held_by(optimizer)[0]
+    others = [view.held_by(other)[0] for other in stepping]
+    sources = [flow.subject for flow in backward.flows if flow.kind == "forward"]
+    if not sources or len(backward.flows) >= MOST or not all(others):
+        return False
+    if any(view.related_modules(module, other) for module in mine for held in others for other in held):
+        return False
+    if any(_UPDATES.search(event.name or "") and _given_model(view, event, optimizer) for event in view.of("unknown", "called")):
+        return False
+    return all(any(view.related_modules(module, source) for module in mine) for source in sources)
 
 
 def _by_hand(view: View, backward) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 
+from torchlint.catalogue.vocabulary import NAMED_AS_EVALUATION
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, Opaque, Tensor, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import given_held_out, goes_over_held_out, is_model, measures, trained
 from torchlint.rules.shared.learned import in_an_optimizer, is_from_a_file, learned_as_written
-from torchlint.rules.shared.readouts import NAMED_SO, behind, comes_from, drawn_from, kept_as_numbers, without_graph
+from torchlint.rules.shared.readouts import behind, comes_from, drawn_from, kept_as_numbers, without_graph
 from torchlint.rules.shared.seen_calls import made_of
 from torchlint.sieve.facts import ClassFacts
 
@@ -36,9 +37,11 @@ def is_evaluation(view: View, event: Event) -> bool:
     looked_at = looked_at or _is_the_end_of_a_script(view, event) or in_a_program_that_trains_nothing(view, event)
     if looked_at and not _trains_too(view, event):
         return True
+    if not looked_at and _asks_by_a_helper(view, event) and not _trains_too(view, event):
+        return True
     if not EVALUATION.search(unit.name) and not goes_over_held_out(event):
         return False
-    if isinstance(model, Instance) and NAMED_SO.search(unit.name) and trained(view, model):
+    if isinstance(model, Instance) and NAMED_AS_EVALUATION.search(unit.name) and trained(view, model):
         return True
     if _is_called_as_it_stands(event.site) and learned_as_written(view, event):
         return True
@@ -48,6 +51,19 @@ def is_evaluation(view: View, event: Event) -> bool:
     # What comes from a file that is not there is a function more often than a model.
     from_elsewhere = type(model) is Opaque and model.source == "global"
     return _is_called_as_it_stands(event.site) and is_model(model) and not from_elsewhere and _picked(view, event)
+
+
+def _asks_by_a_helper(view: View, event: Event) -> bool:
+    """Whether a loop of a function that says so asks a model, which an optimizer has, by a function of the same file that trains, too:
+    `def validate(self, loader)` and in its loop `self.one_batch(x, y)`."""
+    loop = event.loops[-1].site if event.loops else None
+    model = event.subject
+    if loop is None or loop.parsed.unit is event.site.parsed.unit or loop.parsed.facts is not event.site.parsed.facts:
+        return False
+    if not NAMED_AS_EVALUATION.search(loop.parsed.unit.name):
+        return False
+    stands = all(_is_called_as_it_stands(site) for site in (loop, event.site))
+    return stands and isinstance(model, Instance) and (trained(view, model) or in_an_optimizer(view, model))
 
 
 def said_volatile(view: View, event: Event) -> Site | None:

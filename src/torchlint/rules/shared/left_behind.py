@@ -67,7 +67,9 @@ def moved(value: Value) -> Site | None:
 
 
 def from_cpu(view: View, whole: Value | None) -> bool:
-    """Whether nothing says that a batch is on a GPU already: a loader's own functions may bring it there."""
+    """Whether nothing says that a batch is on a GPU already: a loader's own functions may bring it there, or a loop over its keys."""
+    if any(whole in real(event.subject) and _by_any_key(event) for event in view.of("item.set")):
+        return False
     source = whole
     while isinstance(source, Opaque) and source.origin is not None:
         source = source.origin
@@ -86,6 +88,12 @@ def from_cpu(view: View, whole: Value | None) -> bool:
         if any(unit.words & {"cuda", "to", "device"} for unit in methods):
             return False
     return True
+
+
+def _by_any_key(event: Event) -> bool:
+    """Whether something is put in place under a key that only the run tells: `for key in batch: batch[key] = batch[key].to(device)`."""
+    literal = (cst.BaseString, cst.BaseNumber)
+    return not all(isinstance(part.slice, cst.Index) and isinstance(part.slice.value, literal) for part in event.target.slice)
 
 
 def _called_here(view: View) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from torchlint.catalogue.vocabulary import NAMED_AS_EVALUATION
 from torchlint.dryrun.values import Dict, Event, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import LOSS, measures
 from torchlint.rules.shared.seen_calls import carries
 
-NAMED_SO = re.compile(r"(?:^|_)(?:test|eval|evaluate|evaluation|valid|validate|validation|val|predict|prediction|infer|inference)(?:$|_)", re.I)
 _MEASURES = re.compile(
     r"(?:^|_)(?:acc|accuracy|auc|bleu|confusion|dice|error|evaluate|evaluation|f1|iou|jaccard|kmeans|mae|metrics?|miou|mse|precision|psnr|recall|repackage"
     r"|rmse|rouge|scores?|ssim|topk|wer)(?:_|$)|^(?:save|plot|draw|show|print|log|visuali[sz]e|write)_"
@@ -31,7 +31,7 @@ def read_out(view: View, event: Event) -> bool:
     if trained and not _in_between(view, event, trained) or raises_with_graph(view, event):
         return False
     kept = adds_up(view, event) or collects(view, event)
-    if _given_away(view, event) and not (kept and NAMED_SO.search(event.site.parsed.unit.name)):
+    if _given_away(view, event) and not (kept and NAMED_AS_EVALUATION.search(event.site.parsed.unit.name)):
         return False
     return kept or any(
         comes_from(event, alt) for other in view.of("readout") if behind(event, other) or other.serial > event.serial
@@ -237,7 +237,7 @@ def adds_up(view: View, event: Event) -> bool:
 
 def collects(view: View, event: Event) -> bool:
     """Whether an evaluation in evaluation mode keeps each output of its loop, with its graph: `outputs.append(model(x))`."""
-    if not event.loops or not _sets_its_mode(event) or not NAMED_SO.search(event.site.parsed.unit.name):
+    if not event.loops or not _sets_its_mode(event) or not NAMED_AS_EVALUATION.search(event.site.parsed.unit.name):
         return False
     return any(
         other.loops and other.loops[-1] is event.loops[-1] and any(_among(event, alt.flows) for alt in real(other.value)) for other in view.of("append")

@@ -29,7 +29,8 @@ def predicts_once(view: View, event: Event) -> bool:
     """Whether a forward without a loop is one that evaluates, and has something to evaluate: in evaluation mode, in a function that
     is called so or on data that are, of a model that has learned."""
     unit = event.site.parsed.unit
-    if unit.words & _OF_TOOLS and not measures(view, event):
+    tools = _OF_TOOLS - {"benchmark"} if "cudnn" in unit.words else _OF_TOOLS  # `cudnn.benchmark = True` looks at no model
+    if unit.words & tools and not measures(view, event):
         return False
     learned = has_learned(view, event.subject) or learned_as_written(view, event)
     if not learned or _on_made_up_data(view, event) and not _draws(event):

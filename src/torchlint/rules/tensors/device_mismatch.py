@@ -17,6 +17,7 @@ from torchlint.rules.shared.left_behind import asked_elsewhere, input_left_behin
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
 
 CODE = 401
+CALLS = frozenset({"[]="})
 _ACROSS = re.compile(r"\btensor_split\(")  # takes places on the CPU, wherever the tensor is
 
 

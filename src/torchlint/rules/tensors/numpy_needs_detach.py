@@ -15,6 +15,7 @@ from torchlint.rules.shared.devices import on_gpu, placed_at
 
 CODE = 416
 _DEEPEST = 2
+_FIRST_TENSOR_NORM = (1, 5)  # what clip_grad_norm_ gives
 
 # A function that asks what it was given goes the one way or the other.
 ASKS = frozenset({"requires_grad", "is_cuda", "grad_fn", "is_leaf"})
@@ -102,7 +103,7 @@ def _refused(view: View, event: Event, alts: Sequence[Value]) -> _Refusal | None
     if _records(view, event) and all(isinstance(alt, Tensor) and _needs_grad(view, alt) for alt in alts) or all(_went_backward(view, event, alt) for alt in alts):
         site = alts[0].sites.get("graph") if isinstance(alts[0], Tensor) else None
         return _Refusal("it needs gradients", "detach()", site, "its graph begins here")
-    if all(on_gpu(placed_at(view, alt)[0]) and not _was_a_number(alt) for alt in alts):
+    if all(on_gpu(placed_at(view, alt)[0]) and not _was_a_number(alt) and not _is_a_number(view, alt) for alt in alts):
         return _Refusal("it is on the GPU", "cpu()", placed_at(view, alts[0])[1], "it is put there here")
     return None
 
@@ -113,6 +114,11 @@ def _was_a_number(value: Value) -> bool:
     if not isinstance(value, Tensor) or value.traits.get("alias") is None or not isinstance(value.origin, Tensor):
         return False
     return value.origin.site is not None and value.origin.site == value.site  # `.data` says where it stands, its part does not
+
+
+def _is_a_number(view: View, value: Value) -> bool:
+    """Whether it is a norm of gradients, on a torch that gives it as a number of Python's."""
+    return isinstance(value, Tensor) and "norm" in value.traits and not view.admits(_FIRST_TENSOR_NORM)
 
 
 def _went_backward(view: View, event: Event, value: Value) -> bool:

@@ -3,6 +3,7 @@
 import pytest
 
 from tests.torchlint.dryrun.support import IMPORTS, found
+from tests.torchlint.support import write
 
 SAVES = """
 def train(net, loader, path):
@@ -25,3 +26,29 @@ def train(net, loader, path):
 ])
 def test_a_call_of_what_is_wrapped_says_nothing_of_the_names(first, told):
     assert any(number == 808 for _, number in found(IMPORTS + SAVES.format(first=first))) is told
+
+
+HELPERS = """
+import torch
+
+def init_net(net, path):
+    net.load_state_dict(torch.load(path))
+
+def count(net):
+    return sum(p.numel() for p in net.parameters())
+"""
+USES = """
+import helpers
+"""
+
+
+@pytest.mark.parametrize("first, told", [("print(helpers.count(net))", True), ("print(helpers.count(net), helpers.init_net)", False)])
+def test_a_helper_of_another_file_that_nobody_names_loads_nothing(tmp_path, first, told):
+    text = IMPORTS + USES + SAVES.format(first=first)
+    path = write(tmp_path, {"helpers.py": HELPERS, "main.py": text}) / "main.py"
+    assert any(number == 808 for _, number in found(text, path)) is told
+
+
+def test_a_function_beside_the_saving_may_be_called_by_a_framework():
+    loads = "\ndef model_fn(net, path):\n    net.load_state_dict(torch.load(path))\n\n"
+    assert not any(number == 808 for _, number in found(IMPORTS + loads + SAVES.format(first="pass")))

@@ -19,6 +19,15 @@ def main(loader, x_test, y_test):
     model.eval()
     print((model(x_test).argmax(1) == y_test).sum().item())  # <- 202
 """,
+    "in a program that lets cuDNN choose": TRAINED.replace("(loader, x_test, y_test):", "(loader, picture):\n    torch.backends.cudnn.benchmark = True") + """
+    model.eval()
+    print(model(picture).argmax(1).item())  # <- 202
+""",
+    "in a program that measures times": TRAINED.replace("(loader, x_test, y_test):", "(loader, picture, benchmark):") + """
+    model.eval()
+    benchmark(model)
+    print(model(picture).argmax(1).item())
+""",
     "behind the training, in no mode, of data that are called held out": TRAINED + """
     print((model(x_test).argmax(1) == y_test).sum().item())  # <- 202
 """,

@@ -100,3 +100,31 @@ def later(before="pass", what="", behind="pass", told="  # <- 106"):
 })
 def test_what_went_backward(code):
     holds(code)
+
+
+NORM = """
+import numpy as np
+
+def train(loader):
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    model = nn.Linear(4, 2){moved}
+    optimizer = torch.optim.Adam(model.parameters())
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x.to(device)), y.to(device)).backward()
+        norm = nn.utils.{clip}(model.parameters(), 1.0)
+        if np.isnan({asked}):{mark}
+            continue
+        optimizer.step()
+"""
+
+
+@table({
+    "a norm of gradients that are on the GPU": NORM.format(moved=".to(device)", clip="clip_grad_norm_", asked="norm", mark="  # <- 416"),
+    "its number": NORM.format(moved=".to(device)", clip="clip_grad_norm_", asked="norm.item()", mark=""),
+    "brought back": NORM.format(moved=".to(device)", clip="clip_grad_norm_", asked="norm.cpu()", mark=""),
+    "of a model that may be anywhere": NORM.replace("nn.Linear(4, 2){moved}", "make()").format(clip="clip_grad_norm_", asked="norm", mark=""),
+    "made a number": NORM.format(moved=".to(device)", clip="clip_grad_norm_", asked="float(norm)", mark=""),
+})
+def test_norms_of_gradients(code):
+    holds(code)

@@ -38,3 +38,30 @@ def loop(*body):
 })
 def test_meetings(code):
     holds(code)
+
+
+IN_TURNS = """
+from torch.utils.data import DataLoader
+
+class Trainer:
+    def __init__(self, data):
+        self.device = torch.device("cuda")
+        self.model = nn.Linear(4, 2).to(self.device)
+        self.loader = DataLoader(data, 4, shuffle=True, num_workers=4, pin_memory=True)
+
+    def run(self):
+        for inputs in self.loader:
+            self.process(inputs)
+
+    def process(self, inputs):
+        {move}
+        return self.model(inputs["color", 0]){mark}
+"""
+
+
+@table({
+    "all of a batch, in turns": IN_TURNS.format(move="for key, part in inputs.items():\n            inputs[key] = part.to(self.device)", mark=""),
+    "another part": IN_TURNS.format(move='inputs["depth"] = inputs["depth"].to(self.device)', mark="  # <- 401"),
+})
+def test_a_batch_that_is_moved_in_place(code):
+    holds(code)
