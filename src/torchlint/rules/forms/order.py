@@ -360,6 +360,8 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
     if (first, second, wanted) == ("optimizer.zero_grad", "clip", "backward"):
         onward, _ = after(found, lambda e: e.kind in ("optimizer.step", "backward"), None)
         return bool(onward) and all(e.kind == "backward" for e in onward)
+    if (first, second) == ("optimizer.create", "clip"):
+        return _clips_once(view, found, links, key)
     if (first, second, wanted) == ("scaler.scale", "clip", "scaler.unscale"):
         backward = [b for b in view.of("backward") if common_loop(b, found) is common_loop(event, found)]
         onward, _ = after(found, lambda e: e.kind in ("scaler.step", "scaler.scale"), None)
@@ -466,6 +468,20 @@ def _forbidden(view: View, code: int, order: Order, links: OptimizerLinks) -> It
             if start or not back or not all(links.certain(other, first, key) for other in back):
                 continue
             yield _report(view, code, order, links, key, back[0], event, onward[0])
+
+
+def _clips_once(view: View, clip: Event, links: OptimizerLinks, key: Value) -> bool:
+    """Whether a clip comes before any gradient, in no turn of the training, and every step takes its gradients as backward left them."""
+    steps = links.belonging("optimizer.step", key)
+    if not steps or any(common_loop(clip, step) is not None for step in steps):
+        return False
+    if before(clip, lambda e: links.possible(e, "backward", key))[0]:
+        return False
+    for step in steps:
+        back, start = before(step, lambda e: e.kind == "backward" or links.possible(e, "clip", key))
+        if start or not back or any(e.kind != "backward" for e in back):
+            return False
+    return True
 
 
 def _report(view, code, order, links, key, first: Event, at: Event, last: Event | None = None) -> Report:

@@ -79,8 +79,8 @@ def check(view: View) -> Iterator[Report]:
     for site, old, new in renamed_data(view, gone=True):
         after, by = DATA_RENAMED.after, DATA_RENAMED.by
         yield Report(CODE, site, {"name": old, "package": "torchvision", "after": after, "by": by, "then": f"; use `{new}`"})
-    for site, asked, loss in first_items(view) if view.admits((0, 5)) else ():
-        roles = {"name": asked, "package": "torch", "after": "0.4", "by": "0.5", "then": f"; use `{loss}.item()`"}
+    for site, asked, loss in first_items(view) if view.admits((1, 0)) else ():
+        roles = {"name": asked, "package": "torch", "after": "0.4", "by": "1.0", "then": f"; use `{loss}.item()`"}
         yield Report(CODE, site, roles)
     for site, roles in hosted_names.gone(view):
         yield Report(CODE, site, roles)
