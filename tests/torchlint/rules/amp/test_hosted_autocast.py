@@ -19,7 +19,10 @@ def train(model, loader):
 {backward}
         optimizer.step()
 """
-ACCELERATE = {"home": "accelerate", "host": "Accelerator", "prepared": "model, optimizer, loader = driver.prepare(model, optimizer, loader)"}
+ACCELERATE = {
+    "home": "accelerate", "host": "Accelerator",
+    "prepared": "model, optimizer, loader = driver.prepare(model, optimizer, loader)",
+}
 FABRIC = {
     "home": "lightning.fabric", "host": "Fabric",
     "prepared": "model, optimizer = driver.setup(model, optimizer); loader = driver.setup_dataloaders(loader)",
