@@ -56,7 +56,8 @@ class Hosted:
             return first
         if does in ("context", "accumulate"):
             made = Instance(Ref("framework.context"), "context", self.site(node), args, kwargs)
-            self.base_store.set(made, " kind", "accumulate" if does == "accumulate" else "other")
+            kind = "hosted autocast" if name == "autocast" and not args and not kwargs else "other"
+            self.base_store.set(made, " kind", "accumulate" if does == "accumulate" else kind)
             return made
         if does == "gather":
             self.emit("gather", owner, node, name=name, args=args)

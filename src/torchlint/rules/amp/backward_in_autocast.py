@@ -6,12 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Const, Instance
+from torchlint.dryrun.values import Const, Event, Instance
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import deeper, outdented, statement_at
 
 CODE = 701
+_KINDS = frozenset({"autocast", "hosted autocast"})  # torch's, and that of an Accelerator or a Fabric
 # What may stand behind the backward and computes nothing that autocast would change.
 _BEHIND = frozenset(
     "backward step zero_grad scale unscale_ update get_scale clip_grad_norm_ clip_grad_value_ parameters no_sync"
@@ -23,14 +24,20 @@ _BEHIND = frozenset(
 def check(view: View) -> Iterator[Report]:
     """`loss.backward()` in the `with torch.autocast(...)` block that the forward pass needs."""
     for event in view.of("backward"):
-        if event.framework is not None:
-            continue
-        context = next((context for context in reversed(event.contexts) if context.kind == "autocast"), None)
+        context = next((context for context in reversed(event.contexts) if context.kind in _KINDS), None)
         if context is None or isinstance(context.value, Instance) and _off(context.value):
             continue
         related = [(context.site, "autocast begins here")] if context.site is not None else []
         mend = _mend(event.site, context.site)
-        yield Report(CODE, event.site, {"loss": view.owner_text(event, "loss")}, related, mend)
+        yield Report(CODE, event.site, {"backward": _text(view, event)}, related, mend)
+
+
+def _text(view: View, backward: Event) -> str:
+    """What the user calls it: `loss.backward()`, or `accelerator.backward(loss)`."""
+    func = getattr(backward.site.node, "func", None)
+    if backward.get("framework") is None or func is None:
+        return f"{view.owner_text(backward, 'loss')}.backward()"
+    return f"{backward.site.parsed.text(func)}({view.loss_text(backward)})"
 
 
 def _mend(site: Site, begins: Site | None) -> Mend | None:
