@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.catalogue.protocols import PAD_NAMES
 from torchlint.catalogue.vocabulary import OF_EVERY_MODULE
 from torchlint.dryrun.containers import BATCHY, TORCH
-from torchlint.dryrun.store import Items
+from torchlint.dryrun.store import ANY_ITEM, Items
 from torchlint.dryrun.values import (
     NOTHING,
     TRUE,
@@ -183,7 +183,10 @@ class Assignment:
             if type(element.slice) is cst.Index:
                 found = self.eval(element.slice.value)
                 key = found if len(target.slice) == 1 else None
+        lets_go = not value.flows and not isinstance(key, Const) and self._goes_over(target)
         for alt in real(owner):
+            if lets_go:
+                self._without_graphs(alt, value)
             if isinstance(alt, (Seq, Dict)):
                 self.gather(alt, value)
             elif any(isinstance(layer, Instance) and layer.kind in ("module", "wrapper") for layer in real(value)):
@@ -222,6 +225,28 @@ class Assignment:
                     changed.flows = union_of((alt.flows, value.flows))
                     if type(target.value) is cst.Name:
                         self.set_name(target.value.value, changed)
+
+    def _goes_over(self, target: cst.Subscript) -> bool:
+        """Whether something is put under each key in turn: `for key, loss in losses.items(): losses[key] = loss.item()`."""
+        loop = self.loops[-1].site if self.loops else None
+        node = loop.node if loop is not None and loop.parsed is self.parsed else None
+        if type(node) is not cst.For:
+            return False
+        whole, text = re.escape(self.parsed.text(target.value)), self.parsed.text
+        key = text(node.target.elements[0].value) if type(node.target) is cst.Tuple else text(node.target)
+        over = re.fullmatch(rf"(?:list\()?{whole}(?:\.keys\(\)|\.items\(\))?\)?", text(node.iter))
+        return over is not None and text(target).endswith(f"[{key}]")
+
+    def _without_graphs(self, whole: Value, value: Value) -> None:
+        """What a dict holds, once a loop over its keys has put something without a graph in the place of each."""
+        if isinstance(whole, Dict) and (items := self.store.get(whole, "{}")) is not None:
+            known = {key: value if item.flows else item for key, item in items.known.items()}
+            self.store.set(whole, "{}", Items(known, items.open, items.of_known_kinds))
+        elif isinstance(whole, Opaque):
+            for name in self.store.items_of(whole):
+                if self.store.get(whole, name).flows:
+                    self.store.set(whole, name, value)
+            self.store.set(whole, ANY_ITEM, value)
 
     def augment(self, node: cst.AugAssign) -> None:
         target = node.target

@@ -6,7 +6,7 @@ import functools
 
 import libcst as cst
 
-from torchlint.dryrun.store import Items
+from torchlint.dryrun.store import ANY_ITEM, Items
 from torchlint.dryrun.values import (
     NONE,
     NOTHING,
@@ -290,7 +290,7 @@ class Containers:
         if isinstance(owner, Opaque):
             if isinstance(key, Const) and isinstance(key.value, (str, int)):
                 name = f"[{key.value!r}]"
-                found = self.store.get(owner, name)
+                found = self.store.get(owner, name) or self.store.get(owner, ANY_ITEM)
                 if found is None:
                     found = self.indices(owner, key.value, node) or Opaque(str(key.value), "item", None, owner.flows, owner.parts, owner, owner.tags & BATCHY)
                     found = self.note_item(found, owner, keys, node)

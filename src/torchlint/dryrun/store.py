@@ -10,6 +10,7 @@ from torchlint.dryrun.values import UNSET, Dict, Seq, Value, join
 MISSING = object()
 _NOWHERE = 1 << 30
 MOST_ITEMS = 2_000
+ANY_ITEM = "[*]"  # the item of something unseen under a key that nobody has asked for yet
 # What has its items from where it is made: where nothing is known of it, nobody has it.
 _MADE_WHOLE = frozenset({Seq, Dict})
 
@@ -87,6 +88,15 @@ class Store:
         self.data[key] = value
         if self.outermost.get(key, _NOWHERE) > self.depth:
             self.outermost[key] = self.depth
+
+    def items_of(self, owner: Any) -> list[str]:
+        """The names under which items of something unseen are known: `['loss']`."""
+        names: dict[str, None] = {}
+        layer: Store | None = self
+        while layer is not None:
+            names.update((name, None) for its, name in layer.data if its is owner and name[:1] == "[")
+            layer = layer.parent
+        return list(names)
 
     def writes_since(self, base: Store) -> dict[tuple[Any, str], Any]:
         """All that was written in this layer and those below it, down to but without `base`."""

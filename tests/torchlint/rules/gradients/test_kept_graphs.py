@@ -65,3 +65,35 @@ class Trainer:
 })
 def test_what_is_sent_backward_has_a_graph(code):
     holds(code)
+
+
+LOSSES = """
+def train(model, criterion, optimizer, loader):
+    total = 0.0
+    for x, y in loader:
+        losses = {losses}
+        optimizer.zero_grad()
+        losses["loss"].backward()
+        optimizer.step()
+        {over}:
+            {put}
+        total += losses["loss"]{mark}
+    return total
+"""
+UNSEEN, OURS = "criterion(model(x), y)", '{"loss": F.mse_loss(model(x), y), "worst": F.l1_loss(model(x), y)}'
+
+
+@table({
+    "numbers take the place of unseen losses": LOSSES.format(
+        losses=UNSEEN, over="for key, value in losses.items()", put="losses[key] = value.item()", mark=""),
+    "by their keys": LOSSES.format(losses=UNSEEN, over="for key in losses", put="losses[key] = losses[key].item()", mark=""),
+    "of losses of our own": LOSSES.format(losses=OURS, over="for key in losses.keys()", put="losses[key] = losses[key].item()", mark=""),
+    "in another dict": LOSSES.format(
+        losses=OURS, over="for key, value in losses.items()", put="shown[key] = value.item()", mark="  # <- 106"),
+    "with their graphs": LOSSES.format(
+        losses=OURS, over="for key, value in losses.items()", put="losses[key] = value / 2", mark="  # <- 106"),
+    "another dict is gone over": LOSSES.format(
+        losses=OURS, over="for key, value in loader.shown.items()", put="losses[key] = value", mark="  # <- 106"),
+})
+def test_a_loop_over_the_keys_puts_numbers_in_the_place_of_losses(code):
+    holds(code)
