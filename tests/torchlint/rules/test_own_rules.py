@@ -140,8 +140,9 @@ def test_orders_speak_of_what_happens(subject):
             heard = heard or flagged
         if not heard:
             mute.append(order)
-    # An optimizer, or a scheduler, that never steps is not looked at.
-    assert all(order["after"] == order["before"] and "step" in order.get("expect", "") for order in mute), mute
+    # An optimizer, or a scheduler, that never steps is not looked at; and these bodies are turns of a loop, where the optimizer stands
+    # before it, so that nothing here comes once behind that alone.
+    assert all(order["after"] == order["before"] and "step" in order.get("expect", "") or order["after"] == "optimizer.create" for order in mute), mute
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,10 @@ from torchlint.rules.mends.rows import deeper, outdented, statement_at
 
 CODE = 701
 _KINDS = frozenset({"autocast", "hosted autocast"})  # torch's, and that of an Accelerator or a Fabric
+_SENT = (
+    "`{call}` runs inside autocast, which is meant for the forward pass and the loss alone",
+    "call `{call}` after the `with` block: autograd takes the types of the forward pass by itself",
+)
 # What may stand behind the backward and computes nothing that autocast would change.
 _BEHIND = frozenset(
     "backward step zero_grad scale unscale_ update get_scale clip_grad_norm_ clip_grad_value_ parameters no_sync"
@@ -29,15 +33,15 @@ def check(view: View) -> Iterator[Report]:
             continue
         related = [(context.site, "autocast begins here")] if context.site is not None else []
         mend = _mend(event.site, context.site)
-        yield Report(CODE, event.site, {"backward": _text(view, event)}, related, mend)
+        sent = _sent(view, event)
+        roles = {"loss": view.owner_text(event, "loss")} if sent is None else {"call": sent}
+        yield Report(CODE, event.site, roles, related, mend, words=None if sent is None else _SENT)
 
 
-def _text(view: View, backward: Event) -> str:
-    """What the user calls it: `loss.backward()`, or `accelerator.backward(loss)`."""
+def _sent(view: View, backward: Event) -> str | None:
+    """`accelerator.backward(loss)`, where a framework sends it."""
     func = getattr(backward.site.node, "func", None)
-    if backward.get("framework") is None or func is None:
-        return f"{view.owner_text(backward, 'loss')}.backward()"
-    return f"{backward.site.parsed.text(func)}({view.loss_text(backward)})"
+    return None if backward.get("framework") is None or func is None else f"{backward.site.parsed.text(func)}({view.loss_text(backward)})"
 
 
 def _mend(site: Site, begins: Site | None) -> Mend | None:

@@ -30,10 +30,15 @@ def begun_anew(view: View) -> Iterator[tuple[Event, Event]]:
         step = next((step for step in view.of("scheduler.step") if step.loops and step.serial > load.serial and _drives(step, optimizer)), None)
         if step is None or step.subject.site is None or any(other.subject is step.subject for other in view.of("load")):
             continue
-        if "last_epoch" in step.subject.site.text() or moved_on(view, load, step):
+        if "last_epoch" in step.subject.site.text() or moved_on(view, load, step) or _replayed(view, step, steps):
             continue
         if not in_files(view, load, r"\baccelerate\b|accelerator|deepspeed"):
             yield load, step
+
+
+def _replayed(view: View, step: Event, training: list[Event]) -> bool:
+    """Whether the schedule is stepped to where it was, in a loop that trains nothing: `for _ in range(start): scheduler.step()`."""
+    return any(other.loops and not any(other.loops[-1] in each.loops for each in training) for other in view.about("scheduler.step", step.subject))
 
 
 def moved_on(view: View, event: Event, step: Event) -> bool:

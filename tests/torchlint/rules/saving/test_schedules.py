@@ -51,6 +51,8 @@ def with_(**parts):
     "rates that are set": with_(SAVE=SAVE, RESUME=RESUME + '\n        optimizer.param_groups[0]["lr"] = args.lr'),
     "steps of an epoch": with_(SAVE=SAVE, STEP="schedule.step(epoch)  # <- 942"),
     "steps that are caught up": with_(SAVE=SAVE, RESUME=RESUME + "\n        schedule.last_epoch = start - 1"),
+    "steps that are made again": with_(
+        RESUME=RESUME + "\n        for _ in range(start):\n            schedule.step()", SAVE=SAVE.replace('"epoch": ', '"mA": validate(model), "epoch": ')),
     "a helper that is in no file gives the epoch": "from tools import load_checkpoint\n" + with_(RESUME="start = load_checkpoint(model, optimizer, args.resume)"),
     "the epoch is an option": with_(RESUME="start = args.start_epoch\n        optimizer.load_state_dict(torch.load(args.resume))"),
     "rates that nobody sets": "def adjust(optimizer, rate):\n    for group in optimizer.param_groups:\n        group['lr'] = rate\n# adjust(optimizer, 0.1)\n" + with_(),
