@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import NONE, Event, Instance, Ref, real
+import libcst as cst
+
+from torchlint.dryrun.values import NONE, Event, Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.which_scheduler import asks_which, may_be_another
 
@@ -34,7 +36,11 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _plateau(event: Event) -> Instance | None:
-    return next((alt for alt in real(event.subject) if isinstance(alt, Instance) and isinstance(alt.cls, Ref) and alt.type == _PLATEAU), None)
+    return next((alt for alt in real(event.subject) if _is_of_torch(alt) and alt.type == _PLATEAU), None)
+
+
+def _is_of_torch(value: Value) -> bool:
+    return isinstance(value, Instance) and isinstance(value.cls, Ref)
 
 
 def _is_plateau(event: Event) -> bool:
@@ -43,13 +49,16 @@ def _is_plateau(event: Event) -> bool:
 
 def _is_seen(event: Event) -> bool:
     """Whether each of the schedulers that a call may be of is one of torch's that is made in view."""
-    return all(alt is NONE or isinstance(alt, Instance) and isinstance(alt.cls, Ref) and alt.kind == "scheduler" for alt in real(event.subject))
+    return all(alt is NONE or _is_of_torch(alt) and alt.kind == "scheduler" for alt in real(event.subject))
 
 
 def _tells_apart(event: Event) -> bool:
     """Whether a program with several schedulers to choose from may know at a call which one it has: a condition around it asks more than
     whether there is one, or which round it is, or another call gives a number."""
-    owner = event.site.parsed.text(event.site.node.func.value)
+    func = getattr(event.site.node, "func", None)
+    if not isinstance(func, cst.Attribute):
+        return True
+    owner = event.site.parsed.text(func.value)
     there = re.compile(rf"(?:not\s+)?{re.escape(owner)}(?:\s+is\s+(?:not\s+)?None)?|{re.escape(owner)}\s*!=\s*None")
     if any(not guard.varies and not there.fullmatch(guard.site.text()) or asks_which(guard.site) for guard in event.guards):
         return True

@@ -26,7 +26,9 @@ def check(view: View) -> Iterator[Report]:
             continue
         if not event.loops and not is_measured(view, event):
             continue
-        if not _matters(view, model) or not (_trained(view, model) or _loaded_to_be_tested(view, event)) or _inner(view, event) or _sampling(event):
+        if not _matters(view, model) or _inner(view, event) or _sampling(event):
+            continue
+        if not _trained(view, model) and not _loaded_to_be_tested(view, event):
             continue
         if _on_purpose(view, event) or thrown_away(event):
             continue

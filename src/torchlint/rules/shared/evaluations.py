@@ -51,7 +51,9 @@ def is_evaluation(view: View, event: Event) -> bool:
         return False  # somebody calls it who cannot be seen, and may have switched gradients off
     # What comes from a file that is not there is a function more often than a model.
     from_elsewhere = type(model) is Opaque and model.source == "global"
-    return _is_called_as_it_stands(event.site) and is_model(model) and not from_elsewhere and (_picked(view, event) or _sums_up_a_loss(view, event))
+    if not _is_called_as_it_stands(event.site) or not is_model(model) or from_elsewhere:
+        return False
+    return _picked(view, event) or _sums_up_a_loss(view, event)
 
 
 def _sums_up_a_loss(view: View, event: Event) -> bool:

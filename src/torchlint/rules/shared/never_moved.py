@@ -40,13 +40,15 @@ def _put_on_the_gpu(view: View, event: Event) -> Site | None:
 
 def _stays_where_it_was_made(view: View, model: Instance) -> bool:
     """Whether no call moves the model, what it is part of or a part of it, and nobody who is not seen has it."""
-    if any(not isinstance(alt, Instance) or view.related_modules(alt, model) for move in view.of("module.move") for alt in real(move.subject)):
+    moved = [alt for move in view.of("module.move") for alt in real(move.subject)]
+    if any(not isinstance(alt, Instance) or view.related_modules(alt, model) for alt in moved):
         return False
     run = view.run
     if any(model is part for parts in run.children.values() for part in parts):
         return False
     # A layer counts as given away already where it is put into a container.
-    return not any(id(part) in run.escaped for part in _with_parts(view, model) if part is model or isinstance(getattr(part, "cls", None), Class))
+    parts = (part for part in _with_parts(view, model) if part is model or isinstance(getattr(part, "cls", None), Class))
+    return not any(id(part) in run.escaped for part in parts)
 
 
 def _with_parts(view: View, model: Value, depth: int = 0) -> Iterator[Value]:
@@ -75,10 +77,11 @@ def _is_made_on_the_cpu(part: Value) -> bool:
 def _placed_elsewhere(view: View, event: Event, model: Instance) -> bool:
     """Whether a line of the files that make the model, ask it or use these may bring it to a device: in a method that this run does not
     come to, or in what calls it."""
-    names = {event.site.parsed.text(event.site.node.func).removesuffix(".forward").rpartition(".")[2], model.name.rpartition(".")[2]} - {""}
+    names = {view.owner_text(event, "model").rpartition(".")[2], model.name.rpartition(".")[2]} - {""}
     name = rf"\b(?:{'|'.join(re.escape(name) for name in sorted(names))})\b"
     moves = re.compile(
-        rf"{name}[^=\n]*\.(?:to|cuda|to_empty)\(|\bfor\b.*{name}.*:|\w*(?:device|gpu|cuda|parallel|move|place|prepare|setup)\w*\([^)\n]*{name}",
+        rf"{name}[^=\n]*\.(?:to|cuda|to_empty)\(|\bfor\b.*{name}.*:"
+        rf"|\w*(?:device|gpu|cuda|parallel|move|place|prepare|setup)\w*\([^)\n]*{name}",
         re.IGNORECASE,
     )
     return any(_PLACES.search(text) or moves.search(text) for text in _texts_around(view, event, model))

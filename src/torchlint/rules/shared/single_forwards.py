@@ -79,12 +79,15 @@ def answers_with_a_number(view: View, event: Event) -> bool:
     """Whether a function that nobody calls here asks what an optimizer has, and gives whoever calls it a number: the action that scores
     highest, an accuracy."""
     root, unit = view.run.root, event.site.parsed.unit
-    if event.calls or root is None or root.unit is not unit or unit.name.startswith("_") or unit.decorators or not _is_called_by_the_program(event):
+    if event.calls or root is None or root.unit is not unit or unit.name.startswith("_") or unit.decorators:
+        return False
+    if not _is_called_by_the_program(event):
         return False
     model = event.subject
     if not isinstance(model, Instance) or not (in_an_optimizer(view, model) or learned_as_written(view, event)):
         return False
-    if not unit.words & {"item", "tolist"} or view.of("backward", "optimizer.step") or not any(not other.calls for other in view.of("return")):
+    gives = any(not other.calls for other in view.of("return"))
+    if not gives or not unit.words & {"item", "tolist"} or view.of("backward", "optimizer.step"):
         return False
     numbers = any(other.name in _PICKS and any(comes_from(event, alt) for alt in real(other.subject)) for other in view.of("readout"))
     return numbers and not raises_with_graph(view, event) and only_looked_at(view, event)

@@ -80,7 +80,9 @@ def _models_left_behind(view: View) -> Iterator[Report]:
         if id(event.subject) in told or (found := input_put_elsewhere(view, event)) is None:
             continue
         told.add(id(event.subject))
-        name = event.site.parsed.text(event.site.node.func).removesuffix(".forward")
+        name, own = view.owner_text(event, "the model"), event.subject.name
+        if own and own.rpartition(".")[2] != name.rpartition(".")[2]:
+            name = own  # `checkpoint(model, x)` calls it
         related = [(found, "its input is put on the device here")] if found is not None else []
         yield Report(CODE, event.site, {"call": view.call_text(event.site), "other": f"`{name}`", "value": name}, related)
 
