@@ -39,7 +39,7 @@ def check(view: View) -> Iterator[Report]:
         ):
             continue
         if _for_evaluation(event.site, made):
-            random = _random_in(view, _transform_of(made)) if _evaluated(event.site) else None
+            random = _random_in(view, _transform_of(made)) if any(map(_evaluated, (event.site, *event.calls))) else None
         else:
             random = _of_phase(view, _transform_of(made))
         if random is None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from torchlint.dryrun.containers import CONTAINERS
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.held_out import goes_over_held_out
+from torchlint.rules.shared.learned import is_from_a_file
 from torchlint.rules.shared.measured import is_measured
 from torchlint.rules.shared.readouts import adds_up, comes_from, read_out
 from torchlint.rules.shared.thrown_away import thrown_away
@@ -24,7 +26,9 @@ def check(view: View) -> Iterator[Report]:
             continue
         if not event.loops and not is_measured(view, event):
             continue
-        if not _matters(view, model) or not _trained(view, model) or _inner(view, event) or _sampling(event):
+        if not _matters(view, model) or _inner(view, event) or _sampling(event):
+            continue
+        if not _trained(view, model) and not _loaded_to_be_tested(view, event):
             continue
         if _on_purpose(view, event) or thrown_away(event):
             continue
@@ -99,6 +103,13 @@ def _trained(view: View, model: Value) -> bool:
         if any(flow.kind == "forward" and flow.subject is model for flow in backward.flows) and view.steps():
             return True
     return False
+
+
+def _loaded_to_be_tested(view: View, event: Event) -> bool:
+    """Whether a program that trains something goes over held-out data with a model that has its weights from a file: be it another one
+    than it trains. Of one that trains nothing rule 207 speaks."""
+    trains = bool(view.of("backward", "optimizer.step")) or "backward" in event.site.parsed.facts.words
+    return trains and goes_over_held_out(event) and is_from_a_file(view, event.subject)
 
 
 def _on_purpose(view: View, event: Event) -> bool:

@@ -25,7 +25,7 @@ from torchlint.rules.shared.may_train import may_train
 from torchlint.rules.shared.readouts import collects, only_draws, read_out
 from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_module, made_of, unseen, within
 from torchlint.rules.shared.shared_loops import measures_where_another_trains, trains_in_some_turns
-from torchlint.rules.shared.single_forwards import predicts_once, shows_what_it_learned
+from torchlint.rules.shared.single_forwards import answers_with_a_number, predicts_once, shows_what_it_learned
 from torchlint.rules.shared.thrown_away import only_gone_through
 from torchlint.sieve.facts import Unit
 
@@ -55,7 +55,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         evaluates = event.mode is False and event.mode_site is not None
         volatile = said_volatile(view, event)
-        beside = beside_training(view, event) or shows_what_it_learned(view, event)
+        beside = beside_training(view, event) or shows_what_it_learned(view, event) or answers_with_a_number(view, event)
         shares = trains_in_some_turns(view, event)
         by_name = shares or measures_where_another_trains(view, event) or is_evaluation(view, event)
         if not evaluates and volatile is None and not beside and not by_name:
@@ -74,7 +74,7 @@ def check(view: View) -> Iterator[Report]:
         if frozen_by(view, event.subject, made) is not None or is_off_at(view, event, made) or may_be_without_graph(view, event):
             continue
         before = told.setdefault(event.loops[-1] if event.loops else event.site.parsed.unit, [])
-        if any(_same_evaluation(event, other) for other in before):
+        if any(_same_evaluation(view, event, other) for other in before):
             continue
         before.append(event)
         if event.loops and evaluates and event.mode_site.parsed is event.site.parsed:
@@ -137,14 +137,21 @@ def _of_a_program(view: View, event: Event) -> bool:
     )
 
 
-def _same_evaluation(event: Event, other: Event) -> bool:
-    """Whether of two forwards in a loop the second is part of what the first began: no mode is set between them."""
+def _same_evaluation(view: View, event: Event, other: Event) -> bool:
+    """Whether of two forwards in a loop the second is part of what the first began: no mode is set between them, nor are they in two
+    functions that a loop goes through which trains, and cannot be without gradients: what one that takes the step asks is for the step."""
+    if event.site.parsed.unit is not other.site.parsed.unit and event.calls and other.calls and _in_the_training(view, event):
+        return _trains(view, event.site.parsed.unit)
     mode = event.mode_site if event.mode is False else None
     before = other.mode_site if other.mode is False else None
     if mode is None or before is None:
         return mode is before
     here = mode.parsed.unit is before.parsed.unit is other.site.parsed.unit
     return mode.node is before.node or here and mode.location().row < other.site.location().row
+
+
+def _trains(view: View, unit: Unit) -> bool:
+    return any(step.site.parsed.unit is unit for step in view.of("backward", "optimizer.step"))
 
 
 def _own_call(view: View, event: Event) -> Site:

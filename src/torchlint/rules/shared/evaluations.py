@@ -10,7 +10,8 @@ from torchlint.dryrun.values import Event, Instance, Opaque, Tensor, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import given_held_out, goes_over_held_out, is_model, measures, trained
 from torchlint.rules.shared.learned import in_an_optimizer, is_from_a_file, learned_as_written
-from torchlint.rules.shared.readouts import behind, comes_from, drawn_from, kept_as_numbers, without_graph
+from torchlint.rules.shared.looks import only_looked_at
+from torchlint.rules.shared.readouts import behind, comes_from, drawn_from, is_loss_of, kept_as_numbers, without_graph
 from torchlint.rules.shared.seen_calls import made_of
 from torchlint.sieve.facts import ClassFacts
 
@@ -50,7 +51,17 @@ def is_evaluation(view: View, event: Event) -> bool:
         return False  # somebody calls it who cannot be seen, and may have switched gradients off
     # What comes from a file that is not there is a function more often than a model.
     from_elsewhere = type(model) is Opaque and model.source == "global"
-    return _is_called_as_it_stands(event.site) and is_model(model) and not from_elsewhere and _picked(view, event)
+    if not _is_called_as_it_stands(event.site) or not is_model(model) or from_elsewhere:
+        return False
+    return _picked(view, event) or _sums_up_a_loss(view, event)
+
+
+def _sums_up_a_loss(view: View, event: Event) -> bool:
+    """Whether an evaluation adds up a loss with its graph, and makes a number of the sum: `total += criterion(model(x), y)`, and behind the
+    loop `total.item()`."""
+    if not NAMED_AS_EVALUATION.search(event.site.parsed.unit.name):
+        return False
+    return any(other.operator == "Add" and is_loss_of(event, other) for other in view.of("augment")) and only_looked_at(view, event)
 
 
 def _asks_by_a_helper(view: View, event: Event) -> bool:
@@ -83,9 +94,11 @@ def said_volatile(view: View, event: Event) -> Site | None:
 
 def _is_the_end_of_a_script(view: View, event: Event) -> bool:
     """Whether the body of a file has trained, loads what it has saved into another model, and asks that about held-out data: nobody
-    around it can have switched gradients off. Or it goes over such data with what its optimizer has, whatever the training makes of it."""
+    around it can have switched gradients off. Or it goes over such data with what its optimizer has, whatever the training makes of it,
+    or with weights out of a file."""
     held = view.run.root is None and isinstance(event.subject, Instance) and (goes_over_held_out(event) or given_held_out(event))
-    if held and event.loops and in_an_optimizer(view, event.subject) and not any(
+    learned = held and event.loops and (in_an_optimizer(view, event.subject) or is_from_a_file(view, event.subject))
+    if learned and not any(
         event.loops[-1] in step.loops for step in view.of("backward", "optimizer.step")
     ):
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from torchlint.dryrun.values import Event, Value, real
+from torchlint.dryrun.values import Event, Opaque, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.evaluations import LOSS_FUNCTION
 from torchlint.rules.shared.held_out import LOSS
@@ -32,7 +32,7 @@ def graph_may_be_used(view: View, event: Event) -> bool:
     for other in view.of("unknown", "called"):
         if not unseen(other) or is_criterion(other) or is_look(other) or only_draws(other):
             continue
-        if other.kind == "called" and event.subject in real(other.subject):
+        if other.kind == "called" and (event.subject in real(other.subject) or _is_out_of_a_file(other.subject)):
             continue
         if other.name not in _OF_SCALERS and any(carries(view, value, event) for value in other.args):
             return True
@@ -41,6 +41,12 @@ def graph_may_be_used(view: View, event: Event) -> bool:
         if loop in other.loops and any(_has_model(view, event, value) for value in (other.subject, *other.args)):
             return True
     return False
+
+
+def _is_out_of_a_file(called: Value | None) -> bool:
+    """Whether it is a model that came whole out of a file: it computes with what it is given."""
+    alts = real(called)
+    return bool(alts) and all(isinstance(alt, Opaque) and "loaded" in alt.tags for alt in alts)
 
 
 # What takes data back to the units that they came in; nothing goes backward from there.

@@ -132,6 +132,8 @@ def _passes_on(event: Event, other: Event) -> bool:
         return not other.site.parsed.unit.words & OF_LIKELIHOODS  # no gradient goes through a draw
     if other.kind == "unknown":
         return not unseen(other)
+    if other.kind == "augment":
+        return isinstance(other.target, cst.Name)  # `total += loss`, in the function: what becomes of the sum is followed
     if other.kind in ("append", "item.set"):
         return all(_is_of_the_function(other, alt) for alt in real(other.subject))
     if other.kind == "loss" or other.kind == "forward" and other.get("inside"):

@@ -224,15 +224,18 @@ def adds_up(view: View, event: Event) -> bool:
         return False
     if not measured and not _sets_its_mode(event):
         return False
-    kept = any(
-        other.loops and other.loops[-1] is event.loops[-1] and all(_is_loss(alt) and _among(event, alt.flows) for alt in real(other.value))
-        for other in view.of("append")
-    )
+    kept = any(is_loss_of(event, other) for other in view.of("append"))
     return measured and kept or any(
         other.operator == "Add" and other.loops and other.loops[-1] is event.loops[-1]
         and all((measured or _is_loss(alt)) and _among(event, alt.flows) for alt in real(other.value))
         for other in view.of("augment")
     )
+
+
+def is_loss_of(event: Event, other: Event) -> bool:
+    """Whether what is added or kept in the loop of a forward is a loss of what this gives."""
+    here = bool(event.loops and other.loops) and other.loops[-1] is event.loops[-1]
+    return here and all(_is_loss(alt) and _among(event, alt.flows) for alt in real(other.value))
 
 
 def collects(view: View, event: Event) -> bool:

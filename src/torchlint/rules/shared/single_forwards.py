@@ -8,7 +8,8 @@ from torchlint.rules.shared.evaluations import EVALUATION
 from torchlint.rules.shared.graph_uses import gets_ready
 from torchlint.rules.shared.held_out import given_held_out, measures, trained
 from torchlint.rules.shared.learned import has_learned, in_an_optimizer, is_handed, learned_as_written, learned_here
-from torchlint.rules.shared.looks import is_cut_by_hand
+from torchlint.rules.shared.looks import is_cut_by_hand, only_looked_at
+from torchlint.rules.shared.readouts import comes_from, raises_with_graph
 from torchlint.rules.shared.seen_calls import carries, made_of, unseen
 
 # What looks through a model, or takes it somewhere else: the forward beside it is there to compare with.
@@ -55,6 +56,8 @@ def _is_meant_to(view: View, event: Event) -> bool:
     model = event.subject
     if is_handed(model) and not trained(view, model):
         return (_draws(event) or given_held_out(event)) and is_cut_by_hand(view, event)
+    if answers_with_a_number(view, event):
+        return True
     learned = isinstance(model, Instance) and (learned_here(view, model) or learned_as_written(view, event)) or trained(view, model)
     named = bool(EVALUATION.search(event.site.parsed.unit.name)) or given_held_out(event)
     return learned and (named or is_cut_by_hand(view, event))
@@ -70,6 +73,37 @@ def shows_what_it_learned(view: View, event: Event) -> bool:
     model = event.subject
     learned = isinstance(model, Instance) and (learned_here(view, model) or learned_as_written(view, event)) or is_handed(model) and _draws(event)
     return learned and is_cut_by_hand(view, event)
+
+
+def answers_with_a_number(view: View, event: Event) -> bool:
+    """Whether a function that nobody calls here asks what an optimizer has, and gives whoever calls it a number: the action that scores
+    highest, an accuracy."""
+    root, unit = view.run.root, event.site.parsed.unit
+    if event.calls or root is None or root.unit is not unit or unit.name.startswith("_") or unit.decorators:
+        return False
+    if not _is_called_by_the_program(event):
+        return False
+    model = event.subject
+    if not isinstance(model, Instance) or not (in_an_optimizer(view, model) or learned_as_written(view, event)):
+        return False
+    gives = any(not other.calls for other in view.of("return"))
+    if not gives or not unit.words & {"item", "tolist"} or view.of("backward", "optimizer.step"):
+        return False
+    numbers = any(other.name in _PICKS and any(comes_from(event, alt) for alt in real(other.subject)) for other in view.of("readout"))
+    return numbers and not raises_with_graph(view, event) and only_looked_at(view, event)
+
+
+_PICKS = frozenset({"item", "tolist", "argmax", "indices", "comparison"})
+_PLAIN_BASES = frozenset({"object", "Module", "ABC"})
+
+
+def _is_called_by_the_program(event: Event) -> bool:
+    """Whether a method is one that no framework calls, nor a module's own forward."""
+    unit = event.site.parsed.unit
+    owner = next((cls for cls in event.site.parsed.facts.all_classes() if unit in cls.methods.values()), None)
+    if owner is None:
+        return True
+    return unit.name not in ("forward", "__call__") and {base.rpartition(".")[2] for base in owner.bases} <= _PLAIN_BASES
 
 
 def _on_made_up_data(view: View, event: Event) -> bool:

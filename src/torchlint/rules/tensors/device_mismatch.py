@@ -14,6 +14,7 @@ from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Seq, Te
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.devices import has_parameters, on_gpu, placed_at, weights_at
 from torchlint.rules.shared.left_behind import asked_elsewhere, input_left_behind, read_by_workers, target_left_behind
+from torchlint.rules.shared.never_moved import input_put_elsewhere
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
 
 CODE = 401
@@ -23,7 +24,7 @@ _ACROSS = re.compile(r"\btensor_split\(")  # takes places on the CPU, wherever t
 
 def check(view: View) -> Iterator[Report]:
     """A moved model and a batch that was not; a tensor on the GPU and one made on the CPU."""
-    reports = list(_meetings(view))
+    reports = [*_meetings(view), *_models_left_behind(view)]
     if reports and not _defaults_changed(view):
         yield from reports
 
@@ -70,6 +71,20 @@ def _meetings(view: View) -> Iterator[Report]:
         known = all(isinstance(value, Tensor) or device is not None for value, device, _ in placed)
         if gpu and known and not moved_elsewhere(cpu[0]) and not _asks_first(event):
             yield _report(view, event, cpu[0], gpu[0], "the other operand is put on its device here")
+
+
+def _models_left_behind(view: View) -> Iterator[Report]:
+    """One for each model that nobody moves and that is given what was moved."""
+    told: set[int] = set()
+    for event in view.of("forward"):
+        if id(event.subject) in told or (found := input_put_elsewhere(view, event)) is None:
+            continue
+        told.add(id(event.subject))
+        name, own = view.owner_text(event, "the model"), event.subject.name
+        if own and own.rpartition(".")[2] != name.rpartition(".")[2]:
+            name = own  # `checkpoint(model, x)` calls it
+        related = [(found, "its input is put on the device here")] if found is not None else []
+        yield Report(CODE, event.site, {"call": view.call_text(event.site), "other": f"`{name}`", "value": name}, related)
 
 
 def _placed(view: View, value: Value) -> tuple[Any, Site | None]:

@@ -379,3 +379,32 @@ def loaders(paths, held_out):
 })
 def test_classes_that_say_that_they_augment(code):
     holds(code)
+
+
+BY_A_HELPER = """
+from torchvision import datasets, transforms
+
+
+def transforms_of(part="train"):
+    if part == "train":
+        return transforms.Compose([transforms.RandomCrop(32, padding=4), transforms.ToTensor()])
+    return transforms.Compose([transforms.ToTensor()])
+
+
+def get(train=True):
+    return datasets.CIFAR10("data", train=train, transform=transforms_of({part})){mark}
+
+
+train_data = get(True)
+{name} = get({train})
+"""
+
+
+@table({
+    "the same for both": BY_A_HELPER.format(part="", name="val_data", train="train=False", mark="  # <- 613"),
+    "its own for each": BY_A_HELPER.format(part='"train" if train else "test"', name="val_data", train="train=False", mark=""),
+    "what it is for is not said": BY_A_HELPER.format(part="", name="more", train="train=False", mark=""),
+    "the part to train on": BY_A_HELPER.format(part="", name="val_data", train="train=True", mark=""),
+})
+def test_made_by_a_helper(code):
+    holds(code)

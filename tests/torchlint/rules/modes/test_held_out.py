@@ -138,3 +138,156 @@ for epoch in range(9):
 })
 def test_in_the_body(code):
     holds(code)
+
+
+SUM = """
+def {name}(net, loader, criterion, log):
+    total = 0
+    for x, y in loader:
+        {sum} += criterion(net(x), y){mark}
+    {behind}
+"""
+
+
+@table({
+    "a number of it": SUM.format(name="evaluate", sum="total", behind="return total.item() / len(loader)", mark="  # <- 202"),
+    "printed": SUM.format(name="validate", sum="total", behind="print(total / len(loader))", mark="  # <- 202"),
+    "given back with its graph": SUM.format(name="evaluate", sum="total", behind="return total / len(loader)", mark=""),
+    "gone backward from": SUM.format(name="evaluate", sum="total", behind="total.backward()\n    print(total.item())", mark=""),
+    "given to somebody": SUM.format(name="evaluate", sum="total", behind="log.keep(total)\n    print(total.item())", mark=""),
+    "kept on an object": SUM.format(name="evaluate", sum="log.total", behind="print(log.total.item())", mark=""),
+    "no evaluation": SUM.format(name="measure", sum="total", behind="print(total.item())", mark=""),
+})
+def test_a_loss_that_is_added_up(code):
+    holds(code)
+
+
+@table({
+    "what a helper measures of what was cut off": """
+def share(output, target):
+    right = output.topk(5, 1)[1].eq(target.view(-1, 1)).float()
+    return [right.sum() / len(target)]
+
+
+def check(net, source, log):
+    net.eval()
+    total = count = 0
+    while source.goes_on:
+        x, y = source.next_batch()
+        output = net(x)  # <- 202
+        total += share(output.detach(), y)[0]
+        count += 1
+    log.info((total / count).numpy())
+""",
+    "the sum is given away": """
+def check(net, source, log):
+    net.eval()
+    total = 0
+    while source.goes_on:
+        x, y = source.next_batch()
+        total += (net(x) - y).abs().mean()
+    log.keep(total)
+    print(total.item())
+""",
+})
+def test_what_is_added_up_in_a_loop_of_its_own(code):
+    holds(code)
+
+
+@table({
+    "together": """
+def fit(x, y, xtest):
+    net = nn.Linear(4, 1)
+    optimizer = torch.optim.Adam(net.parameters())
+    for _ in range(100):
+        optimizer.zero_grad()
+        F.mse_loss(net(x), y).backward()
+        optimizer.step()
+    predicted = net(xtest)  # <- 202
+    print(predicted.detach().numpy())
+""",
+    "of a script": """
+x, y, xtest = torch.rand(9, 4), torch.rand(9, 1), torch.rand(9, 4)
+net = nn.Linear(4, 1)
+optimizer = torch.optim.Adam(net.parameters())
+for _ in range(100):
+    optimizer.zero_grad()
+    F.mse_loss(net(x), y).backward()
+    optimizer.step()
+print(net(xtest).detach().numpy())  # <- 202
+print(net(x).detach().numpy())
+""",
+})
+def test_names_in_one_word(code):
+    holds(code)
+
+
+LOADED = """
+from torch.utils.data import DataLoader
+
+{net}
+net.load_state_dict(torch.load("net.pt"))
+head = nn.Linear(4, 2)
+optimizer = torch.optim.Adam(head.parameters())
+loader, test_loader = DataLoader(first, shuffle=True), DataLoader(second)
+
+for epoch in range(9):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(head(x), y).backward()
+        optimizer.step()
+    hits = 0
+    for x, y in {over}:
+        hits += (net(x).argmax(1) == y).sum().item(){mark}
+    print(hits)
+"""
+PLAIN, WITH_DROPOUT = "net = nn.Linear(4, 2)", "net = nn.Sequential(nn.Dropout(), nn.Linear(4, 2))"
+
+
+@table({
+    "with gradients": LOADED.format(net=PLAIN, over="test_loader", mark="  # <- 202"),
+    "in training mode": LOADED.format(net=WITH_DROPOUT, over="test_loader", mark="  # <- 201, 202"),
+    "over other data": LOADED.format(net=WITH_DROPOUT, over="batches", mark=""),
+    "in evaluation mode": LOADED.format(net=WITH_DROPOUT + "\nnet.eval()", over="test_loader", mark="  # <- 202"),
+    "as it was made": LOADED.format(net=WITH_DROPOUT, over="test_loader", mark="  # <- 202").replace("net.load_state_dict", "print"),
+})
+def test_a_model_that_is_loaded_and_another_that_is_trained(code):
+    holds(code)
+
+
+@table({
+    "a model that came whole out of a file goes on": """
+from torch.utils.data import DataLoader
+
+net = nn.Linear(4, 2)
+net.load_state_dict(torch.load("net.pt"))
+head = torch.load("head.pt", weights_only=False)
+test_loader = DataLoader(second)
+for epoch in range(9):
+    head.train(epoch)
+    hits = 0
+    for x, y in test_loader:
+        found = net(x)  # <- 202
+        if head(found) == y.numpy()[0]:
+            hits += 1
+    print(hits)
+""",
+    "something that is not seen goes on": """
+from torch.utils.data import DataLoader
+from elsewhere import head
+
+net = nn.Linear(4, 2)
+net.load_state_dict(torch.load("net.pt"))
+test_loader = DataLoader(second)
+for epoch in range(9):
+    head.train(epoch)
+    hits = 0
+    for x, y in test_loader:
+        found = net(x)
+        if head.judge(found) == y.numpy()[0]:
+            hits += 1
+    print(hits)
+""",
+})
+def test_what_goes_on_with_the_output(code):
+    holds(code)
