@@ -81,13 +81,11 @@ def answers_with_a_number(view: View, event: Event) -> bool:
     root, unit = view.run.root, event.site.parsed.unit
     if event.calls or root is None or root.unit is not unit or unit.name.startswith("_") or unit.decorators:
         return False
-    if not _is_called_by_the_program(event):
-        return False
-    model = event.subject
-    if not isinstance(model, Instance) or not (in_an_optimizer(view, model) or learned_as_written(view, event)):
+    if not unit.words & {"item", "tolist"} or view.of("backward", "optimizer.step") or not _is_called_by_the_program(event):
         return False
     gives = any(not other.calls for other in view.of("return"))
-    if not gives or not unit.words & {"item", "tolist"} or view.of("backward", "optimizer.step"):
+    model = event.subject
+    if not gives or not isinstance(model, Instance) or not (in_an_optimizer(view, model) or learned_as_written(view, event)):
         return False
     numbers = any(other.name in _PICKS and any(comes_from(event, alt) for alt in real(other.subject)) for other in view.of("readout"))
     return numbers and not raises_with_graph(view, event) and only_looked_at(view, event)
