@@ -153,11 +153,32 @@ def _asked_for_the_rate(view: View) -> Iterator[Report]:
         return
     for event in view.of("method"):
         made = real(event.subject) if event.name == "get_lr" else ()
-        if made and all(isinstance(one, Instance) and isinstance(one.cls, Ref) and _has_rate(one.type) for one in made):
+        if made and all(isinstance(one, Instance) and _warns_of_the_rate(one) for one in made):
             if any(may_be_another(event, one) for one in made) or second_choice(event.site):
                 continue
             then = f"; use `{view.owner_text(event, 'scheduler')}.get_last_lr()`"
             yield Report(CODE, event.site, {"name": view.call_text(event.site), "by": "1.4", "then": then})
+
+
+def _warns_of_the_rate(scheduler: Instance) -> bool:
+    """Whether it is one of torch's, or one of the program's own that steps as torch's does and whose rate is what torch's get_lr()
+    says, or made of it: a rate that is computed otherwise may well be asked for at any time."""
+    if not isinstance(scheduler.cls, Class):
+        return isinstance(scheduler.cls, Ref) and _has_rate(scheduler.type)
+    bases = [name for name in scheduler.cls.externals() if name != "object"]
+    if scheduler.cls.method("step") is not None or not bases or not all(map(_has_rate, bases)) or set(bases) & _ABSTRACT:
+        return False
+    own = scheduler.cls.method("get_lr")
+    if own is None:
+        return True
+    cls, unit = own
+    text = "\n".join(cls.facts.lines[unit.start - 1:unit.end])
+    return scheduler.cls.method("get_lr", after=cls) is None and _ASKS_TORCHS.search(text) is not None
+
+
+# These leave get_lr() to who derives from them.
+_ABSTRACT = {f"torch.optim.lr_scheduler.{name}" for name in ("LRScheduler", "_LRScheduler")}
+_ASKS_TORCHS = re.compile(r"super\([^()]*\)\.get_lr\(\)")
 
 
 def _has_rate(name: str) -> bool:

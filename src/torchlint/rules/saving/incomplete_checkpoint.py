@@ -43,6 +43,23 @@ def _in_dicts(view: View) -> Iterator[Report]:
     yield from _one_of_several(view)
     yield from _of_an_accelerator(view)
     yield from _of_a_trainer(view)
+    yield from _joined(_by_checkpoint(view))
+
+
+def _joined(reports: Iterator[Report]) -> Iterator[Report]:
+    """One report for what several checkpoints of a function lack for one reason, with the places of the others: the files of several models
+    are written in turn, or the best one beside the last."""
+    first: dict[tuple[object, ...], Report] = {}
+    for report in reports:
+        key = (id(report.site.parsed), *report.roles.values())
+        if key in first:
+            first[key].related.append((report.site, "nor is it in what is saved here"))
+        else:
+            first[key] = report
+    yield from first.values()
+
+
+def _by_checkpoint(view: View) -> Iterator[Report]:
     for event, parts in checkpoints(view):
         if "model" not in parts or "epoch" not in parts or not _resumed(view, event) or _loaded_instead(view, event):
             continue

@@ -134,6 +134,26 @@ class Trainer:
         self.scheduler.step()
         print(self.scheduler.get_lr())  # <- 942
 """,
+    "of one of the program's own, which makes its rate of torch's": """
+class Warm(torch.optim.lr_scheduler.MultiStepLR):
+    def get_lr(self):
+        return [rate * min(1, self.last_epoch / 500) for rate in super().get_lr()]
+""" + TRAIN + """
+        print(scheduler.get_lr()[0])  # <- 942
+def main(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(model, loader, 3, Warm(optimizer, [3]), optimizer)
+""",
+    "of one of the program's own, which has torch's rate": """
+class Named(torch.optim.lr_scheduler.StepLR):
+    def said(self):
+        return "by steps"
+""" + TRAIN + """
+        print(scheduler.get_lr()[0])  # <- 942
+def main(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(model, loader, 3, Named(optimizer, 3), optimizer)
+""",
 })
 def test_the_rate_is_asked_for(code):
     holds(code)
@@ -144,6 +164,29 @@ def test_the_rate_is_asked_for(code):
 class Warm(torch.optim.lr_scheduler.StepLR):
     def get_lr(self):
         return [rate * 0.5 for rate in super().get_lr()]
+""",
+    "of one that computes its rate from where it is": """
+class Poly(torch.optim.lr_scheduler.LambdaLR):
+    def get_lr(self):
+        return [base * (1 - self.last_epoch / 100) for base in self.base_lrs]
+""" + TRAIN + """
+        print(scheduler.get_lr()[0])
+def main(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(model, loader, 3, Poly(optimizer, lambda epoch: 1.0), optimizer)
+""",
+    "of one that steps by itself": """
+class Warm(torch.optim.lr_scheduler.StepLR):
+    def step(self):
+        self._get_lr_called_within_step = True
+        super().step()
+    def get_lr(self):
+        return [rate * 0.5 for rate in super().get_lr()]
+""" + TRAIN + """
+        print(scheduler.get_lr()[0])
+def main(model, loader):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    train(model, loader, 3, Warm(optimizer, 3), optimizer)
 """,
     "of one that is not torch's": TRAIN + """
         print(scheduler.get_lr())
