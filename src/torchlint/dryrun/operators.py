@@ -61,6 +61,24 @@ def _is_among(value: Value, items: tuple[Value, ...] | None) -> bool | None:
     return True if True in each else False if each == {False} else None
 
 
+def _is_softmax(site: Site, left: Value, right: Value) -> bool:
+    """Whether a division is a softmax that is written out: `e / e.sum(1, keepdim=True)`, where `e` is what `exp` gave."""
+    node, parsed = site.node, site.parsed
+    if not isinstance(node, cst.BinaryOperation) or not _came_of("exp", left) or not _came_of("sum", right):
+        return False
+    total = right.site.node
+    keeps = any(arg.keyword is not None and arg.keyword.value in ("keepdim", "keepdims") for arg in total.args)
+    summed = total.args[0].value if isinstance(total.func.value, cst.Name) and total.func.value.value == "torch" else total.func.value
+    same = left in right.parts if isinstance(node.left, cst.Name) else True
+    return keeps and same and left.site.parsed is parsed is right.site.parsed and parsed.text(summed) == parsed.text(node.left)
+
+
+def _came_of(name: str, value: Value) -> bool:
+    """Whether a tensor is what a call gave, `torch.exp(x)` or `x.exp()`."""
+    call = value.site.node if isinstance(value, Tensor) and value.site is not None else None
+    return isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) and call.func.attr.value == name
+
+
 class Operators:
     """The part of a run that evaluates operators. See `interpreter.Run` for the state it works on."""
 
@@ -102,6 +120,8 @@ class Operators:
             small = operator in ("Add", "Subtract") and (b is not None and abs(b) < 1e-2)
             if small and isinstance(left, Tensor) and left.traits.get("act"):
                 traits["act"], sites["act"] = left.traits["act"], left.sites.get("act")
+            if operator == "Divide" and _is_softmax(self.site(node), left, right):
+                traits["act"], sites["act"] = "softmax", self.site(node)
             devices = {t.traits.get("device") for t in tensors if not t.traits.get("dim0")}
             ranks = [t.traits.get("rank", 0) for t in tensors if t in sides]
             if ranks and all(ranks) and (operator != "MatrixMultiply" or len(ranks) == 2):

@@ -9,6 +9,7 @@ from torchlint.dryrun.flow import after
 from torchlint.dryrun.values import Event, Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.mixed_precision import autocast_of, in_half
+from torchlint.sieve.facts import FileFacts
 
 CODE = 702
 # Somebody scales the loss, or chooses another type, in a way that cannot be followed.
@@ -51,7 +52,24 @@ def _scaled_elsewhere(view: View, event: Event) -> bool:
     if view.of("scaler.scale", "scaler.step", "scaler.unscale"):
         return True
     files = {id(e.site.parsed.facts): e.site.parsed.facts for e in view.run.graph.events if e.site is not None}
-    return any(word in name.lower() for facts in files.values() for name in facts.words for word in _OTHERS)
+    return any(_speaks_of_scaling(facts) for facts in files.values())
+
+
+def _speaks_of_scaling(facts: FileFacts) -> bool:
+    names = {name for name in facts.words if any(word in name.lower() for word in _OTHERS)}
+    return bool(names - _left_over(facts, names))
+
+
+_IMPORTS = re.compile(r"\s*(?:from\s+[\w.]+\s+)?import\b")
+
+
+def _left_over(facts: FileFacts, names: set[str]) -> set[str]:
+    """Scalers that a file imports, and has for nothing: its lines that used them are gone, or comments by now."""
+    imported = {name for name in names if name == "GradScaler" and facts.imports.get(name, "").startswith("torch.")}
+    if not imported:
+        return imported
+    rest = "\n".join(line.split("#", 1)[0] for line in facts.lines if not _IMPORTS.match(line))
+    return {name for name in imported if not re.search(rf"\b{name}\b", rest)}
 
 
 def _stepped(view: View, event: Event) -> Event | None:

@@ -14,8 +14,8 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.shared.cut_in_order import given_to, slices_of
 from torchlint.rules.shared.fitted import fitted
 from torchlint.rules.shared.loaders import option, true
-from torchlint.rules.shared.mixed_once import one_turn
-from torchlint.rules.shared.sample_order import OF_TIME, means_nothing, mixed_before, mixed_in_file
+from torchlint.rules.shared.mixed_once import mixes_in_training, mixings, one_turn
+from torchlint.rules.shared.sample_order import OF_TIME, means_nothing, mixed_before
 
 CODE = 603
 # What a call says of an order that is meant, or of samples that are drawn.
@@ -102,9 +102,8 @@ def _why_in_order(view: View, loader: Instance) -> tuple[str, str] | None:
     if option(loader, "batch_sampler") is not None or (option(loader, "sampler") is not None and not _sampler_is_none(loader)):
         return None
     words = _why(view, loader)
-    call = _SHUFFLE.sub("", loader.site.text())
+    call = _SAMPLER.sub("", _SHUFFLE.sub("", loader.site.text()))
     if option(loader, "sampler") is not None:
-        call = _SAMPLER.sub("", call)
         name = loader.site.parsed.text(sampler) if (sampler := _written(loader, "sampler")) is not None else "the sampler"
         words = words and (f"`{name}` is None on some of the ways here, and then {words[0]}", f"pass `shuffle=({name} is None)`")
     if words is None or OF_TIME.search(call) or _DRAWN.search(call) or "len(" in call:
@@ -173,7 +172,8 @@ def _mixed_before(view: View, loader: Instance, epochs: list[Loop] | None) -> li
     dataset = option(loader, "dataset")
     alts = real(whole_dataset(dataset))
     if len(alts) == 1 and type(alts[0]) is Opaque:
-        return [] if _is_counted(loader, alts[0]) and not mixed_in_file(loader.site) else None
+        counted = _is_counted(loader, alts[0]) and not mixes_in_training(view, epochs)
+        return mixings(view, [(loader.site.parsed.facts, None)], epochs) if counted else None
     if not means_nothing(view, dataset):
         return None
     if all(isinstance(alt, Instance) and alt.type.startswith("torchvision.") for alt in alts):

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.flow import may_meet
 from torchlint.dryrun.values import Loop, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.accumulation import Accumulation, accumulations, may_step_or_clear
@@ -22,7 +23,7 @@ def check(view: View) -> Iterator[Report]:
         if (
             not any(_trains_on(view, found, outer) for outer in found.step.loops[:-1])
             or re.search(r"\bor\b|len\(|last|final", text)
-            or not _restarts(loop, found.counter)
+            or not _restarts(loop, _name_outside(found))
         ):
             continue
         if not _flushed(view, found, loop):
@@ -45,6 +46,18 @@ def _trains_on(view: View, found: Accumulation, loop: Loop) -> bool:
     return not all(view.made_anew(one, loop) for one in trained)
 
 
+def _name_outside(found: Accumulation) -> str:
+    """What the counter is called in the loop, where a function that the loop calls is given it and does the step."""
+    unit, calls = found.guard.parsed.unit, found.step.calls
+    if found.counter not in unit.params or not calls or not isinstance(calls[-1].node, cst.Call):
+        return found.counter
+    args = calls[-1].node.args
+    place = unit.params.index(found.counter) - (unit.params[0] == "self")
+    by_name = next((arg for arg in args if arg.keyword is not None and arg.keyword.value == found.counter), None)
+    given = by_name or (args[place] if place < len(args) and not any(arg.star or arg.keyword for arg in args[: place + 1]) else None)
+    return given.value.value if given is not None and isinstance(given.value, cst.Name) else found.counter
+
+
 def _restarts(loop: Loop, counter: str) -> bool:
     """Whether the counter is the loop's own `enumerate`, over something whose length is a matter of the data."""
     node = loop.site.node
@@ -58,7 +71,7 @@ def _flushed(view: View, found: Accumulation, loop: Loop) -> bool:
     """Whether another step or zero_grad is there for what is left over."""
     optimizer = found.optimizer
     for event in view.of("optimizer.step"):
-        if event.site != found.step.site and (optimizer in real(event.subject) or not real(event.subject)):
+        if event.site != found.step.site and may_meet(event, found.step) and (optimizer in real(event.subject) or not real(event.subject)):
             return True
     for event in view.of("optimizer.zero_grad"):
         if loop not in event.loops and event.loops and view.may_clear(event, optimizer):

@@ -22,7 +22,7 @@ def check(view: View) -> Iterator[Report]:
     """`torch.log(torch.softmax(x, dim=-1))`."""
     for event in view.of("log"):
         softmax = event.subject.sites.get("act")
-        if softmax is None or not isinstance(softmax.node, cst.Call) or not _is_given_by(event.subject, softmax):
+        if softmax is None or not isinstance(softmax.node, (cst.Call, cst.BinaryOperation)) or not _is_given_by(event.subject, softmax):
             continue
         related = [(softmax, "the softmax")] if softmax.location().row != event.site.location().row else []
         yield Report(CODE, event.site, {"call": view.call_text(event.site)}, related)

@@ -66,8 +66,9 @@ def accumulated_by_accelerate(view: View) -> Iterator[Accumulation]:
 
 def every_so_often(step: Event, backward: Event) -> tuple[tuple, str, str] | None:
     """The one condition that a step is under and its backward is not, if it is `i % k == 0`: with the names of i and
-    k. (The backward may stand under one that is the same for all batches: `if args.fp16: ... else: loss.backward()`.)"""
-    extra = [guard for guard in step.guards if guard not in backward.guards]
+    k. (Either may stand under one that is the same for all batches: `if args.fp16: ... else: loss.backward()`, or
+    `if k is not None:` around the whole step.)"""
+    extra = [guard for guard in step.guards if guard not in backward.guards and not _is_the_same(guard, step)]
     if len(extra) != 1 or not extra[0][1] or any(guard not in step.guards and step.loops[-1] in guard.varies for guard in backward.guards):
         return None
     text = extra[0][0].text()
@@ -77,6 +78,18 @@ def every_so_often(step: Event, backward: Event) -> tuple[tuple, str, str] | Non
     if _never_longer(extra[0], match[2]):
         return None
     return extra[0], match[1], match[2]
+
+
+# An option that is there or not: nothing in a loop sets it.
+_OPTION = re.compile(r"(?:not )?[A-Za-z_][\w.]*(?:\[['\"]\w+['\"]\])?(?: is (?:not )?None| > [01])?$")
+
+
+def _is_the_same(guard: Guard, step: Event) -> bool:
+    """Whether a condition is the same for all batches of the loop that a step is in."""
+    text = guard.site.text()
+    if _OPTION.match(text) is None:
+        return False
+    return step.loops[-1] not in guard.varies or "[" in text
 
 
 def _never_longer(guard: Guard, every: str) -> bool:
@@ -152,7 +165,9 @@ def _adds_up(view: View, step: Event, backward: Event, optimizer: Value, guard) 
     """Whether gradients are cleared under the same condition and nowhere else in the loop."""
     loop = step.loops[-1]
     clears = [
-        event for event in view.of("optimizer.zero_grad") if loop in event.loops and view.may_clear(event, optimizer)
+        event
+        for event in view.of("optimizer.zero_grad")
+        if loop in event.loops and view.may_clear(event, optimizer) and may_meet(event, step)
     ]
     if not clears or any(guard not in event.guards for event in clears):
         return False

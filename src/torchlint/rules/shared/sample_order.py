@@ -65,12 +65,6 @@ def _text_of(loops: Sequence[Loop] | None, sites: Sequence[Site], owners: Sequen
     return "".join(written(loop.site.parsed, loop.site.node) for loop in loops if loop.site) if len(paths) == 1 else ""
 
 
-def mixed_in_file(site: Site) -> bool:
-    """Whether something in the file of a place mixes something."""
-    return bool(_MIXED.search(_SAID.sub("", _bare(site.parsed.facts.lines))))
-
-
-_MIXED = re.compile(r"(?<!def )(?<!\w)(?:shuffle|permutation|randperm|train_test_split)\s*\(")
 _SAMPLED = re.compile(r"\bsample\s*\(")
 
 

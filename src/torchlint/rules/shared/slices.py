@@ -102,6 +102,8 @@ def _names(node: cst.CSTNode) -> set[str]:
 
 
 def _times(node: cst.CSTNode, number: str) -> bool:
-    """Whether an expression is a loop's number, or that times something."""
+    """Whether an expression is a loop's number, or that times something, as it is or in `int(...)`."""
+    if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "int" and len(node.args) == 1:
+        node = node.args[0].value
     sides = (node.left, node.right) if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Multiply) else (node,)
     return any(isinstance(side, cst.Name) and side.value == number for side in sides)

@@ -55,7 +55,7 @@ def _given(event: Event) -> Iterator[tuple[int, Value]]:
 def _whole(view: View, event: Event, place: int, value: Value) -> Report | None:
     """Of a tensor that is read, or handed over."""
     alts = real(value)
-    if event.name != "numpy" and event.name not in OF_TENSORS or _kept(event):
+    if event.name != "numpy" and event.name not in OF_TENSORS or _kept(event) or _forced(event):
         return None
     found = _refused(view, event, alts)
     if found is None:
@@ -144,6 +144,14 @@ def _kept(event: Event) -> bool:
     node = event.site.node
     read = node.func.value if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else None
     return event.name == "numpy" and isinstance(read, cst.Attribute) and read.attr.value not in ("data", "T")
+
+
+def _forced(event: Event) -> bool:
+    """Whether `numpy` detaches and moves what it is asked of: `x.numpy(force=True)`, or by a switch that is not known."""
+    node = event.site.node
+    args = node.args if event.name == "numpy" and isinstance(node, cst.Call) else ()
+    forced = next((arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "force"), None)
+    return forced is not None and not (isinstance(forced, cst.Name) and forced.value == "False")
 
 
 def _needs_grad(view: View, value: Tensor) -> bool:

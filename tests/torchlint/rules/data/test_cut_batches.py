@@ -55,6 +55,8 @@ class Rows:
 @table({
     "two names at once": program(cut="start, end = i * size, (i + 1) * size", a="x[start:end]", b="y[start:end]"),
     "of the second dimension": program(cut="start, end = i * size, (i + 1) * size", a="x[:, start:end, :]", b="y[start:end]"),
+    "of numbers that are made whole": program(a="x[int(i * size) : int(i * size + size)]", b="y[int(i * size) : int(i * size + size)]"),
+    "of the whole part of another number": program(a="x[int(n * size) : int(i * size + size)]", b="y[int(n)]", mark=""),
     "of both dimensions": program(a="x[i : i + size, i : i + size]", b="y[i]", mark=""),
     "noise is drawn beside them": program(cut="noise = torch.randn(size, 4)"),
     "by the number of samples": program(head="for i in range(0, n_samples, size):", before="n_samples = n"),

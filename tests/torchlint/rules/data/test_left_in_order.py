@@ -61,6 +61,43 @@ def main(x):
 """
 
 
+ELSEWHERE = """
+from sklearn.model_selection import train_test_split
+from elsewhere import TextDataset
+
+def train(loader, net, optimizer):
+    print(len(loader))
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+
+def main(rows, sampler):
+    rows, _ = {split}(rows)
+    {before}
+    loader = torch.utils.data.DataLoader(TextDataset(rows), batch_size=8, sampler=sampler, shuffle=False){mark}
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(9):
+        {inside}
+        train(loader, net, optimizer)
+"""
+
+
+def elsewhere(split="read", before="sampler = None", mark="  # <- 603", inside="print(epoch)"):
+    return ELSEWHERE.format(split=split, before=before, mark=mark, inside=inside)
+
+
+@table({
+    "no sampler, by name": elsewhere(),
+    "a sampler that somebody gives": elsewhere(before="print(rows)", mark=""),
+    "mixed once": elsewhere(split="train_test_split"),
+    "mixed in each epoch": elsewhere(inside="rows, _ = train_test_split(rows)", mark=""),
+})
+def test_data_of_a_class_that_is_in_no_file(code):
+    holds(code)
+
+
 @table({
     "written out": f"""
 import torchvision

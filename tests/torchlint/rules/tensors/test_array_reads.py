@@ -102,6 +102,16 @@ def test_what_went_backward(code):
     holds(code)
 
 
+@table({
+    "as it is": TRAIN.format(body="print(out.numpy())  # <- 416"),
+    "by force": TRAIN.format(body="print(out.squeeze(-1).numpy(force=True))"),
+    "by force, where somebody says so": TRAIN.format(body="print(out.numpy(force=loader.force))"),
+    "not by force": TRAIN.format(body="print(out.numpy(force=False))  # <- 416"),
+})
+def test_by_force(code):
+    holds(code)
+
+
 NORM = """
 import numpy as np
 
