@@ -68,8 +68,8 @@ def frozen_by(view: View, module: Value, made: list[Switch]) -> Event | None:
 def _gets_layers(view: View, module: Value, since: Event, until: Event | None = None) -> bool:
     """Whether a layer is put into a module after something, be it a new head, whose parameters learn."""
     return any(
-        _brings_layers(event) and event.site is not None and since.serial < event.serial and (until is None or event.serial < until.serial)
-        and view.related_modules(event.subject, module)
+        _brings_layers(view, event) and event.site is not None and since.serial < event.serial and (until is None or event.serial < until.serial)
+        and view.related_modules(event.subject, module) and not _holds(view, event.subject, module)
         for event in view.of("setattr", "module.put")
     )
 
@@ -103,9 +103,14 @@ def _in_it(view: View, part: Value, whole: Value) -> bool:
     return id(part) in view.closure(whole) or id(whole) in view.origins(part)
 
 
-def _brings_layers(event: Event) -> bool:
+def _holds(view: View, holder: Value, module: Value) -> bool:
+    """Whether a module is a part of another: what that one gets beside it is not its own."""
+    return holder is not module and id(module) in view.closure(holder) and id(holder) not in view.closure(module)
+
+
+def _brings_layers(view: View, event: Event) -> bool:
     return any(
-        isinstance(alt, Instance) and alt.kind in ("module", "wrapper")
+        isinstance(alt, Instance) and alt.kind in ("module", "wrapper") and view.may_learn(alt)
         or isinstance(alt, Tensor) and bool(alt.traits.get("param"))
         or type(alt) is Opaque and "module" in alt.tags
         for alt in real(event.value)

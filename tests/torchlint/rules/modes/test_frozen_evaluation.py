@@ -37,3 +37,43 @@ EACH = "for p in net.parameters():\n        p.requires_grad = False"
 })
 def test_switched_off(code):
     holds(code)
+
+
+HOLDER = """
+class Pretrained(nn.Module):
+    def __init__(self, modules, freeze=True):
+        super().__init__()
+        self.mods = nn.ModuleDict(modules)
+        if freeze:
+            self.mods.eval()
+            for p in self.mods.parameters():
+                p.requires_grad = False
+
+class Recognizer(Pretrained):
+    def __init__(self, modules):
+        super().__init__(modules)
+        %s
+
+    def ask(self, x):
+        return self.mods.encoder(x)
+
+def main(path, loader):
+    recognizer = Recognizer(yaml.load(path))
+    for x in loader:
+        print(recognizer.ask(x).argmax(1).tolist())%s
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+"""
+
+
+@table({
+    "beside a layer of the holder's": HOLDER % ("self.head = nn.Linear(4, 4)", ""),
+    "with one that learns nothing": HOLDER % ("self.mods['likeness'] = nn.CosineSimilarity()", ""),
+    "with a new layer in it": HOLDER % ("self.mods['head'] = nn.Linear(4, 4)", "  # <- 202"),
+})
+def test_frozen_in_another_module(code):
+    holds("import yaml\n" + code)
