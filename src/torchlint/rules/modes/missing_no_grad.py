@@ -214,10 +214,11 @@ def _in_the_training(view: View, event: Event) -> bool:
 
 
 def _learns_through(view: View, event: Event, asked: Site) -> bool:
-    """Whether a call of a model's method gives what a training goes backward through, be it that this layer of it is not among that:
-    `model.pick(x)` scores, takes the highest, and gives its features back."""
+    """Whether a call of a model's method trains, `model.fit(x)`, or gives what a training goes backward through, be it that this layer of it
+    is not among that: `model.pick(x)` scores, takes the highest, and gives its features back."""
     return any(
-        flow.kind == "forward" and asked in flow.calls and flow.loops == event.loops for step in view.of("backward") for flow in step.flows
+        asked in step.calls or any(flow.kind == "forward" and asked in flow.calls and flow.loops == event.loops for flow in step.flows)
+        for step in view.of("backward")
     )
 
 
