@@ -13,6 +13,7 @@ import msgspec
 
 from torchlint.files.modules import OUTSIDE
 from torchlint.files.tests import runs_tests
+from torchlint.run.outline import Block, outline_of
 
 # Wherever a statement can begin. What stands in comments and texts is taken for one, too: a file too many does no harm.
 _IMPORT = re.compile(
@@ -28,18 +29,22 @@ State = Optional[tuple[int, int, int, int]]
 
 
 class Mentions(msgspec.Struct, frozen=True, array_like=True):
-    """The names that a file may import, the attributes that it takes of names, and whether it has what pytest would run."""
+    """The names that a file may import, the attributes that it takes of names, whether it has what pytest would run, whether it takes all
+    names of another file, and its statements."""
 
     names: tuple[str, ...]
     attributes: tuple[str, ...]
     runs_tests: bool
+    star: bool
+    blocks: tuple[Block, ...]
 
 
 def mentions_of(text: str) -> Mentions:
     """What a text mentions."""
     names = {name for name in _names(text) if name.partition(".")[0] not in OUTSIDE}
     inside = any(_NAME.match(name) for name in names)
-    return Mentions(tuple(sorted(names)), tuple(sorted(set(_ATTRIBUTE.findall(text)))) if inside else (), runs_tests(text))
+    attributes = tuple(sorted(set(_ATTRIBUTE.findall(text)))) if inside else ()
+    return Mentions(tuple(sorted(names)), attributes, runs_tests(text), *outline_of(text))
 
 
 def _names(text: str) -> Iterator[str]:

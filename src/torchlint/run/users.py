@@ -12,6 +12,7 @@ from torchlint.files.source import SourceError
 from torchlint.files.tests import is_test
 from torchlint.run.cache import Cache
 from torchlint.run.mentions import Mentions, State, mentions_of, state_of
+from torchlint.run.outline import Outline
 
 
 class Users:
@@ -28,26 +29,51 @@ class Users:
         self._known: dict[str, tuple[State, Mentions]] | None = None
         self._sure: set[str] = set()  # the files whose mentions are of what they hold now
         self._graphs: dict[frozenset[str], dict[str, set[str]]] = {}
+        self._outlines: dict[str, Outline] = {}
 
     def look_again(self) -> None:
         """Forgets what may be otherwise now."""
         self._sure.clear()
+        self._outlines.clear()
         self._graphs.clear()
 
     def of(self, paths: Iterable[str], files: Collection[str]) -> list[str]:
-        """The ones of `files` that import one of `paths`, by way of others too, but for these themselves; in order of
-        their names."""
+        """The ones of `files` that import one of `paths`, but for these themselves, or that have something of it by way of others: a
+        function that calls one of it, a class on top of its. In order of their names."""
         asked = set(paths)
         among = frozenset(files).union(asked)
+        if asked >= set(files):
+            return []
         if among not in self._graphs:
             self._graphs[among] = self._graph(among)
         users = self._graphs[among]
-        found, todo = set(asked), list(asked)
+        given: dict[str, frozenset[str] | None] = {path: self._outline(path).own() for path in asked}
+        todo = sorted(asked)
         while todo:
-            more = users.get(todo.pop(), set()) - found
-            found |= more
-            todo.extend(more)
-        return sorted(found.intersection(files) - asked)
+            path = todo.pop()
+            for user in users.get(path, ()):
+                has = self._has(user, given[path])
+                if not has and has is not None and path not in asked:
+                    continue
+                before = given.get(user, frozenset())
+                now = None if has is None or before is None else self._outline(user).gives(before | has)
+                if user not in given or now != before:
+                    given[user] = now
+                    todo.append(user)
+        return sorted(set(given).intersection(files) - asked)
+
+    def _has(self, user: str, given: frozenset[str] | None) -> frozenset[str] | None:
+        """By which names a file that imports another has what that gives: none, if it mentions none of them; None for anything."""
+        if given is None:
+            return None
+        outline = self._outline(user)
+        return given if outline.star else given & outline.words
+
+    def _outline(self, path: str) -> Outline:
+        if path not in self._outlines:
+            mentions, place = self._mentions(path), _place_of(path)
+            self._outlines[path] = Outline({place[1]}, mentions.star, mentions.blocks)
+        return self._outlines[path]
 
     def outside_tests(self, paths: Iterable[str], files: Collection[str]) -> list[str]:
         """The same, without the tests that use what is none: what a test makes of a program is not told of the program."""
