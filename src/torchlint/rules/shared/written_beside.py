@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import re
 from collections.abc import Iterator
@@ -28,17 +29,22 @@ def namespace_beside(view: View, load: Site, keys: set[str]) -> Beside | None:
     project = view.run.world.project_of(load.parsed.facts.path)
     found: list[Beside | None] = []
     for path, file in sorted(project.files.items()) if project is not None else ():
-        if any(f'"{key}"' in file.code or f"'{key}'" in file.code for key in keys) and _SAVES.search(file.code):
-            found += _of_file(path, file.code, keys)
+        if all(f'"{key}"' in file.code or f"'{key}'" in file.code for key in keys) and _SAVES.search(file.code):
+            found += _of_file(path, file.code, frozenset(keys))
     return found[0] if found and None not in found else None
 
 
-def _of_file(path: str, code: str, keys: set[str]) -> Iterator[Beside | None]:
+@functools.lru_cache(maxsize=64)  # each run that comes by a load asks the same of the same files
+def _of_file(path: str, code: str, keys: frozenset[str]) -> tuple[Beside | None, ...]:
     """For each dict with these keys in a file, what of it is a Namespace; None for one that has none."""
     try:
         tree = tree_of(code)
     except (SyntaxError, ValueError, RecursionError):
-        return
+        return ()
+    return tuple(_dicts_in(tree, path, keys))
+
+
+def _dicts_in(tree: ast.Module, path: str, keys: frozenset[str]) -> Iterator[Beside | None]:
     spaces: set[str] | None = None
     for node in ast.walk(tree):
         if not isinstance(node, ast.Dict):
