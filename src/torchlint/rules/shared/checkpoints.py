@@ -18,7 +18,7 @@ def checkpoints(view: View) -> Iterator[tuple[Event, set[str]]]:
     for event in view.of("save"):
         known = kept_in(view, event)
         if known is not None:
-            yield event, {"constant" if _nothing(value) else _part(key, value) for key, value in known.items()}
+            yield event, {"constant" if _nothing(value) else _part(view, key, value) for key, value in known.items()}
 
 
 def kept_in(view: View, event: Event) -> Mapping[object, Value] | None:
@@ -63,15 +63,15 @@ def _nothing(value: Value) -> bool:
     return isinstance(value, Const) and value.value is None
 
 
-def _part(key, value: Value) -> str:
+def _part(view: View, key: object, value: Value) -> str:
     named = key.lower() if isinstance(key, str) else ""
     if "epoch" in named:
         return "epoch"
     for word, part in (("optim", "optimizer"), ("sched", "scheduler"), ("scaler", "scaler")):
         if word in named:
-            return part
+            return "number" if _told_alone(view, value) else part
     alts = real(value)
-    kinds = {_kind(alt) for alt in alts if not from_file(alt)} or {_kind(alt) for alt in alts}  # what was loaded is what is saved
+    kinds = _kinds(alts) or {_kind(alt) for alt in alts}
     if "?" in kinds and _FIGURE.search(named):
         return "number"
     if "?" in kinds and re.search(r"model|net|state_dict|weights", named) and all(_is_state(alt) for alt in real(value)):
@@ -79,6 +79,23 @@ def _part(key, value: Value) -> str:
     if kinds == {"constant", "number"}:
         return "number"
     return kinds.pop() if len(kinds) == 1 else "?"
+
+
+def _kinds(alts: tuple[Value, ...]) -> set[str]:
+    """Of what is not out of a file: what was loaded is what is saved."""
+    return {_kind(alt) for alt in alts if not from_file(alt)}
+
+
+def _told_alone(view: View, value: Value) -> bool:
+    """Whether what stands under the name of an optimizer is what it is called, or how many steps it has taken: no state."""
+    alts = real(value)
+    return bool(alts) and all(isinstance(alt, Const) or isinstance(alt, Dict) and _has_figures_alone(view, alt) for alt in alts)
+
+
+def _has_figures_alone(view: View, held: Dict) -> bool:
+    items = view.run.items_now(held)
+    known = [real(value) for value in items.known.values()] if items is not None and not items.open else []
+    return bool(known) and all(kinds and kinds <= {"constant", "number"} for kinds in map(_kinds, known))
 
 
 # What is told of a training under such a key is no state of anything.
@@ -120,10 +137,11 @@ def _kind(value: Value) -> str:
 def in_files(view: View, event: Event, pattern: str | re.Pattern[str]) -> bool:
     """Whether the file that saves, or another of the run, has a text, comments left out."""
     wanted = re.compile(pattern)
-    return any(wanted.search(line.split("#", 1)[0]) for facts in _files(view, event) for line in facts.lines)
+    return any(wanted.search(line.split("#", 1)[0]) for facts in files_of(view, event) for line in facts.lines)
 
 
-def _files(view: View, event: Event) -> list[FileFacts]:
+def files_of(view: View, event: Event) -> list[FileFacts]:
+    """The files that an event and what leads to it stand in, and the others of the run."""
     files = {id(site.parsed.facts): site.parsed.facts for site in (event.site, *event.calls)}
     files.update({id(other.site.parsed.facts): other.site.parsed.facts for other in view.run.graph.events if other.site is not None})
     return list(files.values())
@@ -134,7 +152,7 @@ def in_files_that_run(view: View, event: Event, pattern: str | Callable[[str], o
     files that it comes to. With `commented`, only of those
     functions whose call stands in a comment."""
     wanted = re.compile(pattern).search if isinstance(pattern, str) else pattern
-    files = _files(view, event)
+    files = files_of(view, event)
     project = view.run.world.project_of(event.site.parsed.facts.path)
     of_others = project is not None and not _of_a_program(event)
     others = {path: file.code for path, file in project.files.items()} if of_others else {}

@@ -46,7 +46,8 @@ _PHASE = re.compile(r"stage|phase", re.IGNORECASE)
 # What the help of an option says, and a number that a checkpoint holds, with the name that it is given.
 _GOES_ON = re.compile(r"to continue training|continu\w* (?:the )?(?:train|from|form)|resum|restart", re.IGNORECASE)
 _COUNTED = re.compile(
-    r"\s*([A-Za-z_][\w.]*)\s*=\s*(?:int\()?[\w.]*\[\s*[\"'](?:\w*_)?(?:epochs?|episodes?|iters?|iterations?|steps?|n_iter)(?:_\w+)?[\"']\s*\]"
+    r"\s*((?:[A-Za-z_][\w.]*\s*=\s*)+)(?:int\()?[\w.]*(?:\[\s*[\"']\w+[\"']\s*\])*"
+    r"\[\s*[\"'](?:\w*_)?(?:epochs?|episodes?|iters?|iterations?|steps?|n_iter)(?:_\w+)?[\"']\s*\]"
 )
 _TAKEN = re.compile(r"\s*[A-Za-z_][\w.]*\s*,.*?\b(?:\w*_)?(epochs?|episodes?|iters?|iterations?|steps?)\b[^=]*=\s*[\w.]*load\w*\(")
 _LONG_ENOUGH = 4
@@ -216,9 +217,10 @@ def _counts_on(view: View, site: Site, step: Event) -> bool:
     """Whether a number that the training counts is read beside the weights: `self.episode = checkpoint["episode"]`."""
     for line in around_row(site.parsed.facts.lines, site.location().row):
         read = _COUNTED.match(line) or _TAKEN.match(line)
-        if read is not None:
-            name = re.escape(read[1])
-            if in_files(view, step, rf"range\([^)]*(?<![\w.]){name}\b[^)]*,|(?<![\w.]){name}\s*\+="):
+        for name in re.split(r"\s*=\s*", read[1].rstrip(" =")) if read is not None else ():
+            owner, _, own = name.rpartition(".")
+            counted = re.escape(name) if owner in ("", "self") else rf"(?:{re.escape(owner)}|self)\.{re.escape(own)}"  # in its class
+            if in_files(view, step, rf"range\([^)]*(?<![\w.]){re.escape(name)}\b[^)]*,|(?<![\w.]){counted}\s*\+="):
                 return True
     return False
 
