@@ -49,3 +49,38 @@ def main(loader, path):
 ])
 def test_a_count_of_steps_is_loaded(loaded, told):
     holds(PROGRAM.replace("STEP", "step(optimizer)").replace("LOADED", loaded).replace("MARK", "  # <- 905" if told else ""))
+
+
+FAR = """
+def main(loader, path):
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.AdamW(model.parameters())
+    if path:
+        checkpoint = torch.load(path, weights_only=True)
+        state = checkpoint["model"]
+        model.load_state_dict(state)MARK
+        model.train()
+        history = checkpoint["history"]
+        train_loss = history["train"]
+        val_loss = history["val"]
+        best = history["best"]
+        NUMBER
+    else:
+        so_far, best = 0, None
+    for epoch in range(so_far, so_far + 9):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        torch.save(model.state_dict(), "weights.pt")
+"""
+
+
+@pytest.mark.parametrize(("number", "told"), [
+    ('so_far = checkpoint["epochs_done"]', True),
+    ('so_far = checkpoint["seen"]', False),
+    ('if best:\n            so_far = checkpoint["epochs_done"]', False),
+])
+def test_a_number_is_read_further_down(number, told):
+    code = FAR.replace("NUMBER", number).replace("MARK", "  # <- 905" if told else "")
+    holds(code)
