@@ -149,32 +149,35 @@ def files_of(view: View, event: Event) -> list[FileFacts]:
 
 def in_files_that_run(view: View, event: Event, pattern: str | Callable[[str], object], commented: bool = False) -> bool:
     """The same, of lines of functions that nobody names left out: what stands there is never done; in a program of its own, none of the
-    files that it comes to. With `commented`, only of those
-    functions whose call stands in a comment."""
+    files that it comes to. With `commented`, only of those functions whose call stands in a comment, and of those that a program has in
+    another file."""
     wanted = re.compile(pattern).search if isinstance(pattern, str) else pattern
     files = files_of(view, event)
     project = view.run.world.project_of(event.site.parsed.facts.path)
-    of_others = project is not None and not _of_a_program(event)
-    others = {path: file.code for path, file in project.files.items()} if of_others else {}
+    program = _program_of(event)
+    others = {path: file.code for path, file in project.files.items()} if project is not None and program is None else {}
     come_to = {id(other.site.parsed.unit) for other in view.run.graph.events if other.site is not None}
     return any(
-        wanted(line.split("#", 1)[0]) and not _in_unnamed(files, facts, row, others, commented, come_to)
+        wanted(line.split("#", 1)[0]) and not _in_unnamed(files, facts, row, others, commented, come_to, program)
         for facts in files for row, line in enumerate(facts.lines, 1)
     )
 
 
-def _of_a_program(event: Event) -> bool:
-    """Whether an event is come to from the body of a file that is run by itself: what other files would do with its functions is of
-    other runs."""
+def _program_of(event: Event) -> FileFacts | None:
+    """The file that is run by itself, if an event is come to from its body: what other files would do with its functions is of other
+    runs."""
     outermost = event.calls[0] if event.calls else event.site
     facts = outermost.parsed.facts
-    return any(item is outermost.parsed.unit for item in facts.body) and any(_MAIN.match(line) for line in facts.lines)
+    found = any(item is outermost.parsed.unit for item in facts.body) and any(_MAIN.match(line) for line in facts.lines)
+    return facts if found else None
 
 
 _MAIN = re.compile(r"if\s*\(?\s*__name__\s*==")
 
 
-def _in_unnamed(files: list[FileFacts], facts: FileFacts, row: int, others: dict[str, str], commented: bool, come_to: set[int]) -> bool:
+def _in_unnamed(
+    files: list[FileFacts], facts: FileFacts, row: int, others: dict[str, str], commented: bool, come_to: set[int], program: FileFacts | None,
+) -> bool:
     """Whether a row stands in a function of its file that no other line of these files names, nor one of another file's, and that the
     run itself does not come to."""
     units = [*facts.functions.values(), *(unit for cls in facts.classes.values() for unit in cls.methods.values() if commented)]
@@ -184,7 +187,8 @@ def _in_unnamed(files: list[FileFacts], facts: FileFacts, row: int, others: dict
     # As a name of a function: neither an option's (`args.resume`, `"--resume"`) nor that of an argument.
     option = r"(?<!args\.)(?<!opt\.)(?<!opts\.)(?<!self\.)(?<!cfg\.)(?<!config\.)"
     name = re.compile(rf"(?<![\w\-'\"]){option}{re.escape(around.name)}(?![\w'\"])(?!\s*=[^=])")
-    if commented and not any(re.search(rf"#.*\b{re.escape(around.name)}\(", line) for file in files for line in file.lines):
+    apart = program is not None and facts is not program and facts.functions.get(around.name) is around
+    if commented and not apart and not any(re.search(rf"#.*\b{re.escape(around.name)}\(", line) for file in files for line in file.lines):
         return False
     seen = {file.path for file in files}  # of these the lines are gone through below, their comments left out
     if any(path not in seen and around.name in code and name.search(code) for path, code in others.items()):
