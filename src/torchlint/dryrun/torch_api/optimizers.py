@@ -5,6 +5,7 @@ from __future__ import annotations
 from torchlint.dryrun.values import (
     NONE,
     NOTHING,
+    Class,
     Dict,
     Func,
     Instance,
@@ -95,7 +96,7 @@ class Optimizers:
         if name == "step":
             closure = args[0] if args else kwargs.get("closure")
             self.run_closure(closure, node)
-            self.emit("optimizer.step", owner, node, closure=closure)
+            self.emit("optimizer.step", owner, node, closure=closure, **({} if self.stepping is None else {"scaler": self.stepping}))
             return NONE
         if name == "zero_grad":
             self.emit("optimizer.zero_grad", owner, node)
@@ -126,6 +127,19 @@ class Optimizers:
         tag = {"state_dict": "scheduler_state", "load_state_dict": "load_result"}.get(name)
         return Opaque(name, "call", self.site(node), NOTHING, NOTHING, owner, frozenset({tag}) if tag else NOTHING)
 
+    def step_through(self, scaler: Value, stepped: Value, node) -> Value:
+        """A scaler calls the `step` of what it is given: where that is an object of the project around an optimizer, its method is run."""
+        before = len(self.graph.events)
+        if isinstance(stepped, Instance) and stepped.kind == "instance" and isinstance(stepped.cls, Class) and stepped.cls.method("step") is not None:
+            around, self.stepping = self.stepping, scaler
+            try:
+                self.call_value(self.attribute(stepped, "step", node), [], {}, node)
+            finally:
+                self.stepping = around
+        if not any(event.kind == "optimizer.step" for event in self.graph.events[before:]):
+            self.emit("optimizer.step", stepped, node, closure=None, scaler=scaler)
+        return NONE
+
     def scaler_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
         first = args[0] if args else None
         if name == "scale":
@@ -139,7 +153,7 @@ class Optimizers:
             self.run_closure(args[1] if len(args) > 1 else kwargs.get("closure"), node)
             self.emit("scaler.step", owner, node, optimizer=first)
             if first is not None:
-                self.each(real(first), lambda alt: self.emit("optimizer.step", alt, node, closure=None, scaler=owner) and NONE)
+                self.each(real(first), lambda alt: self.step_through(owner, alt, node))
             return NONE
         if name == "unscale_":
             self.emit("scaler.unscale", owner, node, optimizer=first)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Site, dotted
+from torchlint.dryrun.source_text import Parsed, Site, dotted
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Event, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.blocks import conditional
 from torchlint.rules.shared.checkpoints import in_files
-from torchlint.rules.shared.own_files import ALLOWED, asked_keys, refused_in
+from torchlint.rules.shared.own_files import ALLOWED, Refused, asked_keys, refused_in, refused_in_unmet
 from torchlint.rules.shared.read_configs import settings_asked
 from torchlint.rules.shared.read_objects import used_as_object
 from torchlint.rules.shared.replaced_objects import replaced_class
 from torchlint.rules.shared.written_beside import Beside, namespace_beside
+from torchlint.sieve.facts import Unit
 
 CODE = 901
 CALLS = frozenset({"torch.load"})
@@ -33,8 +34,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         own = refused_in(view, event)
         if own is not None:
-            related = [(own.site, "it is saved here")] if own.site is not event.site else []
-            yield Report(CODE, event.site, {"call": view.call_text(event.site), "part": own.text, "kind": own.kind}, related, words=_OWN)
+            yield _of_own(view, event.site, own)
         elif (asked := settings_asked(event.site)) is not None and not in_files(view, event, ALLOWED):
             roles = {"call": view.call_text(event.site), "part": f'"{asked[0]}"', "kind": f"an object, as `{asked[1]}` is asked of it"}
             yield Report(CODE, event.site, roles, words=_OWN)
@@ -49,8 +49,13 @@ def check(view: View) -> Iterator[Report]:
         elif (replaced := replaced_class(event.site)) is not None and not in_files(view, event, ALLOWED):
             yield Report(CODE, event.site, {"call": view.call_text(event.site), "kind": replaced}, words=_REPLACED)
     for site in _not_come_to(view):
-        if used_as_object(site) is not None and not in_files(view, view.run.graph.events[0], ALLOWED):
+        own = refused_in_unmet(view, site)
+        if own is None and used_as_object(site) is None or in_files(view, view.run.graph.events[0], ALLOWED):
+            continue
+        if own is None:
             yield Report(CODE, site, {"call": view.call_text(site), "then": _THEN})
+        else:
+            yield _of_own(view, site, own)
 
 
 _THEN = "; since torch 2.6 it raises, because a whole model is no weights"
@@ -65,6 +70,11 @@ _REPLACED = (
 )
 
 
+def _of_own(view: View, load: Site, own: Refused) -> Report:
+    related = [(own.site, "it is saved here")] if own.site is not load else []
+    return Report(CODE, load, {"call": view.call_text(load), "part": own.text, "kind": own.kind}, related, words=_OWN)
+
+
 def _beside(view: View, load: Event) -> Beside | None:
     """What other programs of the project put into the file, as two keys or more that are asked of it tell."""
     keys = asked_keys(load.site)
@@ -75,6 +85,7 @@ def _not_come_to(view: View) -> Iterator[Site]:
     """The loads in functions that were run, under a condition that a constant has switched off: `checkpoint = None`."""
     come_to = {event.site.location() for event in view.of("call") if event.name in CALLS}
     trees = {id(event.site.parsed): event.site.parsed for event in view.run.graph.events if event.site is not None}
+    trees.update((id(tree), tree) for tree in _silent(view, {id(tree.unit): tree for tree in trees.values()}))
     for tree in trees.values():
         for node in walk(tree.module) if "load" in tree.unit.words else ():
             if not isinstance(node, cst.Call) or dotted(node.func) not in CALLS or any(arg.star or arg.keyword is not None
@@ -83,6 +94,16 @@ def _not_come_to(view: View) -> Iterator[Site]:
             site = Site(tree, node)
             if site.location() not in come_to and conditional(site):
                 yield site
+
+
+def _silent(view: View, told: Mapping[int, Parsed]) -> Iterator[Parsed]:
+    """The statements outside functions that were run, and of which nothing came."""
+    for facts in {id(tree.facts): tree.facts for tree in told.values()}.values():
+        for item in facts.body:
+            if isinstance(item, Unit) and "load" in item.words and id(item) in view.run.ran and id(item) not in told:
+                tree = view.run.world.parse(facts, item)
+                if tree is not None:
+                    yield tree
 
 
 def _read_from(value: Value) -> Iterator[Site]:

@@ -15,6 +15,9 @@ CALLS = frozenset({"pickle.dump", "cPickle.dump", "dill.dump", "cloudpickle.dump
 _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _FORMED = re.compile(r"(?:torch)?script(?:ed|ing)?|trac(?:ed?|er|ing)|jit(?:ted)?|quant(?!um|ile|it).*|prun.*|qat|qnn", re.IGNORECASE)
 
+_TRACE = re.compile(r"trac(?:er?|ing)", re.IGNORECASE)
+_OF_MODELS = re.compile(r"is|models?|net(?:work)?s?|modules?|graphs?|symbolic|make|fx|fn|func(?:tion)?|forward|mode|wrapper|inputs?|encoder|decoder", re.IGNORECASE)
+
 
 def check(view: View) -> Iterator[Report]:
     """`torch.save(model, path)`, or `pickle.dump(model, file)`."""
@@ -99,11 +102,18 @@ def _is_whole(view: View, event: Event, given: tuple[Value, ...]) -> bool:
     given = made if made and any(map(_is_module, made)) else given
     if not given or not all(_is_module(value) or id(value) in _wrapped(view) or _is_copy(value) for value in given):
         return False
-    return not any(map(_of_a_form, (event.site.text(), event.site.path, *event.site.parsed.facts.words)))
+    return not any(map(_of_a_form, (event.site.text(), event.site.path))) and not any(map(_names_a_form, event.site.parsed.facts.words))
 
 
 def _of_a_form(text: str) -> bool:
     return any(map(_FORMED.fullmatch, _WORDS.findall(text)))
+
+
+def _names_a_form(name: str) -> bool:
+    """The same of a name of the file: `set_trace` and the trace of something else, `loss_trace`, are about no model."""
+    words = _WORDS.findall(name)
+    formed = [word for word in words if _FORMED.fullmatch(word)]
+    return bool(formed) and not (len(words) > 1 and all(map(_TRACE.fullmatch, formed)) and not any(map(_OF_MODELS.fullmatch, words)))
 
 
 def _in_dict(event: Event) -> tuple[object, tuple[Value, ...]]:

@@ -21,6 +21,14 @@ def around_row(lines: list[str], row: int) -> list[str]:
     return [*above, *takewhile(inside, lines[row - 1 : row + _NEAR]), *heads_of(lines, row)]
 
 
+def block_of(lines: list[str], row: int) -> list[str]:
+    """The lines of the block that a row stands in, without those that stand deeper."""
+    depth = _depth(lines[row - 1])
+    inside = lambda line: not line.strip() or _depth(line) >= depth
+    block = [*takewhile(inside, reversed(lines[: row - 1])), *takewhile(inside, lines[row - 1 :])]
+    return [line for line in block if _depth(line) == depth]
+
+
 def heads_of(lines: list[str], row: int) -> list[str]:
     """The heads of the blocks that a row stands in, up to its function; not that of an `else`, which is about what is not so."""
     return [lines[head - 1] for head in _head_rows(lines, row) if not lines[head - 1].lstrip().startswith(("else", "except"))]

@@ -18,7 +18,7 @@ def checkpoints(view: View) -> Iterator[tuple[Event, set[str]]]:
     for event in view.of("save"):
         known = kept_in(view, event)
         if known is not None:
-            yield event, {"constant" if _nothing(value) else _part(key, value) for key, value in known.items()}
+            yield event, {"constant" if _nothing(value) else _part(view, key, value) for key, value in known.items()}
 
 
 def kept_in(view: View, event: Event) -> Mapping[object, Value] | None:
@@ -63,15 +63,15 @@ def _nothing(value: Value) -> bool:
     return isinstance(value, Const) and value.value is None
 
 
-def _part(key, value: Value) -> str:
+def _part(view: View, key: object, value: Value) -> str:
     named = key.lower() if isinstance(key, str) else ""
     if "epoch" in named:
         return "epoch"
     for word, part in (("optim", "optimizer"), ("sched", "scheduler"), ("scaler", "scaler")):
         if word in named:
-            return part
+            return "number" if _told_alone(view, value) else part
     alts = real(value)
-    kinds = {_kind(alt) for alt in alts if not from_file(alt)} or {_kind(alt) for alt in alts}  # what was loaded is what is saved
+    kinds = _kinds(alts) or {_kind(alt) for alt in alts}
     if "?" in kinds and _FIGURE.search(named):
         return "number"
     if "?" in kinds and re.search(r"model|net|state_dict|weights", named) and all(_is_state(alt) for alt in real(value)):
@@ -79,6 +79,23 @@ def _part(key, value: Value) -> str:
     if kinds == {"constant", "number"}:
         return "number"
     return kinds.pop() if len(kinds) == 1 else "?"
+
+
+def _kinds(alts: tuple[Value, ...]) -> set[str]:
+    """Of what is not out of a file: what was loaded is what is saved."""
+    return {_kind(alt) for alt in alts if not from_file(alt)}
+
+
+def _told_alone(view: View, value: Value) -> bool:
+    """Whether what stands under the name of an optimizer is what it is called, or how many steps it has taken: no state."""
+    alts = real(value)
+    return bool(alts) and all(isinstance(alt, Const) or isinstance(alt, Dict) and _has_figures_alone(view, alt) for alt in alts)
+
+
+def _has_figures_alone(view: View, held: Dict) -> bool:
+    items = view.run.items_now(held)
+    known = [real(value) for value in items.known.values()] if items is not None and not items.open else []
+    return bool(known) and all(kinds and kinds <= {"constant", "number"} for kinds in map(_kinds, known))
 
 
 # What is told of a training under such a key is no state of anything.
@@ -120,10 +137,11 @@ def _kind(value: Value) -> str:
 def in_files(view: View, event: Event, pattern: str | re.Pattern[str]) -> bool:
     """Whether the file that saves, or another of the run, has a text, comments left out."""
     wanted = re.compile(pattern)
-    return any(wanted.search(line.split("#", 1)[0]) for facts in _files(view, event) for line in facts.lines)
+    return any(wanted.search(line.split("#", 1)[0]) for facts in files_of(view, event) for line in facts.lines)
 
 
-def _files(view: View, event: Event) -> list[FileFacts]:
+def files_of(view: View, event: Event) -> list[FileFacts]:
+    """The files that an event and what leads to it stand in, and the others of the run."""
     files = {id(site.parsed.facts): site.parsed.facts for site in (event.site, *event.calls)}
     files.update({id(other.site.parsed.facts): other.site.parsed.facts for other in view.run.graph.events if other.site is not None})
     return list(files.values())
@@ -131,32 +149,35 @@ def _files(view: View, event: Event) -> list[FileFacts]:
 
 def in_files_that_run(view: View, event: Event, pattern: str | Callable[[str], object], commented: bool = False) -> bool:
     """The same, of lines of functions that nobody names left out: what stands there is never done; in a program of its own, none of the
-    files that it comes to. With `commented`, only of those
-    functions whose call stands in a comment."""
+    files that it comes to. With `commented`, only of those functions whose call stands in a comment, and of those that a program has in
+    another file."""
     wanted = re.compile(pattern).search if isinstance(pattern, str) else pattern
-    files = _files(view, event)
+    files = files_of(view, event)
     project = view.run.world.project_of(event.site.parsed.facts.path)
-    of_others = project is not None and not _of_a_program(event)
-    others = {path: file.code for path, file in project.files.items()} if of_others else {}
+    program = _program_of(event)
+    others = {path: file.code for path, file in project.files.items()} if project is not None and program is None else {}
     come_to = {id(other.site.parsed.unit) for other in view.run.graph.events if other.site is not None}
     return any(
-        wanted(line.split("#", 1)[0]) and not _in_unnamed(files, facts, row, others, commented, come_to)
+        wanted(line.split("#", 1)[0]) and not _in_unnamed(files, facts, row, others, commented, come_to, program)
         for facts in files for row, line in enumerate(facts.lines, 1)
     )
 
 
-def _of_a_program(event: Event) -> bool:
-    """Whether an event is come to from the body of a file that is run by itself: what other files would do with its functions is of
-    other runs."""
+def _program_of(event: Event) -> FileFacts | None:
+    """The file that is run by itself, if an event is come to from its body: what other files would do with its functions is of other
+    runs."""
     outermost = event.calls[0] if event.calls else event.site
     facts = outermost.parsed.facts
-    return any(item is outermost.parsed.unit for item in facts.body) and any(_MAIN.match(line) for line in facts.lines)
+    found = any(item is outermost.parsed.unit for item in facts.body) and any(_MAIN.match(line) for line in facts.lines)
+    return facts if found else None
 
 
 _MAIN = re.compile(r"if\s*\(?\s*__name__\s*==")
 
 
-def _in_unnamed(files: list[FileFacts], facts: FileFacts, row: int, others: dict[str, str], commented: bool, come_to: set[int]) -> bool:
+def _in_unnamed(
+    files: list[FileFacts], facts: FileFacts, row: int, others: dict[str, str], commented: bool, come_to: set[int], program: FileFacts | None,
+) -> bool:
     """Whether a row stands in a function of its file that no other line of these files names, nor one of another file's, and that the
     run itself does not come to."""
     units = [*facts.functions.values(), *(unit for cls in facts.classes.values() for unit in cls.methods.values() if commented)]
@@ -166,7 +187,8 @@ def _in_unnamed(files: list[FileFacts], facts: FileFacts, row: int, others: dict
     # As a name of a function: neither an option's (`args.resume`, `"--resume"`) nor that of an argument.
     option = r"(?<!args\.)(?<!opt\.)(?<!opts\.)(?<!self\.)(?<!cfg\.)(?<!config\.)"
     name = re.compile(rf"(?<![\w\-'\"]){option}{re.escape(around.name)}(?![\w'\"])(?!\s*=[^=])")
-    if commented and not any(re.search(rf"#.*\b{re.escape(around.name)}\(", line) for file in files for line in file.lines):
+    apart = program is not None and facts is not program and facts.functions.get(around.name) is around
+    if commented and not apart and not any(re.search(rf"#.*\b{re.escape(around.name)}\(", line) for file in files for line in file.lines):
         return False
     seen = {file.path for file in files}  # of these the lines are gone through below, their comments left out
     if any(path not in seen and around.name in code and name.search(code) for path, code in others.items()):

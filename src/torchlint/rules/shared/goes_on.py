@@ -10,7 +10,7 @@ from collections.abc import Callable
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Loop, Opaque, Value, real
 from torchlint.rules.base import View
-from torchlint.rules.shared.blocks import around_row, excluded, heads_of, leaves
+from torchlint.rules.shared.blocks import around_row, block_of, excluded, heads_of, leaves
 from torchlint.rules.shared.brought_back import brought_back
 from torchlint.rules.shared.checkpoints import checkpoints, from_file, in_files, kept_in
 from torchlint.rules.shared.counted_loops import begins, never_turns
@@ -46,7 +46,8 @@ _PHASE = re.compile(r"stage|phase", re.IGNORECASE)
 # What the help of an option says, and a number that a checkpoint holds, with the name that it is given.
 _GOES_ON = re.compile(r"to continue training|continu\w* (?:the )?(?:train|from|form)|resum|restart", re.IGNORECASE)
 _COUNTED = re.compile(
-    r"\s*([A-Za-z_][\w.]*)\s*=\s*(?:int\()?[\w.]*\[\s*[\"'](?:\w*_)?(?:epochs?|episodes?|iters?|iterations?|steps?|n_iter)(?:_\w+)?[\"']\s*\]"
+    r"\s*((?:[A-Za-z_][\w.]*\s*=\s*)+)(?:int\()?[\w.]*(?:\[\s*[\"']\w+[\"']\s*\])*"
+    r"\[\s*[\"'](?:\w*_)?(?:epochs?|episodes?|iters?|iterations?|steps?|n_iter)(?:_\w+)?[\"']\s*\]"
 )
 _TAKEN = re.compile(r"\s*[A-Za-z_][\w.]*\s*,.*?\b(?:\w*_)?(epochs?|episodes?|iters?|iterations?|steps?)\b[^=]*=\s*[\w.]*load\w*\(")
 _LONG_ENOUGH = 4
@@ -213,14 +214,23 @@ def _same_file(view: View, load: WrittenLoad, step: Event) -> bool:
 
 
 def _counts_on(view: View, site: Site, step: Event) -> bool:
-    """Whether a number that the training counts is read beside the weights: `self.episode = checkpoint["episode"]`."""
-    for line in around_row(site.parsed.facts.lines, site.location().row):
+    """Whether a number that the training counts is read beside the weights: `self.episode = checkpoint["episode"]`; in the rest of their
+    block one that a loop begins at."""
+    lines, row = site.parsed.facts.lines, site.location().row
+    near = around_row(lines, row)
+    for line in (*near, *(line for line in block_of(lines, row) if line not in near)):
         read = _COUNTED.match(line) or _TAKEN.match(line)
-        if read is not None:
-            name = re.escape(read[1])
-            if in_files(view, step, rf"range\([^)]*(?<![\w.]){name}\b[^)]*,|(?<![\w.]){name}\s*\+="):
+        for name in re.split(r"\s*=\s*", read[1].rstrip(" =")) if read is not None else ():
+            begun, counted = rf"range\([^)]*(?<![\w.]){re.escape(name)}\b[^)]*,", rf"(?<![\w.]){_counted_up(name)}\s*\+="
+            if in_files(view, step, f"{begun}|{counted}" if line in near else rf"range\(\s*{re.escape(name)}\b[^,)]*,"):
                 return True
     return False
+
+
+def _counted_up(name: str) -> str:
+    """How a number may be called where it is counted up; that of an object is in its class."""
+    owner, _, own = name.rpartition(".")
+    return re.escape(name) if owner in ("", "self") else rf"(?:{re.escape(owner)}|self)\.{re.escape(own)}"
 
 
 def _trains(view: View, optimizer: Value, model: Value | None) -> bool:

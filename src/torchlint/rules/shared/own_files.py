@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from torchlint.dryrun.source_text import Site
@@ -34,11 +35,22 @@ def refused_in(view: View, load: Event) -> Refused | None:
     return found if found is not None and not in_files(view, load, ALLOWED) else None
 
 
+def refused_in_unmet(view: View, load: Site) -> Refused | None:
+    """The same of a load that no run comes to: what the program writes tells alone."""
+    found = _among_saved(view, asked_keys(load), lambda save: True if _as_written(load, save.site) else None)
+    return found[0] if found else None
+
+
 def _put_in(view: View, load: Event) -> Refused | None:
-    keys = asked_keys(load.site)
+    found = _among_saved(view, asked_keys(load.site), lambda save: _same_path(load, save))
+    return found[0] if found else _written(load) if found is not None else None
+
+
+def _among_saved(view: View, keys: set[str], is_same: Callable[[Event], bool | None]) -> list[Refused] | None:
+    """What is no weight in the files that a load may read; None where one of those has what is asked of it, and nothing else."""
     found = []
     for save in view.of("save"):
-        same = _same_path(load, save)
+        same = is_same(save)
         if same is False:
             continue
         items = save.get("items")
@@ -52,9 +64,9 @@ def _put_in(view: View, load: Event) -> Refused | None:
         kinds = {key: refused(view, alts := real(value)) or best_figure(view, key, alts) for key, value in known.items()}
         parts = [(key, kind) for key, kind in kinds.items() if key not in items.sometimes and kind is not None]
         if not parts:
-            return None  # one of the files that it may be holds nothing else
+            return None
         found.append(Refused(f'"{parts[0][0]}"', parts[0][1], put_together(save)))
-    return found[0] if found else _written(load)
+    return found
 
 
 def _same_path(load: Event, save: Event) -> bool | None:

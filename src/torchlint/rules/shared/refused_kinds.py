@@ -87,7 +87,7 @@ def _held(view: View, container: Seq | Dict, depth: int) -> str | None:
     if inner is None:
         return None
     what = {"NumPy's": "NumPy's numbers"}.get(inner, inner)
-    return f"a {'dict' if isinstance(container, Dict) else container.kind} with {what} in it"
+    return f"a {'dict' if isinstance(container, Dict) else container.kind} with {what.removesuffix(' in it')} in it"
 
 
 def _of_parser(value: Opaque, method: str) -> bool:

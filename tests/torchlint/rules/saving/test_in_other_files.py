@@ -163,3 +163,53 @@ def main(model, optimizer, schedule, args):
 def test_what_only_another_program_calls(tmp_path, train, told):
     write(tmp_path, {"pyproject.toml": "", "utils.py": RATES, "other.py": OTHER, "train.py": train})
     assert [one.number for one in check(tmp_path / "train.py", cache=False)] == told
+
+
+ALONE = """
+import argparse
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+from utils import IMPORTED
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--resume")
+    parser.add_argument("--start-epoch", type=int, default=0)
+    args = parser.parse_args()
+    model = nn.Linear(4, 2)
+    if args.resume:
+        model.load_state_dict(torch.load(args.resume, weights_only=True))
+    optimizer = torch.optim.Adam(model.parameters())
+    CALLED
+    for epoch in range(args.start_epoch, 9):
+        for x, y in torch.utils.data.DataLoader([], shuffle=True, num_workers=2):
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        torch.save(model.state_dict(), f"{epoch}.pt")
+"""
+RUN = '\nif __name__ == "__main__":\n    main()\n'
+BESIDE = """
+import torch
+
+def resume_checkpoint(model, optimizer, path):
+    state = torch.load(path, map_location="cpu", weights_only=True)
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+
+def show(epoch):
+    print(epoch)
+"""
+
+
+@pytest.mark.parametrize(("imported", "called", "run", "beside", "told"), [
+    ("show", "show(0)", RUN, BESIDE, 1),  # it is for the other programs of the project
+    ("show, resume_checkpoint", "resume_checkpoint(model, optimizer, args.resume)", RUN, BESIDE, 0),
+    ("show", "show(0)", RUN, BESIDE + "\ndef again(*given):\n    resume_checkpoint(*given)\n", 0),
+    ("show", "show(0)", "", BESIDE, 0),  # whoever calls `main` may do more
+])
+def test_a_function_of_another_file_that_a_program_does_not_name(tmp_path, imported, called, run, beside, told):
+    text = ALONE.replace("IMPORTED", imported).replace("CALLED", called) + run
+    write(tmp_path, {"pyproject.toml": "", "utils.py": beside, "train.py": text, "other.py": "from utils import resume_checkpoint\nresume_checkpoint(1, 2, 3)\n"})
+    assert len([one for one in check(tmp_path / "train.py", cache=False) if one.code == "TL905"]) == told

@@ -431,3 +431,37 @@ def test_what_another_program_writes(tmp_path, files, told):
     write(tmp_path, {"pyproject.toml": "", "train.py": files[0], "probe.py": IMPORTS + files[1]})
     found = [one for one in check(tmp_path / "probe.py", cache=False) if one.code == "TL901"]
     assert len(found) == told and all("train.py writes it in line 13" in one.message for one in found)
+
+
+OFF = """
+import numpy as np
+
+RESUME = False
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+losses = []
+if RESUME:
+    checkpoint = torch.load(FILE)MARK
+    model.load_state_dict(checkpoint["model"])
+    losses = checkpoint["losses"]["train"]
+
+for epoch in range(9):
+    seen = []
+    for x, y in torch.utils.data.DataLoader(data, batch_size=4, shuffle=True):
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        seen.append(loss.item())
+    losses.append(MEAN)
+    torch.save({"model": model.state_dict(), "losses": {"train": losses}}, f"{epoch}.pt")
+"""
+
+
+@pytest.mark.parametrize(("mean", "told"), [("np.array(seen).mean()", True), ("float(np.mean(seen))", False), ("sum(seen) / len(seen)", False)])
+def test_a_load_that_is_switched_off(mean, told):
+    holds(OFF.replace("MEAN", mean).replace("FILE", '"last.pt"').replace("MARK", "  # <- 901" if told else ""))
+
+
+def test_a_load_that_is_switched_off_and_allows_all():
+    holds(OFF.replace("MEAN", "np.array(seen).mean()").replace("FILE", '"last.pt", weights_only=False').replace("MARK", ""))

@@ -1,5 +1,7 @@
 """902 of models that are pickled otherwise than by `torch.save(model)` itself."""
 
+import pytest
+
 from tests.torchlint.dryrun.support import holds, table
 
 NET = """
@@ -136,3 +138,23 @@ def keep(path):
 })
 def test_pickled(code):
     holds(NET + code)
+
+
+NAMED = """
+from tools import NAME
+
+def train(model, loader, path):
+    model.train()
+    for x, y in loader:
+        NAME(model(x))
+    torch.save(model, path)MARK
+"""
+
+
+@pytest.mark.parametrize(("name", "told"), [
+    ("set_trace", True), ("loss_trace", True), ("spoof_trace_syn", True),
+    ("trace", False), ("trace_model", False), ("symbolic_trace", False), ("traced_cell", False), ("is_tracing", False),
+    ("quantize_weights", False), ("script_trace", False),
+])
+def test_names_of_the_file(name, told):
+    holds(NAMED.replace("NAME", name).replace("MARK", "  # <- 902" if told else ""))
