@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import takewhile
 
 import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Class, Const, Dict, Instance, Opaque, Seq, Value, real
+from torchlint.dryrun.values import Class, Const, Dict, Event, Instance, Opaque, Seq, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.drawn_items import changed_at_random
+from torchlint.rules.shared.drawn_items import changed_at_random, leaves_early
 from torchlint.rules.shared.loaders import body_of, created, option, written
 
 CODE = 613
@@ -61,7 +62,8 @@ def _by_loader(view: View) -> Iterator[Report]:
     """`val_loader = DataLoader(...)` of a part of augmented data, or of a data set of the project that is given the transform."""
     for event, loader in created(view):
         name = loader.name.rsplit(".", 1)[-1]
-        if not _LOADER.search(name) or _TRAINS.search(name) or _trained_on(view, loader):
+        hook = next((unit for unit in _units_of(event) if unit in _HOOKS), None)
+        if not _LOADER.search(hook or name) or _TRAINS.search(name) or _trained_on(view, loader):
             continue
         lines = event.site.parsed.facts.lines
         if any(_ON_PURPOSE.search(line) or _SET_LATER.search(line) and "self." not in line for line in lines):
@@ -76,8 +78,17 @@ def _by_loader(view: View) -> Iterator[Report]:
         site = made or event.site
         related = [(random[0].site, "this changes the image at random")] if random[0].site is not None else []
         if site is not event.site:
-            related.append((event.site, f"`{name}` evaluates on it"))
+            related.append((event.site, f"`{hook or name}` evaluates on it"))
         yield Report(CODE, site, {"transform": _name_of(random[0]), "call": view.call_text(site)}, related)
+
+
+# What a trainer asks for the loaders of its evaluation.
+_HOOKS = frozenset({"val_dataloader", "test_dataloader"})
+
+
+def _units_of(event: Event) -> list[str]:
+    """The functions that make something: the one that does, and those that call it."""
+    return [site.parsed.unit.name for site in (event.site, *event.calls)]
 
 
 def _sampled(loader: Instance) -> bool:
@@ -121,12 +132,36 @@ def _in_whole(view: View, dataset: Value, part: bool) -> Opaque | Instance | Non
         if definition is None:
             return None
         if _OF_THE_SET.search(text := _OF_AN_IMAGE.sub("", written(parsed, definition))):
-            return changed_at_random(view, dataset)
+            return _whatever_is_asked(view, dataset, parsed, definition) or changed_at_random(view, dataset)
         values = (*dataset.args, *dataset.kwargs.values()) if _APPLIES.search(text) else ()
         given = next((found for value in values if (found := _random_in(view, value)) is not None), None)
         return given or _own_random(view, dataset, parsed, definition) or changed_at_random(view, dataset)
     whole = dataset.type.startswith("torchvision.datasets.")
     return _random_in(view, dataset.kwargs.get("transform")) if whole and part else None
+
+
+def _whatever_is_asked(view: View, dataset: Instance, parsed: Parsed, definition: cst.FunctionDef) -> Opaque | Instance | None:
+    """A random transform that a data set keeps and each item goes through, in a method that asks for something else what the data are for."""
+    for node in () if leaves_early(parsed, definition) else walk(definition.body):
+        called = node.func if isinstance(node, cst.Call) and _APPLIES.match(parsed.text(node).removeprefix("self.")) else None
+        if not isinstance(called, cst.Attribute) or not isinstance(called.value, cst.Name) or called.value.value != "self":
+            continue
+        name = called.attr.value
+        inside = takewhile(lambda part: part is not definition, parsed.around(node))
+        if all(_asks_whether_given(parsed, part, name) for part in inside if isinstance(part, _CONDITIONAL)):
+            kept = [each.value for each in view.of("setattr") if each.subject is dataset and each.name == name]
+            found = [_random_in(view, value) for value in kept]
+            if found and None not in found:
+                return found[0]
+    return None
+
+
+_CONDITIONAL = (cst.If, cst.IfExp, cst.Else, cst.ExceptHandler, cst.FunctionDef, cst.Lambda, cst.BooleanOperation)
+
+
+def _asks_whether_given(parsed: Parsed, part: cst.CSTNode, name: str) -> bool:
+    """Whether a condition asks for nothing but whether there is such a transform."""
+    return isinstance(part, cst.If) and re.fullmatch(rf"\(?self\.{name}\b(?: is not None| != None)?\)?", parsed.text(part.test)) is not None
 
 
 def _own_random(view: View, dataset: Instance, parsed: Parsed, definition: cst.FunctionDef) -> Opaque | Instance | None:
@@ -278,10 +313,23 @@ def _draws(view: View, made: Instance) -> bool:
     """Whether an object is a transform of the project's own that changes what it is given at random, as its name and its text say."""
     if not isinstance(made.cls, Class):
         return False
-    named_so, augments = made.cls.name.startswith("Random"), _AUGMENTS.search(made.cls.name)
-    definition, parsed = body_of(view, made.cls, "__call__") if named_so or augments else (None, None)
+    named_so, augments, changes = made.cls.name.startswith("Random"), _AUGMENTS.search(made.cls.name), _CHANGES.search(made.cls.name)
+    definition, parsed = body_of(view, made.cls, "__call__") if named_so or augments or changes else (None, None)
     text = written(parsed, definition) if definition is not None else ""
-    return bool(_DRAWN.search(text)) and (named_so or not _OF_A_PART.search(text))
+    if not _DRAWN.search(text) or not named_so and _OF_A_PART.search(text):
+        return False
+    return bool(named_so or augments) or not _ASKS_ITSELF.search(text) and not _is_off(made)
+
+
+# What a class that changes an image is called, and a condition of its own, other than one of how often.
+_CHANGES = re.compile(r"Crop|Flip|Rotat|Jitter|Augment|Distort|Shear|Eras(?:e|ing)|Mirror|Affine|Cut[oO]ut")
+_ASKS_ITSELF = re.compile(r"\b(?:el)?if\b[^\n]*?\b(?:self\.(?!p\b|prob|p_|\w*_p\b|\w*prob)\w+|isinstance)")
+
+
+def _is_off(made: Instance) -> bool:
+    """Whether a transform is given a number or a switch that may say that it does nothing."""
+    given = [alt for value in (*made.args, *made.kwargs.values()) for alt in real(value)]
+    return any(not isinstance(alt, Const) or not alt.value or alt.value == 1 for alt in given if not isinstance(alt, Seq))
 
 
 def _name_of(random: Opaque | Instance) -> str:

@@ -11,7 +11,7 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Const, Dict, Event, Instance, Loop, Opaque, Ref, Value, alternatives, boolean, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.cut_in_order import given_to, slices_of
+from torchlint.rules.shared.cut_in_order import given_to, singles_of, slices_of
 from torchlint.rules.shared.fitted import fitted
 from torchlint.rules.shared.loaders import option, true
 from torchlint.rules.shared.mixed_once import mixes_in_training, mixings, one_turn
@@ -22,6 +22,7 @@ CODE = 603
 _DRAWN = re.compile(r"sampler|sampled|resampl|shuffl|permut", re.IGNORECASE)
 _HANDFUL = 64
 _MIX = "draw `order = torch.randperm(n)` in each epoch, and take `x[order[i : i + batch_size]]`"
+_MIX_NUMBERS = "go over `torch.randperm(n).tolist()` in each epoch, in place of `range(n)`"
 _SHUFFLE = re.compile(r"shuffle\s*=\s*False")
 _SAMPLER = re.compile(r"(?<![\w.])sampler\s*=\s*[\w.]+")
 _OF_ORDER = re.compile(r"order|sort|shuffl|sequen|determin|reproduc|random|same|mix", re.IGNORECASE)
@@ -33,16 +34,23 @@ def check(view: View) -> Iterator[Report]:
     yield from _fitted(view)
     told = set()
     for step in view.steps():
-        found = slices_of(view, step)
+        slices = slices_of(view, step)
+        found = slices or singles_of(view, step)
         if found is not None and found[0].site not in told:
             loop, cut, mixed = found
             told.add(loop.site)
-            yield Report(CODE, loop.site, _of_slices(cut, mixed), [(step.site, "a step is taken with each"), *_once(mixed)])
+            roles = _of_singles(cut, mixed) if slices is None else _of_slices(cut, mixed)
+            yield Report(CODE, loop.site, roles, [(step.site, "a step is taken with each"), *_once(mixed)])
 
 
 def _of_slices(cut: str, mixed: list[Event]) -> dict[str, str]:
     why = f"each one is a slice, and nothing mixes what is cut{' in between' if mixed else ''}"
     return {"loader": cut, "call": cut, "why": why, "mend": _MIX}
+
+
+def _of_singles(data: str, mixed: list[Event]) -> dict[str, str]:
+    why = f"each one is the sample of the next number, and nothing mixes the numbers{' in between' if mixed else ''}"
+    return {"loader": data, "call": data, "why": why, "mend": _MIX_NUMBERS}
 
 
 def _loaders(view: View) -> Iterator[Report]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import libcst as cst
 
@@ -13,6 +14,7 @@ from torchlint.rules.base import View
 from torchlint.rules.shared.loaders import body_of, written
 from torchlint.rules.shared.mixed_once import mixings, one_turn
 from torchlint.rules.shared.slices import counted, cut_before, sliced
+from torchlint.rules.shared.taken_singly import taken_singly
 
 # Words of what mixes the data, draws from them, or goes through them in an order that means something.
 _NOT_IN_ORDER = re.compile(
@@ -25,10 +27,7 @@ _NOT_IN_ORDER = re.compile(
 def slices_of(view: View, step: Event) -> tuple[Loop, str, list[Event]] | None:
     """The loop around a step that cuts data into slices, or goes through what was cut, once in each turn of another loop; what is
     cut; and what mixes it before. None where there is none, or something may change the order from turn to turn."""
-    for depth, loop in enumerate(step.loops):
-        outer = next((other for other in reversed(step.loops[:depth]) if not one_turn(other)), None)
-        if outer is None or outer.site is None or loop.site is None or not isinstance(loop.site.node, cst.For | cst.While):
-            continue
+    for loop, outer, around in _once_an_epoch(step):
         within = written(outer.site.parsed, outer.site.node) + _around(loop, outer)
         found = _cut_in(view, loop, within)
         if found is None:
@@ -36,9 +35,33 @@ def slices_of(view: View, step: Event) -> tuple[Loop, str, list[Event]] | None:
         cut, text, given = found
         if _NOT_IN_ORDER.search(within + text) or any(_assigned(name, within) for name in (cut, *given)):
             return None
-        mixed = mixings(view, [(loop.site.parsed.facts, None)], step.loops[:depth], within)
+        mixed = mixings(view, [(loop.site.parsed.facts, None)], around, within)
         return None if mixed is None else (loop, cut, mixed)
     return None
+
+
+def singles_of(view: View, step: Event) -> tuple[Loop, str, list[Event]] | None:
+    """The loop around a step that takes one sample in each turn by its number, once in each turn of another loop; what it takes them of;
+    and what mixes that before. None where there is none, or something may change the order from turn to turn."""
+    for loop, outer, around in _once_an_epoch(step):
+        if loop is not step.loops[-1] or not isinstance(loop.site.node, cst.For):
+            continue
+        number = _number(loop.site.parsed, loop.site.node, "")
+        data = taken_singly(loop, outer, step, number) if number is not None else None
+        within = written(outer.site.parsed, outer.site.node) if data is not None else ""
+        if data is None or _NOT_IN_ORDER.search(within):
+            return None
+        mixed = mixings(view, [(loop.site.parsed.facts, None)], around, within)
+        return None if mixed is None else (loop, data, mixed)
+    return None
+
+
+def _once_an_epoch(step: Event) -> Iterator[tuple[Loop, Loop, tuple[Loop, ...]]]:
+    """The loops around a step that others go through again and again, each with the next of these, and all that stand around it."""
+    for depth, loop in enumerate(step.loops):
+        outer = next((other for other in reversed(step.loops[:depth]) if not one_turn(other)), None)
+        if outer is not None and outer.site is not None and loop.site is not None and isinstance(loop.site.node, cst.For | cst.While):
+            yield loop, outer, step.loops[:depth]
 
 
 def _assigned(name: str, text: str) -> bool:

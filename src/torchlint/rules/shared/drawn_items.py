@@ -26,7 +26,7 @@ def changed_at_random(view: View, dataset: Instance) -> Opaque | None:
     definition, parsed = body_of(view, dataset.cls, "__getitem__")
     if _FOR_TESTS.search(dataset.cls.name):
         return None  # it was written for this
-    if definition is None or _leaves_early(parsed, definition):
+    if definition is None or leaves_early(parsed, definition):
         return None
     for call in calls_always_made(definition.body):
         func = call.func
@@ -89,7 +89,7 @@ def _kept(view: View, dataset: Instance, name: str) -> list[int]:
     return [id(each.value) for each in view.of("setattr") if each.subject is dataset and each.name == name]
 
 
-def _leaves_early(parsed: Parsed, definition: cst.FunctionDef) -> bool:
+def leaves_early(parsed: Parsed, definition: cst.FunctionDef) -> bool:
     """Whether a method that asks for the mode may end where it does: what stands behind is not for all modes."""
     asking = (node for node in walk(definition.body) if isinstance(node, cst.If) and _ASKS.search(f"if {parsed.text(node.test)}"))
     return any(isinstance(inner, cst.Return | cst.Raise) for node in asking for inner in walk(node.body))

@@ -118,8 +118,25 @@ def build(root):
     "something else is asked for, and split": loaders(asked="image").replace("self.files[index]", "self.files[index].split('/val')[0]", 1).replace(
         "return self.transform(image)", "value = image.split('x')\n        return self.transform(value)"
     ).replace("Pictures(held_out, flips)", "Pictures(held_out, flips)  # <- 613"),
-    "the mode of the data is asked for": loaders(asked="self.mode == 'train'"),
-    "whether it trains is asked for": loaders(asked="self.train"),
+    "the mode of the data is asked for": loaders(asked="self.mode == 'train'").replace("image = image.convert", "return self.transform(image)\n        image = image.convert").replace(
+        "        return self.transform(image)\n\n", "        return image\n\n"
+    ),
+    "whether it trains is asked for": loaders(asked="self.train").replace('convert("RGB")', 'convert(self.transform(image))').replace(
+        "        return self.transform(image)\n\n", "        return image\n\n"
+    ),
+    "whether it trains is asked for something else": loaders(asked="self.train", mark=BAD),
+    "whether it trains is asked for, and it leaves": loaders(asked="not self.train").replace('image = image.convert("RGB")', "return image"),
+    "a transform that is set later": loaders(asked="self.train").replace(
+        "    def __len__", "        if not train:\n            self.transform = len\n\n    def __len__"
+    ).replace("Pictures(held_out, flips)", "Pictures(held_out, flips, False)"),
+    "one of its own, by another name": loaders(random="MirrorIt()", mark=BAD).replace("class RandomMirror", "class MirrorIt"),
+    "one of its own, by another name, with a switch": loaders(random="MirrorIt(False)").replace(
+        "class RandomMirror:", "class MirrorIt:\n    def __init__(self, on):\n        self.on = on\n"
+    ),
+    "one of its own, by another name, that asks": loaders(random="MirrorIt()").replace(
+        "class RandomMirror:", "class MirrorIt:\n    on = 0\n"
+    ).replace("        return sample[::-1]", "        if self.on:\n            return sample\n        return sample[::-1]"),
+    "one of its own that changes no image": loaders(random="AddNoise()").replace("class RandomMirror", "class AddNoise"),
     "a short name": loaders(name="tfms", mark=BAD),
     "a transform of the project's own": loaders(random="RandomMirror()", mark=BAD),
     "a transform of the project's own that draws nothing": loaders(random="RandomMirror()", drawn="sample"),
@@ -407,4 +424,45 @@ train_data = get(True)
     "the part to train on": BY_A_HELPER.format(part="", name="val_data", train="train=True", mark=""),
 })
 def test_made_by_a_helper(code):
+    holds(code)
+
+
+HOOK = """
+from torch.utils.data import DataLoader, Dataset
+from torchvision import transforms
+
+class Pictures(Dataset):
+    def __init__(self, root, train, transform=None):
+        self.root, self.train, self.transform = root, train, transform
+
+    def __len__(self):
+        return 9
+
+    def __getitem__(self, index):
+        image = self.root[index] if self.train else self.root[-index]
+        if self.transform:
+            image = self.transform(image)
+        return image
+
+
+class Net(LightningModule):
+    def _loader(self, train):
+        data = Pictures("data", train=train, transform=transforms.Compose([{first}, transforms.ToTensor()])){mark}
+        loader = DataLoader(data, batch_size=8, shuffle=train)
+        return loader
+
+    def train_dataloader(self):
+        return self._loader(train=True)
+
+    def {hook}(self):
+        return self._loader(train=False)
+"""
+
+
+@table({
+    "asked for by a trainer": HOOK.format(first="transforms.RandomCrop(8)", hook="val_dataloader", mark=BAD),
+    "asked for by a trainer, and plain": HOOK.format(first="transforms.CenterCrop(8)", hook="val_dataloader", mark=""),
+    "asked for by somebody": HOOK.format(first="transforms.RandomCrop(8)", hook="more", mark=""),
+})
+def test_hooks_of_a_trainer(code):
     holds(code)

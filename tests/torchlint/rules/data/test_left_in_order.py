@@ -373,3 +373,51 @@ def by_next(mark="", options="", before="pass", epochs=9, inside="batches = iter
 })
 def test_asked_for_by_next(code):
     holds(code)
+
+
+SINGLY = """
+def rows_of(data):
+    return [list(row) for row in data]
+
+training_set = np.loadtxt("ratings.csv")
+training_set = rows_of(training_set)
+training_set = {made}
+net = nn.Linear(4, 4)
+optimizer = torch.optim.RMSprop(net.parameters(), lr=0.01)
+for epoch in range({epochs}):
+    {before}
+    for i in {numbers}:{mark}
+        x = training_set[{number}].unsqueeze(0)
+        if torch.sum(x > 0) > 0:
+            optimizer.zero_grad()
+            F.mse_loss(net(x), x).backward()
+            optimizer.step()
+"""
+
+
+def singly(made="torch.FloatTensor(training_set)", epochs="9", before="net.train()", numbers="range(n)", mark="", number="i"):
+    return SINGLY.format(made=made, epochs=epochs, before=before, numbers=numbers, mark=mark, number=number)
+
+
+@table({
+    "by the loop's number": singly(mark="  # <- 603"),
+    "up to the length": singly(mark="  # <- 603", numbers="range(len(training_set))"),
+    "in a bar": singly(mark="  # <- 603", numbers="tqdm(range(0, n))"),
+    "of a data set of torchvision": singly(made='datasets.MNIST("d")', mark="  # <- 603"),
+    "mixed once": singly(mark="  # <- 603").replace("net = nn", "np.random.shuffle(training_set)\nnet = nn"),
+    "mixed in each epoch": singly(before="np.random.shuffle(training_set)"),
+    "in an order that is drawn": singly(before="order = torch.randperm(n)", number="order[i]"),
+    "over an order that is drawn": singly(numbers="torch.randperm(n).tolist()"),
+    "one epoch": singly(epochs="1"),
+    "a few": singly(numbers="range(4)"),
+    "written down": singly(made="torch.tensor([[0.0, 1, 2, 3], [1, 2, 3, 4]])"),
+    "drawn in the program": singly(made="torch.randn(n, 4)"),
+    "of a class of its own": singly(made="Rows(training_set)"),
+    "read anew in each turn": singly(before="training_set = torch.FloatTensor(rows)"),
+    "a series": singly(before="series = training_set"),
+    "a model for each turn of the outer loop": singly(before="optimizer = torch.optim.SGD(net.parameters(), lr=0.1)"),
+    "one step of all": singly().replace("            optimizer.step()", "            if i == n - 1:\n                optimizer.step()"),
+    "a part of them": singly().replace("        x = ", "        if i in held_out:\n            continue\n        x = "),
+})
+def test_samples_taken_by_their_number(code):
+    holds(code)
