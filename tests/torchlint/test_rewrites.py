@@ -40,6 +40,7 @@ NOT_YET = {
     "model_file": dict.fromkeys((506, 522), _ELSEWHERE),
     "in_two_files": dict.fromkeys((208, 502, 923, 933), _ELSEWHERE),
     "in_dict": {502: _TEXT},
+    "in_dataclass": {603: _TEXT},
     "step_of_batch": {105: _CALLER, 430: _TEXT},
     "epoch_function": {904: "only reads behind the outermost loop count"},
     "grad_switched": {114: "where gradients are switched on, so is what is computed there"},
