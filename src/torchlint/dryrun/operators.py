@@ -130,7 +130,7 @@ class Operators:
             if len(devices) == 1 and None not in devices and len(tensors) + numbers == 2:
                 traits["device"] = devices.pop()
                 self.still_made(tensors, traits, sites)
-            made = Tensor("", "op", self.site(node), flows, parts, None, traits, sites)
+            made = self.lies_beside(Tensor("", "op", self.site(node), flows, parts, None, traits, sites), sides)
             return self.arithmetic_shape(operator, left, right, made, node)
         return self.noted_arithmetic(operator, left, right, Opaque("", "op", self.site(node), flows, parts))
 

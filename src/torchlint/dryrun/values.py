@@ -140,7 +140,8 @@ class Tensor(Opaque):
 
     `traits` maps a trait's name to the value it has and, under the same key in `sites`, the place that gave it. Traits in
     use: act (softmax, log_softmax, sigmoid, relu ...), graph (True/False), leaf, device, layout, made, dim0 (zero-dim),
-    rank (how many dimensions it has at least), shape (its sizes), out_of (the call of a model that gave it).
+    rank (how many dimensions it has at least), shape (its sizes), out_of (the call of a model that gave it),
+    beside (the call of a model that gave something on the same device).
     """
 
     __slots__ = ("sites", "traits")

@@ -74,12 +74,22 @@ class Devices:
         elif any(t.traits.get("maybe0") for t in tensors):
             traits["maybe0"] = True
 
+    def lies_beside(self, made: Tensor, operands) -> Tensor:
+        """Notes on what is computed from a model's output which call gave that: both are on one device, or the operation raises."""
+        if "device" not in made.traits:
+            near = [each.traits for each in operands if isinstance(each, Tensor) and "device" not in each.traits]
+            calls = (traits.get("out_of") or traits.get("beside") for traits in near)
+            call = next((call for call in calls if call is not None), None)
+            if call is not None:
+                made.traits["beside"] = call
+        return made
+
     def typed(self, owner: Tensor, to: Value, site) -> Tensor:
         """x.type(...): a type of torch.cuda moves the tensor, one of torch brings it to the CPU; an unknown one may do either."""
         name = type_name(to)
         if re.fullmatch(r"torch\.[a-z_]*\d*", name):  # torch.float32: a dtype
             return owner.with_(site, layout=None, leaf=None)
-        made = owner.with_(site, layout=None, leaf=None, made=None, out_of=None)
+        made = owner.with_(site, layout=None, leaf=None, made=None, out_of=None, beside=None)
         made.traits.pop("device", None)
         if name.startswith("torch.cuda."):
             made.traits["device"] = "cuda"

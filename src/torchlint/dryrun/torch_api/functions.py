@@ -105,7 +105,7 @@ class TorchFunctions:
         result = self.result_tensor(node, flows, parts, tensors, cut=cut)
         if cut and not tensors and isinstance(first, Opaque):
             result.traits["cut_of"] = first
-        return reduced(result, last)
+        return reduced(self.lies_beside(result, () if cut else args), last)
 
     def created_tensor(self, last: str, args, kwargs, node) -> Tensor:
         """A tensor made from nothing: torch.zeros(...), torch.tensor(...)."""

@@ -65,7 +65,7 @@ class Tensors:
                 device = Const(name)
             known = self.device_of(device) if device is not None else None
             if isinstance(known, (Tensor, Ref)) or known is None:
-                made = owner.with_(site, device=None, leaf=None, out_of=None)
+                made = owner.with_(site, device=None, leaf=None, out_of=None, beside=None)
             else:
                 made = owner.with_(site, device=known, leaf=None)
             made.traits.pop("made", None)
@@ -89,7 +89,7 @@ class Tensors:
         if name == "view":
             self.emit("view", owner, node, args=args, kwargs=kwargs)
         if name == "type_as":
-            made = owner.with_(site, device=None, out_of=None)
+            made = owner.with_(site, device=None, out_of=None, beside=None)
             made.traits.pop("made", None)
             return made
         if name in ("view", "reshape"):
@@ -115,7 +115,8 @@ class Tensors:
         if len(tensors) > 1:
             self.emit_mix(node, (owner, *(value for value in args if any(isinstance(alt, Tensor) for alt in real(value)))))
         all_known = all(isinstance(alt, (Tensor, Const)) for value in given for alt in real(value))
-        return _laid_out(reduced(self.result_tensor(node, flows, parts, tensors, all_known=all_known), name), owner, name)
+        made = self.result_tensor(node, flows, parts, tensors, all_known=all_known)
+        return _laid_out(reduced(self.lies_beside(made, (owner,)), name), owner, name)
 
     def has_size_one(self, tensor: Tensor) -> bool:
         """Whether some dimension of a tensor made here is written as 1."""
@@ -177,7 +178,7 @@ class Tensors:
                     del traits["act"]
                 if alt is first and "rank" in alt.traits:
                     traits["rank"] = alt.traits["rank"]
-        return Tensor("", "op", site, flows, parts, first, traits, sites)
+        return self.lies_beside(Tensor("", "op", site, flows, parts, first, traits, sites), (first,))
 
 
 # What is computed value by value lies in memory as the first operand does.

@@ -90,7 +90,8 @@ def _models_left_behind(view: View) -> Iterator[Report]:
 def _placed(view: View, value: Value) -> tuple[Any, Site | None]:
     """The device of a value and where it comes by it: it was moved, or is what a model gives that was moved."""
     device, site = placed_at(view, value)
-    forward = value.traits.get("out_of") if device is None and isinstance(value, Tensor) else None
+    known = value.traits if device is None and isinstance(value, Tensor) else {}
+    forward = known.get("out_of") or known.get("beside")
     if forward is None or "made" in value.traits or _moved_back(view, forward) or not _has_weights(view, forward.subject):
         return device, site
     return weights_at(view, forward)
