@@ -5,10 +5,11 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from difflib import get_close_matches
 
 import libcst as cst
 
-from torchlint.catalogue.apis import Gone, release, table
+from torchlint.catalogue.apis import Gone, names_in, release, table
 from torchlint.catalogue.hosted import gone_names
 from torchlint.catalogue.torchvision_gone import DATA, DATA_RENAMED
 from torchlint.dryrun.source_text import Parsed, Site
@@ -26,6 +27,7 @@ from torchlint.rules.shared.number_losses import first_items
 from torchlint.rules.shared.torchvision_old import NAMES as OF_OTHERS
 from torchlint.rules.shared.torchvision_old import names_gone, renamed_data
 from torchlint.rules.shared.written_names import calls, expected, imports, reads, second_choice
+from torchlint.rules.shared.written_optimizers import in_no_release
 
 CODE = 941
 # A function until a module took its name; and what has to be told what it once assumed.
@@ -84,6 +86,20 @@ def check(view: View) -> Iterator[Report]:
         yield Report(CODE, site, roles)
     for site, roles in hosted_names.gone(view):
         yield Report(CODE, site, roles)
+    for site, name in in_no_release(view):
+        where = site.location()
+        if (where.filename, where.row, where.column, name) not in told:
+            told.add((where.filename, where.row, where.column, name))
+            yield Report(CODE, site, {"name": name, "then": _meant(name)}, words=_IN_NO_RELEASE)
+
+
+_IN_NO_RELEASE = ("torch has no `{name}`, in no release{then}", "write the name that torch has, or import it from where it is defined")
+
+
+def _meant(name: str) -> str:
+    module, _, own = name.rpartition(".")
+    near = get_close_matches(own, sorted(names_in(module) or ()), 1, 0.8)
+    return f"; `{near[0]}` may be meant" if near else ""
 
 
 def _instead(name: str) -> str:

@@ -18,6 +18,7 @@ from torchlint.rules.shared import hosted_arguments
 from torchlint.rules.shared.asking import asks_first, called_twice, chosen_by_release
 from torchlint.rules.shared.torchvision_old import arguments_gone
 from torchlint.rules.shared.written_names import expected
+from torchlint.rules.shared.written_optimizers import calls_of_optim
 
 CODE = 943
 WATCHED = frozenset(hosted().keywords) | ARGUMENTS.keys()
@@ -39,8 +40,22 @@ def check(view: View) -> Iterator[Report]:
         if id(arg) not in told:
             told.add(id(arg))
             yield Report(CODE, Site(event.site.parsed, arg), roles)
+    for site, name in calls_of_optim(view):
+        for arg in _unknown_to(name, site.node):
+            if id(arg) not in told and not expected(site) and not called_twice(site):
+                told.add(id(arg))
+                yield Report(CODE, Site(site.parsed, arg), {"problem": f"`{name}` takes no argument `{arg.keyword.value}`", "mend": _list_of(name)})
     for site, roles in hosted_arguments.found(view):
         yield Report(CODE, site, roles)
+
+
+def _unknown_to(name: str, call: cst.Call) -> Iterator[cst.Arg]:
+    """The arguments that nothing in `torch.optim` by that name takes, nor took in any release."""
+    takes = keywords(name)
+    if takes is None or any(arg.star == "**" for arg in call.args):
+        return
+    gone = arguments().gone.get(name, {})
+    yield from (arg for arg in call.args if arg.keyword is not None and arg.keyword.value not in takes and arg.keyword.value not in gone)
 
 
 def _report(view: View, event: Event, arg: cst.Arg, word: str) -> Report | None:

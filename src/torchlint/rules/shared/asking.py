@@ -43,6 +43,15 @@ def chosen_by_release(event: Event, instead: str = "") -> bool:
     return False
 
 
+def asks_of_releases(site: Site) -> bool:
+    """Whether a `try` stands around a place, or a condition that may tell one release from another."""
+    return any(
+        isinstance(item, cst.Try)
+        or isinstance(item, (cst.If, cst.IfExp)) and not isinstance(item.test, cst.Integer) and _may_ask(site.parsed.text(item.test))
+        for item in site.parsed.around(site.node)
+    )
+
+
 # What is raised by no name that is missing, and no call that is taken otherwise.
 _OF_OTHER_THINGS = frozenset(
     "StopIteration KeyboardInterrupt SystemExit EOFError OSError IOError FileNotFoundError FileExistsError PermissionError".split()
