@@ -42,7 +42,7 @@ def check(view: View) -> Iterator[Report]:
             yield Report(CODE, Site(event.site.parsed, arg), roles)
     for site, name in calls_of_optim(view):
         for arg in _unknown_to(name, site.node):
-            if id(arg) not in told and not expected(site) and not called_twice(site):
+            if id(arg) not in told and not asks_first(site) and not expected(site) and not called_twice(site):
                 told.add(id(arg))
                 yield Report(CODE, Site(site.parsed, arg), {"problem": f"`{name}` takes no argument `{arg.keyword.value}`", "mend": _list_of(name)})
     for site, roles in hosted_arguments.found(view):

@@ -9,37 +9,37 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.catalogue.apis import names_in, table
-from torchlint.dryrun.source_text import Parsed, Site
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.tree import walk
 from torchlint.rules.base import View
 from torchlint.rules.shared.asking import asks_first, asks_of_releases
 from torchlint.rules.shared.written_names import imports, qualified
-from torchlint.sieve.facts import Unit
 
 _MODULES = ("torch.optim", "torch.optim.lr_scheduler")
-_MADE = re.compile(r"\b(?:optim|lr_scheduler)\.[A-Z]\w*\(")
 # What a module of torch's imports for itself, from the standard library.
 _OF_PYTHON = frozenset("Any Callable Counter Iterable Iterator List Literal Optional Sequence SupportsFloat TypedDict Union".split())
 
 
 def calls_of_optim(view: View) -> Iterator[tuple[Site, str]]:
-    """Such calls, with the full names; not those behind a question to torch."""
+    """Such calls, with the full names; not those behind a question about releases. Whether the file asks torch for the name is left to who
+    has something to say: it is read in the whole text."""
     trees = {id(event.site.parsed): event.site.parsed for event in view.run.graph.events if event.site is not None}
     for tree in trees.values():
-        if tree.unit.words.isdisjoint(("optim", "lr_scheduler")) or not any(map(_MADE.search, _lines(tree))):
+        if tree.unit.words.isdisjoint(("optim", "lr_scheduler")):
             continue
         for node in walk(tree.module):
             if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value[:1].isupper():
                 site = Site(tree, node)
                 name = canonical(qualified(site, node.func))
-                if name.rpartition(".")[0] in _MODULES and not asks_first(site) and not asks_of_releases(site):
+                if name.rpartition(".")[0] in _MODULES and not asks_of_releases(site):
                     yield site, name
 
 
 def in_no_release(view: View) -> Iterator[tuple[Site, str]]:
     """What is called or imported from there by a name that torch has had in no release."""
-    yield from ((site, name) for site, name in calls_of_optim(view) if _is_unknown(name) and not _put_there(view, name))
+    yield from ((site, name) for site, name in calls_of_optim(view)
+               if _is_unknown(name) and not asks_first(site) and not _put_there(view, name))
     yield from ((site, name) for site, name in imports(view, _is_unknown) if not asks_first(site) and not _put_there(view, name))
 
 
@@ -55,8 +55,3 @@ def _put_there(view: View, name: str) -> bool:
     puts = re.compile(rf"\boptim(?:\.lr_scheduler)?\.{own}\s*=[^=]|\blr_scheduler\.{own}\s*=[^=]|\bsetattr\([^)]*(?:optim|lr_scheduler)\b")
     files = {id(event.site.parsed.facts): event.site.parsed.facts for event in view.run.graph.events if event.site is not None}
     return any(puts.search(line) for facts in files.values() for line in facts.lines)
-
-
-def _lines(tree: Parsed) -> list[str]:
-    unit = tree.unit
-    return tree.facts.lines[unit.start - 1 : unit.end] if isinstance(unit, Unit) else tree.facts.lines
