@@ -148,10 +148,10 @@ def _read(path: str, data: bytes, digest: str) -> Neighbour:
 def without_comments(lines: list[str]) -> str:
     """The lines of a file up to their first #, which may stand in a string: then too little is left. Texts in three
     quotes, docstrings above all, are left out."""
-    return _TEXT.sub('""', "\n".join(line.split("#", 1)[0] for line in lines))
+    return IN_THREE_QUOTES.sub('""', "\n".join(line.split("#", 1)[0] for line in lines))
 
 
-_TEXT = re.compile(r"\"{3}.*?\"{3}|'{3}.*?'{3}", re.DOTALL)
+IN_THREE_QUOTES = re.compile(r"\"{3}.*?\"{3}|'{3}.*?'{3}", re.DOTALL)
 
 
 def _module_name(path: str) -> str:

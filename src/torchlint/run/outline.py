@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
-_TEXT = re.compile(r"\"{3}.*?\"{3}|'{3}.*?'{3}", re.DOTALL)
+from torchlint.files.project import IN_THREE_QUOTES
+
 _WORD = re.compile(r"[^\W\d]\w*")
 _MADE = re.compile(r"(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)")
 _DECORATOR = re.compile(r"^@[ \t]*([\w.]+)", re.MULTILINE)
@@ -37,7 +38,7 @@ class Block(msgspec.Struct, frozen=True, array_like=True):
 
 def outline_of(text: str) -> tuple[bool, tuple[Block, ...]]:
     """Whether a text takes all names of another file (`from x import *`), and its statements."""
-    return _STAR.search(text) is not None, tuple(filter(None, map(_block, _statements(_TEXT.sub('""', text)))))
+    return _STAR.search(text) is not None, tuple(filter(None, map(_block, _statements(IN_THREE_QUOTES.sub('""', text)))))
 
 
 def _statements(text: str) -> Iterator[str]:
@@ -69,7 +70,7 @@ def _block(statement: str) -> Block | None:
     if _COMPOUND.match(statement):
         return Block(words, words, _CALLS.search(statement) is not None)
     targets = _TARGETS.match(statement)
-    if targets is None or {".", "["} & set(targets[1]):
+    if targets is None or {".", "[", "("} & set(targets[1]):
         return Block("", words, True)
     return Block(" ".join(_WORD.findall(targets[1])), words, False)
 
@@ -77,15 +78,15 @@ def _block(statement: str) -> Block | None:
 class Outline:
     """An outline, made ready for questions."""
 
-    def __init__(self, path_names: set[str], star: bool, blocks: Iterable[Block]):
+    def __init__(self, module: str, star: bool, blocks: Iterable[Block]):
         self.star = star
         self._blocks = [(frozenset(block.names.split()), frozenset(block.words.split()), block.anywhere) for block in blocks]
         self.words = frozenset().union(*(words for _, words, _ in self._blocks))
-        self._path_names = path_names
+        self._module = module
 
     def own(self) -> frozenset[str] | None:
         """The names by which others have what is in the file; None where these are not all."""
-        made = frozenset().union(*(names for names, _, _ in self._blocks), self._path_names)
+        made = frozenset().union(*(names for names, _, _ in self._blocks), {self._module})
         return self.gives(made)
 
     def gives(self, taken: frozenset[str]) -> frozenset[str] | None:

@@ -29,12 +29,11 @@ class Users:
         self._known: dict[str, tuple[State, Mentions]] | None = None
         self._sure: set[str] = set()  # the files whose mentions are of what they hold now
         self._graphs: dict[frozenset[str], dict[str, set[str]]] = {}
-        self._outlines: dict[str, Outline] = {}
+        self._outlines: dict[str, tuple[Mentions, Outline]] = {}
 
     def look_again(self) -> None:
         """Forgets what may be otherwise now."""
         self._sure.clear()
-        self._outlines.clear()
         self._graphs.clear()
 
     def of(self, paths: Iterable[str], files: Collection[str]) -> list[str]:
@@ -42,8 +41,6 @@ class Users:
         function that calls one of it, a class on top of its. In order of their names."""
         asked = set(paths)
         among = frozenset(files).union(asked)
-        if asked >= set(files):
-            return []
         if among not in self._graphs:
             self._graphs[among] = self._graph(among)
         users = self._graphs[among]
@@ -70,10 +67,10 @@ class Users:
         return given if outline.star else given & outline.words
 
     def _outline(self, path: str) -> Outline:
-        if path not in self._outlines:
-            mentions, place = self._mentions(path), _place_of(path)
-            self._outlines[path] = Outline({place[1]}, mentions.star, mentions.blocks)
-        return self._outlines[path]
+        mentions, known = self._mentions(path), self._outlines.get(path)
+        if known is None or known[0] is not mentions:
+            known = self._outlines[path] = mentions, Outline(_place_of(path)[1], mentions.star, mentions.blocks)
+        return known[1]
 
     def outside_tests(self, paths: Iterable[str], files: Collection[str]) -> list[str]:
         """The same, without the tests that use what is none: what a test makes of a program is not told of the program."""

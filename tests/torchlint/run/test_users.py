@@ -34,6 +34,7 @@ HUB = "from .net import Net\nfrom .other import thing\n"
         (HUB + "MODELS = {'net': Net}\n", "from pack import MODELS\n", True),
         (HUB + "table['net'] = Net\n", "import pack\npack.thing()\n", True),
         (HUB + "register(Net)\n", "import pack\npack.thing()\n", True),
+        (HUB + "register(net=Net)\n", "import pack\npack.thing()\n", True),
         (HUB + "@register\ndef build():\n    return Net()\n", "import pack\npack.thing()\n", True),
         (HUB + "@torch.no_grad()\ndef build():\n    return Net()\n", "import pack\npack.thing()\n", False),
         (HUB + "try:\n    from .fast import build\nexcept ImportError:\n    def build():\n        return Net()\n", "from pack import build\n", True),
@@ -76,3 +77,15 @@ def test_names_go_on_over_files(tmp_path):
 def test_what_is_asked_for_whole_needs_nobody_else(tmp_path):
     (tmp_path / "net.py").write_text(NET)
     assert Users(Modules()).of([str(tmp_path / "net.py")], [str(tmp_path / "net.py")]) == []
+
+
+def test_a_file_that_has_changed_gives_what_it_has_now(tmp_path):
+    net, hub, user = (str(tmp_path / name) for name in ("net.py", "hub.py", "user.py"))
+    (tmp_path / "net.py").write_text(NET)
+    (tmp_path / "hub.py").write_text("from net import Net\ndef build():\n    return 1\n")
+    (tmp_path / "user.py").write_text("import hub\nhub.build()\n")
+    users = Users(Modules())
+    assert users.of([net], [net, hub, user]) == [hub]
+    (tmp_path / "hub.py").write_text("from net import Net\ndef build():\n    return Net()\n")
+    users.look_again()
+    assert users.of([net], [net, hub, user]) == [hub, user]
