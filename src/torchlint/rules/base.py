@@ -71,6 +71,7 @@ class View:
         for event in run.graph.events:
             self.by_kind.setdefault(event.kind, []).append(event)
         self._new: dict[str, list[Event]] | None = None
+        self._trees: list[Parsed] | None = None
         self._places: dict[str, dict[Event, int]] = {}
         self._about: dict[str, dict[int, list[Event]]] = {}
         self._modes: dict[int, bool | None] = {}
@@ -92,6 +93,12 @@ class View:
     def of(self, *kinds: str) -> list[Event]:
         """The events of some kinds, in the order they were met."""
         return [event for kind in kinds for event in self.by_kind.get(kind, ())]
+
+    def trees(self) -> list[Parsed]:
+        """The functions and statements in which something happened, in the order in which it did, each once."""
+        if self._trees is None:
+            self._trees = list({id(event.site.parsed): event.site.parsed for event in self.run.graph.events if event.site is not None}.values())
+        return self._trees
 
     def new(self, kind: str) -> list[Event]:
         """The events of a kind that no other run was judged with: the methods of a class all begin with what its __init__ did.

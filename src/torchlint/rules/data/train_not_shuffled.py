@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
-from torchlint.dryrun.values import Const, Dict, Event, Instance, Loop, Opaque, Ref, Value, alternatives, boolean, real
+from torchlint.dryrun.values import Const, Dict, Event, Instance, Loop, Opaque, Ref, alternatives, boolean, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.cut_in_order import given_to, singles_of, slices_of
 from torchlint.rules.shared.fitted import fitted

@@ -11,7 +11,7 @@ import libcst as cst
 from torchlint.dryrun.containers import CONTAINERS
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import TRUE, Class, Event, Instance, Loop, Ref, Tensor, Value, real
+from torchlint.dryrun.values import TRUE, Class, Event, Instance, Loop, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
@@ -20,10 +20,10 @@ from torchlint.rules.shared.evaluations import EVALUATION, in_a_program_that_tra
 from torchlint.rules.shared.frozen import frozen_by, frozen_one_by_one, is_off_at, switches
 from torchlint.rules.shared.graph_uses import graph_may_be_used, is_criterion
 from torchlint.rules.shared.held_out import LOSS
-from torchlint.rules.shared.looks import beside_training, is_look, only_shown_off
+from torchlint.rules.shared.looks import beside_training, only_shown_off
 from torchlint.rules.shared.may_train import may_train
-from torchlint.rules.shared.readouts import collects, only_draws, read_out
-from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, is_module, made_of, unseen, within
+from torchlint.rules.shared.readouts import collects, read_out
+from torchlint.rules.shared.seen_calls import GRADIENTS, during, unseen
 from torchlint.rules.shared.shared_loops import measures_where_another_trains, trains_in_some_turns
 from torchlint.rules.shared.single_forwards import answers_with_a_number, predicts_once, shows_what_it_learned
 from torchlint.rules.shared.thrown_away import only_gone_through

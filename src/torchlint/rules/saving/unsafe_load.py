@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
 import libcst as cst
 
@@ -84,9 +84,7 @@ def _beside(view: View, load: Event) -> Beside | None:
 def _not_come_to(view: View) -> Iterator[Site]:
     """The loads in functions that were run, under a condition that a constant has switched off: `checkpoint = None`."""
     come_to = {event.site.location() for event in view.of("call") if event.name in CALLS}
-    trees = {id(event.site.parsed): event.site.parsed for event in view.run.graph.events if event.site is not None}
-    trees.update((id(tree), tree) for tree in _silent(view, {id(tree.unit): tree for tree in trees.values()}))
-    for tree in trees.values():
+    for tree in (*view.trees(), *_silent(view)):
         for node in walk(tree.module) if "load" in tree.unit.words else ():
             if not isinstance(node, cst.Call) or dotted(node.func) not in CALLS or any(arg.star or arg.keyword is not None
                and arg.keyword.value in ("weights_only", "pickle_module") for arg in node.args):
@@ -96,9 +94,10 @@ def _not_come_to(view: View) -> Iterator[Site]:
                 yield site
 
 
-def _silent(view: View, told: Mapping[int, Parsed]) -> Iterator[Parsed]:
+def _silent(view: View) -> Iterator[Parsed]:
     """The statements outside functions that were run, and of which nothing came."""
-    for facts in {id(tree.facts): tree.facts for tree in told.values()}.values():
+    told = {id(tree.unit) for tree in view.trees()}
+    for facts in {id(tree.facts): tree.facts for tree in view.trees()}.values():
         for item in facts.body:
             if isinstance(item, Unit) and "load" in item.words and id(item) in view.run.ran and id(item) not in told:
                 tree = view.run.world.parse(facts, item)

@@ -36,20 +36,21 @@ def chosen_by_release(event: Event, instead: str = "") -> bool:
     for item in site.parsed.around(site.node):
         if isinstance(item, cst.Try) and not all(_catches_none_such(site.parsed, handler) for handler in item.handlers):
             return True
-        # A method is parsed inside an `if 1:`, which is nobody's.
-        if isinstance(item, (cst.If, cst.IfExp)) and not isinstance(item.test, cst.Integer):
-            if _may_ask(site.parsed.text(item.test)) or wanted and wanted in site.parsed.text(item):
-                return True
+        if _is_condition(item) and (_may_ask(site.parsed.text(item.test)) or wanted and wanted in site.parsed.text(item)):
+            return True
     return False
 
 
 def asks_of_releases(site: Site) -> bool:
     """Whether a `try` stands around a place, or a condition that may tell one release from another."""
     return any(
-        isinstance(item, cst.Try)
-        or isinstance(item, (cst.If, cst.IfExp)) and not isinstance(item.test, cst.Integer) and _may_ask(site.parsed.text(item.test))
-        for item in site.parsed.around(site.node)
+        isinstance(item, cst.Try) or _is_condition(item) and _may_ask(site.parsed.text(item.test)) for item in site.parsed.around(site.node)
     )
+
+
+def _is_condition(item: cst.CSTNode) -> bool:
+    # A method is parsed inside an `if 1:`, which is nobody's.
+    return isinstance(item, (cst.If, cst.IfExp)) and not isinstance(item.test, cst.Integer)
 
 
 # What is raised by no name that is missing, and no call that is taken otherwise.

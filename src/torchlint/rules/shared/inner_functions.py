@@ -14,8 +14,7 @@ from torchlint.rules.shared.written_names import qualified
 
 def calls_within(view: View, words: frozenset[str]) -> Iterator[tuple[Site, str]]:
     """Such calls of what is called by one of some words, with the qualified names that the file uses."""
-    trees = {id(event.site.parsed): event.site.parsed for event in view.run.graph.events if event.site is not None}
-    for tree in trees.values():
+    for tree in view.trees():
         functions = [] if words.isdisjoint(tree.unit.words) else list(_inner(tree))
         rows = _rows_come_to(view, tree) if functions else set()
         for function in functions:

@@ -14,6 +14,7 @@ from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.tree import walk
 from torchlint.rules.base import View
 from torchlint.rules.shared.asking import asks_first, asks_of_releases
+from torchlint.rules.shared.checkpoints import files_of
 from torchlint.rules.shared.written_names import imports, qualified
 
 _MODULES = ("torch.optim", "torch.optim.lr_scheduler")
@@ -24,8 +25,7 @@ _OF_PYTHON = frozenset("Any Callable Counter Iterable Iterator List Literal Opti
 def calls_of_optim(view: View) -> Iterator[tuple[Site, str]]:
     """Such calls, with the full names; not those behind a question about releases. Whether the file asks torch for the name is left to who
     has something to say: it is read in the whole text."""
-    trees = {id(event.site.parsed): event.site.parsed for event in view.run.graph.events if event.site is not None}
-    for tree in trees.values():
+    for tree in view.trees():
         if tree.unit.words.isdisjoint(("optim", "lr_scheduler")):
             continue
         for node in walk(tree.module):
@@ -53,5 +53,4 @@ def _put_there(view: View, name: str) -> bool:
     """Whether the program puts something of its own into torch's module by that name."""
     own = name.rpartition(".")[2]
     puts = re.compile(rf"\boptim(?:\.lr_scheduler)?\.{own}\s*=[^=]|\blr_scheduler\.{own}\s*=[^=]|\bsetattr\([^)]*(?:optim|lr_scheduler)\b")
-    files = {id(event.site.parsed.facts): event.site.parsed.facts for event in view.run.graph.events if event.site is not None}
-    return any(puts.search(line) for facts in files.values() for line in facts.lines)
+    return any(puts.search(line) for facts in files_of(view, view.run.graph.events[0]) for line in facts.lines)
