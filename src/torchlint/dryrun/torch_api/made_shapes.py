@@ -86,8 +86,9 @@ class MadeShapes:
                 return self.sizes_shape(args) if args else Shape((), False)
             if last in _NUMPY_SIZED:
                 return self.one_size(args[0] if args else kwargs.get("size"))
-            if last == "permutation" and args and self.nested_shape(args[0]).rank is not None:
-                return Shape((None, *self.nested_shape(args[0]).dims[1:]), False)
+            if last == "permutation" and args:
+                shuffled = Shape((), False) if self.is_one_size(args[0]) else self.nested_shape(args[0])
+                return ANY if shuffled.rank is None else Shape((None, *shuffled.dims[1:]), False)
             if last in _NUMPY_AT:
                 at = _NUMPY_AT[last]
                 return self.one_size(args[at] if len(args) > at else kwargs.get("size"))

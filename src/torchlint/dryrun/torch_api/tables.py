@@ -73,8 +73,8 @@ class Tables:
                 self.note_cells(made, _NUMBERS.get(self.table(args[0])) or self.noted_shape(args[0]))
             elif last in _PUT_TOGETHER and args:
                 items = self.items_of(args[0]) if isinstance(args[0], Seq) else args[:2] if last == "append" and "axis" in kwargs else None
-                ranks = {self.noted_shape(item).rank for item in items or ()}
-                rank = ranks.pop() if len(ranks) == 1 else None
+                ranks = {self.noted_shape(item).rank for item in items or ()} - {None}
+                rank = ranks.pop() if len(ranks) == 1 else None  # what is not known has as many, or this would raise
                 if rank and (rank > 1 or last == "concatenate"):
                     self.note_shape(made, Shape((None,) * rank, False))
         elif package == "sklearn":

@@ -54,6 +54,10 @@ def batches(code, mark=TOLD, data="TensorDataset(X, y)"):
     "of what NumPy read": whole(
         'data = np.loadtxt("a.csv", delimiter=",", dtype=np.float32)\nX = torch.from_numpy(data[:, :-1])\ny = torch.from_numpy(data[:, -1])'
     ),
+    "put together with what is not known, and mixed": whole(
+        "from mine import read\na, b = read()\nall = np.concatenate([a, b.reshape((-1, 1))], axis=-1)\n"
+        "all = all[np.random.permutation(all.shape[0]), :]\nX = torch.FloatTensor(all[:, :-1])\ny = torch.FloatTensor(all[:, -1])"
+    ),
     "parted for a test": whole(
         CSV + 'a, b, c, d = train_test_split(frame.drop(columns=["price"]), frame["price"], test_size=0.2)\n'
         "X, y = torch.FloatTensor(a.values), torch.FloatTensor(c.values)"
