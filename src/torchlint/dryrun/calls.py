@@ -15,6 +15,7 @@ from torchlint.dryrun.functions import Functions
 from torchlint.dryrun.switches import OF_PARSERS, Switches
 from torchlint.dryrun.torch_api.calls import TorchCalls
 from torchlint.dryrun.values import (
+    NONE,
     Class,
     Const,
     Dict,
@@ -113,16 +114,37 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls, Switches):
                 else:
                     args.extend(items)
             elif arg.star == "**":
-                items = self.store.get(value, "{}") if isinstance(value, Dict) else None
-                if items is None or items.open:
+                known, more = self.keywords_in(value)
+                if more:
                     kwargs["**"] = value
-                if items is not None:
-                    kwargs.update({key: item for key, item in items.known.items() if isinstance(key, str) and key[:1] != "*"})
+                kwargs.update(known)
             elif arg.keyword is not None:
                 kwargs[arg.keyword.value] = value
             else:
                 args.append(value)
         return args, kwargs
+
+    def keywords_in(self, value: Value) -> tuple[dict[str, Value], bool]:
+        """What `**value` gives by name, and whether it may give more. Of one dict or another, `{"num_workers": 4} if cuda else {}`, it is
+        known what none of them has; what they differ in is given or not, and which of it goes with which is not kept."""
+        each = [self.store.get(alt, "{}") if isinstance(alt, Dict) else None for alt in real(value)]
+        of_one = [
+            {key: item for key, item in items.known.items() if isinstance(key, str) and key[:1] != "*"} for items in each if items is not None
+        ]
+        more = not each or any(items is None or items.open for items in each)
+        if len(each) == 1 or more:
+            return (of_one[0] if len(each) == 1 and of_one else {}), more
+        return {
+            key: of_one[0][key] if all(_same(items.get(key), of_one[0].get(key)) for items in of_one) else self._given_or_not(key, of_one)
+            for key in dict.fromkeys(key for items in of_one for key in items)
+        }, False
+
+    def _given_or_not(self, key: str, of_one: list[dict[str, Value]]) -> Value:
+        result: Value = Opaque(key, "call")
+        for items in of_one:
+            if not isinstance(items.get(key, NONE), Const):
+                result = join(result, items[key])
+        return result
 
     def eval_arguments_only(self, node: cst.Call) -> None:
         for arg in node.args:
@@ -199,6 +221,12 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls, Switches):
 
 
 _DICTS = re.compile(r"(?:^|\.)\w*(?:[dD]ict|Munch|Box|Namespace)$")
+
+
+def _same(one: Value | None, other: Value | None) -> bool:
+    if isinstance(one, Const) and isinstance(other, Const):
+        return type(one.value) is type(other.value) and one.value == other.value
+    return one is other
 
 
 def _is_dict(callee: Value) -> bool:

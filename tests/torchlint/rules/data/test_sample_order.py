@@ -156,3 +156,19 @@ def test_mixed_where_a_file_is_imported(tmp_path, mixing, more, each, told):
     })
     found = [one.code for one in check(tmp_path / "train.py", cache=False) if one.code == "TL603"]
     assert found == ["TL603"] * told
+
+
+@table({
+    f"{name}: {'shuffled' if not told else 'in order'}": program(before=f"more = {before}", options=f"{options}, **more", mark=BAD * told)
+    for name, before, options, told in (
+        ("one dict or none", '{"num_workers": 4, "pin_memory": True} if folder else {}', "", True),
+        ("one of two dicts", '{"num_workers": 4} if folder else {"drop_last": True}', "", True),
+        ("both say so", '{"num_workers": 4, "shuffle": False} if folder else {"shuffle": False}', "", True),
+        ("one or the other", '{"sampler": labels} if folder else {"shuffle": True}', "", False),
+        ("maybe", '{"shuffle": True} if folder else {}', "", False),
+        ("maybe, by arguments", '{"num_workers": 4} if folder else dict(labels)', "", False),
+        ("beside", '{"num_workers": 4} if folder else {}', ", shuffle=True", False),
+    )
+})
+def test_options_in_one_dict_or_another(code):
+    holds(code)

@@ -152,7 +152,7 @@ def train(model, loader, path):
 
 
 @pytest.mark.parametrize(("name", "told"), [
-    ("set_trace", True), ("loss_trace", True), ("spoof_trace_syn", True),
+    ("set_trace", True), ("eval_script", True), ("loss_trace", True), ("spoof_trace_syn", True),
     ("trace", False), ("trace_model", False), ("symbolic_trace", False), ("traced_cell", False), ("is_tracing", False),
     ("quantize_weights", False), ("script_trace", False),
 ])
