@@ -11,7 +11,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import MOST, Dict, Event, Instance, Opaque, Seq, Tensor, Value, real
+from torchlint.dryrun.values import MOST, Const, Dict, Event, Instance, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend, insert_after, insert_before
 from torchlint.rules.mends.rows import text_of, tree_of
@@ -162,7 +162,7 @@ def _added(view: View, event: Event) -> tuple[Value, str] | None:
     """The value that is added up, and the name of the sum that outlives the iteration."""
     node = event.site.node
     if event.kind == "augment":
-        if event.operator != "Add" or not _carries(event.subject, node):
+        if event.operator != "Add" or not (_carries(event.subject, node, event.value) or _kept_unseen(view, event)):
             return None
         return event.value, event.site.parsed.text(event.target)
     if event.kind == "append":
@@ -176,7 +176,7 @@ def _added(view: View, event: Event) -> tuple[Value, str] | None:
         left, right = text(sides[0]), text(sides[1])
         if target in (left, right):
             old, added = event.operands if left == target else reversed(event.operands)
-            if _carries(old, node.value):
+            if _carries(old, node.value, added):
                 return added, target
     return None
 
@@ -229,13 +229,31 @@ def _is_reset(statement: ast.stmt, name: str) -> bool:
 _NOTHING = re.compile(r"(?:0|0\.0?|\[\]|None)$|torch\.(?:zeros|tensor)\(")
 
 
-def _carries(old: Value, node: cst.CSTNode) -> bool:
+def _carries(old: Value, node: cst.CSTNode, added: Value) -> bool:
     """Whether the sum holds what this very addition put there in an earlier iteration, and is no number by then."""
-    return any(isinstance(alt, Opaque) and alt.flows and alt.site is not None and alt.site.node is node for alt in real(old))
+    unseen = not added.flows
+    return any(
+        isinstance(alt, Opaque) and (alt.flows or unseen) and alt.site is not None and alt.site.node is node for alt in real(old)
+    )
+
+
+def _kept_unseen(view: View, event: Event) -> bool:
+    """Whether a sum of what no model in view has made begins outside the loop and goes on in each of its turns: such a loop is run once."""
+    loop = event.loops[-1].site
+    if event.value.flows or loop is None or loop.parsed is not event.site.parsed or not all(isinstance(alt, Const) for alt in real(event.subject)):
+        return False
+    if not isinstance(event.target, (cst.Name, cst.Attribute)) or _trained_on(view, event, event.value) is None:
+        return False
+    name, place = event.site.parsed.text(event.target), loop.location()
+    anew = re.compile(rf"\s*(?:[\w.]+\s*[,=]\s*)*{re.escape(name)}\s*(?:,\s*[\w.]+\s*)*(?::[^=]+)?=(?!=)")
+    return not any(map(anew.match, event.site.parsed.facts.lines[place.row - 1 : place.end_row]))
 
 
 def _trained_on(view: View, event: Event, value: Value) -> Event | None:
     alts = real(value)
+    if alts and not value.flows:  # no model in view made it: it has a graph all the same where it is sent backward
+        sent = {id(other.subject): other for other in view.of("backward") if event.loops[-1] in other.loops}
+        return sent.get(id(alts[0])) if all(id(alt) in sent for alt in alts) else None
     if not alts or not all(isinstance(alt, Opaque) and alt.flows for alt in alts):
         return None
     if any(isinstance(alt, Tensor) and alt.traits.get("graph") is False for alt in alts):

@@ -97,3 +97,34 @@ UNSEEN, OURS = "criterion(model(x), y)", '{"loss": F.mse_loss(model(x), y), "wor
 })
 def test_a_loop_over_the_keys_puts_numbers_in_the_place_of_losses(code):
     holds(code)
+
+
+UNSEEN = """
+class Trainer:
+    def cost(self, *given):
+        return self.measure(*given)
+
+    def epoch(self, loader):
+        total = 0.0
+        for x, y in loader:
+            self.optimizer.zero_grad()
+            {body}
+            self.optimizer.step()
+        return total
+"""
+
+
+@table({
+    name: UNSEEN.format(body=body.replace("; ", "\n            ")) for name, body in {
+        "a method's": "loss = self.cost(x, y); loss.backward(); total += loss  # <- 106",
+        "before its backward": "loss = self.other.cost(x, y); total += loss; loss.backward()".replace("loss; loss.b", "loss  # <- 106; loss.b"),
+        "of one way or another": "loss = self.cost(x) if y else self.cost(y); loss.backward(); total += loss  # <- 106",
+        "its number": "loss = self.cost(x, y); loss.backward(); total += loss.item()",
+        "a number by then": "loss = self.cost(x, y); loss.backward(); loss = loss.item(); total += loss",
+        "begun in each turn": "total = 0.0; loss = self.cost(x, y); total += loss; loss.backward()",
+        "what is sent backward": "loss = self.cost(x, y); total += loss; total.backward()",
+        "never sent backward": "loss = self.cost(x, y); total += loss",
+    }.items()
+})
+def test_made_by_no_model_in_view(code):
+    holds(code)
