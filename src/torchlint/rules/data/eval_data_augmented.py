@@ -14,6 +14,7 @@ from torchlint.dryrun.values import Class, Const, Dict, Event, Instance, Opaque,
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.drawn_items import changed_at_random, leaves_early
 from torchlint.rules.shared.loaders import body_of, created, option, written
+from torchlint.rules.shared.ordered_samplers import counts_a_range
 
 CODE = 613
 _RANDOM = re.compile(
@@ -69,7 +70,7 @@ def _by_loader(view: View) -> Iterator[Report]:
         if any(_ON_PURPOSE.search(line) or _SET_LATER.search(line) and "self." not in line for line in lines):
             continue
         given = real(option(loader, "dataset"))
-        sampled = _sampled(loader)
+        sampled = _sampled(view, loader)
         random = [_in_whole(view, dataset, part=True) if sampled else _in_data(view, dataset) for dataset in given]
         if not random or None in random:
             continue
@@ -91,10 +92,12 @@ def _units_of(event: Event) -> list[str]:
     return [site.parsed.unit.name for site in (event.site, *event.calls)]
 
 
-def _sampled(loader: Instance) -> bool:
-    """Whether a loader draws a part of the numbers of a data set: the others are for somebody else."""
+def _sampled(view: View, loader: Instance) -> bool:
+    """Whether a loader takes a part of the numbers of a data set: the others are for somebody else."""
     samplers = real(option(loader, "sampler"))
-    return bool(samplers) and all(isinstance(alt, Instance) and alt.type.endswith(".SubsetRandomSampler") for alt in samplers)
+    return bool(samplers) and all(
+        isinstance(alt, Instance) and (alt.type.endswith(".SubsetRandomSampler") or counts_a_range(view, alt)) for alt in samplers
+    )
 
 
 def _in_data(view: View, dataset: Value) -> Opaque | Instance | None:

@@ -9,12 +9,13 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
-from torchlint.dryrun.values import Const, Dict, Event, Instance, Loop, Opaque, Ref, alternatives, boolean, real
+from torchlint.dryrun.values import Const, Dict, Event, Instance, Loop, Opaque, Ref, Value, alternatives, boolean, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.cut_in_order import given_to, singles_of, slices_of
 from torchlint.rules.shared.fitted import fitted
 from torchlint.rules.shared.loaders import option, true
 from torchlint.rules.shared.mixed_once import mixes_in_training, mixings, one_turn
+from torchlint.rules.shared.ordered_samplers import in_order
 from torchlint.rules.shared.sample_order import OF_TIME, means_nothing, mixed_before
 
 CODE = 603
@@ -107,12 +108,18 @@ def _why_in_order(view: View, loader: Instance) -> tuple[str, str] | None:
     """Why a loader leaves a dataset in its order, and the mend; None where it does not, or where that may be meant."""
     if loader.kind != "loader" or not isinstance(loader.cls, Ref) or loader.site is None:
         return None
-    if option(loader, "batch_sampler") is not None or (option(loader, "sampler") is not None and not _sampler_is_none(loader)):
+    if option(loader, "batch_sampler") is not None:
         return None
-    words = _why(view, loader)
-    call = _SAMPLER.sub("", _SHUFFLE.sub("", loader.site.text()))
-    if option(loader, "sampler") is not None:
-        name = loader.site.parsed.text(sampler) if (sampler := _written(loader, "sampler")) is not None else "the sampler"
+    ordered = in_order(view, option(loader, "sampler"))
+    if option(loader, "sampler") is not None and not ordered and not _sampler_is_none(loader):
+        return None
+    words = _why_counted(view, loader, ordered) if ordered else _why(view, loader)
+    sampler = _written(loader, "sampler")
+    given = loader.site.parsed.text(sampler) if sampler is not None else ""
+    call = re.sub(rf"\bsampler\s*=\s*{re.escape(given)}", "", loader.site.text()) if ordered else loader.site.text()
+    call = _SAMPLER.sub("", _SHUFFLE.sub("", call))
+    if option(loader, "sampler") is not None and not ordered:
+        name = given or "the sampler"
         words = words and (f"`{name}` is None on some of the ways here, and then {words[0]}", f"pass `shuffle=({name} is None)`")
     if words is None or OF_TIME.search(call) or _DRAWN.search(call) or "len(" in call:
         return None
@@ -151,6 +158,14 @@ def _why(view: View, loader: Instance) -> tuple[str, str] | None:
     if boolean(shuffle) is not False or _explained(loader) or _few_samples(view, loader) or _steps_of_time(loader):
         return None
     return "`shuffle` is False here", "pass `shuffle=True`, or say in a comment at this line why the order is meant"
+
+
+def _why_counted(view: View, loader: Instance, sampler: str) -> tuple[str, str] | None:
+    """The words for a sampler that counts the samples up, unless that may be meant."""
+    if "**" in loader.kwargs or "*" in loader.kwargs or _explained(loader) or _few_samples(view, loader) or _steps_of_time(loader):
+        return None
+    mend = "`RandomSampler(dataset)`" if sampler == "SequentialSampler" else "`SubsetRandomSampler` of the same numbers"
+    return f"`{sampler}` counts the samples up", f"take {mend} in its place, or say in a comment at this line why the order is meant"
 
 
 def _explained(loader: Instance) -> bool:
@@ -233,4 +248,17 @@ def _by_next(loop: Loop, loader: Instance) -> bool:
 
 
 def _starts_anew(view: View, step: Event, loop: Loop) -> bool:
-    return any(view.made_anew(alt, loop) for alt in real(step.subject))
+    return any(view.made_anew(alt, loop) and not _goes_on(view, alt, loop) for alt in real(step.subject))
+
+
+_EPOCHS = re.compile(r"epoch", re.IGNORECASE)
+
+
+def _goes_on(view: View, optimizer: Value, loop: Loop) -> bool:
+    """Whether a loop that calls its turns epochs makes an optimizer anew in each, and goes on training the same model."""
+    modules, tensors, whole = view.held_by(optimizer)
+    head = loop.site.node if loop.site is not None else None
+    if not modules or tensors or not whole or not isinstance(head, cst.For):
+        return False
+    named = loop.site.parsed.text(head.target) + " " + loop.site.parsed.text(head.iter)
+    return bool(_EPOCHS.search(named)) and not any(view.made_anew(module, loop) for module in modules)
