@@ -16,6 +16,7 @@ from torchlint.dryrun.switches import OF_PARSERS, Switches
 from torchlint.dryrun.torch_api.calls import TorchCalls
 from torchlint.dryrun.values import (
     NONE,
+    ONE_OF_DICTS,
     Class,
     Const,
     Dict,
@@ -117,7 +118,7 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls, Switches):
                 known, more = self.keywords_in(value)
                 if more:
                     kwargs["**"] = value
-                kwargs.update(known)
+                kwargs = {**known, **kwargs}  # one that stands here, too, is in none of those dicts that are given
             elif arg.keyword is not None:
                 kwargs[arg.keyword.value] = value
             else:
@@ -135,12 +136,12 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls, Switches):
         if len(each) == 1 or more:
             return (of_one[0] if len(each) == 1 and of_one else {}), more
         return {
-            key: of_one[0][key] if all(_same(items.get(key), of_one[0].get(key)) for items in of_one) else self._given_or_not(key, of_one)
+            key: of_one[0][key] if all(_same(items.get(key), of_one[0].get(key)) for items in of_one) else self._given_or_not(key, of_one, value)
             for key in dict.fromkeys(key for items in of_one for key in items)
         }, False
 
-    def _given_or_not(self, key: str, of_one: list[dict[str, Value]]) -> Value:
-        result: Value = Opaque(key, "call")
+    def _given_or_not(self, key: str, of_one: list[dict[str, Value]], dicts: Value) -> Value:
+        result: Value = Opaque(key, ONE_OF_DICTS, origin=dicts)
         for items in of_one:
             if not isinstance(items.get(key, NONE), Const):
                 result = join(result, items[key])

@@ -111,9 +111,12 @@ TRUE = Const(True)
 FALSE = Const(False)
 
 
+ONE_OF_DICTS = "one of dicts"  # where a keyword is from that one dict has and another has not; its origin is these
+
+
 class Opaque(Value):
     """A value of which little is known. `name` is what the program calls it, `source` how it came to be: "param", "attr",
-    "call", "global", "op", "item", "join"; `origin` is the value that it was read from or called on."""
+    "call", "global", "op", "item", "join", `ONE_OF_DICTS`; `origin` is the value that it was read from or called on."""
 
     __slots__ = ("flows", "name", "origin", "parts", "serial", "site", "source", "tags")
 

@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Class, Dict, Event, Instance, Opaque, Value, boolean, number, real, same
+from torchlint.dryrun.values import ONE_OF_DICTS, Class, Dict, Event, Instance, Opaque, Value, boolean, number, real, same
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.rows import text_of, tree_of
 from torchlint.rules.shared.loaders import body_of, option
@@ -45,9 +45,10 @@ def check(view: View) -> Iterator[Report]:
 def _drops(view: View, loader: Instance) -> bool:
     """Whether a loader drops the last batch; on some of the ways, where that is for what the keywords are chosen by, such as a GPU."""
     given = loader.arg(8, "drop_last")
-    if given is not None or "**" not in loader.kwargs:
+    either = given.origin if type(given) is Opaque and given.source == ONE_OF_DICTS else None
+    if either is None and (given is not None or "**" not in loader.kwargs):
         return boolean(given) is True
-    for alt in real(loader.kwargs["**"]):
+    for alt in real(either or loader.kwargs["**"]):
         items = view.run.store.get(alt, "{}") if isinstance(alt, Dict) and alt.site is not None else None
         if items is not None and boolean(items.known.get("drop_last")) is True:
             around = [node.test for node in alt.site.parsed.around(alt.site.node) if isinstance(node, (cst.If, cst.IfExp))]
