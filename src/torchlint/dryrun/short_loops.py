@@ -100,9 +100,13 @@ class ShortLoops:
         return item.value if isinstance(item, Const) and isinstance(item.value, (str, bool)) else None
 
     def layers_in(self, over: Value) -> tuple[Value, ...]:
-        """The layers that a Sequential or ModuleList holds, where all are known and torch's own: `for layer in self.layers: x = layer(x)`."""
+        """The layers that a Sequential or ModuleList holds, where all are known and torch's own: `for layer in self.layers: x = layer(x)`;
+        of several that a `zip` goes over, too."""
         if isinstance(over, Iter) and over.kind == "enumerate":
             return tuple(self.sequence("tuple", [Const(at), layer], None) for at, layer in enumerate(self.layers_in(over.base)))
+        if isinstance(over, Iter) and over.kind == "zip":
+            rows = [self.layers_in(item) for item in self.items_of(over.base) or ()]
+            return tuple(self.sequence("tuple", list(row), None) for row in zip(*rows)) if all(rows) else ()
         if not isinstance(over, Instance) or over.kind != "module" or over.type not in ("torch.nn.Sequential", "torch.nn.ModuleList"):
             return ()
         items = self.items_of(over) or ()

@@ -54,10 +54,11 @@ class Devices:
                 return None
         return "default"
 
-    def made_beside(self, last: str, given) -> bool:
+    def made_beside(self, last: str, given, named) -> bool:
         """Whether a tensor is made where those are that it is made of, as by torch.normal(mean, std)."""
         if last in ("normal", "complex"):
-            return any(not isinstance(alt, (Const, Seq)) for value in given[:2] for alt in real(value))
+            of = [*given[:2], *(named[key] for key in ("mean", "std", "real", "imag") if key in named)]
+            return any(not isinstance(alt, (Const, Seq)) for value in of for alt in real(value))
         if last != "tensor" or not given:
             return False
         alts = [alt for alt in real(given[0]) if isinstance(alt, Opaque)]

@@ -43,7 +43,7 @@ class TorchFunctions:
             if name.startswith("torch.cuda."):
                 made.traits["device"] = "cuda"
                 del made.traits["made"]
-            elif "device" not in kwargs and (name.startswith("torch.sparse.") or self.made_beside(last, args)):
+            elif "device" not in kwargs and (name.startswith("torch.sparse.") or self.made_beside(last, args, kwargs)):
                 made.traits.pop("device", None)
                 del made.traits["made"]
             return made

@@ -8,7 +8,7 @@ from typing import Any
 
 from torchlint.dryrun.guards import Guard
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Instance, Opaque, Ref, Tensor, Value, exclude_each_other, real
+from torchlint.dryrun.values import Event, Instance, Opaque, Ref, Tensor, Union, Value, exclude_each_other, real
 from torchlint.rules.base import View
 
 _INPUTS = frozenset({"x", "input", "inputs", "X", "data", "images", "image", "img", "feat", "features", "feature", "hidden", "tokens", "src", "tgt",
@@ -26,9 +26,20 @@ def on_gpu(device: Any) -> bool:
         first = device.arg(0, "type")
         texts = [alt.value for alt in real(first) if hasattr(alt, "value")]
         return any(isinstance(text, str) and text.startswith("cuda") for text in texts)
+    if isinstance(device, Union):
+        return _chosen_gpu(real(device))
     if isinstance(device, Value) and not isinstance(device, (Instance, Opaque)):
         return any(isinstance(getattr(alt, "value", None), str) and alt.value.startswith("cuda") for alt in real(device))
     return False
+
+
+def _chosen_gpu(devices: tuple[Value, ...]) -> bool:
+    """Whether two branches say which device it is, and one of them a GPU: `if torch.cuda.is_available(): device = torch.device("cuda")`."""
+    made = [alt for alt in devices if isinstance(alt, Instance) and alt.kind == "device"]
+    texts = [alt.value for alt in devices if isinstance(getattr(alt, "value", None), str)]
+    if any(text.startswith("cuda") for text in texts):
+        return True
+    return len(made) + len(texts) == len(devices) and any(map(on_gpu, made))
 
 
 def placed_at(view: View, value: Value) -> tuple[Any, Site | None]:

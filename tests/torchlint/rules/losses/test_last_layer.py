@@ -54,6 +54,9 @@ def built(build: str, run: str, wrong: bool) -> str:
     "behind the star": (LIST + "        self.net = nn.Sequential(*layers, nn.Linear(4, 3), LAST)", CALL),
     "add_module": (ADDED + "        self.net.add_module('last', LAST)", CALL),
     "turn by turn, all known": ("b = 4\n        self.net = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 4), nn.Tanh(), LAST)", TURNS),
+    "turn by turn, two lists at once": (
+        "b = 4\n        self.net = nn.ModuleList([nn.Linear(4, 4), LAST])\n        self.drops = nn.ModuleList([nn.Tanh(), nn.Identity()])",
+        "for layer, drop in zip(self.net, self.drops):\n            x = layer(drop(x))\n        return x"),
     "turn by turn, not all known": (MODULES + "        self.net.append(LAST)", TURNS),
 })
 def test_what_is_last(code, wrong):

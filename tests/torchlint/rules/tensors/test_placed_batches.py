@@ -30,6 +30,8 @@ def loop(*body):
     "two states": loop("out, _ = lstm(x, (torch.zeros(1, 8, 2), torch.zeros(1, 8, 2)))  # <- 401"),
     "made there": loop("x = x + torch.randn(x.size(), device=device) + torch.randn_like(x) + torch.randn(x.size()).to(device)"),
     "brought back": loop("z = x.cpu() + kept, model(x).detach().cpu() * mask"),
+    "made beside a deviation": loop("z = x * torch.normal(mean=1.0, std=x)"),
+    "made of numbers": loop("z = x * torch.normal(mean=0.0, std=1.0, size=(8, 4))  # <- 401"),
     "a number": loop("x = x * torch.tensor(2.0)"),
     "places": loop("z = x[places], model(x)[places]", "x[places] = 0", "x.copy_(kept)", "kept.copy_(x)", "torch.tensor_split(x, places)"),
     "lengths": loop("z = pack_padded_sequence(x, places), pack_padded_sequence(model(x), places)"),
