@@ -37,6 +37,7 @@ class _Order(msgspec.Struct, forbid_unknown_fields=True):
     subject: Literal["optimizer", "scheduler", "scaler", "module"]
     expect: str | None = None
     forbidden: str | None = None
+    torch_since: Annotated[str, msgspec.Meta(pattern=r"^\d+\.\d+$")] | None = None
 
     def __post_init__(self) -> None:
         if (self.expect is None) == (self.forbidden is None):

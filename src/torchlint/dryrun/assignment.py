@@ -226,6 +226,11 @@ class Assignment:
                     if type(target.value) is cst.Name:
                         self.set_name(target.value.value, changed)
 
+    def _stays_a_number(self, old: Value, value: Value) -> bool:
+        """Whether `old += value` has no dimension: what is changed in place keeps its sizes, whatever it meets."""
+        adds_one = all(isinstance(alt, Const) or isinstance(alt, Tensor) and self.is_number(alt) for alt in real(value))
+        return all(adds_one if isinstance(alt, Const) else isinstance(alt, Tensor) and self.is_number(alt) for alt in real(old))
+
     def _goes_over(self, target: cst.Subscript) -> bool:
         """Whether something is put under each key in turn: `for key, loss in losses.items(): losses[key] = loss.item()`."""
         loop = self.loops[-1].site if self.loops else None
@@ -265,6 +270,8 @@ class Assignment:
                 self.store.set(alt, "[]", Items((*items.known, *more.known), items.open or more.open, alike, last=ends))
                 return
         result = self.arithmetic(node, operator, old, value)
+        if isinstance(result, Tensor) and self._stays_a_number(old, value):
+            result.traits["number"] = True
         if type(result) in (Opaque, Tensor):
             result.name = self.dotted(target).rsplit(".", 1)[-1]
         if type(target) is cst.Subscript:

@@ -235,8 +235,9 @@ class Containers:
 
     def first_of(self, alts: tuple[Value, ...], node: cst.Subscript) -> None:
         """Tells of a number that is asked for its first item, and of what may be one: `x.data[0]`."""
-        if alts and all(isinstance(alt, Tensor) and self.is_number(alt) for alt in alts):
-            self.emit("first", alts[0], node, known=True)
+        tensor = next((alt for alt in alts if isinstance(alt, Tensor)), None)
+        if tensor is not None and all(number(alt) is not None or isinstance(alt, Tensor) and self.is_number(alt) for alt in alts):
+            self.emit("first", tensor, node, known=True)
         elif type(node.value) is cst.Attribute and node.value.attr.value == "data" and all(isinstance(alt, Opaque) for alt in alts):
             self.emit("first", alts[0] if alts else None, node, known=False)
 

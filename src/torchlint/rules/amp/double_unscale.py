@@ -43,11 +43,19 @@ def _certain(view: View, first: Event, second: Event) -> bool:
     number of the batch, and the call does not."""
     if second is not first:
         return set(second.guards) <= set(first.guards) and not _later_round(first, second)
-    updates = [event for event in view.of("scaler.update") if first.loops and first.loops[-1] in event.loops]
+    updates = [
+        event for event in view.of("scaler.update") if first.loops and first.loops[-1] in event.loops and not _of_other_runs(first, event)
+    ]
     around = {guard.condition for guard in first.guards}
     return bool(updates) and all(
         any("%" in guard.site.text() and guard.condition not in around for guard in event.guards) for event in updates
     )
+
+
+def _of_other_runs(first: Event, update: Event) -> bool:
+    """Whether an update stands where a setting is another one than at the call, in all rounds of the loop: `if steps > 1: ... else: ...`."""
+    loop = first.loops[-1]
+    return any(one.excludes(other) for one in first.guards for other in update.guards if loop not in (*one.varies, *other.varies))
 
 
 def _later_round(first: Event, second: Event) -> bool:

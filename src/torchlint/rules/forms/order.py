@@ -8,6 +8,7 @@ from typing import Any
 
 import libcst as cst
 
+from torchlint.catalogue.apis import release
 from torchlint.dryrun.alternatives import exclusive
 from torchlint.dryrun.flow import after, before, common_loop, leading_to
 from torchlint.dryrun.torch_api.names import SCHEDULER_NAME
@@ -24,6 +25,8 @@ def check(view: View, code: int, order: Order) -> Iterator[Report]:
     An event "missing" in between is reported only if no path at all passes it: from the first event on, inside the
     innermost loop that both events share.
     """
+    if "torch_since" in order and not view.admits(release(order["torch_since"])):
+        return
     links = _SUBJECTS[order["subject"]](view)
     if "forbidden" in order:
         yield from _forbidden(view, code, order, links)

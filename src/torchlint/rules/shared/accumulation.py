@@ -68,6 +68,8 @@ def every_so_often(step: Event, backward: Event) -> tuple[tuple, str, str] | Non
     """The one condition that a step is under and its backward is not, if it is `i % k == 0`: with the names of i and
     k. (Either may stand under one that is the same for all batches: `if args.fp16: ... else: loss.backward()`, or
     `if k is not None:` around the whole step.)"""
+    if not may_meet(step, backward):
+        return None  # `if k > 1: ... else: loss.backward(); optimizer.step()`: each of the two ways steps by itself
     extra = [guard for guard in step.guards if guard not in backward.guards and not _is_the_same(guard, step)]
     if len(extra) != 1 or not extra[0][1] or any(guard not in step.guards and step.loops[-1] in guard.varies for guard in backward.guards):
         return None

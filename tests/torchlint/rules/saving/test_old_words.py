@@ -181,6 +181,61 @@ def look(trainloader):
     dataiter = iter(trainloader)
     return dataiter.next()  # <- 941
 """,
+    "tried twice": """
+def look(trainloader):
+    for step in range(100):
+        try:
+            x, y = pairs.next()
+        except:
+            pairs = iter(trainloader)
+            x, y = pairs.next()  # <- 941
+""",
+    "what comes after was another way": """
+def look(trainloader):
+    pairs = iter(trainloader)
+    try:
+        return next(pairs)
+    except TypeError:
+        return pairs.next()
+""",
+    "a loss that was divided in its place": """
+class Boxes(nn.Module):
+    def forward(self, x, y, count):
+        loss = F.smooth_l1_loss(x, y, reduction="sum")
+        loss /= count.data.sum()
+        return loss
+
+def train(net, loader, optimizer):
+    boxes = Boxes()
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = boxes(net(x), y, y)
+        loss.backward()
+        optimizer.step()
+        print(loss.data[0])  # <- 941
+""",
+    "a sum of losses": """
+def train(net, loader, optimizer):
+    total = 0
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(x), y)
+        loss.backward()
+        optimizer.step()
+        total += loss.data
+    print(total[0])  # <- 941
+""",
+    "a sum of rows": """
+def train(net, loader, optimizer):
+    total = 0
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(net(x), y, reduction="none")
+        loss.sum().backward()
+        optimizer.step()
+        total += loss.data
+    print(total[0])
+""",
     "a keyword that went, under a condition of the program": """
 def schedule(optimizer, config):
     if config["cycle"]:

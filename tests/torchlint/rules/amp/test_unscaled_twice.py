@@ -1,0 +1,33 @@
+"""712: calls of unscale_ in each round of a loop that updates the scaler every so many batches. 102 and 104: two ways in one loop, each
+with a step of its own."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+LOOP = """
+def train(settings, model, loader, optimizer):
+    scaler = torch.amp.GradScaler("cuda")
+    for number, (x, y) in enumerate(loader):
+        loss = F.cross_entropy(model(x), y) / settings.steps
+        if {asked}:
+            scaler.scale(loss).backward()
+            scaler.unscale_(optimizer){mark}
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            if {due}:
+                scaler.step(optimizer)
+                optimizer.zero_grad()
+                scaler.update()
+        else:
+            optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+"""
+
+
+@table({
+    "beside a way without accumulation": LOOP.format(asked="settings.steps > 1", due="(number + 1) % settings.steps == 0", mark="  # <- 712"),
+    "updated in each round": LOOP.format(asked="settings.steps > 1", due="True", mark=""),
+    "the other way comes in between": LOOP.format(asked="number % 2", due="(number + 1) % settings.steps == 0", mark=""),
+})
+def test_rounds(code):
+    holds(code)
