@@ -140,7 +140,7 @@ def _in_whole(view: View, dataset: Value, part: bool) -> Opaque | Instance | Non
         given = next((found for value in values if (found := _random_in(view, value)) is not None), None)
         return given or _own_random(view, dataset, parsed, definition) or changed_at_random(view, dataset)
     whole = dataset.type.startswith("torchvision.datasets.")
-    return _random_in(view, dataset.kwargs.get("transform")) if whole and part else None
+    return _random_in(view, _transform_of(dataset)) if whole and part else None
 
 
 def _whatever_is_asked(view: View, dataset: Instance, parsed: Parsed, definition: cst.FunctionDef) -> Opaque | Instance | None:

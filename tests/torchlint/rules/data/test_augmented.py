@@ -303,6 +303,8 @@ def build(one, other):
 @table({
     "a part that is drawn": SAMPLED.format(transform="plain", data="whole", sampler=", sampler=SubsetRandomSampler(other)", mark=BAD),
     "a part of another set that is augmented": SAMPLED.format(transform="flips", data="held", sampler=", sampler=SubsetRandomSampler(other)", mark=BAD),
+    "of a folder, given by its place": SAMPLED.format(transform="plain", data="whole", sampler=", sampler=SubsetRandomSampler(other)", mark=BAD)
+    .replace('whole = datasets.CIFAR10("data", train=True, transform=flips)', 'whole = datasets.ImageFolder("data", flips)'),
     "a part of another set": SAMPLED.format(transform="plain", data="held", sampler=", sampler=SubsetRandomSampler(other)", mark=""),
     "all of it": SAMPLED.format(transform="plain", data="whole", sampler="", mark=""),
 })
