@@ -21,7 +21,7 @@ from torchlint.rules.mends.imports import Use, span, use_at
 from torchlint.rules.mends.rows import indent_of, statement_at
 from torchlint.rules.saving.deprecated_api import rename
 from torchlint.rules.shared import hosted_names
-from torchlint.rules.shared.asking import asks_first, chosen_by_release
+from torchlint.rules.shared.asking import asks_first, chosen_by_release, tried_twice
 from torchlint.rules.shared.inner_functions import calls_within
 from torchlint.rules.shared.number_losses import first_items
 from torchlint.rules.shared.torchvision_old import NAMES as OF_OTHERS
@@ -130,7 +130,7 @@ def _next_of_python_2(view: View) -> Iterator[Report]:
         made = real(event.subject)
         if event.name != "next" or event.args or not all(isinstance(alt, Iter) and alt.kind == "same" for alt in made):
             continue
-        if chosen_by_release(event) and not _tried_twice(event.site):
+        if chosen_by_release(event) and not tried_twice(event.site):
             continue
         over = [alt for iterator in made for alt in real(iterator.base)]
         if not over or not all(_is_loader(alt) for alt in over):
@@ -139,16 +139,6 @@ def _next_of_python_2(view: View) -> Iterator[Report]:
             owner = view.owner_text(event, "")
             roles = {"name": f"{owner or 'iterator'}.next", "package": "torch", "after": "1.12", "by": "1.13", "then": f"; use `next({owner or 'iterator'})`"}
             yield Report(CODE, event.site, roles)
-
-
-def _tried_twice(site: Site) -> bool:
-    """Whether a call stands in what a `try` does if the same call failed: `try: x = it.next()`, `except: it = iter(loader); x = it.next()`."""
-    text = site.parsed.text
-    around = next((item for item in site.parsed.around(site.node) if isinstance(item, (cst.Try, cst.ExceptHandler))), None)
-    if not isinstance(around, cst.ExceptHandler):
-        return False
-    whole = next(item for item in site.parsed.around(around) if isinstance(item, cst.Try))
-    return text(site.node) in text(whole.body)
 
 
 _DRAWS = re.compile(r"(?:\.|\bimport .*\b)(?:multinomial|bernoulli)\b")

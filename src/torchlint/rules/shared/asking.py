@@ -74,9 +74,19 @@ def called_twice(site: Site) -> bool:
     """Whether an `if` around a call has the same called in its other way: then it may ask what is taken."""
     called = f"{site.parsed.text(site.node.func)}(" if isinstance(site.node, cst.Call) else ""
     return bool(called) and any(
-        isinstance(item, (cst.If, cst.IfExp)) and not isinstance(item.test, cst.Integer) and item.orelse is not None and site.parsed.text(item).count(called) > 1
+        _is_condition(item) and item.orelse is not None and site.parsed.text(item).count(called) > 1
         for item in site.parsed.around(site.node)
     )
+
+
+def tried_twice(site: Site) -> bool:
+    """Whether a call stands in what a `try` does if the same call failed: `try: x = it.next()`, `except: it = iter(loader); x = it.next()`."""
+    text = site.parsed.text
+    around = next((item for item in site.parsed.around(site.node) if isinstance(item, (cst.Try, cst.ExceptHandler))), None)
+    if not isinstance(around, cst.ExceptHandler):
+        return False
+    whole = next(item for item in site.parsed.around(around) if isinstance(item, cst.Try))
+    return text(site.node) in text(whole.body)
 
 
 def asks_first(site: Site) -> bool:
