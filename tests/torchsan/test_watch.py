@@ -22,6 +22,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 import torchsan
 from torchsan import check, checks
 from torchsan.options import OptionError
+from torchsan.probes import modules
 from torchsan.stream import events
 
 
@@ -547,6 +548,37 @@ def test_threads():
             thread.join()
     assert not san.off
     assert not san.findings, san.report()
+
+
+def test_a_module_that_another_thread_builds_while_the_watch_ends_leaves_no_hook(monkeypatch):
+    strip = modules._strip
+
+    def and_meanwhile(module):
+        nn.Linear(1, 1)
+        return strip(module)
+
+    before, model = places(), small()
+    with torchsan.watch():
+        train(model, 1)
+        monkeypatch.setattr(modules, "_strip", and_meanwhile)
+    assert places() == before
+
+
+def test_of_two_threads_that_build_modules_one_hears_of_the_next_call(monkeypatch):
+    register = registration.register_module_forward_pre_hook
+
+    def and_meanwhile(hook):
+        monkeypatch.undo()
+        other = threading.Thread(target=nn.Linear, args=(1, 1))
+        other.start()
+        other.join(0.2)
+        return register(hook)
+
+    before = places()
+    with torchsan.watch():
+        monkeypatch.setattr(registration, "register_module_forward_pre_hook", and_meanwhile)
+        train(small(), 1)
+    assert places() == before
 
 
 def test_unhashable_modules_and_strange_classes():

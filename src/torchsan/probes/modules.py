@@ -56,6 +56,7 @@ _dying: list[nn.Module] = []  # roots, though nothing refers to them any more
 _unraised: list[SanError] = []  # found at a root's end, where Python lets nobody raise
 _copied = [False]
 _armed: list[Any] = [None]
+_arms = threading.RLock()  # of several threads that build modules one registers the hook
 _TABLES = (  # where a module keeps its hooks, and what is kept of them
     ("_forward_pre_hooks", ("_forward_pre_hooks_with_kwargs",)),
     ("_forward_hooks", ("_forward_hooks_with_kwargs", "_forward_hooks_always_called")),
@@ -128,6 +129,7 @@ def _nothing() -> _Nothing:
 
 
 def install(patches: Patches) -> None:
+    patches.on_undo(_take_down)  # after what is below: a module that another thread builds meanwhile is heard of no more
     patches.handle(registration.register_module_parameter_registration_hook(_on_parameter))
     patches.handle(registration.register_module_module_registration_hook(_on_module))
     patches.method(nn.Module, "compile", _compile)
@@ -135,7 +137,6 @@ def install(patches: Patches) -> None:
     if "__del__" not in vars(nn.Module):
         nn.Module.__del__ = _end  # type: ignore[attr-defined]
         patches.on_undo(_no_end)
-    patches.on_undo(_take_down)
     rest.falls_asleep, rest.rises = _falls_asleep, _rises
 
 
@@ -322,13 +323,17 @@ def count() -> int:
 def _arm() -> None:
     """Hear of the next call of any module."""
     if _armed[0] is None:
-        _armed[0] = registration.register_module_forward_pre_hook(_next_call)
+        with _arms:
+            if _armed[0] is None:
+                _armed[0] = registration.register_module_forward_pre_hook(_next_call)
 
 
 def _disarm() -> None:
     if _armed[0] is not None:
-        _armed[0].remove()
-        _armed[0] = None
+        with _arms:
+            if _armed[0] is not None:
+                _armed[0].remove()
+                _armed[0] = None
 
 
 def _next_call(module: nn.Module, args: tuple) -> None:
