@@ -14,6 +14,7 @@ import msgspec
 
 from torchlint.files.garbage import no_gc
 from torchlint.files.limits import too_much
+from torchlint.files.not_python import reason
 from torchlint.files.source import Problem, Source, SourceError, unify_line_ends
 
 
@@ -103,7 +104,7 @@ def _read(filename: str, raw: bytes) -> Source:
         lines = content.split("\n")
         code, error = _python(lines)
         if error is not None:
-            problems.append(Problem(filename, f"this cell does not parse: {error.msg}", error.lineno, number))
+            problems.append(Problem(filename, f"this cell does not parse: {reason(error, lines)}", error.lineno, number))
         text += code
         shown += lines
         rows += [(number, row) for row in range(1, len(code) + 1)]

@@ -12,6 +12,7 @@ import msgspec
 
 from torchlint.catalogue.pages import Rule
 from torchlint.files.disk import Disk
+from torchlint.files.not_python import reason
 from torchlint.files.parse import parse_source
 from torchlint.files.source import Problem, Source, SourceError, describe
 from torchlint.findings import Finding
@@ -131,7 +132,8 @@ class Judge:
 
 def _syntax_problem(source: Source, error: SyntaxError) -> Problem:
     row, cell = _place(source, error.lineno or 1)
-    return Problem(source.filename, f"does not parse: {str(error.msg).strip().split(chr(10))[0]}", row, cell)
+    why = reason(error, source.text.split("\n"))
+    return Problem(source.filename, f"does not parse: {why}", row, cell)
 
 
 def _in_part(source: Source, judged: Judged) -> Iterator[Problem]:

@@ -165,6 +165,14 @@ def test_cell_that_does_not_parse_costs_only_itself():
     assert "this cell does not parse" in problem.message
 
 
+@pytest.mark.parametrize("line, told", [
+    ("x = x.cuda(async=True)", True), ("x = x.cuda(0, async = True)", True), ("x = x.cuda(]", False), ("async = 1", False),
+])
+def test_what_an_old_keyword_is_called_now_is_said(line, told):
+    (problem,) = book(line).problems
+    assert ("non_blocking" in problem.message) is told
+
+
 def test_cell_with_a_nul_is_no_python():
     """Nor for IPython. Judged without it, columns would not be those of the file."""
     source = book("x = 1", "y = 2\n\0model.eval", "%%bash\n\0")

@@ -141,6 +141,8 @@ def test_comments_and_settings_are_heeded_as_they_are_now(root, session):
 def test_what_cannot_be_judged_is_said(root, session):
     (problem,) = session.check(root / "train.py", "x = (\n").problems
     assert "does not parse" in problem.message
+    (problem,) = session.check(root / "train.py", "x = 1\ny = x.cuda(async=True)\n").problems
+    assert problem.row == 2 and "non_blocking" in problem.message
     with pytest.raises(FileNotFoundError):
         session.check(root / "gone.py")
     assert not session.check(root / "gone.py", "x = 1\n").problems
