@@ -222,7 +222,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     705: ((_any("scale"), _any("backward")),),
     706: ((_any("autocast"), _any("scale")),),
     707: ((_any("half float16"), _any("step")), (_TRAINERS, _any("train"))),
-    710: ((_any("GradScaler"), _any("step")),),  # a helper of another file may save
+    710: ((_any("GradScaler"), _any("step")), (_any("apex"), _any("initialize"), _any("step"))),  # a helper of another file may save
     709: ((_any("autocast"), _any("BCELoss binary_cross_entropy")),),
     712: ((_any("unscale_"),),),
     801: ((_any("DistributedSampler"),),),

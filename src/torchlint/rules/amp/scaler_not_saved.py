@@ -4,25 +4,45 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Const, Event
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, left_out, put_together
 from torchlint.rules.shared.mixed_precision import is_scaler
 
 CODE = 710
+APEX = "apex.amp.initialize"
+CALLS = frozenset({APEX})
 
 
 def check(view: View) -> Iterator[Report]:
-    """`torch.save({"model": ..., "optimizer": ...})` in a program that steps through a GradScaler."""
+    """`torch.save({"model": ..., "optimizer": ...})` in a program that steps through a GradScaler, or whose losses apex scales."""
     told: set[object] = set()
     for event, parts in checkpoints(view):
-        same = {id(event.items), put_together(event).location()}
+        made = getattr(event.subject, "site", None)
+        same = {id(event.items), put_together(event).location(), *([made.location()] if made is not None else [])}
         if same & told:
             continue  # the same dict, to a second file, or of a helper that is called twice
         told |= same
         if "optimizer" not in parts or in_files(view, event, r"scaler\w*\.(?:load_)?state_dict|amp\.state_dict|[\"']\w*scaler\w*[\"']"):
             continue
-        step = next((step for step in view.of("scaler.step") if is_scaler(step.subject)), None)
-        if step is not None:
-            name = step.subject.name or "scaler"
-            place = left_out(event, getattr(step.subject, "site", None), step.site)
-            yield Report(CODE, place, {"scaler": name}, [(step.site, "the steps go through the scaler here")])
+        for name, made, site, words in _scalers(view):
+            yield Report(CODE, left_out(event, made, site), {"scaler": name}, [(site, words)])
+            break
+
+
+def _scalers(view: View) -> Iterator[tuple[str, Site | None, Site, str]]:
+    """What scales losses by a number that it finds by itself: its name, where it was made, and a place to show, with what is there."""
+    for step in view.of("scaler.step"):
+        if is_scaler(step.subject):
+            yield step.subject.name or "scaler", getattr(step.subject, "site", None), step.site, "the steps go through the scaler here"
+    for call in view.of("call") if view.of("optimizer.step") else ():
+        if call.name == APEX and _tries_scales(call):
+            yield "amp", None, call.site, "from here on apex scales the losses"
+
+
+def _tries_scales(call: Event) -> bool:
+    """Whether apex computes in float16 and tries which scale fits: neither O0, nor a scale that is given."""
+    level, scale = call.kwargs.get("opt_level"), call.kwargs.get("loss_scale")
+    computes_low = not isinstance(level, Const) or level.value in ("O1", "O2")
+    return computes_low and "**" not in call.kwargs and (scale is None or isinstance(scale, Const) and scale.value in (None, "dynamic"))

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.torchlint.dryrun.support import holds
+from tests.torchlint.dryrun.support import holds, table
 
 
 def test_a_helper_writes():
@@ -49,3 +49,39 @@ def train(model, loader, path, args):
 def test_what_stands_under_the_name_of_an_optimizer(what, told):
     code = TRAINED.replace("WHAT", what)
     holds(code.replace("path)\n", "path)  # <- 710\n") if told else code)
+
+
+BY_APEX = """
+{imports}
+
+def train(model, loader, path, args):
+    optimizer = torch.optim.Adam(model.parameters())
+    model, optimizer = {made}
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        with amp.scale_loss(loss, optimizer) as scaled:
+            scaled.backward()
+        optimizer.step()
+    torch.save({{"model": model.state_dict(), "optimizer": optimizer.state_dict(){more}}}, path){mark}
+"""
+
+
+def by_apex(made="amp.initialize(model, optimizer, opt_level='O1')", more="", imports="from apex import amp", told=True):
+    return BY_APEX.format(made=made, more=more, imports=imports, mark="  # <- 710" if told else "")
+
+
+@table({
+    "of its first level": by_apex(),
+    "of the level that it has by itself": by_apex("amp.initialize(model, optimizer)"),
+    "of a level that is an option": by_apex("amp.initialize(model, optimizer, opt_level=args.level)"),
+    "where there is one": by_apex(imports="try:\n    from apex import amp\nexcept ImportError:\n    amp = None"),
+    "as an option": by_apex("amp.initialize(model, optimizer) if args.half else (model, optimizer)"),
+    "its scales are saved": by_apex(more=", 'amp': amp.state_dict()", told=False),
+    "in float32": by_apex("amp.initialize(model, optimizer, opt_level='O0')", told=False),
+    "by a scale that is given": by_apex("amp.initialize(model, optimizer, loss_scale=128.0)", told=False),
+    "by a scale that may be given": by_apex("amp.initialize(model, optimizer, loss_scale=args.scale)", told=False),
+    "of another package": by_apex(imports="from mixed import amp", told=False),
+})
+def test_by_apex(code):
+    holds(code)
