@@ -48,7 +48,12 @@ def leaves(load: Site, behind: Site) -> bool:
 
 def conditional(site: Site) -> bool:
     """Whether a place stands under an `if`, or in its `else`, in its function."""
-    return bool(_conditions(site.parsed.facts.lines, site.location().row))
+    return bool(conditions_of(site))
+
+
+def conditions_of(site: Site) -> set[tuple[str, bool]]:
+    """The conditions that a place stands under in its function, and whether they hold."""
+    return _conditions(site.parsed.facts.lines, site.location().row)
 
 
 def excluded(load: Site, behind: Site) -> bool:

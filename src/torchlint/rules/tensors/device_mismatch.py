@@ -12,6 +12,7 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.asked_for_gpu import asked_for_one
 from torchlint.rules.shared.devices import has_parameters, on_gpu, placed_at, weights_at
 from torchlint.rules.shared.left_behind import asked_elsewhere, input_left_behind, read_by_workers, target_left_behind
 from torchlint.rules.shared.never_moved import input_put_elsewhere
@@ -24,7 +25,7 @@ _ACROSS = re.compile(r"\btensor_split\(")  # takes places on the CPU, wherever t
 
 def check(view: View) -> Iterator[Report]:
     """A moved model and a batch that was not; a tensor on the GPU and one made on the CPU."""
-    reports = [*_meetings(view), *_models_left_behind(view)]
+    reports = [*_meetings(view), *_models_left_behind(view), *_asked_for_one(view)]
     if reports and not _defaults_changed(view):
         yield from reports
 
@@ -85,6 +86,18 @@ def _models_left_behind(view: View) -> Iterator[Report]:
             name = own  # `checkpoint(model, x)` calls it
         related = [(found, "its input is put on the device here")] if found is not None else []
         yield Report(CODE, event.site, {"call": view.call_text(event.site), "other": f"`{name}`", "value": name}, related)
+
+
+def _asked_for_one(view: View) -> Iterator[Report]:
+    """One for each model that is moved as an option says, and given what is moved in any case; or the other way round."""
+    told: set[int] = set()
+    for event in view.of("forward"):
+        if id(event.subject) in told or (found := asked_for_one(view, event)) is None:
+            continue
+        told.add(id(event.subject))
+        name = view.owner_text(event, "the model") if found.value is event.subject else _operand(event, event.args[0])
+        words = {"call": view.call_text(event.site), "other": f"{found.words}, `{name}`", "value": name}
+        yield Report(CODE, event.site, words, [(found.moved, "the other one is moved here, whatever is asked for")])
 
 
 def _placed(view: View, value: Value) -> tuple[Any, Site | None]:
