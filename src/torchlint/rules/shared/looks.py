@@ -154,6 +154,8 @@ def _passes_on(event: Event, other: Event) -> bool:
     if other.kind in ("forward", "called"):
         if LOSS.search(getattr(other.subject, "name", "") or ""):
             return True
+        if other.subject is event.subject and other.site.parsed is event.site.parsed:
+            return True  # its own state, that it is given again in the next turn
         return all(comes_from(event, alt) and not _cut(alt) for value in other.args for alt in real(value) if _is_tensor(alt))
     return False
 
