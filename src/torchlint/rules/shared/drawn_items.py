@@ -21,6 +21,15 @@ _ASKED = re.compile(r"train|mode|split|phase|valid|test|\baug", re.IGNORECASE)
 _TRAINS = re.compile("train", re.IGNORECASE)
 _FOR_TESTS = re.compile(r"(?:^|_)(?:test|val|valid|eval)|(?-i:Test|Val|Eval)", re.IGNORECASE)
 
+# What mirrors or turns an image, of numpy, OpenCV, Pillow and torchvision.
+_TURNS = re.compile(
+    r"(?:np|numpy)\.(?:flip|fliplr|flipud|rot90)\(|cv2?\.flip\(|torch\.flip\(|(?:\w+\.)*(?:hflip|vflip)\(|ImageOps\.(?:mirror|flip)\("
+    r"|.*\.transpose\((?:\w+\.)*FLIP_\w+\)$"
+)
+_DRAW = r"(?:\w+\.)*(?:random|rand|randint|random_sample|uniform)\([^()]*\)"
+_MORE_OR_LESS = r"(?:\.item\(\))?\s*(?:[<>]=?|==)\s*[\d.]+(?:\s*/\s*\d+)?"
+_CONDITIONAL = (cst.If, cst.IfExp, cst.Else, cst.Try, cst.FunctionDef, cst.Lambda, cst.BooleanOperation, cst.For, cst.While)
+
 
 def changed_at_random(view: View, dataset: Instance) -> Opaque | None:
     """`x = self.random_crop(x)` in `__getitem__`, under no condition: the method, or the function of the file, that draws."""
@@ -40,8 +49,10 @@ def changed_at_random(view: View, dataset: Instance) -> Opaque | None:
     return _turned(parsed, definition) or _cut_out(view, dataset, parsed, definition)
 
 
-def _own_calls(view: View, dataset: Instance, parsed: Parsed, definition: cst.FunctionDef) -> Iterator[tuple[str, cst.Call, cst.FunctionDef, Parsed]]:
-    """The methods of a data set, and the functions of its file, that each of its items goes through: by name and call, and where they are."""
+def _own_calls(
+    view: View, dataset: Instance, parsed: Parsed, definition: cst.FunctionDef
+) -> Iterator[tuple[str, cst.Call, cst.FunctionDef, Parsed]]:
+    """The methods of a data set, and the functions of its file, that each of its items goes through: name, call, and definition."""
     for call in calls_always_made(definition.body):
         func = call.func
         if isinstance(func, cst.Attribute) and isinstance(func.value, cst.Name) and func.value.value == "self":
@@ -56,20 +67,12 @@ def _own_calls(view: View, dataset: Instance, parsed: Parsed, definition: cst.Fu
             yield name, call, found, its
 
 
-# What mirrors or turns an image, of numpy, OpenCV, Pillow and torchvision.
-_TURNS = re.compile(
-    r"(?:np|numpy)\.(?:flip|fliplr|flipud|rot90)\(|cv2?\.flip\(|torch\.flip\(|(?:\w+\.)*(?:hflip|vflip)\(|ImageOps\.(?:mirror|flip)\("
-    r"|.*\.transpose\((?:\w+\.)*FLIP_\w+\)$"
-)
-_OF_A_DRAW = re.compile(r"(?:(?:\w+\.)*(?:random|rand|randint|random_sample|uniform)\([^()]*\)|{drawn})(?:\.item\(\))?\s*(?:[<>]=?|==)\s*[\d.]+(?:\s*/\s*\d+)?")
-
-
 def _turned(parsed: Parsed, definition: cst.FunctionDef) -> Opaque | None:
     """`if random.random() > 0.5: image = np.fliplr(image)`, under no other condition: the call."""
     if not _DRAWN.search(written(parsed, definition)):
         return None
-    drawn = "|".join(map(re.escape, sorted(_drawn_names(parsed, definition)))) or "(?!)"
-    asks_a_draw = re.compile(_OF_A_DRAW.pattern.replace("{drawn}", drawn))
+    drawn = "|".join([_DRAW, *map(re.escape, sorted(_drawn_names(parsed, definition)))])
+    asks_a_draw = re.compile(f"(?:{drawn}){_MORE_OR_LESS}")
     for node in walk(definition.body):
         turns = _TURNS.match(parsed.text(node)) if isinstance(node, cst.Call) else None
         if turns is None:
@@ -81,9 +84,6 @@ def _turned(parsed: Parsed, definition: cst.FunctionDef) -> Opaque | None:
             name = re.findall(r"\w+(?=\()", turns[0])[-1]
             return Opaque(name, "call", Site(parsed, node))
     return None
-
-
-_CONDITIONAL = (cst.If, cst.IfExp, cst.Else, cst.Try, cst.FunctionDef, cst.Lambda, cst.BooleanOperation, cst.For, cst.While)
 
 
 def _drawn_names(parsed: Parsed, definition: cst.FunctionDef) -> set[str]:

@@ -17,10 +17,12 @@ from torchlint.rules.shared.loaders import written
 from torchlint.rules.shared.surroundings import read
 
 # Splits of which each row is trained on in some fold and held out in another. (Not those by time, which go on from one to the next.)
-_SPLITTER = r"(?:\w+\.)*(?:(?:Repeated|Multilabel)?(?:Stratified|Group|StratifiedGroup)?(?:KFold|ShuffleSplit)|LeaveOneOut|LeaveOneGroupOut)\("
+_SPLITTER = r"(?:\w+\.)*(?:(?:Repeated|Multilabel)?(?:Stratified)?(?:Group)?(?:KFold|ShuffleSplit)|LeaveOneOut|LeaveOneGroupOut)\("
 _SPLITS = re.compile(rf"(?:enumerate\(|tqdm\()*(?:(?P<name>[\w.]+)|{_SPLITTER}.*\))\.split\(")
 # What gives a model its first weights again, or another one.
-_STARTS_OVER = re.compile(r"\.apply\(|load_state|load_model|reset|deepcopy|re_?init|init_weight|weights_init|clone|restore|warm_?start", re.IGNORECASE)
+_STARTS_OVER = re.compile(
+    r"\.apply\(|load_state|load_model|reset|deepcopy|re_?init|init_weight|weights_init|clone|restore|warm_?start", re.IGNORECASE
+)
 
 
 @dataclass(slots=True, frozen=True)
