@@ -431,6 +431,13 @@ def real(value: Value | None) -> tuple[Value, ...]:
     return tuple(alt for alt in alternatives(value) if not (isinstance(alt, Const) and alt.value is None) and alt is not UNSET)
 
 
+def from_file(value: Value | None) -> bool:
+    """Whether something comes out of what a `torch.load` read."""
+    while isinstance(value, Opaque) and value.origin is not None and "loaded" not in value.tags:
+        value = value.origin
+    return isinstance(value, Opaque) and "loaded" in value.tags
+
+
 def same_class(a: Value, b: Value) -> bool:
     """Whether two values are one class for certain. Of names outside of the project, CamelCase are classes."""
     if isinstance(a, Ref) and isinstance(b, Ref):

@@ -26,6 +26,7 @@ from torchlint.dryrun.values import (
     Seq,
     Tensor,
     Value,
+    from_file,
     real,
 )
 
@@ -221,7 +222,9 @@ class View:
     def _mode_dependent(self, module: Instance, depth: int) -> bool | None:
         if module.kind == "wrapper":
             inner = real(module.args[0]) if module.args else ()
-            return self.mode_dependent(inner[0], depth + 1) if len(inner) == 1 else None
+            made = [alt for alt in inner if not from_file(alt)] or inner  # what comes out of a file is what was made, and written
+            found = {self.mode_dependent(alt, depth + 1) for alt in made}
+            return found.pop() if len(found) == 1 else None
         if not isinstance(module.cls, Class):
             known = layer_mode_dependent(module.type)
             if module.type in ("torch.nn.LSTM", "torch.nn.GRU", "torch.nn.RNN", "torch.nn.MultiheadAttention"):

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Opaque, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.folds import one_for_all_folds
 from torchlint.rules.shared.forgotten_data import forgotten_loaders, forgotten_parts, forgotten_sets
 from torchlint.rules.shared.same_data import made_twice
 from torchlint.rules.shared.split_by_hand import split_behind
@@ -22,6 +23,10 @@ _WENT = (
 _SAME = (
     "`{name}` evaluates on the samples that the model is trained on: the data for it are made of the same as those for training",
     "make them of the held-out part: another folder, split or list of samples",
+)
+_FOLDS = (
+    "`{model}` goes on learning from fold to fold: what a fold validates on was trained on in the folds before",
+    "make the model and its optimizer anew in each fold",
 )
 _FITTED = re.compile(
     r"\.(?:StandardScaler|MinMaxScaler|RobustScaler|MaxAbsScaler|QuantileTransformer|PowerTransformer|PCA|TruncatedSVD"
@@ -49,6 +54,9 @@ def check(view: View) -> Iterator[Report]:
         yield Report(CODE, found.site, roles, [(found.made, "this is read nowhere")], words=_WENT)
     for same in made_twice(view):
         yield Report(CODE, same.site, {"name": same.name}, [(same.trained, "these are trained on")], words=_SAME)
+    for found in one_for_all_folds(view):
+        roles = {"model": view.owner_text(found.model, "model")}
+        yield Report(CODE, found.loop, roles, [(found.validated, "each fold validates it here")], words=_FOLDS)
 
 
 def _report(view: View, learnt: Event, related: list[tuple[Site, str]]) -> Report:

@@ -24,7 +24,7 @@ _DRAWN = re.compile(r"sampler|sampled|resampl|shuffl|permut", re.IGNORECASE)
 _HANDFUL = 64
 _MIX = "draw `order = torch.randperm(n)` in each epoch, and take `x[order[i : i + batch_size]]`"
 _MIX_NUMBERS = "go over `torch.randperm(n).tolist()` in each epoch, in place of `range(n)`"
-_SHUFFLE = re.compile(r"shuffle\s*=\s*False")
+_SHUFFLE = re.compile(r"\bshuffle\s*=\s*(?:not\s+)?[\w.]+")  # what it stands for is asked by its value
 _SAMPLER = re.compile(r"(?<![\w.])sampler\s*=\s*[\w.]+")
 _OF_ORDER = re.compile(r"order|sort|shuffl|sequen|determin|reproduc|random|same|mix", re.IGNORECASE)
 
@@ -169,9 +169,13 @@ def _why_counted(view: View, loader: Instance, sampler: str) -> tuple[str, str] 
 
 
 def _explained(loader: Instance) -> bool:
-    """Whether a comment at the call, or over it, speaks of the order."""
+    """Whether a comment at the call, or over it, speaks of the order; or one where a name is given what the call is."""
     lines, at = loader.site.parsed.facts.lines, loader.site.location()
-    return any(_OF_ORDER.search(line.partition("#")[2]) for line in lines[max(at.row - 3, 0) : at.end_row or at.row])
+    said = lines[max(at.row - 3, 0) : at.end_row or at.row]
+    given = _written(loader, "shuffle")
+    if isinstance(given, cst.Name) and given.value != "False":
+        said = [*said, *(line for line in lines if re.match(rf"\s*{given.value}\s*=[^=]", line))]
+    return any(_OF_ORDER.search(line.partition("#")[2]) for line in said)
 
 
 def _steps_of_time(loader: Instance) -> bool:
@@ -194,6 +198,8 @@ def _mixed_before(view: View, loader: Instance, epochs: list[Loop] | None) -> li
     each epoch."""
     dataset = option(loader, "dataset")
     alts = real(whole_dataset(dataset))
+    if len(alts) > 1:
+        alts = tuple(alt for alt in alts if not _is_unpickled(alt)) or alts  # what the program has written before
     if len(alts) == 1 and type(alts[0]) is Opaque:
         counted = _is_counted(loader, alts[0]) and not mixes_in_training(view, epochs)
         return mixings(view, [(loader.site.parsed.facts, None)], epochs) if counted else None
@@ -202,6 +208,10 @@ def _mixed_before(view: View, loader: Instance, epochs: list[Loop] | None) -> li
     if all(isinstance(alt, Instance) and alt.type.startswith("torchvision.") for alt in alts):
         return []
     return mixed_before(view, loader, dataset, epochs)
+
+
+def _is_unpickled(value: Value) -> bool:
+    return type(value) is Opaque and value.source == "call" and value.name == "pickle.load"
 
 
 _CLASS = re.compile(r"(?:^|\.)[A-Z]\w*[a-z]\w*$")

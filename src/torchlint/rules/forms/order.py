@@ -13,7 +13,7 @@ from torchlint.dryrun.alternatives import exclusive
 from torchlint.dryrun.flow import after, before, common_loop, leading_to
 from torchlint.dryrun.torch_api.names import SCHEDULER_NAME
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Class, Const, Event, Instance, Loop, Opaque, Ref, Value, exclude_each_other, number, real
+from torchlint.dryrun.values import Class, Const, Event, Instance, Loop, Opaque, Ref, Value, exclude_each_other, from_file, number, real
 from torchlint.rules.base import Report, View
 
 Order = dict[str, Any]
@@ -200,9 +200,19 @@ class ModuleLinks(OptimizerLinks):
         seen = {}
         for event in self.view.of("module.eval"):
             for alt in real(event.subject):
-                if self.view.mode_dependent(alt) is not False and self.view.surely(event.subject, alt):
+                known = self.view.mode_dependent(alt)
+                if known is None and from_file(alt) and self._is_made_without_modes(event):
+                    continue
+                if known is not False and self.view.surely(event.subject, alt):
                     seen[id(alt)] = alt
         return list(seen.values())
+
+    def _is_made_without_modes(self, event: Event) -> bool:
+        """Whether what is put in evaluation mode is a model without dropout and batch norm where it is made here: what comes out of a file
+        in its place is one that the program has written."""
+        others = [other for other in self.view.of("module.eval") if other.site == event.site]
+        made = [alt for other in others for alt in real(other.subject) if not from_file(alt)]
+        return bool(made) and all(self.view.mode_dependent(alt) is False for alt in made)
 
     def certain(self, event: Event, kind: str, key: Value) -> bool:
         if event.kind != kind:

@@ -9,7 +9,7 @@ from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Valu
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.held_out import goes_over_held_out
 from torchlint.rules.shared.learned import is_from_a_file
-from torchlint.rules.shared.measured import is_measured
+from torchlint.rules.shared.measured import is_judged_once, is_measured
 from torchlint.rules.shared.readouts import adds_up, comes_from, read_out
 from torchlint.rules.shared.thrown_away import thrown_away
 
@@ -24,7 +24,7 @@ def check(view: View) -> Iterator[Report]:
         within = _put_in_it_within(view, event) if event.mode is None else None
         if event.mode is not True and within is None or id(model) in reported or not _evaluates(view, event):
             continue
-        if not event.loops and not is_measured(view, event):
+        if not event.loops and not is_measured(view, event) and not is_judged_once(view, event):
             continue
         if not _matters(view, model) or _inner(view, event) or _sampling(event):
             continue
@@ -57,10 +57,13 @@ def _put_in_it_within(view: View, event: Event) -> Event | None:
 
 
 def _evaluates(view: View, event: Event) -> bool:
-    """Whether a forward only evaluates: gradients are off, or its output is only read out in a loop without a training step."""
+    """Whether a forward only evaluates: gradients are off, or its output is only read out in a loop without a training step, or behind
+    the training."""
     if event.grad is False:
         return True
-    if event.grad is not True or not event.loops or view.mode_dependent(event.subject) is not True or not read_out(view, event):
+    if event.grad is True and not event.loops:
+        return is_judged_once(view, event)
+    if event.grad is not True or view.mode_dependent(event.subject) is not True or not read_out(view, event):
         return False
     return adds_up(view, event) or any(  # what is only printed may be a look at the untrained model
         other.name != "print" and any(comes_from(event, alt) for alt in real(other.subject)) for other in view.of("readout")
@@ -134,7 +137,7 @@ def _inner(view: View, event: Event) -> bool:
     """Whether the call stands inside another module's forward, or takes part in training: a reference or a teacher for the
     loss of the same iteration."""
     in_step = any(backward.loops and backward.loops[-1] in event.loops for backward in view.of("backward"))
-    now_and_then = any("%" in site.text() for site, _ in event.guards) and not any(
+    now_and_then = bool(event.loops) and any("%" in site.text() for site, _ in event.guards) and not any(
         backward.loops and backward.loops[-1] is event.loops[-1] for backward in view.of("backward")
     )
     if in_step and not now_and_then and not is_measured(view, event):

@@ -62,7 +62,7 @@ _OF_A_PART = re.compile(r"train|test|val|mode|phase|split|stage", re.IGNORECASE)
 def _called(view: View, loader: Instance) -> tuple[str, Site | None]:
     """The name by which a loader is one for evaluation: its own; or, where a function makes the loaders for all purposes, its
     name in a loop over it, and where that loop stands."""
-    own = (loader.name or "").rsplit(".", 1)[-1]
+    own = _key(loader) or (loader.name or "").rsplit(".", 1)[-1]
     if _EVALUATION.search(own):
         return own, None
     for site in _loops_over(view, loader):
@@ -71,6 +71,26 @@ def _called(view: View, loader: Instance) -> tuple[str, Site | None]:
                 if isinstance(node, cst.Name) and _EVALUATION.search(node.value):
                     return node.value, Site(site.parsed, site.node.iter)
     return "", None
+
+
+def _key(loader: Instance) -> str:
+    """The key under which a dict keeps a loader that is made in it: `{"train": DataLoader(...), "val": DataLoader(...)}`; of one that a
+    comprehension makes for several, the one for evaluation."""
+    site = loader.site
+    parent = next(iter(site.parsed.around(site.node)), None) if site is not None else None
+    if isinstance(parent, cst.DictElement) and parent.value is site.node:
+        return _string(parent.key)
+    if isinstance(parent, cst.DictComp) and parent.value is site.node and isinstance(parent.key, cst.Name):
+        part = parent.for_in
+        listed = part.iter.elements if isinstance(part.iter, cst.List | cst.Tuple) else ()
+        if isinstance(part.target, cst.Name) and part.target.value == parent.key.value and not part.ifs:
+            return next((key for key in map(_string, (one.value for one in listed)) if _EVALUATION.search(key)), "")
+    return ""
+
+
+def _string(node: cst.BaseExpression) -> str:
+    value = node.evaluated_value if isinstance(node, cst.SimpleString) else None
+    return value if isinstance(value, str) else ""
 
 
 def _of_one(event: Event, loader: Instance) -> bool:
@@ -157,6 +177,10 @@ _SIZED = re.compile(
 )
 
 
+# A batch that is so many sequences of a text, one behind the other: `batch_size * (seq_len + 1)`.
+_OF_SEQUENCES = re.compile(r"\*.*(?:seq|len|bptt|steps)|(?:seq|len|bptt|steps).*\*", re.IGNORECASE)
+
+
 def _wants_full_batches(view: View, event: Event) -> bool:
     """Whether a loop over the loader, or a model, takes each batch to be as long as the loader was told: it would raise
     on a shorter one."""
@@ -166,6 +190,8 @@ def _wants_full_batches(view: View, event: Event) -> bool:
     args = event.site.node.args
     given = [arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "batch_size"]
     given = given or [arg.value for arg in args[1:2] if arg.keyword is None]
+    if given and _OF_SEQUENCES.search(parsed.text(given[0])):
+        return True
     if given and _is_told_beside(view, parsed, parsed.text(given[0])):
         return True
     size = parsed.text(given[0]).rpartition(".")[2] if given else ""

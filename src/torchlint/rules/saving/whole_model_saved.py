@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Class, Dict, Event, Instance, Method, Opaque, Seq, Value, real
+from torchlint.dryrun.values import Class, Dict, Event, Instance, Method, Opaque, Seq, Value, from_file, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.checkpoints import from_file, put_together
+from torchlint.rules.shared.checkpoints import put_together
 
 CODE = 902
 CALLS = frozenset({"pickle.dump", "cPickle.dump", "dill.dump", "cloudpickle.dump", "joblib.dump"})
@@ -120,8 +120,9 @@ def _in_dict(event: Event) -> tuple[object, tuple[Value, ...]]:
     """The first model among what a dict has, and its key."""
     items = event.get("items")
     for key, value in items.known.items() if items is not None else ():
-        if real(value) and all(_is_module(alt) or _is_copy(alt) for alt in real(value)):
-            return key, real(value)
+        alts = tuple(alt for alt in real(value) if not from_file(alt)) or real(value)
+        if alts and all(_is_module(alt) or _is_copy(alt) for alt in alts):
+            return key, alts
     return None, ()
 
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Const, Dict, Event, Instance, Opaque, Seq, Value, real
+from torchlint.dryrun.values import Const, Dict, Event, Instance, Opaque, Seq, Value, from_file, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.numpys import is_numpys
 from torchlint.sieve.facts import FileFacts
@@ -104,13 +104,6 @@ _FIGURE = re.compile(
     r"(?:best|perf|performance|acc|accuracy|accuracies|top\d|loss|losses|score|scores|metric|f1|auc|bleu|m?iou|psnr|ssim|prec|precision|recall|error|ppl|iter|iteration"
     r"|step|global_step|num|args|opts?|config|cfg|arch|lr|history|result|seed|time|hparams|vocab|class|classes|version)(?:_|\d|s?$)"
 )
-
-
-def from_file(value: Value | None) -> bool:
-    """Whether something comes out of what a `torch.load` read."""
-    while isinstance(value, Opaque) and value.origin is not None and "loaded" not in value.tags:
-        value = value.origin
-    return isinstance(value, Opaque) and "loaded" in value.tags
 
 
 def _is_state(value: Value) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 import libcst as cst
 
@@ -20,6 +21,15 @@ _ASKED = re.compile(r"train|mode|split|phase|valid|test|\baug", re.IGNORECASE)
 _TRAINS = re.compile("train", re.IGNORECASE)
 _FOR_TESTS = re.compile(r"(?:^|_)(?:test|val|valid|eval)|(?-i:Test|Val|Eval)", re.IGNORECASE)
 
+# What mirrors or turns an image, of numpy, OpenCV, Pillow and torchvision.
+_TURNS = re.compile(
+    r"(?:np|numpy)\.(?:flip|fliplr|flipud|rot90)\(|cv2?\.flip\(|torch\.flip\(|(?:\w+\.)*(?:hflip|vflip)\(|ImageOps\.(?:mirror|flip)\("
+    r"|.*\.transpose\((?:\w+\.)*FLIP_\w+\)$"
+)
+_DRAW = r"(?:\w+\.)*(?:random|rand|randint|random_sample|uniform)\([^()]*\)"
+_MORE_OR_LESS = r"(?:\.item\(\))?\s*(?:[<>]=?|==)\s*[\d.]+(?:\s*/\s*\d+)?"
+_CONDITIONAL = (cst.If, cst.IfExp, cst.Else, cst.Try, cst.FunctionDef, cst.Lambda, cst.BooleanOperation, cst.For, cst.While)
+
 
 def changed_at_random(view: View, dataset: Instance) -> Opaque | None:
     """`x = self.random_crop(x)` in `__getitem__`, under no condition: the method, or the function of the file, that draws."""
@@ -28,31 +38,67 @@ def changed_at_random(view: View, dataset: Instance) -> Opaque | None:
         return None  # it was written for this
     if definition is None or leaves_early(parsed, definition):
         return None
+    for name, call, found, its in _own_calls(view, dataset, parsed, definition):
+        text = written(its, found)
+        if _ASKED.search(parsed.text(call)) or _ASKS.search(text) or not _DRAWN.search(text):
+            continue
+        if _CHANGES.search(name):
+            return Opaque(name, "call", Site(its, found))
+        if (turned := _turned(its, found)) is not None:
+            return turned
+    return _turned(parsed, definition) or _cut_out(view, dataset, parsed, definition)
+
+
+def _own_calls(
+    view: View, dataset: Instance, parsed: Parsed, definition: cst.FunctionDef
+) -> Iterator[tuple[str, cst.Call, cst.FunctionDef, Parsed]]:
+    """The methods of a data set, and the functions of its file, that each of its items goes through: name, call, and definition."""
     for call in calls_always_made(definition.body):
         func = call.func
-        of_self = isinstance(func, cst.Attribute) and isinstance(func.value, cst.Name) and func.value.value == "self"
-        name = func.attr.value if of_self else func.value if isinstance(func, cst.Name) else ""
-        if not _CHANGES.search(name):
-            continue
-        if of_self:
+        if isinstance(func, cst.Attribute) and isinstance(func.value, cst.Name) and func.value.value == "self":
+            name = func.attr.value
             found, its = body_of(view, dataset.cls, name)
-        else:
-            value = view.run.exported(name, parsed.facts)
+        elif isinstance(func, cst.Name):
+            name, value = func.value, view.run.exported(func.value, parsed.facts)
             found, its = view.run.definition(value) if isinstance(value, Func) and value.node is None else (None, None)
-        asked = _ASKED.search(parsed.text(call)) is not None or found is not None and _ASKS.search(written(its, found)) is not None
-        if found is not None and not asked and _DRAWN.search(written(its, found)):
-            return Opaque(name, "call", Site(its, found))
-    return _cut_out(view, dataset, parsed, definition)
+        else:
+            continue
+        if found is not None:
+            yield name, call, found, its
+
+
+def _turned(parsed: Parsed, definition: cst.FunctionDef) -> Opaque | None:
+    """`if random.random() > 0.5: image = np.fliplr(image)`, under no other condition: the call."""
+    if not _DRAWN.search(written(parsed, definition)):
+        return None
+    drawn = "|".join([_DRAW, *map(re.escape, sorted(_drawn_names(parsed, definition)))])
+    asks_a_draw = re.compile(f"(?:{drawn}){_MORE_OR_LESS}")
+    for node in walk(definition.body):
+        turns = _TURNS.match(parsed.text(node)) if isinstance(node, cst.Call) else None
+        if turns is None:
+            continue
+        around = list(parsed.around(node))
+        inside = [part for part in around[: around.index(definition)] if isinstance(part, _CONDITIONAL)]
+        asked = inside[0].test if len(inside) == 1 and isinstance(inside[0], cst.If | cst.IfExp) else None
+        if asked is not None and asks_a_draw.fullmatch(parsed.text(asked)):
+            name = re.findall(r"\w+(?=\()", turns[0])[-1]
+            return Opaque(name, "call", Site(parsed, node))
+    return None
+
+
+def _drawn_names(parsed: Parsed, definition: cst.FunctionDef) -> set[str]:
+    """The names that a method gives what it draws."""
+    return {
+        target.target.value
+        for node in walk(definition.body) if isinstance(node, cst.Assign) and _DRAWN.search(parsed.text(node.value))
+        for target in node.targets if isinstance(target.target, cst.Name)
+    }
 
 
 def _cut_out(view: View, dataset: Instance, parsed: Parsed, definition: cst.FunctionDef) -> Opaque | None:
     """`image[top : top + size, left : left + size]` at a place that the item draws: the slices. Of one dimension they may be what the
     samples are, pieces of a text or a sound."""
-    drawn = {
-        target.target.value
-        for node in walk(definition.body) if isinstance(node, cst.Assign) and _DRAWN.search(parsed.text(node.value))
-        for target in node.targets if isinstance(target.target, cst.Name)
-    }
+    drawn = _drawn_names(parsed, definition)
     for node in walk(definition.body) if len(drawn) > 1 else ():
         if isinstance(node, cst.Subscript) and sum(_begins_at(parsed, element.slice, drawn) for element in node.slice) > 1:
             conditions = [part for part in parsed.around(node) if isinstance(part, cst.If | cst.IfExp | cst.Try | cst.FunctionDef)]

@@ -8,11 +8,11 @@ import re
 from collections.abc import Callable
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Loop, Opaque, Value, real
+from torchlint.dryrun.values import Event, Loop, Opaque, Value, from_file, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.blocks import around_row, block_of, excluded, heads_of, leaves
 from torchlint.rules.shared.brought_back import brought_back
-from torchlint.rules.shared.checkpoints import checkpoints, from_file, in_files, kept_in
+from torchlint.rules.shared.checkpoints import checkpoints, in_files, kept_in
 from torchlint.rules.shared.counted_loops import begins, never_turns
 from torchlint.rules.shared.own_checkpoints import is_literal, named_by, read_in, writes_what_it_read, written_again
 from torchlint.rules.shared.written_loads import WrittenLoad, is_out_of_a_file, stands_before, updated_by_name, written_loads

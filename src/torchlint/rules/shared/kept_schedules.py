@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.flow import happens_after
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Const, Event, Instance, Ref, Value, number, real
+from torchlint.dryrun.values import Const, Event, Instance, Ref, Value, from_file, number, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.blocks import heads_of
-from torchlint.rules.shared.checkpoints import from_file, in_files, in_files_that_run
+from torchlint.rules.shared.checkpoints import in_files, in_files_that_run
 
 # What puts a scheduler, or the rates that it has set, to where they were.
 MOVED_ON = r"(?:sched|lr_)[^=]*\.(?:load_)?state_dict|last_epoch|\w\[[\"'](?:initial_)?lr[\"']\]\s*[-+*/]?=[^=]|param_groups\b.*\]\s*=[^=]"

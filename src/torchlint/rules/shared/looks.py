@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -30,7 +31,19 @@ _MOST = 60  # values that are gone back over
 
 def is_look(event: Event) -> bool:
     """Whether a call of what cannot be seen shows or measures what it is given, as far as its name tells."""
-    return event.kind == "unknown" and ((event.name or "").rpartition(".")[2].lower() in _LOOKS or only_measures(event))
+    if event.kind != "unknown":
+        return False
+    return (event.name or "").rpartition(".")[2].lower() in _LOOKS or only_measures(event) or _is_of_a_logger(event)
+
+
+# What keeps numbers for somebody to look at, by what a program calls it.
+_KEEPS_NUMBERS = re.compile(r"(?:logger|recorder|writer|meter|tracker)s?\d*$", re.IGNORECASE)
+
+
+def _is_of_a_logger(event: Event) -> bool:
+    """Whether a method is one of something that is called a logger or a meter: `self.logger.record_scalar("val", loss)`."""
+    func = getattr(event.site.node, "func", None)
+    return isinstance(func, cst.Attribute) and _KEEPS_NUMBERS.search(event.site.parsed.text(func.value)) is not None
 
 
 def only_looked_at(view: View, event: Event) -> bool:
@@ -141,6 +154,8 @@ def _passes_on(event: Event, other: Event) -> bool:
     if other.kind in ("forward", "called"):
         if LOSS.search(getattr(other.subject, "name", "") or ""):
             return True
+        if other.subject is event.subject and other.site.parsed is event.site.parsed:
+            return True  # its own state, that it is given again in the next turn
         return all(comes_from(event, alt) and not _cut(alt) for value in other.args for alt in real(value) if _is_tensor(alt))
     return False
 

@@ -10,24 +10,41 @@ from torchlint.dryrun.flow import before
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Event, real
 from torchlint.rules.base import View
+from torchlint.rules.shared.held_out import given_held_out
+from torchlint.rules.shared.readouts import comes_from, kept_as_numbers, read_out
 from torchlint.rules.shared.surroundings import bound, read
 
 
 def is_measured(view: View, event: Event) -> bool:
     """Whether a forward without gradients, of a model that was trained before, is one on other data than it learns from, and
     ends in a measure."""
+    return event.grad is False and _behind_training_on_others(view, event) and (_lost(view, event) or _compared(event))
+
+
+def is_judged_once(view: View, event: Event) -> bool:
+    """Whether a forward outside of any loop is one of a model that was trained before, on data that are called held out, whose output
+    somebody reads: `scores = model(x_test)` at the end of a script."""
+    if event.loops or not given_held_out(event) or not _behind_training_on_others(view, event):
+        return False
+    if event.grad is not False:
+        return read_out(view, event)
+    return kept_as_numbers(view, event) or any(comes_from(event, alt) for other in view.of("readout") for alt in real(other.subject))
+
+
+def _behind_training_on_others(view: View, event: Event) -> bool:
     backwards = view.of("backward")
-    if event.grad is not False or any(event in backward.flows for backward in (*backwards, *view.of("autograd.grad"))):
+    if any(event in backward.flows for backward in (*backwards, *view.of("autograd.grad"))):
         return False
     learns = [flow for backward in backwards for flow in backward.flows if flow.kind == "forward" and flow.subject is event.subject]
     given = {id(alt) for flow in learns for value in flow.get("args", ()) for alt in real(value)}
     whole = next(other for other in view.of("forward") if other.site.node is event.site.node)  # of a Sequential, its layers are called there, too
     if whole is not event or not event.args or any(id(alt) in given for value in event.args for alt in real(value)):
         return False
-    if not before(event, lambda other: other.kind == "backward" and any(flow in other.flows for flow in learns))[0]:
-        return False
-    lost = any(event in alt.flows for loss in view.of("loss") for alt in real(loss.input))
-    return lost or _compared(event)
+    return bool(before(event, lambda other: other.kind == "backward" and any(flow in other.flows for flow in learns))[0])
+
+
+def _lost(view: View, event: Event) -> bool:
+    return any(event in alt.flows for loss in view.of("loss") for alt in real(loss.input))
 
 
 def _compared(event: Event) -> bool:

@@ -5,9 +5,8 @@ from __future__ import annotations
 
 import re
 
-from torchlint.dryrun.values import Class, Const, Dict, Instance, Opaque, Ref, Seq, Value, real
+from torchlint.dryrun.values import Class, Const, Dict, Instance, Opaque, Ref, Seq, Value, from_file, real
 from torchlint.rules.base import View
-from torchlint.rules.shared.checkpoints import from_file
 from torchlint.rules.shared.numpys import is_numpys
 
 _DEEP = 2  # lists of dicts of lists

@@ -241,6 +241,30 @@ def clips(line, mark="", asks="", outside=""):
     "the method asks": clips("x = self.crop(x)", asks="if self.mode == 'train': "),
     "another item is drawn": clips("x = self.paths[np.random.randint(9)]"),
     "under a switch": clips("x = self.crop(x) if self.moves else x"),
+    "an item flips itself": clips("if np.random.random_sample() > 0.5:\n            x = np.fliplr(x)", "  # <- 613"),
+    "an item flips itself by a number that it has drawn": clips(
+        "p = np.random.rand()\n        if p < 0.5:\n            x = np.fliplr(x).copy()", "  # <- 613"),
+    "an item of Pillow's flips itself": clips(
+        "x = x.transpose(Image.FLIP_LEFT_RIGHT) if random.random() > 0.5 else x", "  # <- 613", outside="import random\nfrom PIL import Image"),
+    "a method that says nothing by its name flips": clips("x = self.prepare(x)", "  # <- 613").replace(
+        "    def crop(self, x):", """    def prepare(self, x):
+        if np.random.rand() < 0.5:
+            x = np.flip(x, 1)
+        return x
+
+    def crop(self, x):"""),
+    "such a method asks": clips("x = self.prepare(x)").replace("    def crop(self, x):", """    def prepare(self, x):
+        if self.mode == "train":
+            if np.random.rand() < 0.5:
+                x = np.flip(x, 1)
+        return x
+
+    def crop(self, x):"""),
+    "it flips in training alone": clips("if self.mode == 'train':\n            if np.random.rand() > 0.5:\n                x = np.fliplr(x)"),
+    "it flips where it is told to": clips("if self.flips and np.random.rand() > 0.5:\n            x = np.fliplr(x)"),
+    "it flips as often as it is told to": clips("if np.random.rand() > self.often:\n            x = np.fliplr(x)"),
+    "it flips all": clips("x = np.fliplr(x)"),
+    "it draws, and flips by something else": clips("y = np.random.rand()\n        if x.shape[0] > 0.5:\n            x = np.fliplr(x)"),
 })
 def test_drawn_by_itself(code):
     holds(code)

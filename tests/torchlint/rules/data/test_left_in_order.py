@@ -90,6 +90,11 @@ def elsewhere(split="read", before="sampler = None", mark="  # <- 603", inside="
 
 @table({
     "no sampler, by name": elsewhere(),
+    "or what was pickled of it": elsewhere(before="sampler = None").replace(
+        "    loader = torch", "    data = TextDataset(rows) if len(rows) else pickle.load(open('data.pkl', 'rb'))\n    loader = torch"
+    ).replace("DataLoader(TextDataset(rows)", "DataLoader(data").replace("from elsewhere", "import pickle\nfrom elsewhere"),
+    "only what was pickled": elsewhere(before="sampler = None", mark="").replace(
+        "DataLoader(TextDataset(rows)", "DataLoader(pickle.load(open('data.pkl', 'rb'))").replace("from elsewhere", "import pickle\nfrom elsewhere"),
     "a sampler that somebody gives": elsewhere(before="print(rows)", mark=""),
     "mixed once": elsewhere(split="train_test_split"),
     "mixed in each epoch": elsewhere(inside="rows, _ = train_test_split(rows)", mark=""),
@@ -122,6 +127,34 @@ def main(a, b):
     "written out, of tensors": f"""
 def main(a, b):
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(a, b), batch_size=2, shuffle=False)  # <- 603
+{TRAIN}""",
+    "written out in other words": f"""
+import torchvision
+def main():
+    loader = torch.utils.data.DataLoader({DATA}, batch_size=8, shuffle=not True)  # <- 603
+{TRAIN}""",
+    "by a name that stands for it": f"""
+import torchvision
+def main():
+    shuffle = False
+    loader = torch.utils.data.DataLoader({DATA}, batch_size=8, shuffle=shuffle)  # <- 603
+{TRAIN}""",
+    "by a name, and a comment says why": f"""
+import torchvision
+def main():
+    shuffle = False  # from easy to hard, in this order
+    loader = torch.utils.data.DataLoader({DATA}, batch_size=8, shuffle=shuffle)
+{TRAIN}""",
+    "by a name that stands for the other": f"""
+import torchvision
+def main():
+    shuffle = True
+    loader = torch.utils.data.DataLoader({DATA}, batch_size=8, shuffle=shuffle)
+{TRAIN}""",
+    "by a name that somebody gives": f"""
+import torchvision
+def main(shuffle):
+    loader = torch.utils.data.DataLoader({DATA}, batch_size=8, shuffle=shuffle)
 {TRAIN}""",
     "an option decides": f"""
 import torchvision

@@ -78,9 +78,15 @@ PLAIN = AGENT.format(base="", first="")
         return self.net(torch.tensor(state)).argmax().item()
 """,
     "given to somebody who is not seen": PLAIN + """
-    def choose(self, state, logger):
+    def choose(self, state, keeper):
         scores = self.net(torch.tensor(state))
-        logger.keep(scores)
+        keeper.keep(scores)
+        return scores.argmax().item()
+""",
+    "given to a logger": PLAIN + """
+    def choose(self, state, logger):
+        scores = self.net(torch.tensor(state))  # <- 202
+        logger.record("scores", scores)
         return scores.argmax().item()
 """,
     "the gradient of a score is wanted": PLAIN + """

@@ -45,3 +45,57 @@ def named(name: str, *body: str) -> str:
 })
 def test_an_evaluation_by_a_helper(code):
     holds(code)
+
+
+LOGGED = """
+from missing import Logger, make
+
+class Regression:
+    def __init__(self, args):
+        self.logger = Logger(args)
+        self.net = nn.DataParallel(make(args))
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def train(self, loader):
+        self.net.train()
+        for batch in loader:
+            loss = self.measured(*self.step(batch), "train")["train/l1"]
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+
+    def val_epoch(self, loader):
+        self.net.eval()
+        for batch in loader:
+            scores, y = self.step(batch)
+            metrics = self.measured(scores, y, "val")
+            for key in metrics:
+                self.KEEPER.KEEPS(key, metrics[key])
+
+    def step(self, batch):
+        x, y = batch
+        return self.net(x), y
+
+    def measured(self, scores, y, prefix):
+        return {prefix + "/l1": (scores - y).abs().mean()}
+
+def main(args, loader, others):
+    trainer = Regression(args)
+    for epoch in range(args.epochs):
+        trainer.train(loader)
+        trainer.val_epoch(others)
+"""
+
+
+def logged(keeper: str, mark: str = "") -> str:
+    text = LOGGED.replace("self.logger", f"self.{keeper}").replace("KEEPER.KEEPS", f"{keeper}.record")
+    return text.replace("scores, y = self.step(batch)", f"scores, y = self.step(batch){mark}")
+
+
+@table({
+    "a logger": logged("logger", "  # <- 202"),
+    "a meter": logged("val_meter", "  # <- 202"),
+    "somebody who is not known": logged("keeper"),
+})
+def test_what_a_logger_is_given(code):
+    holds(code)

@@ -106,3 +106,44 @@ def main(batches):
 })
 def test_layers_of_a_dict(code):
     holds(code)
+
+
+CONTINUED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.last = nn.Linear(4, 4), {layer}
+
+    def forward(self, x):
+        return self.last(self.first(x))
+
+def main(args, batches, others):
+    net = {made}
+    if args.resume:
+        net = torch.load(args.resume)["net"].cpu()  # <- 901
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(10):
+        net.train()
+        for step, (x, y) in enumerate(batches):
+            if step == 100:
+                net.eval()
+                with torch.no_grad():
+                    print(F.cross_entropy(net(others), y).item())
+            optimizer.zero_grad()
+            loss = F.cross_entropy(net(x), y)
+            loss.backward()
+            optimizer.step()
+"""
+
+
+def continued(made="Net()", layer="nn.Linear(4, 2)", mark=""):
+    return CONTINUED.format(made=made, layer=layer).replace("loss = F.cross_entropy(net(x), y)", f"loss = F.cross_entropy(net(x), y){mark}")
+
+
+@table({
+    "a model without modes, or one that a file has": continued(),
+    "the same in a wrapper": continued(made="nn.DataParallel(Net())"),
+    "a model with dropout, or one that a file has": continued(layer="nn.Dropout()", mark="  # <- 203"),
+})
+def test_a_model_out_of_a_file(code):
+    holds(code)

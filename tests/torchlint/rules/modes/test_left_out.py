@@ -51,3 +51,41 @@ BAD = "  # <- 208"
 })
 def test_left_out(code):
     holds(code)
+
+
+PHASES = """
+from torch.utils.data import DataLoader
+
+def main(sets, net: nn.Module, optimizer: torch.optim.Optimizer):
+    loaders = {loaders}{mark}
+    for epoch in range(10):
+        for phase in ["train", "val"]:
+            if phase == "train":
+                net.train()
+            else:
+                net.eval()
+            total = 0
+            for x, y in loaders[phase]:
+                optimizer.zero_grad()
+                with torch.set_grad_enabled(phase == "train"):
+                    loss = F.cross_entropy(net(x), y)
+                    if phase == "train":
+                        loss.backward()
+                        optimizer.step()
+                total += loss.item()
+            print(total)
+"""
+TWO = """{{"train": DataLoader(sets["train"], 8, shuffle=True, drop_last=True), "val": DataLoader(sets["val"], 8, drop_last={drops})}}"""
+
+
+@table({
+    "a dict has it": PHASES.format(loaders=TWO.format(drops=True), mark=BAD),
+    "a dict has one that is whole": PHASES.format(loaders=TWO.format(drops=False), mark=""),
+    "batches of whole sequences": PHASES.format(loaders=TWO.format(drops=True).replace("8,", "8 * (seq_len + 1),"), mark="")
+    .replace("(sets,", "(sets, seq_len,"),
+    "a comprehension makes it": PHASES.format(loaders='{x: DataLoader(sets[x], 8, shuffle=True, drop_last=True) for x in ["train", "val"]}', mark=BAD),
+    "a comprehension that asks": PHASES.format(loaders='{x: DataLoader(sets[x], 8, shuffle=True, drop_last=x == "train") for x in ["train", "val"]}', mark=""),
+    "a comprehension for training": PHASES.format(loaders='{x: DataLoader(sets[x], 8, shuffle=True, drop_last=True) for x in ["train"]}', mark="").replace('["train", "val"]:', '["train"]:'),
+})
+def test_loaders_of_phases(code):
+    holds(code)

@@ -275,3 +275,58 @@ class Agent:
 })
 def test_where_it_is_said(code):
     holds(code)
+
+
+RECURRENT = """
+import random
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell, self.out = nn.GRUCell(4, 8), nn.Linear(8, 2)
+
+    def forward(self, x, hidden):
+        hidden = self.cell(x, hidden)
+        return self.out(hidden), hidden
+
+class Agent:
+    def __init__(self, memory):
+        self.net, self.memory, self.kept = Net(), memory, []
+        self.optimizer = torch.optim.Adam(self.net.parameters())
+
+    def learn(self):
+        x, y = self.memory.sample()
+        scores, hidden = self.net(x, torch.zeros(16, 8))
+        self.optimizer.zero_grad()
+        F.mse_loss(scores, y).backward()
+        self.optimizer.step()
+
+    def act(self, state, hidden, epsilon):
+        if random.random() > epsilon:
+            scores, hidden = self.net(state, hidden){mark}
+            action = scores.max(1)[1].item()
+        else:
+            scores, hidden = self.net(state, hidden)
+            action = random.randint(0, 1)
+        {keeps}
+        return action, hidden
+
+def main(env, memory):
+    agent = Agent(memory)
+    for episode in range(1000):
+        hidden = torch.zeros(1, 8)
+        for turn in range(100):
+            action, hidden = agent.act(torch.FloatTensor(env.state()), hidden, 0.1)
+            memory.add(env.step(action))
+            {behind}
+        agent.learn()
+"""
+
+
+@table({
+    "its state goes round": RECURRENT.format(mark="  # <- 202", keeps="pass", behind="pass"),
+    "its state is kept": RECURRENT.format(mark="", keeps="self.kept.append(hidden)", behind="pass"),
+    "its state is remembered": RECURRENT.format(mark="", keeps="pass", behind="memory.add(hidden)"),
+})
+def test_a_state_that_goes_round(code):
+    holds(code)

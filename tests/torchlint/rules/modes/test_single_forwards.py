@@ -29,7 +29,7 @@ def main(loader, x_test, y_test):
     print(model(picture).argmax(1).item())
 """,
     "behind the training, in no mode, of data that are called held out": TRAINED + """
-    print((model(x_test).argmax(1) == y_test).sum().item())  # <- 202
+    print((model(x_test).argmax(1) == y_test).sum().item())  # <- 201, 202
 """,
     "behind the training, of what may be training data": TRAINED + """
     print((model(y).argmax(1) == y).sum().item())
@@ -363,4 +363,42 @@ torch.onnx.export(net, x_train[:1], "net.onnx")
     "asked for an output to compare with": EXPORTED.format(asked="expected = net(x_train[:1])\nprint(expected)"),
 })
 def test_beside_an_export(code):
+    holds(code)
+
+
+@table({
+    "a metric of another package": TRAINED + """
+    scores = model(x_test)  # <- 201, 202
+    print(r2_score(y_test.numpy(), scores.detach().numpy()))
+""",
+    "without gradients": TRAINED + """
+    with torch.no_grad():
+        scores = model(x_test)  # <- 201
+    print(r2_score(y_test.numpy(), scores.numpy()))
+""",
+    "in evaluation mode": TRAINED + """
+    model.eval()
+    with torch.no_grad():
+        scores = model(x_test)
+    print(r2_score(y_test.numpy(), scores.numpy()))
+""",
+    "before the training": TRAINED.replace("    for epoch", "    print(model(x_test).argmax(1).tolist())  # <- 202\n    for epoch"),
+    "a model that knows no modes": TRAINED.replace("nn.Dropout(), ", "") + """
+    with torch.no_grad():
+        scores = model(x_test)
+    print(r2_score(y_test.numpy(), scores.numpy()))
+""",
+    "of what may be training data": TRAINED + """
+    with torch.no_grad():
+        scores = model(x)
+    print(r2_score(y.numpy(), scores.numpy()))
+""",
+    "many answers, of a dropout that stays on": TRAINED + """
+    with torch.no_grad():
+        model.train()
+        scores = model(x_test)
+    print(r2_score(y_test.numpy(), scores.numpy()))
+""",
+})
+def test_201_of_a_single_forward(code):
     holds(code)
