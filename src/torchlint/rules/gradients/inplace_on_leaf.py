@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Class, Event, Instance, Iter, Ref, Tensor, Value, real
+from torchlint.dryrun.values import Class, Event, Instance, Iter, Ref, Tensor, real
 from torchlint.rules.base import Report, View
 
 CODE = 114
@@ -12,7 +12,8 @@ CODE = 114
 
 def check(view: View) -> Iterator[Report]:
     """`w += ...`, `w.mul_(...)`, `w[...] = ...` on a leaf made in this run."""
-    for event, alts in [*_changed(view), *((event, real(event.subject)) for event in view.of("augment"))]:
+    for event in view.of("inplace", "augment"):
+        alts = real(event.subject)
         if event.grad_on is not True or not alts or not all(is_leaf(alt) or _weight(view, event, alt) for alt in alts):
             continue
         if event.kind == "augment" and uses_gradient(event, alts):
@@ -22,18 +23,6 @@ def check(view: View) -> Iterator[Report]:
             name = event.site.parsed.text(event.target)
         related = [(alts[0].sites["leaf"], "it requires grad since here")] if "leaf" in alts[0].sites else []
         yield Report(CODE, event.site, {"call": view.call_text(event.site), "name": name}, related)
-
-
-def _changed(view: View) -> Iterator[tuple[Event, tuple[Value, ...]]]:
-    """Each change in place, with all that what is changed may be: one of them may be of a way that does not lead here."""
-    together: list[Event] = []
-    for event in view.of("inplace"):
-        if together and (event.site != together[-1].site or event.serial != together[-1].serial + 1):
-            yield together[-1], tuple(alt for one in together for alt in real(one.subject))
-            together = []
-        together.append(event)
-    if together:
-        yield together[-1], tuple(alt for one in together for alt in real(one.subject))
 
 
 def is_leaf(value) -> bool:
