@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.values import Event, Instance, Loop, Opaque, Ref, number, real
+from torchlint.dryrun.values import Event, Func, Instance, Loop, Opaque, Ref, number, real
 from torchlint.rules.base import Report, View
 
 CODE = 111
@@ -26,6 +26,7 @@ _STEPS = re.compile(r"(?:^|[._])(?:estimated_stepping_batches|(?:num_|total_)?(?
 _OWN_STEPS = frozenset({"lr_scheduler_step", "lr_schedulers", "automatic_optimization"})
 _PATIENT = 50  # who waits for more batches than that has meant batches
 _EPOCH = re.compile(r"epoch", re.IGNORECASE)
+_OF_BATCHES = re.compile(r"\blen\(|batch|iter|per_epoch|loader", re.IGNORECASE)
 _DECAYS = frozenset({"StepLR", "MultiStepLR", "ExponentialLR"})
 _LOW_WITHIN = 1_000  # batches: who has so many a training has few
 _LAST_MARK = 200
@@ -43,6 +44,9 @@ def check(view: View) -> Iterator[Report]:
             continue
         if scheduler.type.rsplit(".", 1)[-1] in _DECAYS:
             yield from _worn_off(view, created, scheduler)
+            continue
+        if scheduler.type.endswith(".LambdaLR"):
+            yield from _by_a_function(view, created, scheduler)
             continue
         length = _LENGTH.get(scheduler.type.rsplit(".", 1)[-1])
         if length is not None and created.site.parsed.unit.name == "configure_optimizers":
@@ -73,6 +77,33 @@ def _each_loss(view: View, created: Event, scheduler: Instance) -> Iterator[Repo
             roles = {"call": view.call_text(step.site), "scheduler": _name(created), "length": "patience", "unit": "epochs", "each": "batch"}
             yield Report(CODE, step.site, roles, [(created.site, "built here"), (step.loops[-1].site, "stepped in this loop")])
             return
+
+
+def _by_a_function(view: View, created: Event, scheduler: Instance) -> Iterator[Report]:
+    """A function that divides what it is asked by the number of epochs, and is asked for each batch."""
+    alts = real(scheduler.arg(1, "lr_lambda"))
+    text = _written(alts[0]) if len(alts) == 1 and isinstance(alts[0], Func) else ""
+    if not _EPOCH.search(text) or _OF_BATCHES.search(text):
+        return
+    optimizer_steps = [step for step in view.steps() if set(real(step.subject)) & set(real(created.optimizer))]
+    for step in view.of("scheduler.step"):
+        if real(step.subject) != (scheduler,) or step.args:
+            continue
+        divides = [end for outer in step.loops[:-1] for end in sorted(_ends(outer)) if _is_divided_by(text, end)]
+        if divides:
+            yield from _per_batch(view, created, step, divides[0], optimizer_steps)
+            return
+
+
+def _is_divided_by(text: str, length: str) -> bool:
+    """Whether something is divided by a number, and not by a multiple of it: `x / args.epochs`, `(x + 1) / (epochs - 1)`."""
+    return bool(re.search(rf"/\s*\(?\s*{re.escape(length)}(?![\w.(]|\s*\*)", text))
+
+
+def _written(function: Func) -> str:
+    if function.parsed is not None and function.node is not None:
+        return function.parsed.text(function.node)
+    return "".join(function.facts.lines[function.unit.start - 1 : function.unit.end]) if function.unit is not None else ""
 
 
 def _worn_off(view: View, created: Event, scheduler: Instance) -> Iterator[Report]:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.containers import CONTAINERS
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.held_out import goes_over_held_out
-from torchlint.rules.shared.learned import is_from_a_file
+from torchlint.rules.shared.held_out import goes_over_held_out, measures
+from torchlint.rules.shared.learned import in_an_optimizer, is_from_a_file
 from torchlint.rules.shared.measured import is_judged_once, is_measured
 from torchlint.rules.shared.readouts import adds_up, comes_from, read_out
 from torchlint.rules.shared.thrown_away import thrown_away
 
 CODE = 201
+_MODE_LAYER = re.compile(r"(?:Alpha|Feature)?Dropout|dropout|(?:Sync|Lazy)?BatchNorm|batch_norm")
 
 
 def check(view: View) -> Iterator[Report]:
@@ -63,11 +65,21 @@ def _evaluates(view: View, event: Event) -> bool:
         return True
     if event.grad is True and not event.loops:
         return is_judged_once(view, event)
-    if event.grad is not True or view.mode_dependent(event.subject) is not True or not read_out(view, event):
+    if event.grad is not True or not _knows_modes(view, event) or not read_out(view, event):
         return False
     return adds_up(view, event) or any(  # what is only printed may be a look at the untrained model
         other.name != "print" and any(comes_from(event, alt) for alt in real(other.subject)) for other in view.of("readout")
     )
+
+
+def _knows_modes(view: View, event: Event) -> bool:
+    """Whether the mode matters to a model that is asked with gradients on: by its layers; or, where it is not seen which it has, by a
+    `train()` that the program calls on what it trains, and asks about held-out data then, in a file that has such layers."""
+    known = view.mode_dependent(event.subject)
+    if known is not None or event.mode_site is None or not measures(view, event):
+        return bool(known)
+    another = view.of("optimizer.create") and not in_an_optimizer(view, event.subject)  # what is trained is its input: an attack
+    return not another and any(map(_MODE_LAYER.match, event.site.parsed.facts.words))
 
 
 def _matters(view: View, model: Value) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import before
@@ -14,6 +15,10 @@ _TRAINS = frozenset(
 )
 
 _BY_HAND = frozenset({"backward", "zero_grad", "lr_scheduler"})
+# A library's models with batch norm in what comes before the head: `net.fc = nn.Linear(512, 2)` leaves it where it is.
+_NORMALIZES = re.compile(
+    r"torchvision\.models\.(?:\w+\.)?(?:(?:wide_)?resne[xt]t?\d|densenet|mobilenet|mnasnet|shufflenet|efficientnet|googlenet|inception_v3|regnet|vgg\d+_bn)"
+)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -72,6 +77,6 @@ def _trains(view: View, module: Value, depth: int = 0) -> bool:
     ]
     if module.kind == "wrapper":
         inner.extend(real(module.args[0]) if module.args else ())
-    if isinstance(module.cls, Ref) and not inner:
+    if isinstance(module.cls, Ref) and (not inner or _NORMALIZES.match(module.type)):
         return view.run.mode_of(module) is True
     return any(_trains(view, child, depth + 1) for child in inner)

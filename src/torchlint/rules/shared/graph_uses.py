@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 
-from torchlint.dryrun.values import Event, Opaque, Value, real
+from torchlint.dryrun.values import Event, Value, real
 from torchlint.rules.base import View
+from torchlint.rules.shared.checkpoints import from_file
 from torchlint.rules.shared.evaluations import LOSS_FUNCTION
 from torchlint.rules.shared.held_out import LOSS
 from torchlint.rules.shared.looks import is_look
@@ -34,6 +35,8 @@ def graph_may_be_used(view: View, event: Event) -> bool:
             continue
         if other.kind == "called" and (event.subject in real(other.subject) or _is_out_of_a_file(other.subject)):
             continue
+        if other.kind == "unknown" and _is_a_part_out_of_a_file(other):
+            continue
         if other.name not in _OF_SCALERS and any(carries(view, value, event) for value in other.args):
             return True
         if loop is None or gets_ready(view, event, other):
@@ -46,7 +49,15 @@ def graph_may_be_used(view: View, event: Event) -> bool:
 def _is_out_of_a_file(called: Value | None) -> bool:
     """Whether it is a model that came whole out of a file: it computes with what it is given."""
     alts = real(called)
-    return bool(alts) and all(isinstance(alt, Opaque) and "loaded" in alt.tags for alt in alts)
+    return bool(alts) and all(map(from_file, alts))
+
+
+def _is_a_part_out_of_a_file(other: Event) -> bool:
+    """Whether a layer or a method of a model that came whole out of a file is asked, and not to learn, as far as its name tells:
+    `decoder.attention(out, h)`, `decoder.decode_step(x, state)`."""
+    name = other.get("name") or ""
+    learns = _LEARNS.search(name.removesuffix("_step") if _MAKES.search(name) else name)
+    return not learns and all(is_module(alt) for alt in real(other.subject)) and _is_out_of_a_file(other.subject)
 
 
 # What takes data back to the units that they came in; nothing goes backward from there.

@@ -89,12 +89,27 @@ def only_shown_off(view: View, event: Event) -> bool:
 def beside_training(view: View, event: Event) -> bool:
     """Whether a model that a loop trains is asked there once more, apart from the step, by somebody who only looks at it."""
     steps = [step for step in view.of("backward") if event.loops and event.loops[0] in step.loops]
-    if not steps or not _is_model(event.subject) or not trained(view, event.subject) or any(not step.flows for step in view.of("backward")):
+    if not steps or not _is_model(event.subject) or not trained(view, event.subject) or any(map(_comes_from_nowhere, view.of("backward"))):
         return False
     learns = [flow for step in steps for flow in step.flows if flow.kind == "forward" and not flow.get("inside")]
     if any(flow.site == event.site for flow in learns) or not all(_apart(event, step) for step in (*steps, *learns)):
         return False
     return not raises_with_graph(view, event) and only_looked_at(view, event)
+
+
+def _comes_from_nowhere(step: Event) -> bool:
+    """Whether a loss goes backward of which no forward is seen, and that was not made as a number either: `loss = torch.tensor(0.0)`, which
+    goes backward as it is where none of the conditions that add to it holds."""
+    alts = real(step.subject)
+    return not step.flows and not (alts and all(map(_is_made, alts)))
+
+
+def _is_made(value: Value) -> bool:
+    for _ in range(_MOST):
+        if not isinstance(value, Tensor) or "made" in value.traits:
+            break
+        value = value.origin
+    return isinstance(value, Tensor) and "made" in value.traits
 
 
 def is_cut_by_hand(view: View, event: Event) -> bool:

@@ -212,3 +212,39 @@ def main(loader, test_loader):
 })
 def test_training_mode_within_the_evaluation(code):
     holds(code)
+
+
+OUT_OF_A_FILE = """
+state = torch.load("captions.tar")  # <- 901
+encoder = state["encoder"].to("cuda")
+decoder = state["decoder"].to("cuda")
+encoder.eval()
+ASKED
+
+
+def evaluate(loader, first):
+    captions = []
+    for image in loader:
+        features = encoder(image)MARK
+        hidden, words = decoder.init_hidden_state(features), [first]
+        for _ in range(20):
+            attended, _ = decoder.attention(features, hidden)
+            hidden = decoder.METHOD(attended, hidden)
+            words.append(decoder.fc(hidden).argmax(1).item())
+        captions.append(words)
+    return captions
+"""
+
+
+def _out_of_a_file(asked="decoder.eval()", method="decode_step", mark=""):
+    return OUT_OF_A_FILE.replace("ASKED", asked).replace("METHOD", method).replace("MARK", mark)
+
+
+@table({
+    "layers and methods of another model": _out_of_a_file(mark="  # <- 202"),
+    "a method that learns": _out_of_a_file(method="train_step"),
+    "a step of something": _out_of_a_file(method="step"),
+    "not known to be a model": _out_of_a_file(asked=""),
+})
+def test_parts_of_a_model_that_comes_out_of_a_file(code):
+    holds(code)

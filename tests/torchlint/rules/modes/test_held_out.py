@@ -291,3 +291,66 @@ for epoch in range(9):
 })
 def test_what_goes_on_with_the_output(code):
     holds(code)
+
+
+HANDED = """
+class Small(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(8, 16), LAYER, nn.Linear(16, 3))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def curves(model, optimizer, train_loader, OVER, epochs):
+    for _ in range(epochs):
+        model.train()
+        for x, y in train_loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        total, hits = 0.0, 0
+        for x, y in OVER:
+            scores = model(x)MARK
+            total += F.cross_entropy(scores, y, reduction="sum").item()
+            hits += (scores.argmax(1) == y).sum().item()
+        print(total, hits)
+"""
+
+
+def _handed(layer, over, mark):
+    return HANDED.replace("LAYER", layer).replace("OVER", over).replace("MARK", mark)
+
+
+@table({
+    "beside models with dropout": _handed("nn.Dropout(0.5)", "test_loader", "  # <- 201, 202"),
+    "beside models that know no modes": _handed("nn.ReLU()", "test_loader", "  # <- 202"),
+    "on data that are not called held out": _handed("nn.Dropout(0.5)", "batches", "  # <- 202"),
+})
+def test_a_model_that_is_handed_over_and_put_in_training_mode(code):
+    holds(code)
+
+
+@table({
+    "the model": ("model.parameters()", "  # <- 201, 202"),
+    "noise that is added to its input": ("[noise]", "  # <- 202"),
+})
+def test_what_is_trained_beside_held_out_data(code):
+    params, mark = code
+    holds(f"""
+from models import Dropout
+
+
+def fit(model, noise, loader, test_loader):
+    optimizer = torch.optim.Adam({params})
+    model.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x + noise), y).backward()
+        optimizer.step()
+    hits = 0
+    for x, y in test_loader:
+        hits += (model(x).argmax(1) == y).sum().item(){mark}
+    print(hits)
+""")

@@ -330,3 +330,31 @@ def main(env, memory):
 })
 def test_a_state_that_goes_round(code):
     holds(code)
+
+
+IN_PARTS = """
+def train(nodes, masked, labels, edges, args):
+    model = nn.Linear(4, 8)
+    head, tail = nn.Linear(8, 2), nn.Linear(8, 1)
+    optimizer = torch.optim.Adam([*model.parameters(), *head.parameters(), *tail.parameters()])
+    for epoch in range(args.epochs):
+        scores = model(masked)
+        loss = BEGIN
+        if args.of_nodes > 0:
+            loss += F.cross_entropy(head(scores), labels)
+        if args.of_edges > 0:
+            loss += F.mse_loss(tail(scores), edges)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        if epoch % 10 == 0:
+            print(model(nodes).argmax(1).tolist())MARK
+"""
+
+
+@table({
+    "added to a number": IN_PARTS.replace("BEGIN", "torch.tensor(0.).float()").replace("MARK", "  # <- 202"),
+    "added to what may be made of the model": IN_PARTS.replace("BEGIN", "args.begin(masked)").replace("MARK", ""),
+})
+def test_a_loss_that_conditions_add_to(code):
+    holds(code)

@@ -86,3 +86,35 @@ for x in inputs:
 })
 def test_no_training(code):
     holds(code)
+
+
+OF_A_LIBRARY = """
+from torchvision import models
+
+
+def load(path):
+    net = models.KIND
+    net.HEAD = nn.Linear(WIDTH, 2)
+    net.load_state_dict(torch.load(path, weights_only=True))
+    return net
+
+
+net = load("weights.pt")
+with torch.no_grad():
+    for image in torch.rand(8, 1, 3, 224, 224):
+        print(net(image).argmax())MARK
+"""
+
+
+def _of_a_library(kind, head, width, mark=""):
+    return OF_A_LIBRARY.replace("KIND", kind).replace("HEAD", head).replace("WIDTH", str(width)).replace("MARK", mark)
+
+
+@table({
+    "batch norm before the head": _of_a_library("resnet18()", "fc", 512, "  # <- 207"),
+    "another one": _of_a_library("densenet121()", "classifier", 1024, "  # <- 207"),
+    "its dropout was in the head": _of_a_library("vgg16()", "classifier", 25088),
+    "in evaluation mode": _of_a_library("resnet18().eval()", "fc", 512),
+})
+def test_a_head_of_ones_own_on_a_model_of_a_library(code):
+    holds(code)
