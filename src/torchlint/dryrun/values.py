@@ -491,12 +491,18 @@ def _merged(old: Value, new: Value) -> Value | None:
     if kind is Tensor and old.traits != new.traits:
         if old.traits.get("act") != new.traits.get("act"):
             return None  # two functions are called here: `self.last = F.softmax if own else F.log_softmax`
-        traits = {key: value for key, value in new.traits.items() if key in old.traits and old.traits[key] is value}
+        traits = {key: value for key, value in new.traits.items() if key in old.traits and _is_so_of_both(key, old.traits[key], value)}
         sites = {key: site for key, site in new.sites.items() if key in traits}
         return Tensor(new.name, new.source, new.site, union_of((new.flows, old.flows)), union_of((new.parts, old.parts)), new.origin,
                       traits, sites)
     new.flows, new.parts = union_of((new.flows, old.flows)), union_of((new.parts, old.parts))
     return new
+
+
+def _is_so_of_both(trait: str, one: Any, other: Any) -> bool:
+    if trait == "layout" and isinstance(one, tuple) and isinstance(other, tuple):  # what transposed them, and what that was given
+        return one[0] == other[0] and len(one[1]) == len(other[1]) and all(map(same, one[1], other[1]))
+    return one is other
 
 
 def alike(a: Value, b: Value) -> bool:
