@@ -18,6 +18,13 @@ NAMES = builders() | {f"torchvision.models.{CHOSEN}"}
 KEYWORDS = {"pretrained": "weights", "pretrained_backbone": "weights_backbone"}
 _SINCE = (0, 13)
 _TORCH_BESIDE_IT = (1, 12)
+# What the models of a classifier take besides: one that is chosen by its name and is given anything else is no model of torchvision.
+_TAKEN = frozenset(
+    "pretrained progress num_classes weights pretrained_backbone weights_backbone aux_logits transform_input init_weights groups width_per_group"
+    " zero_init_residual replace_stride_with_dilation norm_layer block layers drop_rate growth_rate bn_size num_init_features block_config"
+    " memory_efficient dropout width_mult alpha stochastic_depth_prob layer_scale quantize inverted_residual_setting round_nearest"
+    " last_channel reduced_tail dilated image_size attention_dropout trainable_backbone_layers num_keypoints aux_loss min_size max_size".split()
+)
 _SAYS_SO = re.compile("pretrain", re.IGNORECASE)
 
 
@@ -33,6 +40,8 @@ def legacy_weights(view: View) -> Iterator[tuple[Site, str, str]]:
             continue
         old = next((word for word in KEYWORDS if word in event.kwargs), None) or ("pretrained" if _by_position(event) else None)
         if old is None or "weights" in event.kwargs or second_choice(event.site) or tried_otherwise(event.site, "weights="):
+            continue
+        if event.name not in builders() and not event.kwargs.keys() <= _TAKEN:
             continue
         told.add(event.site)
         yield event.site, old, KEYWORDS[old]

@@ -30,6 +30,13 @@ from torchvision import models
 def build(args):
     return models.__dict__[args.arch](pretrained=True)  # <- 942
 """,
+    "by name, with what none of torchvision takes": """
+from torchvision import models
+def build(args):
+    if args.arch.startswith("resnext"):
+        return models.__dict__[args.arch](pretrained=True, cardinality=args.cardinality)
+    return models.__dict__[args.arch](pretrained=True, num_classes=10)  # <- 942
+""",
     "an option, by position": """
 from torchvision.models import resnet50
 class Net(nn.Module):
