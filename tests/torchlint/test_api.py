@@ -15,7 +15,8 @@ from torchlint.report import write as tell
 from torchlint.settings.config import ConfigError
 from torchlint.settings.selection import SelectorError
 
-FIXTURES = sorted(path.name for path in (ROOT / "fixtures" / "lint").iterdir() if path.is_dir())
+# A part of the projects that test_fixtures.py judges: what is found in them does not hang on who asks.
+FIXTURES = sorted(path.name for path in (ROOT / "fixtures" / "lint").iterdir() if path.is_dir())[::4]
 SUM = "from torch import nn\n\n\ndef f(x, y):\n    return nn.functional.cross_entropy(x.softmax(1), y)\n"
 
 
