@@ -19,16 +19,17 @@ def check(view: View) -> Iterator[Report]:
     """`torch.save({"model": ..., "optimizer": ...})` in a program that steps through a GradScaler, or whose losses apex scales."""
     told: set[object] = set()
     for event, parts in checkpoints(view):
-        made = getattr(event.subject, "site", None)
-        same = {id(event.items), put_together(event).location(), *([made.location()] if made is not None else [])}
+        written = getattr(event.subject, "site", None) or event.site
+        same = {id(event.items), put_together(event).location(), written.location()}
         if same & told:
             continue  # the same dict, to a second file, or of a helper that is called twice
         told |= same
         if "optimizer" not in parts or in_files(view, event, r"scaler\w*\.(?:load_)?state_dict|amp\.state_dict|[\"']\w*scaler\w*[\"']"):
             continue
-        for name, made, site, words in _scalers(view):
+        scaler = next(_scalers(view), None)
+        if scaler is not None:
+            name, made, site, words = scaler
             yield Report(CODE, left_out(event, made, site), {"scaler": name}, [(site, words)])
-            break
 
 
 def _scalers(view: View) -> Iterator[tuple[str, Site | None, Site, str]]:

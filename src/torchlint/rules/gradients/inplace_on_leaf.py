@@ -26,14 +26,14 @@ def check(view: View) -> Iterator[Report]:
 
 def _changed(view: View) -> Iterator[tuple[Event, tuple[Value, ...]]]:
     """Each change in place, with all that what is changed may be: one of them may be of a way that does not lead here."""
-    together: list[Event] = []
+    changes: list[list[Event]] = []
     for event in view.of("inplace"):
-        if together and (event.site != together[-1].site or event.serial != together[-1].serial + 1):
-            yield together[-1], tuple(alt for one in together for alt in real(one.subject))
-            together = []
-        together.append(event)
-    if together:
-        yield together[-1], tuple(alt for one in together for alt in real(one.subject))
+        if changes and event.site == changes[-1][-1].site and event.serial == changes[-1][-1].serial + 1:
+            changes[-1].append(event)
+        else:
+            changes.append([event])
+    for together in changes:
+        yield together[-1], tuple(alt for event in together for alt in real(event.subject))
 
 
 def is_leaf(value) -> bool:

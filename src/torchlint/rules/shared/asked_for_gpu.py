@@ -13,7 +13,7 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, Opaque, Value, real
 from torchlint.files.project import without_comments
 from torchlint.rules.base import View
-from torchlint.rules.shared.blocks import conditions_of
+from torchlint.rules.shared.blocks import conditional, conditions_of
 
 _ARGS = r"(?:args|opts?|options|params|flags|FLAGS|hparams|config|cfg|conf)"
 _FLAG = r"(?:(?:no|use|enable|disable)_?(?:cuda|gpu)|cuda)"
@@ -22,10 +22,10 @@ _OF_OPTION = re.compile(rf"(?<![\w.])(?:self\.)?{_ARGS}\.({_FLAG})\b", re.IGNORE
 
 
 class Forgotten(NamedTuple):
-    """What stays behind when the GPU is not asked for, in words that name the condition; where the other is moved; and how to say that."""
+    """What stays behind when the GPU is not asked for: in which case, in words; whether it is the model; and where the other is moved."""
 
-    words: str
-    value: Value | None
+    case: str
+    is_model: bool
     moved: Site
 
 
@@ -34,24 +34,20 @@ def asked_for_one(view: View, event: Event) -> Forgotten | None:
     model = event.subject
     if not isinstance(model, Instance) or model.kind != "module" or event.get("wrapped") or event.get("inside") or not event.args:
         return None
-    moves = view.about("module.move", model)
-    if not moves or any(move.device != "cuda" for move in moves):
+    moves, given = view.about("module.move", model), real(event.args[0])
+    if not moves or any(move.device != "cuda" for move in moves) or not any(id(alt) in view.run.moved for alt in given):
         return None
-    asked = [_asked(view, move.site) for move in moves]
-    given = real(event.args[0])
-    if all(asked):
-        return _model_stays(view, event, asked[0], given)
-    # The model is moved whatever is asked for.
-    if event.get("device") != "cuda" or any(conditions_of(move.site) for move in moves):
-        return None
-    return _input_stays(view, event, given, moves[-1].site)
+    if event.get("device") == "cuda" and not any(conditional(move.site) for move in moves):
+        return _input_stays(view, event, given, moves[-1].site)
+    asked = [case for move in moves if (case := _asked(view, move.site)) is not None]
+    return _model_stays(view, event, asked[0], given) if len(asked) == len(moves) else None
 
 
-def _model_stays(view: View, event: Event, asked: str | None, given: tuple[Value, ...]) -> Forgotten | None:
+def _model_stays(view: View, event: Event, asked: str, given: tuple[Value, ...]) -> Forgotten | None:
     placed = [view.run.moved.get(id(alt), (None, None)) for alt in given]
-    if asked is None or not placed or any(device != "cuda" or conditions_of(site) for device, site in placed):
+    if any(device != "cuda" or conditional(site) for device, site in placed) or _speaks_of(event.site, asked):
         return None
-    return None if _speaks_of(event.site, asked) else Forgotten(asked, event.subject, placed[0][1])
+    return Forgotten(asked, True, placed[0][1])
 
 
 def _input_stays(view: View, event: Event, given: tuple[Value, ...], moved: Site) -> Forgotten | None:
@@ -61,7 +57,7 @@ def _input_stays(view: View, event: Event, given: tuple[Value, ...], moved: Site
         device, site = view.run.moved.get(id(here), (None, None))
         if device == "cuda" and id(there) not in view.run.moved and isinstance(here, Opaque) and here.origin is there:
             asked = _asked(view, site)
-            return None if asked is None or _speaks_of(event.site, asked) else Forgotten(asked, None, moved)
+            return None if asked is None or _speaks_of(event.site, asked) else Forgotten(asked, False, moved)
     return None
 
 

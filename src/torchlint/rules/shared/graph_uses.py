@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from torchlint.dryrun.values import Event, Value, real
+from torchlint.dryrun.values import Event, Value, from_file, real
 from torchlint.rules.base import View
-from torchlint.rules.shared.checkpoints import from_file
 from torchlint.rules.shared.evaluations import LOSS_FUNCTION
 from torchlint.rules.shared.held_out import LOSS
 from torchlint.rules.shared.looks import is_look

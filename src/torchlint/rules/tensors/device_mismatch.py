@@ -95,8 +95,8 @@ def _asked_for_one(view: View) -> Iterator[Report]:
         if id(event.subject) in told or (found := asked_for_one(view, event)) is None:
             continue
         told.add(id(event.subject))
-        name = view.owner_text(event, "the model") if found.value is event.subject else _operand(event, event.args[0])
-        words = {"call": view.call_text(event.site), "other": f"{found.words}, `{name}`", "value": name}
+        name = view.owner_text(event, "the model") if found.is_model else _operand(event, event.args[0])
+        words = {"call": view.call_text(event.site), "other": f"{found.case}, `{name}`", "value": name}
         yield Report(CODE, event.site, words, [(found.moved, "the other one is moved here, whatever is asked for")])
 
 
