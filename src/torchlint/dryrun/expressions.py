@@ -45,7 +45,7 @@ class Expressions(Names, Containers, Iteration, Operators, Attributes, Assignmen
     def eval(self, node: cst.BaseExpression) -> Value:
         """The value of an expression, with the events that computing it makes."""
         self.steps += 1
-        if self.steps > self.most_steps:
+        if self.steps > self.allowed:
             raise self.TooMuch
         method = _EXPRESSIONS.get(type(node))
         return method(self, node) if method is not None else self.eval_parts(node)

@@ -146,6 +146,7 @@ class Functions(Summaries, LargeCalls):
             self.outer.append(func.frame.born)
         if func.unit is not None:
             self.units.append(func.unit)
+            self.reach(func.unit)
         return frame
 
     def definition(self, func: Func):

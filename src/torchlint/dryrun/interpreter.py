@@ -15,7 +15,7 @@ from torchlint.dryrun.flow import Graph
 from torchlint.dryrun.frame import Context, Frame
 from torchlint.dryrun.guards import Asked, Guard
 from torchlint.dryrun.large_calls import SeenCalls
-from torchlint.dryrun.parts import Budget
+from torchlint.dryrun.parts import STEPS_AT_FIRST, STEPS_OF_EVENT, STEPS_OF_LINE, Budget
 from torchlint.dryrun.paths import Jumps, Paths
 from torchlint.dryrun.plain import Plain
 from torchlint.dryrun.short_loops import ShortLoops
@@ -29,7 +29,6 @@ from torchlint.dryrun.world import World
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
 
 MOST_STEPS = 200_000  # expressions evaluated for one root: a bound on time, above what nearly all real code needs
-MOST_EVENTS = 40_000
 MOST_DEPTH = 12
 
 
@@ -64,6 +63,10 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         self.frame: Frame | None = None
         self.parsed: Parsed | None = None
         self.steps = 0
+        self.emitted = 0  # events, those that were taken back, too
+        self.allowed = min(self.most_steps, STEPS_AT_FIRST)
+        self.reached: set[int] = set()  # ids of units that were run, functions and statements of files' bodies
+        self.lines = 0  # of these
         self.registered: set[int] = set()  # ids of modules and tensors that some module owns by now
         self.escaped: set[int] = set()  # ids of values handed to code that cannot be seen
         self.entered: set[int] = set()  # ids of functions that were run, by their unit
@@ -127,9 +130,17 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         graph = self.graph
         if not graph.tails:  # nothing can come here
             return event
-        if len(graph.events) > MOST_EVENTS:
+        self.emitted += 1
+        if self.emitted * STEPS_OF_EVENT > self.allowed:
             raise TooMuch
         return graph.add(event)
+
+    def reach(self, unit: Unit) -> None:
+        """Lets the run take more steps where it comes to a function, or to a statement of a file's body, for the first time."""
+        if id(unit) not in self.reached:
+            self.reached.add(id(unit))
+            self.lines += unit.end - unit.start + 1
+            self.allowed = min(self.most_steps, STEPS_AT_FIRST + STEPS_OF_LINE * self.lines)
 
     # -- the body of a file ---------------------------------------------------------------------------------------
 
@@ -158,6 +169,7 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
                 self.unread.append(item)
                 continue
             self.parsed = parsed
+            self.reach(item)
             self.run_block(parsed.body)
             if self.graph.dead:
                 break

@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator, Iterator
 from typing import NamedTuple
 
 from torchlint.dryrun.interpreter import Run, TooMuch
-from torchlint.dryrun.parts import SHARE_ALONE, TOO_DEEP, Budget, Orphans, Shortened, why_unread
+from torchlint.dryrun.parts import SHARE_ALONE, STEPS_OF_EVENT, TOO_DEEP, Budget, Orphans, Shortened, why_unread
 from torchlint.dryrun.relevance import Relevance
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.torch_api.frameworks import inherited_hooks
@@ -269,7 +269,7 @@ def _finish(run: Run, work, func: Func, facts: FileFacts) -> bool:
         return False
     finally:
         frame.base = None
-        run.budget.spend(run.steps)
+        run.budget.spend(max(run.steps, run.emitted * STEPS_OF_EVENT))
     return True
 
 

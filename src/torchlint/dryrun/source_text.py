@@ -14,7 +14,7 @@ from torchlint.dryrun.tree import children
 from torchlint.findings import Location
 from torchlint.sieve.facts import FileFacts, Unit
 
-MOST_CHARACTERS = 400_000  # of one unit. More is a table of data, of which libcst's tree would take gigabytes
+MOST_CHARACTERS = 200_000  # of one unit. More is a table of data: of 300,000 characters of short statements the tree alone takes 8 s
 # libcst's own parser runs out of the process's stack, and takes the process with it, past 4,000; and a chain of 900 calls takes
 # it 10 s, for its time grows with the cube of the length.
 MOST_LEVELS = 1_000

@@ -5,7 +5,7 @@ Built by `reader` from the C parser's tree; small, and enough to decide which st
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any
@@ -108,12 +108,21 @@ class FileFacts:
     given: dict[str, frozenset[str]] | None = None  # by name: what its value is made of, once somebody asked
     seen: Seen = field(default_factory=Seen)
     digests: dict[Any, bytes] = field(default_factory=dict)  # of what `glimpse.py` was asked for
+    answers: dict[Hashable, Any] = field(default_factory=dict)  # what rules have found in the lines, by question
 
     @property
     def lines(self) -> list[str]:
         """The file's lines, of which any may be looked at."""
         self.seen.lines = True
         return self.own_lines
+
+    def once(self, question: Hashable, find: Callable[[], Any]) -> Any:
+        """What a rule finds in the file's lines, found once: each run that comes by asks again. The question holds all that the answer
+        depends on, but for the lines."""
+        self.seen.lines = True
+        if question not in self.answers:
+            self.answers[question] = find()
+        return self.answers[question]
 
     @property
     def words(self) -> frozenset[str]:

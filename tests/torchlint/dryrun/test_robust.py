@@ -400,9 +400,19 @@ def test_what_is_too_much_is_left_out_and_the_rest_is_judged(monkeypatch):
 
 
 def test_too_many_events_are_too_much(monkeypatch):
-    monkeypatch.setattr(interpreter, "MOST_EVENTS", 50)
+    monkeypatch.setattr(interpreter, "STEPS_OF_EVENT", 5_000)
     many = "".join(f"    net.eval()  # {n}\n" for n in range(100))
     assert [run.root.name for run in runs("def big(net: nn.Module):\n" + many + BAD) if run.root is not None] == ["bad"]
+
+
+def test_a_short_program_may_take_less_than_a_long_one(monkeypatch):
+    """What a run may take grows with the lines that it comes to, and not with how often it comes to them."""
+    monkeypatch.setattr(interpreter, "STEPS_AT_FIRST", 100)
+    again = "def small(y):\n    return y + 1\n\n\ndef big(net: nn.Module, y):\n" + "".join(f"    y = small(y)  # {n}\n" for n in range(40)) + BAD
+    whole = lambda: [run.root.name for run in runs(again) if run.root is not None and not run.alone]
+    assert "big" in whole()
+    monkeypatch.setattr(interpreter, "STEPS_OF_LINE", 1)
+    assert "big" not in whole()
 
 
 def test_calls_that_double_end():

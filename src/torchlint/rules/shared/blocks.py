@@ -51,7 +51,7 @@ def conditional(site: Site) -> bool:
     return bool(conditions_of(site))
 
 
-def conditions_of(site: Site) -> set[tuple[str, bool]]:
+def conditions_of(site: Site) -> frozenset[tuple[str, bool]]:
     """The conditions that a place stands under in its function, and whether they hold."""
     return _conditions(site.parsed.facts.lines, site.location().row)
 
@@ -70,8 +70,35 @@ def exclude_each_other(lines: list[str], row: int, other: int) -> bool:
     return any(named[1].get(name, value) != value for name, value in named[0].items())
 
 
-def _conditions(lines: list[str], row: int) -> set[tuple[str, bool]]:
+class _OfLines:
+    """What was found of rows of a file's lines: rules ask the same of the same rows."""
+
+    def __init__(self, lines: list[str]):
+        self.lines = lines
+        self.heads: dict[int, list[int]] = {}
+        self.conditions: dict[int, frozenset[tuple[str, bool]]] = {}
+
+
+_last = _OfLines([])
+
+
+def _of(lines: list[str]) -> _OfLines:
+    """What is known of the lines that were asked about last."""
+    global _last
+    if _last.lines is not lines:
+        _last = _OfLines(lines)
+    return _last
+
+
+def _conditions(lines: list[str], row: int) -> frozenset[tuple[str, bool]]:
     """The conditions that a row stands under in its function, and whether they hold."""
+    known = _of(lines).conditions
+    if row not in known:
+        known[row] = frozenset(_find_conditions(lines, row))
+    return known[row]
+
+
+def _find_conditions(lines: list[str], row: int) -> set[tuple[str, bool]]:
     found = set()
     for head in _head_rows(lines, row):
         line = lines[head - 1]
@@ -93,6 +120,13 @@ def _conditions(lines: list[str], row: int) -> set[tuple[str, bool]]:
 
 
 def _head_rows(lines: list[str], row: int) -> list[int]:
+    known = _of(lines).heads
+    if row not in known:
+        known[row] = _find_heads(lines, row)
+    return known[row]
+
+
+def _find_heads(lines: list[str], row: int) -> list[int]:
     depth, heads = _depth(lines[row - 1]), []
     for number in range(row - 1, 0, -1):
         line = lines[number - 1]

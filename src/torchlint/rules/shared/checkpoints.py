@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Dict, Event, Instance, Opaque, Seq, Value, from_file, real
@@ -130,7 +131,8 @@ def _kind(value: Value) -> str:
 def in_files(view: View, event: Event, pattern: str | re.Pattern[str]) -> bool:
     """Whether the file that saves, or another of the run, has a text, comments left out."""
     wanted = re.compile(pattern)
-    return any(wanted.search(line.split("#", 1)[0]) for facts in files_of(view, event) for line in facts.lines)
+    in_code = lambda facts: any(wanted.search(line.split("#", 1)[0]) for line in facts.lines)
+    return any(facts.once(wanted, partial(in_code, facts)) for facts in files_of(view, event))
 
 
 def files_of(view: View, event: Event) -> list[FileFacts]:

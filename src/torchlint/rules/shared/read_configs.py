@@ -15,6 +15,11 @@ _MADE_ANEW = re.compile(r"weights_only\s*=\s*False")
 
 def settings_asked(site: Site) -> tuple[str, str] | None:
     """The key of the settings, and the attribute that is asked of them, as written."""
+    at = site.location()
+    return site.parsed.facts.once(("settings asked", at.row, at.column), lambda: _asked(site))
+
+
+def _asked(site: Site) -> tuple[str, str] | None:
     place = statement_at(site)
     if place is None or not isinstance(place.statement, ast.Assign) or len(place.statement.targets) != 1:
         return None

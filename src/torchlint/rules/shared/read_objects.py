@@ -23,6 +23,11 @@ _ASKED = re.compile(r"\b(?:isinstance|hasattr|callable|type)\(")
 
 def used_as_object(site: Site) -> str | None:
     """The use that tells it, as it is written; None where a dict or a tensor would do."""
+    at = site.location()
+    return site.parsed.facts.once(("used as an object", at.row, at.column), lambda: _used(site))
+
+
+def _used(site: Site) -> str | None:
     place = statement_at(site)
     if place is None or _asks(site, site.location().row):
         return None
