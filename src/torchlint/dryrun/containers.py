@@ -271,6 +271,8 @@ class Containers:
             callable_ = items is not None and key is not None and not isinstance(key, Const) and not items.open and 0 < len(items.known) <= 4
             if callable_ and all(isinstance(item, (Ref, Class, Func, Partial)) for item in items.known.values()):
                 return functools.reduce(join, items.known.values())  # a table of classes or functions: one of them
+            if isinstance(owner, Dict) and callable_ and len(items.known) == 1:
+                return next(iter(items.known.values()))  # that, or a KeyError
             if items is not None and key is not None and not isinstance(key, Const) and not items.open:
                 picked = self.picked_out_of(items.known.values())
                 if picked is not None:
@@ -283,6 +285,7 @@ class Containers:
                     pass
         if isinstance(owner, Tensor):
             whole = all(k is None or isinstance(k, Const) and k.value is None for k in keys)
+            self.emit_taken(owner, keys, node)
             part = owner.with_(None) if whole else owner.with_(None, maybe0=True)
             if not whole or not self.lies_as_before(owner, node):
                 part.traits.pop("layout", None)

@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.dryrun.guards import Asked, Guard, bound_to, varying
 from torchlint.dryrun.plain import items_of
 from torchlint.dryrun.store import Items, Store
-from torchlint.dryrun.values import Const, Event, Loop, Opaque, Tensor, Value, alternatives, same
+from torchlint.dryrun.values import Const, Event, Loop, Opaque, Tensor, Value, alternatives, now, same
 
 
 class Jumps:
@@ -29,7 +29,7 @@ class Paths:
 
     def branch(self, paths) -> None:
         """Runs each of several paths from here, then goes on with what is known on all of them."""
-        base, tails = self.store, self.graph.tails
+        base, tails, began = self.store, self.graph.tails, now()
         ends = []
         for path in paths:
             self.store = Store(base)
@@ -38,15 +38,15 @@ class Paths:
             if not self.graph.dead:
                 ends.append((self.store.writes_since(base), self.graph.tails))
         self.store = base
-        self.meet(ends)
+        self.meet(ends, began)
 
-    def meet(self, ends) -> None:
-        """Goes on after paths that end here, each given by its writes and its last events."""
+    def meet(self, ends, began: int | None = None) -> None:
+        """Goes on after paths that end here, each given by its writes and its last events; `began` is when they parted."""
         tails: dict[Event, None] = {}
         for _, last in ends:
             tails.update(dict.fromkeys(last))
         if ends:
-            self.store.merge([writes for writes, _ in ends], len(self.guards))
+            self.store.merge([writes for writes, _ in ends], len(self.guards), *(() if began is None else (began,)))
         self.graph.tails = list(tails)
         if len(tails) > 6:
             self.graph.add(Event("join", None, None, self.loops, self.call_sites, {}))
@@ -127,7 +127,7 @@ class Paths:
             if last:
                 break
             after = Store(base)
-            after.merge([{}, *(writes for writes, _ in ends)])
+            after.merge([{}, *(writes for writes, _ in ends)], since=loop.serial)
             changed = _changed(base, after.data, read)
             if outer_trial:  # an outer loop's first pass: what it leaves at that loop's head is enough
                 self.cut_short += changed
@@ -149,14 +149,14 @@ class Paths:
             exits = [] if endless else [({}, [head]), *((writes, []) for writes, _ in ends)]
         self.graph.tails = []
         if exits:
-            self.meet(exits)
+            self.meet(exits, loop.serial)
             if orelse is not None:
                 after_loop = self.graph.tails
                 self.graph.tails = after_loop
                 self.suite(orelse.body)
         if jumps.breaks:
             normal = [({}, self.graph.tails)] if not self.graph.dead else []
-            self.meet(normal + jumps.breaks)
+            self.meet(normal + jumps.breaks, loop.serial)
 
     def leave(self, kind: str) -> None:
         if self.jumps and not self.graph.dead:

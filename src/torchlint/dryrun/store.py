@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from torchlint.dryrun.frame import Frame
-from torchlint.dryrun.values import UNSET, Dict, Seq, Value, join
+from torchlint.dryrun.values import UNSET, Dict, Instance, Seq, Value, join
 
 MISSING = object()
 _NOWHERE = 1 << 30
@@ -112,9 +112,10 @@ class Store:
             merged.update(data)
         return merged
 
-    def merge(self, branches: list[dict[tuple[Any, str], Any]], guards: int = _NOWHERE) -> None:
+    def merge(self, branches: list[dict[tuple[Any, str], Any]], guards: int = _NOWHERE, since: int = _NOWHERE) -> None:
         """Writes into this layer what is known after one of several branches was taken, each given by its writes. `guards`
-        tells how many conditions this layer stands under: what was made under more is not there in the other branches."""
+        tells how many conditions this layer stands under: what was made under more is not there in the other branches; nor is what was
+        made since the branches began."""
         if len(branches) == 1:
             self.data.update(branches[0])
             self._note(branches[0])
@@ -132,7 +133,7 @@ class Store:
                 else:
                     if base is MISSING:
                         base = self.peek(key[0], key[1], UNSET)
-                    if base is UNSET and (key[0].__class__ in _MADE_WHOLE or len(getattr(key[0], "under", ())) > guards):
+                    if base is UNSET and _only_in_branch(key[0], guards, since):
                         continue
                     value = base
                 if result is MISSING:
@@ -147,6 +148,13 @@ class Store:
         for key in keys:
             if outermost.get(key, _NOWHERE) > depth:
                 outermost[key] = depth
+
+
+def _only_in_branch(owner: Any, guards: int, since: int) -> bool:
+    """Whether there is nothing in the other branches that something could be known of."""
+    if owner.__class__ in _MADE_WHOLE or len(getattr(owner, "under", ())) > guards:
+        return True
+    return owner.__class__ is Instance and owner.born > since
 
 
 def _join(a: Any, b: Any) -> Any:

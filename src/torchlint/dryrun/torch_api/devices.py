@@ -108,6 +108,12 @@ class Devices:
         if any(isinstance(alt, Tensor) and alt.traits.get("device") is not None for value in values for alt in real(value)):
             self.emit("mix", module, node, values=values, chosen=chosen)
 
+    def emit_taken(self, owner: Tensor, keys, node) -> None:
+        """A tensor is indexed by what may be another one: places, or a mask."""
+        places = [alt for key in keys if key is not None and len(real(key)) == 1 for alt in real(key) if isinstance(alt, Opaque)]
+        if places and not self.unsure:
+            self.emit("taken", owner, node, values=places)
+
 
 # What names a type and a place at once: the CPU's.
 OF_THE_CPU = re.compile(r"torch\.(?:Float|Double|Half|BFloat16|Long|Int|Short|Char|Byte|Bool)Tensor")

@@ -57,10 +57,24 @@ class ItemShapes:
             return ANY if before is None or behind is None else Shape((*before, *shape.dims[first:split], *behind), shape.open)
         left = shape.dims
         count = sum(key is not NONE for key in keys)
-        if shape.open or count > len(left):
+        if shape.open:
+            return self._behind_keys(shape, keys, written)
+        if count > len(left):
             return ANY
         dims = self._taken(left[:count], keys, written)
         return ANY if dims is None else Shape((*dims, *left[count:]), False)
+
+    def _behind_keys(self, shape: Shape, keys: Sequence[Value | None], written) -> Shape:
+        """What is known of the last dimensions of x[:, -1, :] where nobody knows how many there are: those that no key but a bare colon
+        can be about, however many there are."""
+        if not all(type(part) is cst.Slice or isinstance(self.whole(key), int) for key, part in zip(keys, written)):
+            return ANY
+        bare = [type(part) is cst.Slice and part.lower is part.upper is part.step is None for part in written]
+        least = max(len(keys), len(shape.dims))
+        kept = 0
+        while kept < len(shape.dims) and all(bare[max(least - kept - 1, 0) :]):
+            kept += 1
+        return Shape(shape.dims[len(shape.dims) - kept :], True)
 
     def _taken(self, dims: Sequence[Size], keys, written) -> list[Size] | None:
         """What each key leaves of its dimension; None where that cannot be told."""

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from torchlint.dryrun.torch_api import shapes
 from torchlint.dryrun.torch_api.shapes import ANY, Clash, Shape, Size
 from torchlint.dryrun.torch_api.vision_heads import VisionHeads
-from torchlint.dryrun.values import Const, Instance, Ref, Tensor, Union, Value, real
+from torchlint.dryrun.values import Const, Instance, Opaque, Ref, Tensor, Union, Value, boolean, real
 
 _LAYER = re.compile(r"torch\.nn\.(?P<kind>Conv|ConvTranspose|BatchNorm|MaxPool|AvgPool|AdaptiveAvgPool|AdaptiveMaxPool)(?P<n>[123])d$")
 _KEEPS = re.compile(
@@ -21,6 +21,7 @@ CLASSIFIER = re.compile(
     r"|vit|swin|maxvit)\w*$"
 )
 HEADS = ("fc", "classifier", "head", "heads")
+_RECURRENT = re.compile(r"torch\.nn\.(?P<kind>LSTM|GRU|RNN)(?P<cell>Cell)?$")
 _COUNTS = frozenset({"Dropout1d", "Dropout2d", "Dropout3d", "InstanceNorm1d"})
 
 
@@ -35,11 +36,39 @@ class LayerShapes(VisionHeads):
             return self.scored(module, result)
         if not isinstance(module.cls, Ref) or not module.type.startswith("torch.nn.") or isinstance(given, Union) and len(real(given)) > 1:
             return result
-        shape, clash = self.through(module, self.shape_of(given))
+        before = self.noted_shape(given)  # whatever a layer is given is a tensor
+        shape, clash = self.through(module, before)
         self.clash(clash, given, node, module)
         self.emit_rank(module.type.removeprefix("torch.nn."), given, node, module)
-        keeps = shape == self.shape_of(given)
+        if type(result) is Opaque:
+            return self.several_shapes(module, before, result)
+        keeps = shape == before
         return self.with_shape(result, shape, given.sites.get("shape") if keeps and isinstance(given, Tensor) else module.site)
+
+    def several_shapes(self, module: Instance, given: Shape, result: Opaque) -> Opaque:
+        """What a recurrent layer, or one of attention, gives: its output, and states or weights besides."""
+        found = _RECURRENT.match(module.type)
+        if found is None:
+            width = self.whole(module.arg(0, "embed_dim")) if module.type == "torch.nn.MultiheadAttention" else None
+            return self.note_each(result, (shapes.linear(given, None, width)[0], ANY)) if width else result
+        hidden, projected = self.whole(module.arg(1, "hidden_size")), module.kwargs.get("proj_size")
+        width = hidden if projected is None else self.whole(projected) or None
+        if width is None or "**" in module.kwargs:
+            return result
+        if found["cell"]:
+            state = shapes.linear(given, None, width)[0]
+            if found["kind"] == "LSTM":
+                return self.note_each(result, (state, state))
+            self.note_shape(result, state)
+            return result
+        both = boolean(module.kwargs["bidirectional"]) if "bidirectional" in module.kwargs else False
+        if both is None:
+            return result
+        if given.open and boolean(module.kwargs.get("batch_first")):
+            given = Shape(given.tail(3), False)  # said where there is a batch
+        output = shapes.linear(given, None, 2 * width if both else width)[0]
+        states = Shape((*(None for _ in given.dims[1:] or (1,)), width), given.open)
+        return self.note_each(result, (output, ANY if found["kind"] == "LSTM" else states))
 
     def scored(self, model: Instance, result: Value) -> Value:
         """The output of a classifier of torchvision: a row for each image, and a score for each class that its head has."""

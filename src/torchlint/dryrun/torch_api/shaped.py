@@ -29,6 +29,7 @@ _REDUCES = frozenset({"sum", "mean", "prod", "std", "var", "logsumexp", "amax", 
 _RESHAPES_IN_PLACE = frozenset(
     {"unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_", "resize_", "resize_as_", "set_", "as_strided_"}
 )
+_TURNS = frozenset({"permute", "transpose"})
 _ELEMENTWISE = frozenset({"Add", "Subtract", "Multiply", "Divide"})
 _NUMBER = Shape((), False)
 _WITH_ANOTHER = frozenset({"add", "sub", "mul", "div", "pow", "add_", "sub_", "mul_", "div_"})
@@ -113,9 +114,10 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, Tables, Batches, Axes):
         if last in ("cat", "concat", "concatenate"):
             items = self.items_of(first) if isinstance(first, Seq) else None
             dim = kwargs.get("dim", args[1] if len(args) > 1 else Const(0))
-            if items and all(isinstance(item, Tensor) for item in items):
-                shape, clash = shapes.joined([self.shape_of(item) for item in items], self.whole(dim))
-                self.clash(clash, items[-1], node, operation="torch.cat")
+            if items and all(isinstance(item, Tensor) or self.noted_shape(item) != ANY for item in items):
+                shape, clash = shapes.joined([self.noted_shape(item) for item in items], self.whole(dim))
+                if all(isinstance(item, Tensor) for item in items):
+                    self.clash(clash, items[-1], node, operation="torch.cat")
                 return self.with_shape(result, shape, site)
             return self.with_shape(result, self.stacked_shape(last, first, args, kwargs), site)
         if last in ("matmul", "mm", "bmm") and len(args) > 1:
@@ -268,7 +270,7 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, Tables, Batches, Axes):
         if name in ("astype", "copy", "numpy") and known:
             self.note_shape(result, self.noted_shape(owner))
             return result
-        if name in ("view", "reshape", "flatten", "squeeze", "unsqueeze") or name in _SAME and known:
+        if name in ("view", "reshape", "flatten", "squeeze", "unsqueeze") or known and (name in _SAME or name in _REDUCES or name in _TURNS):
             shape = self.shape_of(self.method_shape(name, stand_in, args, kwargs, Tensor(), node))
             if isinstance(result, Tensor):
                 return self.with_shape(result, shape, self.site(node)) if "shape" not in result.traits else result

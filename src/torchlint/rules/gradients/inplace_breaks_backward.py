@@ -42,9 +42,12 @@ def check(view: View) -> Iterator[Report]:
 
 def _keeps_result(value: Tensor) -> str:
     """The function or activation layer whose very result a value is, if that is what it keeps; or ""."""
+    of_last = value.source == "output" and isinstance(value.origin, Tensor)
+    if of_last:
+        value = value.origin  # what the last layer of a Sequential gives
     if value.site is None or not isinstance(value.site.node, cst.Call):
         return ""
-    if isinstance(value.origin, Tensor) and value.origin.site == value.site:
+    if not of_last and isinstance(value.origin, Tensor) and value.origin.site == value.site:
         return ""  # an item or a part of the result, which may be a copy
     if value.traits.get("act") in _KEEP_RESULT and value.sites.get("act") == value.site:
         return value.traits["act"]

@@ -20,6 +20,8 @@ from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_i
 
 CODE = 401
 CALLS = frozenset({"[]="})
+_MOST_STEPS = 6
+_PAIRS = frozenset({"max", "min", "topk", "sort", "median", "mode"})
 _ACROSS = re.compile(r"\btensor_split\(")  # takes places on the CPU, wherever the tensor is
 
 
@@ -60,6 +62,7 @@ def _meetings(view: View) -> Iterator[Report]:
             if value is not None and _on_cpu(view, value):
                 yield _report(view, event, value, moved, "the model is moved here")
                 break
+    yield from _taken_from_cpu(view)
     for event in view.of("mix"):
         if event.chosen or _ACROSS.search(event.site.text()):
             continue
@@ -72,6 +75,47 @@ def _meetings(view: View) -> Iterator[Report]:
         known = all(isinstance(value, Tensor) or device is not None for value, device, _ in placed)
         if gpu and known and not moved_elsewhere(cpu[0]) and not _asks_first(event):
             yield _report(view, event, cpu[0], gpu[0], "the other operand is put on its device here")
+
+
+def _taken_from_cpu(view: View) -> Iterator[Report]:
+    """A tensor on the CPU is indexed by one on the GPU; the other way round torch copies the places."""
+    for event in view.of("taken"):
+        if not _on_cpu(view, _computed_from(event.subject)[-1]) or _asks_first(event):
+            continue
+        sources = [chain[-1] for value in event.values if not any(map(_may_be_number, chain := _computed_from(value)))]
+        sites = [site for source in sources for device, site in [_placed(view, source)] if on_gpu(device)]
+        if sites and not moved_elsewhere(event.subject):
+            yield _report(view, event, event.subject, sites[0], "what it is indexed by is put on its device here")
+
+
+def _may_be_number(value: Value) -> bool:
+    """Whether it may be without dimensions, as an item is that a loop takes out: such a place may lie anywhere."""
+    if isinstance(value, Tensor):
+        return bool(value.traits.keys() & {"dim0", "maybe0"})
+    return value.source == "item" and _pair(value.origin) is None
+
+
+def _computed_from(value: Value) -> list[Value]:
+    """A value and what it was computed from, on whose device it lies: a comparison, the places of the largest, and the like."""
+    chain = [value]
+    while len(chain) < _MOST_STEPS:
+        value = chain[-1]
+        known = value.traits if isinstance(value, Tensor) else {}
+        if known.keys() & {"device", "out_of", "beside", "made"}:
+            break
+        before = known.get("cut_of") or known.get("detached")
+        if before is None and type(value) is Opaque and value.source == "item":
+            before = value.origin
+        before = _pair(before) or before
+        if not isinstance(before, Opaque) or before is value.origin and type(value) is Opaque:
+            break
+        chain.append(before)
+    return chain
+
+
+def _pair(value: Value | None) -> Value | None:
+    """What the values and their places were taken from, of torch.max(x, 1)."""
+    return value.origin if type(value) is Opaque and value.source == "call" and value.name in _PAIRS else None
 
 
 def _models_left_behind(view: View) -> Iterator[Report]:
