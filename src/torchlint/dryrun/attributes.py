@@ -71,6 +71,8 @@ class Attributes:
                 self.emit("name", None, node, name=full)
             return Ref(full)
         if isinstance(owner, ProjectModule):
+            if name == "__dict__":
+                return owner  # asked for its items, it gives its attributes
             value = self.global_value(name, owner.facts)
             if value is not None:
                 return value

@@ -16,6 +16,7 @@ from torchlint.dryrun.values import (
     Iter,
     Method,
     Opaque,
+    ProjectModule,
     Ref,
     Seq,
     Tensor,
@@ -127,6 +128,9 @@ class Builtins:
         picked = self.picked(args[0]) if args else None
         return picked or Opaque("", "call", None, NOTHING, NOTHING, args[0] if args else None)
 
+    def builtin_vars(self, args, kwargs, node) -> Value:
+        return args[0] if len(args) == 1 and isinstance(args[0], ProjectModule) else self.result_of(args)
+
     def builtin_isinstance(self, args, kwargs, node) -> Value:
         answers = {self.is_a(alt, args[1]) for alt in alternatives(args[0])} if len(args) == 2 else {None}
         answer = answers.pop() if len(answers) == 1 else None
@@ -198,7 +202,7 @@ class Builtins:
     def builtin_abs(self, args, kwargs, node) -> Value:
         return self.result_of(args)
 
-    builtin_pow = builtin_divmod = builtin_vars = builtin_any = builtin_all = builtin_abs
+    builtin_pow = builtin_divmod = builtin_any = builtin_all = builtin_abs
 
     def builtin_max(self, args, kwargs, node) -> Value:
         made = self.result_of(args)

@@ -18,6 +18,7 @@ from torchlint.dryrun.values import (
     Iter,
     Opaque,
     Partial,
+    ProjectModule,
     Ref,
     Seq,
     Tensor,
@@ -261,6 +262,8 @@ class Containers:
                     for alt in items.known[1:]:
                         result = join(result, alt)
                     return result
+        if isinstance(owner, ProjectModule) and isinstance(key, Const) and isinstance(key.value, str):
+            return self.attribute(owner, key.value, node)
         if isinstance(owner, Ref):
             of = Ref(owner.name.removesuffix(".__dict__")) if owner.name.endswith(".__dict__") else None
             picked = self.picked(of) if of is not None else None

@@ -210,6 +210,8 @@ class Operators:
                     compared = next((side for side in (left, right) if side.flows), None)
                     if compared is not None:
                         result.traits["cut_of"] = compared
+                    else:
+                        result.traits["compared"] = next(side for side in (left, right) if isinstance(side, Tensor))
                     result = self.arithmetic_shape(operator.__name__, left, right, result, node)
             left = right
         return result

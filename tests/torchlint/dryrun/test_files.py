@@ -37,6 +37,18 @@ LAYOUTS = {
                    "    F.cross_entropy(h.soft(x), y)  # <- 301\n    F.cross_entropy(h.hard(x), y)\n",
         "heads.py": SOFT,
     }),
+    "by their names": ("main.py", {
+        "main.py": "import config\nimport heads as h\ndef f(x, y):\n"
+                   "    F.cross_entropy(h.__dict__[config.name](x), y)  # <- 301\n"
+                   "    F.cross_entropy(vars(h)['soft'](x), y)  # <- 301\n    F.cross_entropy(h.__dict__['hard'](x), y)\n",
+        "heads.py": SOFT,
+        "config.py": "name = 'soft'\n",
+    }),
+    "the one that a dict has": ("main.py", {
+        "main.py": "from heads import soft, hard\nkinds = {'soft': [0, soft]}\nmore = {'soft': [0, soft], 'hard': [0, hard]}\n"
+                   "def f(x, y, name):\n    F.cross_entropy(kinds[name][1](x), y)  # <- 301\n    F.cross_entropy(more[name][1](x), y)\n",
+        "heads.py": SOFT,
+    }),
     "dotted": ("main.py", {
         "main.py": "import lib.heads\nimport lib.heads as h\nfrom lib import heads\ndef f(x, y):\n"
                    "    F.cross_entropy(lib.heads.soft(x), y)  # <- 301\n    F.cross_entropy(h.soft(x), y)  # <- 301\n"

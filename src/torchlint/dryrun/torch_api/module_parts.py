@@ -112,7 +112,7 @@ class ModuleParts:
                 items = self.given_items(args, made.kwargs, made.site.node if made.site is not None else None)
             self.store.set(made, "[]", items)
         elif name in ("torch.nn.ModuleList", "torch.nn.ParameterList"):
-            inner_value = args[0] if args else None
+            inner_value = _gone_through(args[0]) if args else None
             inner = self.items_of(inner_value) if inner_value is not None else ()
             known = inner if inner is not None else [item for alt in real(inner_value) for item in self.known_items(alt)]
             if name.endswith("ParameterList"):
@@ -142,7 +142,7 @@ class ModuleParts:
         more = kwargs.get("*")
         if more is None:
             return Items(tuple(args))
-        inner = more.base if isinstance(more, Iter) and more.kind == "generator" and more.base is not None else more
+        inner = _gone_through(more)
         return Items((*args, *self.known_items(inner)), True, self.is_of_known_kinds(inner), last=self._given_last(args, inner, node))
 
     def _given_last(self, args, inner: Value, node) -> Value | None:
@@ -166,3 +166,8 @@ class ModuleParts:
         if node is not None and frame is not None and self.in_forward():
             if isinstance(frame.self_value, Instance) and frame.self_value.kind == "module":
                 self.emit("module.create", made, node)
+
+
+def _gone_through(value: Value) -> Value:
+    """What a generator gives, as a list of it would hold it."""
+    return value.base if isinstance(value, Iter) and value.kind == "generator" and value.base is not None else value

@@ -103,7 +103,7 @@ def _computed_from(value: Value) -> list[Value]:
         known = value.traits if isinstance(value, Tensor) else {}
         if known.keys() & {"device", "out_of", "beside", "made"}:
             break
-        before = known.get("cut_of") or known.get("detached")
+        before = known.get("cut_of") or known.get("detached") or known.get("compared")
         if before is None and type(value) is Opaque and value.source == "item":
             before = value.origin
         before = _pair(before) or before
