@@ -52,9 +52,11 @@ def _whole(loader: Instance) -> Instance | Opaque | None:
     """The data set that a loader goes through from its beginning to its end."""
     alts = real(option(loader, "dataset"))
     one = alts[0] if len(alts) == 1 else None
-    if option(loader, "sampler") is not None or option(loader, "batch_sampler") is not None or one is None or loader.name == "":
+    if option(loader, "sampler") is not None or option(loader, "batch_sampler") is not None or loader.name == "":
         return None
-    called = one.type if isinstance(one, Instance) else one.name if isinstance(one, Opaque) and one.source == "call" else ""
+    if not isinstance(one, (Instance, Opaque)):
+        return None
+    called = one.type if isinstance(one, Instance) else one.name if one.source == "call" else ""
     if one.site is None or not isinstance(one.site.node, cst.Call) or not _SET.search(called) or _is_changed(one.site, loader.site):
         return None
     return one
