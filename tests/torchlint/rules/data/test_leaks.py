@@ -214,7 +214,7 @@ BAD = "  # <- 616"
     "parted behind": twice(behind="val_set = torch.utils.data.Subset(val_set, range(9))"),
     "drawn": twice("PhotoDataset(random_rows(root))", "PhotoDataset(random_rows(root))"),
     "of nothing": twice("PhotoDataset()", "PhotoDataset()"),
-    "no data sets": twice("None", "None"),
+    "names of files": twice("'a.csv'", "'a.csv'"),
     "a function makes them": twice("photos(root)", "photos(root)"),
     "the loader is for training": twice().replace("val_loader", "train_val_loader"),
 })
