@@ -51,9 +51,10 @@ class LayerShapes(VisionHeads):
         if found is None:
             width = self.whole(module.arg(0, "embed_dim")) if module.type == "torch.nn.MultiheadAttention" else None
             return self.note_each(result, (shapes.linear(given, None, width)[0], ANY)) if width else result
-        hidden, projected = self.whole(module.arg(1, "hidden_size")), module.kwargs.get("proj_size")
+        behind = 1 if found["kind"] == "RNN" else 0  # its nonlinearity stands before what these have, too
+        hidden, projected = self.whole(module.arg(1, "hidden_size")), module.arg(7 + behind, "proj_size")
         width = hidden if projected is None else self.whole(projected) or None
-        if width is None or "**" in module.kwargs:
+        if width is None or module.kwargs.keys() & {"*", "**"}:
             return result
         if found["cell"]:
             state = shapes.linear(given, None, width)[0]
@@ -61,10 +62,11 @@ class LayerShapes(VisionHeads):
                 return self.note_each(result, (state, state))
             self.note_shape(result, state)
             return result
-        both = boolean(module.kwargs["bidirectional"]) if "bidirectional" in module.kwargs else False
+        directions = module.arg(6 + behind, "bidirectional")
+        both = False if directions is None else boolean(directions)
         if both is None:
             return result
-        if given.open and boolean(module.kwargs.get("batch_first")):
+        if given.open and boolean(module.arg(4 + behind, "batch_first")):
             given = Shape(given.tail(3), False)  # said where there is a batch
         output = shapes.linear(given, None, 2 * width if both else width)[0]
         states = Shape((*(None for _ in given.dims[1:] or (1,)), width), given.open)

@@ -61,6 +61,21 @@ class Net(nn.Module):
     def forward(self, x):
         return self.head(self.lstm(x)[0])
 """,
+    "said by place": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gru = nn.GRU(28, 64, 1, True, True, 0.0, True)
+        self.rnn = nn.RNN(28, 64, 1, "relu", True, True, 0.0, True)
+        self.one, self.both = nn.Linear(64, 10), nn.Linear(128, 10)
+
+    def forward(self, x):
+        a = self.both(self.gru(x)[0]), self.both(self.rnn(x)[0][:, -1])
+        return a, self.one(self.gru(x)[0]), self.one(self.rnn(x)[0][:, -1])  # <- 508, 508
+
+    def more(self, x, options):
+        return self.one(nn.GRU(28, 64, *options)(x)[0])
+""",
     "cells": """
 class Net(nn.Module):
     def __init__(self):
