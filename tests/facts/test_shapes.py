@@ -108,6 +108,20 @@ OPERATIONS = [
     ("torch.nn.functional.one_hot(torch.tensor([0, 2]), 5)", (1,)),
     ("x.new_zeros(2, 3)", (1,)),
 ]
+RECURRENT = [
+    ("nn.LSTM(6, 3)(x)[0]", (5, 2, 6)),
+    ("nn.LSTM(6, 3, 2, bidirectional=True)(x)[0]", (5, 2, 6)),
+    ("nn.LSTM(6, 3, proj_size=2, bidirectional=True)(x)[0]", (5, 2, 6)),
+    ("nn.LSTM(6, 3, 1, True, True, 0.0, True)(x)[0][:, -1]", (2, 5, 6)),
+    ("nn.RNN(6, 3, 1, 'relu', True, True, 0.0, True)(x)[0]", (2, 5, 6)),
+    ("nn.GRU(6, 3)(x)[0][-1]", (5, 6)),
+    ("nn.GRU(6, 3, 2, bidirectional=True)(x)[1]", (5, 2, 6)),
+    ("nn.GRU(6, 3)(x)[1]", (5, 6)),
+    ("nn.RNN(6, 3)(x)[1][-1]", (5, 2, 6)),
+    ("nn.GRUCell(6, 3)(x)", (2, 6)),
+    ("nn.LSTMCell(6, 3)(x)[1]", (2, 6)),
+    ("nn.MultiheadAttention(6, 2)(x, x, x)[0]", (5, 2, 6)),
+]
 CLASHES = [
     "nn.Linear(5, 2)(torch.randn(4, 6))",
     "nn.Conv2d(3, 4, 3)(torch.randn(2, 5, 8, 8))",
@@ -160,6 +174,14 @@ def test_operations(operation, sizes):
     real = eval(operation, {"torch": torch, "np": np, "x": torch.randn(sizes)})
     assert shape_in(text) == Shape(tuple(real.shape), False)
     assert not [event for event in events if event.kind == "shape"]
+
+
+@pytest.mark.parametrize(("code", "sizes"), RECURRENT)
+def test_recurrent_layers(code, sizes):
+    found = shape_in(f"x = torch.randn({', '.join(map(str, sizes))})\ny = {code}")
+    real = tuple(eval(code, {"nn": nn, "x": torch.randn(sizes)}).shape)
+    assert found.rank == len(real) and found.dims[-1] == real[-1]
+    assert all(size in (None, there) for size, there in zip(found.dims, real, strict=True))
 
 
 @pytest.mark.parametrize("code", CLASHES)
