@@ -279,11 +279,14 @@ def _unmet(view, event, seconds, links, wanted, key) -> Iterator[tuple[Event, Lo
     for loop in dict.fromkeys((innermost, None) if innermost is None or not event.loops else (innermost,)):
         targets = set(seconds)
         places = {(other.kind, other.site) for other in seconds if other.subject is not None}
+        kinds = {kind for kind, _ in places}
 
         def anew(other: Event) -> bool:
             return bool(event.loops) and view.starts_over(other, key)
 
         def of_another(other: Event) -> bool:  # what the same line does where another of several was made: not a way of this one
+            if other.kind not in kinds:
+                return False
             return (other.kind, other.site) in places and other not in targets and all(exclusive(alt, key) for alt in real(other.subject))
 
         def stop(other: Event) -> bool:
