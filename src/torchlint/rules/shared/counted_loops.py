@@ -11,6 +11,7 @@ from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Loop
 
 
+_MADE_OF = re.compile(r"(?:int\(\s*)?([A-Za-z_][\w.]*)\s*\)?\s*(?:[-+]\s*\d+)?")
 _BETWEEN = re.compile(r"range\(\s*([A-Za-z_]\w*)\s*,\s*([A-Za-z_]\w*)\s*\)$")
 
 
@@ -27,6 +28,13 @@ def begins(loop: Loop) -> str | None:
     if not isinstance(counted, cst.Call) or len(counted.args) < 2 or isinstance(counted.args[0].value, cst.Integer):
         return None
     return loop.site.parsed.text(counted.args[0].value) if loop.site.parsed.text(counted.func).endswith("range") else None
+
+
+def counted_from(loop: Loop) -> str | None:
+    """The name of what a loop counts from, where that is a number made of it: `start` of `range(int(start) + 1, epochs)`."""
+    first = begins(loop)
+    made_of = _MADE_OF.fullmatch(first) if first is not None else None
+    return made_of[1] if made_of is not None else first
 
 
 def _iterated(parsed: Parsed, loop: cst.For) -> cst.BaseExpression:

@@ -5,17 +5,18 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Loop, Opaque, Value, from_file, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.blocks import around_row, block_of, excluded, heads_of, leaves
 from torchlint.rules.shared.brought_back import brought_back
+from torchlint.rules.shared.checkpoint_options import goes_on_from_option, helped
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, kept_in
-from torchlint.rules.shared.counted_loops import begins, never_turns
+from torchlint.rules.shared.counted_loops import begins, counted_from, never_turns
 from torchlint.rules.shared.own_checkpoints import is_literal, named_by, read_in, writes_what_it_read, written_again
-from torchlint.rules.shared.written_loads import WrittenLoad, is_out_of_a_file, stands_before, updated_by_name, written_loads
+from torchlint.rules.shared.written_loads import WrittenLoad, is_out_of_a_file, loads_of_made, stands_before, updated_by_name, written_loads
 from torchlint.sieve.facts import FileFacts
 
 # Names of what a training begins at, and what is said where its weights are loaded.
@@ -31,6 +32,7 @@ _ELSE = re.compile(
 _OTHERS = re.compile(r"pre-?_?train|fine-?_?tun|transfer|imagenet|coco", re.IGNORECASE)
 _SAID = re.compile(r"\s*(?:print|log\w*(?:\.\w+)?)\(")
 _PRETRAINED = re.compile(r"pre-?_?trained", re.IGNORECASE)  # what is said of any weights that were trained before
+_PRETRAIN = re.compile(r"pre-?_?train(?:ed)?", re.IGNORECASE)
 # Asks whether nothing is resumed: `if args.resume is None`, `if start_epoch == 0`.
 _ANEW = re.compile(
     r"\bnot\s+(?:[\w.]*\.)?(?!no_)\w*(?:resum|continue|restor|restart|start_)\w*\s*(?:\)|:|and\b|or\b)"
@@ -43,8 +45,7 @@ _RESUMING = re.compile(r"_?(?:auto_?|maybe_?|try_?)?(?:resume|restore)(?!\w*(?:b
 # An option for which stage of a training this run is: what it begins with is then the stage before.
 _STAGED = re.compile(r"add_argument\(\s*[\"']--?(?:\w+[-_])?stage\b[\"']|DEFINE_\w+\(\s*[\"'](?:\w+_)?stage[\"']", re.IGNORECASE)
 _PHASE = re.compile(r"stage|phase", re.IGNORECASE)
-# What the help of an option says, and a number that a checkpoint holds, with the name that it is given.
-_GOES_ON = re.compile(r"to continue training|continu\w* (?:the )?(?:train|from|form)|resum|restart", re.IGNORECASE)
+# A number that a checkpoint holds, with the name that it is given.
 _COUNTED = re.compile(
     r"\s*((?:[A-Za-z_][\w.]*\s*=\s*)+)(?:int\()?[\w.]*(?:\[\s*[\"']\w+[\"']\s*\])*"
     r"\[\s*[\"'](?:\w*_)?(?:epochs?|episodes?|iters?|iterations?|steps?|n_iter)(?:_\w+)?[\"']\s*\]"
@@ -132,18 +133,31 @@ def _of_a_file(view: View, load: Event) -> bool:
 def _as_written(view: View, step: Event, optimizer: Value, loop: Loop | None, says: Says) -> Site | None:
     """The same, of loads that only the text shows."""
     seen = {load.site.location() for load in view.of("load") if not _trains(view, optimizer, load.subject)}
-    for place in dict.fromkeys((*step.calls, (loop or step.loops[0]).site)):
-        for load in written_loads(view, place) if place is not None else ():
-            if load.site.location() in seen or not updated_by_name(view, getattr(optimizer, "site", None), load.owner):
-                continue
-            behind = stands_before(load.site, step, loop or step.loops[0])
-            if behind is None or leaves(load.site, behind) or excluded(load.site, behind):
-                continue
-            if says(view, load.site, step, loop) or _same_file(view, load, step):
-                return load.site
-            if says is _is_meant_to and not _about_others(load.site) and written_again(view, load.site, load.source, step, behind):
-                return load.site
+    for load, place in _loads_around(view, step, loop):
+        if load.site.location() in seen or not updated_by_name(view, getattr(optimizer, "site", None), load.owner):
+            continue
+        behind = stands_before(place, step, loop or step.loops[0])
+        if behind is None or leaves(place, behind) or excluded(place, behind):
+            continue
+        if says(view, load.site, step, loop):
+            return load.site
+        if place is load.site and (_same_file(load) or says is _is_meant_to and _written_by(view, load, step, behind)):
+            return load.site
     return None
+
+
+def _written_by(view: View, load: WrittenLoad, step: Event, behind: Site) -> bool:
+    """Whether the training around a step writes the file of a load that is about nothing else."""
+    return not _about_others(load.site) and written_again(view, load.site, load.source, step, behind)
+
+
+def _loads_around(view: View, step: Event, loop: Loop | None) -> Iterator[tuple[WrittenLoad, Site]]:
+    """The loads that are written in the functions that lead to a step, and those of models that other functions make for these; each
+    with its place there."""
+    for place in dict.fromkeys((*step.calls, (loop or step.loops[0]).site)):
+        if place is not None:
+            yield from ((load, load.site) for load in written_loads(view, place))
+            yield from loads_of_made(view, place)
 
 
 def _goes_on(view: View, site: Site, step: Event, loop: Loop | None) -> bool:
@@ -154,7 +168,7 @@ def _goes_on(view: View, site: Site, step: Event, loop: Loop | None) -> bool:
         return True
     if _by_option(site) or _counts_on(view, site, step) or _names_beginning(site, step.loops[0]):
         return True
-    return named_by(site, begins(loop or step.loops[0]))
+    return named_by(site, counted_from(loop or step.loops[0]))
 
 
 def _is_meant_to(view: View, site: Site, step: Event, loop: Loop | None) -> bool:
@@ -175,7 +189,7 @@ _GIVEN = re.compile(r"(?<![\w.])(?:self\.)?(?:args?|opts?|options?|config|cfg|co
 
 def _by_number_of_options(loop: Loop) -> bool:
     """Whether the number that a loop begins at is an option's, or is made of one."""
-    first = begins(loop) or ""
+    first = counted_from(loop) or ""
     if _GIVEN.match(first):
         return True
     given = re.compile(rf"(?<![\w.]){re.escape(first)}\s*=[^=].*{_GIVEN.pattern}", re.IGNORECASE)
@@ -195,7 +209,7 @@ def _saves_optimizer(view: View, step: Event) -> bool:
 
 def _names_beginning(site: Site, loop: Loop) -> bool:
     """Whether a load stands under an `if` that asks for the number that the loop begins at, or reads a file whose name has it."""
-    lines, row, first = site.parsed.facts.lines, site.location().row, begins(loop)
+    lines, row, first = site.parsed.facts.lines, site.location().row, counted_from(loop)
     if first is None or not re.fullmatch(r"[\w.]{3,}", first):
         return False
     asked = re.compile(rf"(?<![\w.]){re.escape(first)}\b")
@@ -203,14 +217,23 @@ def _names_beginning(site: Site, loop: Loop) -> bool:
     return any(asked.search(line.split("#", 1)[0]) for line in (*heads, *around_row(lines, row)))
 
 
-def _same_file(view: View, load: WrittenLoad, step: Event) -> bool:
-    """Whether what is loaded under an `if`, or tried, is the file that the training writes."""
+def _same_file(load: WrittenLoad) -> bool:
+    """Whether what is loaded under an `if`, or tried, is the file that the training writes. Where the same function writes it, that may be
+    called a pretrained one."""
     lines, row = load.site.parsed.facts.lines, load.site.location().row
     heads = [line for line in heads_of(lines, row) if line.lstrip().startswith(("if ", "elif ", "try:")) and "__name__" not in line]
-    if len(load.source) < _LONG_ENOUGH or not heads or any(_ELSE.search(line) or _OTHERS.search(line) for line in (lines[row - 1], *heads)):
+    if len(load.source) < _LONG_ENOUGH or not heads:
         return False
     same = re.compile(rf"\bsave\w*\(.*[,=(]\s*{re.escape(load.source)}\s*\)")
-    return any(same.search(line) for line in lines[row:])
+    here = any(same.search(line.split("#", 1)[0]) for line in lines[row : _end_of_function(load.site)])
+    asks = [_PRETRAIN.sub("", line) if here else line for line in (lines[row - 1], *heads)]
+    return not any(_ELSE.search(line) or _OTHERS.search(line) for line in asks) and (here or any(same.search(line) for line in lines[row:]))
+
+
+def _end_of_function(site: Site) -> int:
+    """The last row of the function that a place stands in; that of the place where it stands in none."""
+    unit = site.parsed.unit
+    return unit.end if any(unit is one for one in site.parsed.facts.functions.values()) else site.location().row
 
 
 def _counts_on(view: View, site: Site, step: Event) -> bool:
@@ -252,7 +275,7 @@ def _is_resumed(site: Site, loop: Loop) -> bool:
     others = any(_OTHERS.search(line) for line in asks) and not any(_RESUMED.search(line) for line in asks)
     if not others and any(_RESUMED.search(line) for line in around):
         return True
-    first_lines, beginning = loop.site.parsed.facts.lines, re.escape(begins(loop) or "")
+    first_lines, beginning = loop.site.parsed.facts.lines, re.escape(counted_from(loop) or "")
     assigned = re.compile(rf"(?<![\w.]){beginning}\s*=[^=]")
     first = [line for at, line in enumerate(first_lines, 1) if assigned.search(line) for line in (line, *heads_of(first_lines, at))]
     return bool(_names(first) & _names(asks if others else around))
@@ -264,28 +287,18 @@ def _by_option(site: Site) -> bool:
     lines, row = site.parsed.facts.lines, site.location().row
     heads = [line.split("#", 1)[0] for line in heads_of(lines, row)]
     asks = [line for line in heads if line.lstrip().startswith(("if ", "elif "))]
+    told = helped(lines, asks)
     heads = [line.split("(", 1)[0] if line.lstrip().startswith(("def ", "async def ")) else line for line in heads]
-    if not asks or any(_for_else(line) for line in (lines[row - 1], *heads)) or any(map(_STAGED.search, lines)):
+    near = [_PRETRAINED.sub("", line) if told or _SAID.match(line) else line for line in around_row(lines, row)]
+    at = [_PRETRAINED.sub("", line) if told else line for line in (lines[row - 1], *heads)]  # its help says whose weights they are
+    if not asks or any(map(_for_else, at)) or any(map(_STAGED.search, lines)) or any(map(_OTHERS.search, near)):
         return False
-    if not any(_OPTION.search(line) for line in asks) and not _helped(site, asks):
-        return False
-    return not any(_OTHERS.search(_PRETRAINED.sub("", line) if _SAID.match(line) else line) for line in around_row(lines, row))
+    return told or any(map(_OPTION.search, asks)) or goes_on_from_option(site)
 
 
 def _for_else(line: str) -> bool:
     """Whether a line says that something else is done with weights, in each of the ways that it comes to them: not `if resume or test`."""
     return all(_ELSE.search(part) for part in re.split(r"\bor\b", line))
-
-
-def _helped(site: Site, asks: list[str]) -> bool:
-    """Whether the help of an option that an `if` asks for says that a training goes on."""
-    names = {name for line in asks for name in re.findall(r"\.(\w+)", line)}
-    lines = site.parsed.facts.lines
-    for row, line in enumerate(lines):
-        added = re.search(r"add_argument\(.*?[\"']--([\w-]+)", line)
-        if added is not None and added[1].replace("-", "_") in names and _GOES_ON.search(" ".join(lines[row : row + 2])):
-            return True
-    return False
 
 
 def _names(lines: list[str]) -> set[str]:

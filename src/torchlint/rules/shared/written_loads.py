@@ -16,7 +16,7 @@ from torchlint.rules.base import View
 from torchlint.sieve.facts import FileFacts, Unit
 
 _READS = re.compile(r"(?:^|\.)(?:torch|th|T)\.load$")
-_HELPER = re.compile(r"(?:(?:my|partial|partially|safe|soft|maybe)_)*(?:re)?(?:load|store|sume)_?(?:(?:my|part|partial)_)?(?:model|weights?|checkpoints?|ckpt|state\w*|params|net\w*|snapshot)?$")
+_HELPER = re.compile(r"(?:(?:my|partial|partially|safe|soft|maybe)_)*(?:re)?(?:load|store|sume)_?(?:(?:my|part|partial|whole|entire)_)?(?:model|weights?|checkpoints?|ckpt|state\w*|params|net\w*|snapshot)?$")
 
 
 @dataclass(slots=True, frozen=True)
@@ -34,7 +34,39 @@ def written_loads(view: View, site: Site) -> list[WrittenLoad]:
     facts = site.parsed.facts
     if not facts.words & {"load_state_dict", "load"} and not any(map(_HELPER.match, facts.words)):
         return []
-    trees = _trees(view, site)
+    return _loads_in(_trees(view, site))
+
+
+def loads_of_made(view: View, site: Site) -> Iterator[tuple[WrittenLoad, Site]]:
+    """The loads in functions of the same file that give the function that a place stands in its models, `model = build(args)`; each is told
+    of the model by the name that it gets there, and comes with the call."""
+    functions = site.parsed.facts.functions
+    for tree, node in ((tree, node) for tree in _trees(view, site) for node in walk(tree.module)):
+        made = _made_by(node)
+        unit = functions.get(made[1]) if made is not None else None
+        inner = view.run.world.parse(site.parsed.facts, unit) if unit is not None and unit is not tree.unit else None
+        if inner is None:
+            continue
+        for load in _loads_in([inner]):
+            if _gives_back(inner) == load.owner:
+                yield WrittenLoad(load.site, made[0], load.source), Site(tree, node)
+
+
+def _made_by(node: cst.CSTNode) -> tuple[str, str] | None:
+    """The name that a statement gives to what a function gives back, and that of the function."""
+    if not isinstance(node, cst.Assign) or len(node.targets) > 1 or not isinstance(node.value, cst.Call):
+        return None
+    target, func = node.targets[0].target, node.value.func
+    return (target.value, func.value) if isinstance(target, cst.Name) and isinstance(func, cst.Name) else None
+
+
+def _gives_back(tree: Parsed) -> str | None:
+    """The name that all the returns of a function give back."""
+    names = {tree.text(node.value) for node in walk(tree.module) if isinstance(node, cst.Return) and node.value is not None}
+    return names.pop() if len(names) == 1 else None
+
+
+def _loads_in(trees: list[Parsed]) -> list[WrittenLoad]:
     read = _read_names(trees)
     found = []
     for tree, node in ((tree, node) for tree in trees for node in walk(tree.module)):

@@ -1,12 +1,26 @@
 """905 where no word says that a training goes on: its epochs begin at an option's number, or its checkpoints have the optimizer's state;
 and where a helper loads the weights."""
 
+import pytest
+
 from tests.torchlint.dryrun.support import holds, table
 from tests.torchlint.rules.saving.test_goes_on import LOOP, MADE
+from tests.torchlint.support import write
+from torchlint.api import check
 
 SAVED = """
         torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict()}, "last.pt")
 """
+
+MADE_BY = """
+def build(args):
+    net = Net(args)
+"""
+TRAINED_SO = """
+def main(args, loader):
+    model = build(args)
+    optimizer = torch.optim.Adam(model.parameters())
+""" + LOOP.format(start="0")
 
 
 @table({
@@ -98,6 +112,54 @@ def load_checkpoint(checkpoint, model):
 """ + LOOP.format(start="args.start_epoch") + """
         torch.save(model.state_dict(), "last.pt")
 """,
+    "the number in the file's name, as a number, and one more": MADE + """
+    start = "0"
+    if args.use_pretrained:
+        model.load_state_dict(torch.load(args.weights))  # <- 905
+        start = os.path.basename(args.weights).split(".")[0]
+""" + LOOP.format(start="int(start) + 1") + """
+        torch.save(model.state_dict(), f"{epoch}.pt")
+""",
+    "pretrained weights, and a number of something else": MADE + """
+    start = "0"
+    if args.use_pretrained:
+        model.load_state_dict(torch.load(args.weights))
+    if args.later:
+        start = args.later
+""" + LOOP.format(start="int(start) + 1").replace("args.epochs", "9") + """
+        torch.save(model.state_dict(), f"{epoch}.pt")
+""",
+    "how far it was trained is an option": MADE + """
+    if args.trained_epochs:
+        model.load_state_dict(torch.load(f"net_{args.trained_epochs}.pt"))  # <- 905
+""" + LOOP.format(start="args.trained_epochs + 1") + """
+        torch.save(model.state_dict(), f"net_{epoch}.pt")
+""",
+    "a model of some class, which a function makes and fills": "from models import Net\n" + MADE_BY + """
+    if args.load:
+        checkpoint = torch.load(args.load)
+        net.load_state_dict(checkpoint["model"])  # <- 905
+    return net
+""" + TRAINED_SO + SAVED,
+    "a model of some class, which a function makes with a body that is loaded": "from models import Net\n" + MADE_BY + """
+    if args.load:
+        # pretrained on ImageNet
+        net.load_state_dict(torch.load(args.load))
+    return net
+""" + TRAINED_SO + SAVED,
+    "what a function fills is not what it gives back": "from models import Net\n" + MADE_BY + """
+    if args.load:
+        teacher = Net(args)
+        teacher.load_state_dict(torch.load(args.load))
+    return net
+""" + TRAINED_SO + SAVED,
+    "no state of the optimizer is saved": "from models import Net\n" + MADE_BY + """
+    if args.load:
+        net.load_state_dict(torch.load(args.load))
+    return net
+""" + TRAINED_SO + """
+        torch.save(model.state_dict(), "last.pt")
+""",
     "a method that may do more": """
 class Trainer(Base):
     def fit(self, args, loader):
@@ -115,3 +177,49 @@ class Trainer(Base):
 })
 def test_goes_on(code):
     holds(code)
+
+
+HELPERS = """
+import torch
+
+def load_entire_model(model, path):
+    return torch.load(path)
+
+def save_entire_model(model, path):
+    torch.save(model, path)
+"""
+WHOLE = """
+import os
+import torch
+import torch.nn.functional as F
+import utils
+from models import Net
+
+def train(model, loader):
+    optimizer = torch.optim.Adam(model.parameters())
+    for epoch in range(9):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+
+def main(args, loader):
+    file = args.model
+    model = Net()
+    if args.use_pretrain and os.path.isfile(file):
+        model = utils.load_entire_model(model, file)
+    train(model, loader)
+    SAVE
+"""
+
+
+@pytest.mark.parametrize(("save", "told"), [
+    ("utils.save_entire_model(model, file)", True),
+    ("utils.save_entire_model(model, args.output)", False),  # it may be one of something else
+])
+def test_whole_models_of_helpers(tmp_path, save, told):
+    text = WHOLE.replace("SAVE", save)
+    write(tmp_path, {"pyproject.toml": "", "utils.py": HELPERS, "train.py": text})
+    row = text[: text.index("utils.load_entire_model")].count("\n") + 1
+    found = [(one.code, one.location.row) for one in check(tmp_path / "train.py", cache=False)]
+    assert [one for one in found if one[0] == "TL905"] == [("TL905", row)] * told
