@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Class, Event, Instance, Opaque, Value
+from torchlint.dryrun.values import Class, Event, Instance, Iter, Opaque, Value
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.frozen import Switch, may_be_let_go, switches
 
@@ -15,6 +15,9 @@ _WITH_NORM = re.compile(r"^torchvision\.models\.(?:\w+\.)*(?:resnet|resnext|wide
 _HEADS = re.compile(r"^(?:fc|heads?|classifiers?|last_linear|linear|out|output|probe)\d*$")
 # Parts of torchvision's models that hold batch norm.
 _NORMS = re.compile(r"^(?:[\w.]+\.)?(?:bn|norm|layer|features|stage|denseblock|transition|blocks?|trunk_output)\d*$")
+# Another model's copy, which the program moves along: it is no frozen part, whatever it is given to.
+_FOLLOWS = re.compile(r"target|teacher|ema|momentum|average|mean|old|prev|key|shadow|ref", re.IGNORECASE)
+_OF_PARTS = frozenset({"children", "named_children", "modules", "named_modules"})
 # Somebody has thought of it: functions and classes that keep batch norm as it is.
 _KNOWS = re.compile(r"freez\w*_?(?:bn|batch_?norm)|(?:bn|batch_?norm)s?_?(?:eval|freez|frozen)|fix_?bn|set_bn|frozenbatchnorm|track_running_stats", re.IGNORECASE)
 
@@ -38,6 +41,8 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _has_norm(view: View, module: Value, depth: int = 0) -> bool:
+    if type(module) is Opaque and isinstance(module.origin, Iter) and module.origin.kind in _OF_PARTS and not depth > 8:
+        return _has_norm(view, module.origin.base, depth + 1)  # one of `resnet.children()`
     if not isinstance(module, Instance) or depth > 8:
         return False
     if not isinstance(module.cls, Class) and (module.type.startswith("torch.nn.BatchNorm") or _WITH_NORM.match(module.type)):
@@ -50,10 +55,27 @@ def _let_go(view: View, switch: Switch, made: list[Switch]) -> bool:
     if may_be_let_go(view, switch.module):
         return True
     for other in made:
-        if other.wants is not False and view.related_modules(other.module, switch.module):
+        if other.wants is not False and _related(view, other.module, switch.module) and not _done_again(view, other, made):
             if not (isinstance(other.module, (Opaque, Instance)) and _HEADS.match(other.module.name) and other.module is not switch.module):
                 return True
     return False
+
+
+def _related(view: View, part: Value, module: Value) -> bool:
+    """Whether a module is another, a part of it, or one of its `children()`."""
+    while type(part) is Opaque and isinstance(part.origin, Iter) and part.origin.kind in _OF_PARTS:
+        part = part.origin.base
+    return view.related_modules(part, module)
+
+
+def _done_again(view: View, switch: Switch, made: list[Switch]) -> bool:
+    """Whether the same line freezes later what it let go: `encoder.fine_tune(False)`, where `__init__` has called `self.fine_tune()`.
+    (Not where a loop that trains lets go and freezes by turns, nor where that stands under a condition.)"""
+    training = {id(loop) for backward in view.of("backward") for loop in backward.loops}
+    again = [other for other in made if other.event.site == switch.event.site and other.event.serial > switch.event.serial]
+    if not again or again[-1].wants is not False or not set(again[-1].event.guards) <= set(switch.event.guards):
+        return False
+    return not any(id(loop) in training for other in (switch, *again) for loop in other.event.loops)
 
 
 def _is_kept_as_it_is(view: View, module: Value) -> bool:
@@ -86,11 +108,23 @@ def _trained(view: View, module: Value) -> Event | None:
         for event in sorted(backward.flows, key=lambda event: event.serial):
             if event.kind != "forward" or event.get("inside") or event.subject is None or event.mode is not True:
                 continue
-            if event.subject is module and not _gets_a_head(view, module):
+            if event.subject is module and not _gets_a_head(view, module) and not _feeds(view, event, backward):
                 continue
             if view.related_modules(event.subject, module):
                 return event
     return None
+
+
+def _feeds(view: View, event: Event, backward: Event) -> bool:
+    """Whether what a frozen model gives is what another one learns from: `head(backbone(x))`."""
+    if _FOLLOWS.search(getattr(event.subject, "name", "") or ""):
+        return False
+    frozen = [switch.module for switch in switches(view)]
+    return any(
+        other.kind == "forward" and not other.get("inside") and other.get("args") and event in other.args[0].flows and isinstance(other.subject, Instance)
+        and view.may_learn(other.subject) and not any(view.related_modules(other.subject, module) for module in (event.subject, *frozen))
+        for other in backward.flows
+    )
 
 
 def _runs_a_norm_of(view: View, event: Event, module: Value) -> bool:

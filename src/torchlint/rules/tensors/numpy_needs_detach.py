@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import libcst as cst
 
-from torchlint.catalogue.array_reads import OF_LISTS, OF_TENSORS
+from torchlint.catalogue.array_reads import OF_LISTS, OF_TENSORS, PLOTS
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
@@ -16,6 +16,9 @@ from torchlint.rules.shared.devices import on_gpu, placed_at
 CODE = 416
 _DEEPEST = 2
 _FIRST_TENSOR_NORM = (1, 5)  # what clip_grad_norm_ gives
+_PYPLOT = "matplotlib.pyplot."
+# What pyplot gives that is axes, or that has them in it or makes them.
+_AXES = frozenset({"subplots", "subplot", "subplot_mosaic", "axes", "gca", "figure", "gcf", "twinx", "twiny"})
 
 # A function that asks what it was given goes the one way or the other.
 ASKS = frozenset({"requires_grad", "is_cuda", "grad_fn", "is_leaf"})
@@ -47,15 +50,30 @@ def check(view: View) -> Iterator[Report]:
 def _given(event: Event) -> Iterator[tuple[int, Value]]:
     """What an array is made of, with its place among the arguments."""
     if event.kind == "unknown":
-        yield from enumerate(event.args) if event.name in OF_LISTS else ()
+        yield from enumerate(event.args) if _reader(event) in OF_LISTS else ()
     elif event.name == "numpy" or event.name in OF_LISTS:
         yield event.get("place", 0), event.subject
+
+
+def _reader(event: Event) -> str:
+    """What reads: a method of axes, `ax.plot`, by the name of pyplot's function that does the same."""
+    name: str = event.name
+    return _PYPLOT + name if event.kind == "unknown" and name in PLOTS and _of_axes(event.subject) else name
+
+
+def _of_axes(value: Value | None) -> bool:
+    """Whether a value is what pyplot gives, or a part of that: `fig, ax = plt.subplots()`, `plt.figure().add_subplot()`, `axes[0]`."""
+    while isinstance(value, Opaque) and value.origin is not None:
+        value = value.origin
+    if not isinstance(value, Opaque) or value.source != "call":
+        return False
+    return value.name.startswith(_PYPLOT) and value.name.removeprefix(_PYPLOT) in _AXES
 
 
 def _whole(view: View, event: Event, place: int, value: Value) -> Report | None:
     """Of a tensor that is read, or handed over."""
     alts = real(value)
-    if event.name != "numpy" and event.name not in OF_TENSORS or _kept(event) or _forced(event):
+    if event.name != "numpy" and _reader(event) not in OF_TENSORS or _kept(event) or _forced(event):
         return None
     found = _refused(view, event, alts)
     if found is None:
@@ -69,7 +87,7 @@ def _whole(view: View, event: Event, place: int, value: Value) -> Report | None:
 
 def _listed(view: View, event: Event, value: Value) -> Report | None:
     """`np.mean(losses)` and `plt.plot(losses)`, of losses that were put into a list as they were."""
-    found = next(_refused_in(view, event, value), None) if event.name in OF_LISTS else None
+    found = next(_refused_in(view, event, value), None) if _reader(event) in OF_LISTS else None
     if found is None:
         return None
     item, refusal = found

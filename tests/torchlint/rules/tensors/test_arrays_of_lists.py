@@ -87,3 +87,26 @@ def ratio(net, x):
 })
 def test_lines(code):
     holds(code)
+
+
+def drawn(*behind, kept="history.append(loss)  # <- 106"):
+    return trained(kept, behind="\n    ".join(behind))
+
+
+@table({
+    "of subplots": drawn("fig, ax = plt.subplots()", "ax.plot(history)  # <- 416"),
+    "one of several": drawn("fig, axes = plt.subplots(1, 2)", "axes[0].plot(range(9), history)  # <- 416"),
+    "of axes that are unpacked": drawn("fig, (left, right) = plt.subplots(1, 2)", "right.semilogy(history)  # <- 416"),
+    "of a figure": drawn("fig = plt.figure()", "ax = fig.add_subplot(111)", "ax.scatter(range(9), history)  # <- 416"),
+    "of the same as now": drawn("plt.gca().plot(history)  # <- 416"),
+    "numbers": drawn("fig, ax = plt.subplots()", "ax.plot(history)", kept="history.append(loss.item())"),
+    "numbers of the list": drawn("fig, ax = plt.subplots()", "ax.plot([one.item() for one in history])"),
+    "axes that something else gives": drawn("import viewer", "fig, ax = viewer.subplots()", "ax.plot(history)"),
+    "what a parameter may be": drawn("show(fig=None, history=history)") + """
+def show(fig, history):
+    fig.plot(history)
+""",
+    "another method": drawn("fig, ax = plt.subplots()", "ax.legend(history)"),
+})
+def test_axes_ask_for_arrays_as_pyplot_does(code):
+    holds(code)

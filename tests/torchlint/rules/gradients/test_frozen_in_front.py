@@ -1,0 +1,98 @@
+"""141 of a frozen model that is called by itself, in front of what learns; of a body made of another model's children; and of what is
+let go in `__init__` and frozen later."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+IN_FRONT = """
+import copy
+from torchvision import models
+
+def train(loader, fine):
+    head = nn.Linear(1000, 3)
+    body = models.resnet18(weights="DEFAULT")
+    {freeze}
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+    for epoch in range(3):
+        {mode}
+        for x, y in loader:
+            {forward}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+FREEZE = """for p in body.parameters():
+        p.requires_grad = False"""
+
+
+def in_front(forward="loss = F.cross_entropy(head(body(x)), y)  # <- 141", freeze=FREEZE, mode="body.train()"):
+    return IN_FRONT.format(freeze=freeze, mode=mode, forward=forward)
+
+
+@table({
+    "in front of a head": in_front(),
+    "by one call": in_front(freeze="body.requires_grad_(False)"),
+    "behind a name": in_front("features = body(x)  # <- 141\n            loss = F.cross_entropy(head(features), y)"),
+    "evaluated between": in_front(mode="body.eval()\n        print(epoch)\n        body.train()"),
+    "in evaluation mode": in_front("loss = F.cross_entropy(head(body(x)), y)", mode="body.eval()"),
+    "not frozen": in_front("loss = F.cross_entropy(head(body(x)), y)", freeze=""),
+    "let go by turns": in_front("""for p in body.parameters():
+                p.requires_grad = fine
+            loss = F.cross_entropy(head(body(x)), y)"""),
+    "without batch norm": in_front("loss = F.cross_entropy(head(body(x)), y)").replace("resnet18", "vgg16"),
+    "behind what learns, as a measure": in_front("loss = body(head(x)).mean()"),
+    "a copy that follows": in_front("loss = F.cross_entropy(head(target_body(x)), y)",
+                                    freeze="target_body = copy.deepcopy(body)\n    target_body.requires_grad_(False)"),
+    "before a head that is frozen, too": in_front("loss = F.cross_entropy(head(body(x)), y)", freeze=FREEZE + "\n    head.requires_grad_(False)")
+        .replace("torch.optim.SGD(head", "torch.optim.SGD([w, *nn.Linear(2, 2)").replace(".parameters(), lr=0.1)", ".parameters()], lr=0.1)"),
+})
+def test_a_frozen_model_in_front_of_what_learns(code):
+    holds(code)
+
+
+ENCODER = """
+from torchvision import models
+
+class Encoder(nn.Module):
+    def __init__(self):
+        super().__init__()
+        resnet = models.resnet50(weights="DEFAULT")
+        self.body = nn.Sequential(*list(resnet.children())[:-1])
+        self.fine_tune({first})
+
+    def forward(self, x):
+        return self.body(x).flatten(1)
+
+    def fine_tune(self, learns=True):
+        for p in self.body.parameters():
+            p.requires_grad = False
+        for child in list(self.body.children())[5:]:
+            for p in child.parameters():
+                p.requires_grad = learns
+
+def train(loader):
+    encoder, head = Encoder(), nn.Linear(2048, 3)
+    {then}
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+    for epoch in range(3):
+        encoder.train()
+        for x, y in loader:
+            loss = F.cross_entropy(head(encoder(x)), y){mark}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+
+
+@table({
+    "frozen in the end": ENCODER.format(first="", then="encoder.fine_tune(False)", mark="  # <- 141"),
+    "frozen from the beginning": ENCODER.format(first="False", then="", mark="  # <- 141"),
+    "let go in the end": ENCODER.format(first="False", then="encoder.fine_tune(True)", mark=""),
+    "let go": ENCODER.format(first="", then="", mark=""),
+    "let go in some epochs": ENCODER.format(first="", then="encoder.fine_tune(False)", mark="").replace(
+        "encoder.train()", "encoder.fine_tune(epoch < 2)\n        encoder.train()"),
+    "frozen if asked for": ENCODER.format(first="", then="if loader.short:\n        encoder.fine_tune(False)", mark=""),
+    "by turns": ENCODER.format(first="", then="", mark="").replace(
+        "optimizer.zero_grad()", "encoder.fine_tune(False)\n            optimizer.zero_grad()").replace("optimizer.step()", "optimizer.step()\n            encoder.fine_tune()"),
+})
+def test_a_body_of_children_that_a_method_freezes(code):
+    holds(code)
