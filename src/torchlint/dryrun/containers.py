@@ -32,7 +32,23 @@ from torchlint.dryrun.values import (
 CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList",
                         "torch.nn.ParameterDict"})
 BATCHY = frozenset({"batch", "batch?"})
+_PLAIN = frozenset({"numpy", "tolist"})
+_WAYS_OUT = _PLAIN | {"cpu", "detach"}
 TORCH = frozenset({"torch?"})  # only a tensor has a method of that name
+
+
+def _read_from(value: Value) -> Tensor | None:
+    """The tensor that a value is, or whose numbers it is as an array or a list: it has the sizes of that."""
+    if type(value) is Opaque and value.source == "call" and value.name in _PLAIN:
+        value = value.origin
+    return value if isinstance(value, Tensor) else None
+
+
+def _of_old_releases(node: cst.BaseExpression) -> bool:
+    """Whether something is read out by way of `data`, as all programs for torch 0.3 did: `x.data`, `x.data.cpu().numpy()`."""
+    while type(node) is cst.Call and type(node.func) is cst.Attribute and node.func.attr.value in _WAYS_OUT:
+        node = node.func.value
+    return type(node) is cst.Attribute and node.attr.value == "data"
 
 
 def is_layer(value: Value | None) -> bool:
@@ -235,11 +251,12 @@ class Containers:
         return result
 
     def first_of(self, alts: tuple[Value, ...], node: cst.Subscript) -> None:
-        """Tells of a number that is asked for its first item, and of what may be one: `x.data[0]`."""
-        tensor = next((alt for alt in alts if isinstance(alt, Tensor)), None)
-        if tensor is not None and all(number(alt) is not None or isinstance(alt, Tensor) and self.is_number(alt) for alt in alts):
+        """Tells of a number that is asked for its first item, and of what may be one: `x.data[0]`, `x.data.cpu().numpy()[0]`."""
+        tensors = [_read_from(alt) for alt in alts]
+        tensor = next((one for one in tensors if one is not None), None)
+        if tensor is not None and all(number(alt) is not None or one is not None and self.is_number(one) for alt, one in zip(alts, tensors)):
             self.emit("first", tensor, node, known=True)
-        elif type(node.value) is cst.Attribute and node.value.attr.value == "data" and all(isinstance(alt, Opaque) for alt in alts):
+        elif _of_old_releases(node.value) and all(isinstance(alt, Opaque) for alt in alts):
             self.emit("first", alts[0] if alts else None, node, known=False)
 
     def is_number(self, tensor: Tensor) -> bool:

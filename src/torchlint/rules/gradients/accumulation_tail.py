@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.flow import may_meet
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Loop, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.accumulation import Accumulation, accumulations, may_step_or_clear
+from torchlint.rules.shared.accumulation import Accumulation, accumulations, is_zero, may_step_or_clear
 
 CODE = 105
 
@@ -23,7 +24,7 @@ def check(view: View) -> Iterator[Report]:
         if (
             not any(_trains_on(view, found, outer) for outer in found.step.loops[:-1])
             or re.search(r"\bor\b|len\(|last|final", text)
-            or not _restarts(loop, _name_outside(found))
+            or not (_restarts(loop, _name_outside(found)) or _set_back(found, loop))
         ):
             continue
         if not _flushed(view, found, loop):
@@ -65,6 +66,18 @@ def _restarts(loop: Loop, counter: str) -> bool:
         return False
     first = node.target.elements[0].value
     return isinstance(first, cst.Name) and first.value == counter and "enumerate(" in loop.site.parsed.text(node.iter)
+
+
+def _set_back(found: Accumulation, loop: Loop) -> bool:
+    """Whether a counter that the program keeps by hand begins with 0 before each pass of the loop."""
+    parsed, node = loop.site.parsed, loop.site.node
+    if found.guard.parsed is not parsed or not isinstance(node, cst.For) or "range(" in parsed.text(node.iter):
+        return False
+    inside = set(map(id, walk(node)))
+    zeros = [part for part in walk(parsed.module) if isinstance(part, cst.Assign) and is_zero(parsed, part, found.counter) and id(part) not in inside]
+    outer = [other.site for other in found.step.loops[:-1] if other.site.parsed is parsed]
+    again = set(map(id, walk(outer[-1].node))) if outer else None
+    return any(again is None or id(part) in again for part in zeros)
 
 
 def _flushed(view: View, found: Accumulation, loop: Loop) -> bool:

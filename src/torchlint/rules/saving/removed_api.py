@@ -82,7 +82,9 @@ def check(view: View) -> Iterator[Report]:
         after, by = DATA_RENAMED.after, DATA_RENAMED.by
         yield Report(CODE, site, {"name": old, "package": "torchvision", "after": after, "by": by, "then": f"; use `{new}`"})
     for site, asked, loss in first_items(view) if view.admits((1, 0)) else ():
-        roles = {"name": asked, "package": "torch", "after": "0.4", "by": "1.0", "then": f"; use `{loss}.item()`"}
+        # An array of no dimension raises at once; of a tensor, 0.4 only warned.
+        after, by = ("0.3", "0.4") if re.search(r"\.(?:numpy|tolist)\(", asked) else ("0.4", "1.0")
+        roles = {"name": asked, "package": "torch", "after": after, "by": by, "then": f"; use `{loss}.item()`"}
         yield Report(CODE, site, roles)
     for site, roles in hosted_names.gone(view):
         yield Report(CODE, site, roles)

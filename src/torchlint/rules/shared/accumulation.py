@@ -6,14 +6,19 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+import libcst as cst
+
 from torchlint.dryrun.flow import before, may_meet
 from torchlint.dryrun.guards import Asked, Guard
+from torchlint.dryrun.source_text import Parsed, Site
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Event, Instance, Opaque, Value, number, real
 from torchlint.rules.base import View
 
 _EVERY = re.compile(r"(\w+)\s*(?:[-+]\s*1\s*)?\)?\s*%\s*\(?\s*([\w.]+(?:\[[^\]]*\])?)")
 _ENGINES = ("deepspeed_plugin", "deepspeed_plugins", "megatron_lm_plugin")  # whose backward accumulates, steps and clears
 _PLUGINS = ("gradient_accumulation_plugin", *_ENGINES)  # which say how long, too
+_UP_TO = re.compile(r"(\w+)\s*(?:==|>=)\s*([\w.]+(?:\[[^\]]*\])?)")
 _REST = re.compile(r"==\s*(?:0|1|[\w.]+\s*-\s*1)\b")
 
 
@@ -75,11 +80,31 @@ def every_so_often(step: Event, backward: Event) -> tuple[tuple, str, str] | Non
         return None
     text = extra[0][0].text()
     match = _EVERY.search(text)
-    if match is None or not (_REST.search(text) or text.startswith("not ")) or match[2] in ("0", "1"):
+    if match is None or not (_REST.search(text) or text.startswith("not ")):
+        match = _UP_TO.fullmatch(text)
+        if match is None or not _begins_again(extra[0].site, match[1]):
+            return None
+    if match[2] in ("0", "1"):
         return None
     if _never_longer(extra[0], match[2]):
         return None
     return extra[0], match[1], match[2]
+
+
+def _begins_again(asked: Site, counter: str) -> bool:
+    """Whether a counter is one that the program keeps by hand: each batch adds one, and what it is asked for begins anew with 0.
+    `if counter == k: ...; counter = 0`"""
+    branch = next((node for node in asked.parsed.around(asked.node) if isinstance(node, cst.If)), None)
+    if branch is None or branch.test is not asked.node or branch.orelse is not None:
+        return False
+    within = [node for node in walk(branch.body) if isinstance(node, cst.Assign) and is_zero(asked.parsed, node, counter)]
+    added = [node for node in walk(asked.parsed.module) if isinstance(node, cst.AugAssign) and asked.parsed.text(node.target) == counter]
+    return bool(within) and len(added) == 1 and isinstance(added[0].operator, cst.AddAssign) and asked.parsed.text(added[0].value) == "1"
+
+
+def is_zero(parsed: Parsed, node: cst.Assign, counter: str) -> bool:
+    """Whether a statement sets a counter to 0."""
+    return any(parsed.text(target.target) == counter for target in node.targets) and parsed.text(node.value) == "0"
 
 
 # An option that is there or not: nothing in a loop sets it.

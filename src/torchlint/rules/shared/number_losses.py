@@ -13,7 +13,10 @@ from torchlint.dryrun.values import Event, Tensor, real
 from torchlint.rules.base import View
 from torchlint.sieve.facts import Unit
 
-_ASKED = re.compile(r"\w(?:\.data)?\[0\]")
+# How a number was read out: what lies between the loss and its first item.
+_BETWEEN = r"(?:\.data|\.(?:detach|cpu|numpy|tolist)\(\))"
+_ASKED = re.compile(rf"\w{_BETWEEN}*\[0\]")
+_READ_OUT = re.compile(rf"{_BETWEEN}+$")
 
 
 def first_items(view: View) -> Iterator[tuple[Site, str, str]]:
@@ -35,12 +38,17 @@ def first_items(view: View) -> Iterator[tuple[Site, str, str]]:
             if (parsed.unit, loss) in looked_at:
                 continue
             looked_at.add((parsed.unit, loss))
-            asked = (f"{loss}.data[0]", f"{loss}[0]")
-            found = next((part for part in walk(parsed.module) if isinstance(part, cst.Subscript) and parsed.text(part) in asked), None)
+            found = next((part for part in walk(parsed.module) if isinstance(part, cst.Subscript) and _asks(parsed, part, loss)), None)
             if found is not None and (loss == whole and _is_loss(event) or _is_number(parsed, loss)):
                 told.add((parsed.unit, loss))
                 yield Site(parsed, found), parsed.text(found), loss
     yield from _asked_anywhere(view, told)
+
+
+def _asks(parsed: Parsed, part: cst.Subscript, loss: str) -> bool:
+    """Whether a loss is asked for its first item, as it is or read out: `loss[0]`, `loss.data.cpu().numpy()[0]`."""
+    text = parsed.text(part)
+    return text.startswith(loss) and text.endswith("[0]") and _READ_OUT.sub("", text[:-3]) == loss
 
 
 def _asked_anywhere(view: View, told: set) -> Iterator[tuple[Site, str, str]]:
@@ -49,12 +57,13 @@ def _asked_anywhere(view: View, told: set) -> Iterator[tuple[Site, str, str]]:
         parsed, node = event.site.parsed, event.site.node
         if not isinstance(node, cst.Subscript):
             continue
-        loss = parsed.text(node.value).removesuffix(".data")
+        loss = _READ_OUT.sub("", parsed.text(node.value))
         if (parsed.unit, loss) in told:
             continue
         lines = parsed.facts.lines
         sure = event.known and not any(map(_SPREAD.search, lines)) or _is_sum(parsed, loss)
-        if sure or _NAMED.search(loss) and not any(map(_ITEMWISE.search, lines)) and _is_number(parsed, loss):
+        called = _is_called(parsed, node, loss) or _NAMED.search(loss) and _is_number(parsed, loss)
+        if sure or called and not any(map(_ITEMWISE.search, lines)):
             told.add((parsed.unit, loss))
             yield event.site, parsed.text(node), loss
 
@@ -63,6 +72,13 @@ def _asked_anywhere(view: View, told: set) -> Iterator[tuple[Site, str, str]]:
 _SPREAD = re.compile(r"DataParallel\(\s*\w*(?:loss|crit)", re.I)
 _ITEMWISE = re.compile(r"DataParallel|[\"']none[\"']|reduce\s*=\s*False|\.(?:view|expand|unsqueeze)\(.*loss|loss\w*\.(?:view|expand|unsqueeze)\(", re.I)
 _NAMED = re.compile(r"loss|cost|(?:^|_)err", re.I)
+_FUNCTION = re.compile(r"(?:self\.)?(?:criterion|loss_f(?:n|unc|unction))", re.I)
+
+
+def _is_called(parsed: Parsed, asked: cst.Subscript, loss: str) -> bool:
+    """Whether a loss comes straight from a function that the program was given: `criterion(output, target)`."""
+    call = next(part for part in walk(asked.value) if parsed.text(part) == loss)
+    return isinstance(call, cst.Call) and len(call.args) > 1 and _FUNCTION.fullmatch(parsed.text(call.func)) is not None
 
 
 # The sum, or another number, of a whole tensor.

@@ -50,3 +50,82 @@ def program(body, mark=TOLD, before="pass"):
 })
 def test_left_over(code):
     holds(code)
+
+
+COUNTED = """
+def once(args, loader, model, optimizer):
+    {start}
+    for x, y in loader:
+        loss = F.cross_entropy(model(x), y) / args.every
+        loss.backward()
+        {count}
+        if {asked}:
+            optimizer.step(){mark}
+            optimizer.zero_grad()
+            {back}
+    {rest}
+
+def main(args, loader, model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(args.epochs):
+        once(args, loader, model, optimizer)
+"""
+
+
+def counted(mark=TOLD, start="seen = 0", count="seen += 1", asked="seen == args.every", back="seen = 0", rest="pass"):
+    return COUNTED.format(start=start, count=count, asked=asked, mark=mark, back=back, rest=rest)
+
+
+@table({
+    "up to the number of batches": counted(),
+    "as many or more": counted(asked="seen >= args.every"),
+    "what is over is stepped": counted(mark="", rest="if seen: optimizer.step(); optimizer.zero_grad()"),
+    "what is over is dropped": counted(mark="", start="seen = 0; optimizer.zero_grad()"),
+    "a step once in an epoch": counted(mark="", back="pass"),
+    "counted otherwise": counted(mark="", count="seen += len(x)"),
+    "or the last batch": counted(mark="", asked="seen == args.every or x is None"),
+    "counted over all epochs": """
+def main(args, loader, model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    seen = 0
+    for epoch in range(args.epochs):
+        for x, y in loader:
+            loss = F.cross_entropy(model(x), y) / args.every
+            loss.backward()
+            seen += 1
+            if seen == args.every:
+                optimizer.step()
+                optimizer.zero_grad()
+                seen = 0
+""",
+    "and not divided": """
+def main(args, loader, model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    seen = 0
+    for epoch in range(args.epochs):
+        for x, y in loader:
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()  # <- 104
+            seen += 1
+            if seen == 4:
+                optimizer.step()
+                optimizer.zero_grad()
+                seen = 0
+""",
+    "cleared for each batch": """
+def main(args, loader, model):
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    seen = 0
+    for epoch in range(args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()  # <- 102
+            loss = F.cross_entropy(model(x), y)
+            loss.backward()
+            seen += 1
+            if seen == args.every:
+                optimizer.step()
+                seen = 0
+""",
+})
+def test_counted_by_hand(code):
+    holds(code)

@@ -285,3 +285,70 @@ def show(model, x, factor):
 })
 def test_numbers_of_several(code):
     holds(code)
+
+
+@table({
+    "read out as an array": """
+def train(model, loader, optimizer):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        print(loss.data.cpu().numpy()[0])  # <- 941
+""",
+    "of a loss function that is not known": """
+def train(model, loader, optimizer, criterion):
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        print(loss.cpu().data.numpy()[0])  # <- 941
+""",
+    "by a list, where nothing goes backward": """
+def validate(model, loader):
+    total = 0
+    for x, y in loader:
+        loss = F.mse_loss(model(x), y)
+        total += loss.data.tolist()[0]  # <- 941
+    return total
+""",
+    "the sum of what is right, as an array": """
+def accuracy(scores, y):
+    return (scores.max(1)[1] == y).sum().data.cpu().numpy()[0]  # <- 941
+""",
+    "straight from the function": """
+@torch.no_grad()
+def validate(model, loader, criterion):
+    total = 0
+    for x, y in loader:
+        total += criterion(model(x), y).data[0]  # <- 941
+    return total
+""",
+    "arrays of more than a number": """
+def show(model, loader):
+    for x, y in loader:
+        scores = model(x)
+        loss = F.cross_entropy(scores, y, reduction="none")
+        print(scores.data.numpy()[0], scores.max(1)[1].data.cpu().numpy()[0], loss.data.numpy()[0])
+""",
+    "an item of each": """
+def validate(model, loader, criterion=nn.CrossEntropyLoss(reduction="none")):
+    for x, y in loader:
+        scores = model(x)
+        print(criterion(scores, y).data[0])
+""",
+    "a function of several losses": """
+@torch.no_grad()
+def validate(model, loader, criterion):
+    first, rest = 0, 0
+    for x, y in loader:
+        scores = model(x)
+        first += criterion(scores, y)[0]
+        rest += criterion(scores, y)[1].data.cpu().numpy() + criterion(scores, y).view(-1).data[0]
+    return first.item(), rest
+""",
+})
+def test_read_out(code):
+    holds(code)
