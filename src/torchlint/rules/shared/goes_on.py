@@ -78,12 +78,20 @@ def weights_gone_on_from(view: View, step: Event, optimizer: Value) -> Site | No
     for says in (_goes_on, _is_meant_to):
         for load in loads:
             for site in (load.site, *reversed(load.calls)):
-                if site.parsed.facts in here and site not in step.calls and says(view, site, step, loop):
+                if site.parsed.facts not in here or site in step.calls or _ends_there(site, step, around):
+                    continue
+                if says(view, site, step, loop):
                     return site
         written = _as_written(view, step, optimizer, loop, says)
         if written is not None:
             return written
     return next((site for load in loads if (site := _own_again(view, load, step, around, here)) is not None), None)
+
+
+def _ends_there(load: Site, step: Event, loop: Loop) -> bool:
+    """Whether the function that trains is left where the weights are loaded, or trains on another way only."""
+    behind = stands_before(load, step, loop)
+    return behind is not None and (leaves(load, behind) or excluded(load, behind))
 
 
 def _head(loop: Loop) -> str:
@@ -102,7 +110,7 @@ def _own_again(view: View, load: Event, step: Event, loop: Loop, here: tuple[Fil
     if any(_about_others(site, heads_alone=True) for site in load.calls):
         return None
     behind = stands_before(read[0], step, loop)
-    if behind is not None and (leaves(read[0], behind) or excluded(read[0], behind)):
+    if _ends_there(read[0], step, loop):
         return None
     if any(_RESUMING.match(getattr(site.parsed.unit, "name", "")) for site in (load.site, *load.calls)):
         return shown
