@@ -65,7 +65,12 @@ def goes_on_from_option(site: Site) -> bool:
     if not _CHECKPOINT.fullmatch(asked[1]) and not (_LOAD.fullmatch(asked[1]) and _saves_when_interrupted(lines)):
         return False
     said = help_of(lines, asked[1])
-    return said is not None and not _OTHER_WEIGHTS.search(said) and not any(map(_OTHERWISE.search, lines))
+    return said is not None and not _OTHER_WEIGHTS.search(said) and does_nothing_but_train(lines)
+
+
+def does_nothing_but_train(lines: list[str]) -> bool:
+    """Whether a file has no option to do something else with weights than to train all of them."""
+    return not any(map(_OTHERWISE.search, lines))
 
 
 def _saves_when_interrupted(lines: list[str]) -> bool:

@@ -131,6 +131,18 @@ def load_checkpoint(checkpoint, model):
 """ + LOOP.format(start="int(start) + 1").replace("args.epochs", "9") + """
         torch.save(model.state_dict(), f"{epoch}.pt")
 """,
+    "a schedule of another package gives the optimizer back": "from schedules import Warmup\n" + MADE + """
+    scheduler = Warmup(optimizer)
+    start = "0"
+    if args.weights:
+        state = torch.load(args.weights)
+        model.load_state_dict(state["model"])
+        scheduler.load_state_dict(state["scheduler"])
+        optimizer = scheduler.optimizer
+        start = os.path.basename(args.weights).split(".")[0]
+""" + LOOP.format(start="int(start) + 1") + """
+        torch.save({"model": model.state_dict(), "scheduler": scheduler.state_dict()}, f"{epoch}.pt")
+""",
     "how far it was trained is an option": MADE + """
     if args.trained_epochs:
         model.load_state_dict(torch.load(args.weights))  # <- 905
@@ -180,6 +192,23 @@ class Trainer(Base):
 })
 def test_goes_on(code):
     holds(code)
+
+
+OWN = MADE + """
+    path = args.weights
+    if args.use_pretrained:
+        model.load_state_dict(torch.load(path))MARK
+""" + LOOP.format(start="0") + """
+    torch.save(model.state_dict(), path)
+"""
+
+
+@pytest.mark.parametrize(("option", "mark"), [
+    ("parser.add_argument('--mode', default='train')", ""),  # it may be for a test
+    ("parser.add_argument('--rate', default=0.1)", "  # <- 905"),
+])
+def test_pretrained_weights_of_its_own(option, mark):
+    holds("import argparse\n\nparser = argparse.ArgumentParser()\n" + option + OWN.replace("MARK", mark))
 
 
 HELPERS = """
