@@ -13,7 +13,8 @@ from torchlint.sieve.facts import FileFacts, Unit
 _LOADED = re.compile(r"([\w.]*opt\w*)(?:\[[^]]*\]|\(\))?\.load_state_dict(?:\(\s*([A-Za-z_][\w.]*)\s*\))?", re.IGNORECASE)
 _BROUGHT_BACK = re.compile(
     r"(?:load|resum|restor)\w*\([^)]*optim|load_state\(|(?:from|import) accelerate\b|\baccelerator\."
-    r"|\bAccelerator\(|deepspeed|set_state_dict|opt\w*\s*=\s*(?:(?!(?:kwargs|(?:self\.)?(?:args|opts?|optim\w*|config|cfg|params))\b)[\w.]+\[|torch\.load\()",
+    r"|\bAccelerator\(|deepspeed|set_state_dict|opt\w*\s*=\s*(?:(?!(?:kwargs|(?:self\.)?(?:args|opts?|optim\w*|config|cfg|params))\b)[\w.]+\[|torch\.load\()"
+    r"|opt\w*\s*=\s*[\w.]*sched\w*\.opt",
     re.IGNORECASE,
 )
 

@@ -11,7 +11,8 @@ _ADDED = re.compile(r"add_(?:argument|option)\(.*?[\"']--([\w-]+)")
 _ASKED = re.compile(r"\s*(?:el)?if\b[^#]*?(?<![\w.])(?:args?|opts?|options?|params|flags)\.(\w+)", re.IGNORECASE)
 _ABSENT = re.compile(r"\bnot\s+(?!None\b)|\bis\s+None\b|==\s*(?:None\b|\"\"|'')")
 _CHECKPOINT = re.compile(
-    r"(?:(?:load|from|start|last|train|(?:\w+_)?(?:network|net|model|generator|discriminator))_)?(?:checkpoint|ckpt|chkpt|snapshot)(?:_(?:path|file|name))?",
+    r"(?:(?:load|from|start|last|train|(?:\w+_)?(?:network|net|model|generator|discriminator))_)?"
+    r"(?:checkpoint|ckpt|chkpt|snapshot)(?:_(?:path|file|name))?",
     re.IGNORECASE,
 )
 _LOAD = re.compile(r"load(?:_?(?:model|path|from|file))?", re.IGNORECASE)
@@ -19,12 +20,15 @@ _INTERRUPTED = re.compile(r"\s*except\b.*\bKeyboardInterrupt\b")
 # What a file says of weights that something else is done with, or of parts of a model that are not trained.
 _OTHERWISE = re.compile(
     r"add_(?:argument|option)\(\s*(?:[\"']-\w+[\"'],\s*)?[\"'](?:--)?(?:(?:do|is|only|run)[-_])?(?:"
-    r"(?:test|eval\w*|infer\w*|predict\w*|demo|play|render|show|watch|mode|phase|stage|action|task|command|train(?:ing)?)(?:[-_](?:only|mode|model))?[\"']"
+    r"(?:test|eval(?:uate|uation)?|infer(?:ence)?|predict(?:ion)?|demo|play|render|show|watch|mode|phase|stage|action|task|command|train(?:ing)?)"
+    r"(?:[-_](?:only|mode|model))?[\"']"
     r"|pre-?_?train|fine-?_?tun|transfer)"
     r"|requires_grad\s*=\s*False|requires_grad_\(False|strict\s*=\s*False|\bargv\b",
     re.IGNORECASE,
 )
-_OTHER_WEIGHTS = re.compile(r"pre-?_?train|fine-?_?tun|transfer|imagenet|coco|teacher|\binit|(?<!la)(?<!grea)test|eval|infer|predict", re.IGNORECASE)
+_OTHER_WEIGHTS = re.compile(
+    r"pre-?_?train|fine-?_?tun|transfer|imagenet|coco|teacher|\binit|(?<!la)(?<!grea)test|eval|infer|predict", re.IGNORECASE
+)
 _GOES_ON = re.compile(r"to continue training|continu\w* (?:the )?(?:train|from|form)|resum|restart", re.IGNORECASE)
 
 
@@ -61,7 +65,12 @@ def goes_on_from_option(site: Site) -> bool:
     if not _CHECKPOINT.fullmatch(asked[1]) and not (_LOAD.fullmatch(asked[1]) and _saves_when_interrupted(lines)):
         return False
     said = help_of(lines, asked[1])
-    return said is not None and not _OTHER_WEIGHTS.search(said) and not any(map(_OTHERWISE.search, lines))
+    return said is not None and not _OTHER_WEIGHTS.search(said) and does_nothing_but_train(lines)
+
+
+def does_nothing_but_train(lines: list[str]) -> bool:
+    """Whether a file has no option to do something else with weights than to train all of them."""
+    return not any(map(_OTHERWISE.search, lines))
 
 
 def _saves_when_interrupted(lines: list[str]) -> bool:

@@ -12,7 +12,7 @@ from torchlint.dryrun.values import Event, Loop, Opaque, Value, from_file, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.blocks import around_row, block_of, excluded, heads_of, leaves
 from torchlint.rules.shared.brought_back import brought_back
-from torchlint.rules.shared.checkpoint_options import goes_on_from_option, helped
+from torchlint.rules.shared.checkpoint_options import does_nothing_but_train, goes_on_from_option, helped
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, kept_in
 from torchlint.rules.shared.counted_loops import begins, counted_from, never_turns
 from torchlint.rules.shared.own_checkpoints import is_literal, named_by, read_in, writes_what_it_read, written_again
@@ -78,12 +78,20 @@ def weights_gone_on_from(view: View, step: Event, optimizer: Value) -> Site | No
     for says in (_goes_on, _is_meant_to):
         for load in loads:
             for site in (load.site, *reversed(load.calls)):
-                if site.parsed.facts in here and site not in step.calls and says(view, site, step, loop):
+                if site.parsed.facts not in here or site in step.calls or _ends_there(site, step, around):
+                    continue
+                if says(view, site, step, loop):
                     return site
         written = _as_written(view, step, optimizer, loop, says)
         if written is not None:
             return written
     return next((site for load in loads if (site := _own_again(view, load, step, around, here)) is not None), None)
+
+
+def _ends_there(load: Site, step: Event, loop: Loop) -> bool:
+    """Whether the function that trains is left where the weights are loaded, or trains on another way only."""
+    behind = stands_before(load, step, loop)
+    return behind is not None and (leaves(load, behind) or excluded(load, behind))
 
 
 def _head(loop: Loop) -> str:
@@ -102,7 +110,7 @@ def _own_again(view: View, load: Event, step: Event, loop: Loop, here: tuple[Fil
     if any(_about_others(site, heads_alone=True) for site in load.calls):
         return None
     behind = stands_before(read[0], step, loop)
-    if behind is not None and (leaves(read[0], behind) or excluded(read[0], behind)):
+    if _ends_there(read[0], step, loop):
         return None
     if any(_RESUMING.match(getattr(site.parsed.unit, "name", "")) for site in (load.site, *load.calls)):
         return shown
@@ -218,15 +226,16 @@ def _names_beginning(site: Site, loop: Loop) -> bool:
 
 
 def _same_file(load: WrittenLoad) -> bool:
-    """Whether what is loaded under an `if`, or tried, is the file that the training writes. Where the same function writes it, that may be
-    called a pretrained one."""
+    """Whether what is loaded under an `if`, or tried, is the file that the training writes. Where the same function writes it, in a program
+    that does nothing but train, that may be called a pretrained one."""
     lines, row = load.site.parsed.facts.lines, load.site.location().row
     heads = [line for line in heads_of(lines, row) if line.lstrip().startswith(("if ", "elif ", "try:")) and "__name__" not in line]
     if len(load.source) < _LONG_ENOUGH or not heads:
         return False
     same = re.compile(rf"\bsave\w*\(.*[,=(]\s*{re.escape(load.source)}\s*\)")
     here = any(same.search(line.split("#", 1)[0]) for line in lines[row : _end_of_function(load.site)])
-    asks = [_PRETRAIN.sub("", line) if here else line for line in (lines[row - 1], *heads)]
+    own = here and does_nothing_but_train(lines)
+    asks = [_PRETRAIN.sub("", line) if own else line for line in (lines[row - 1], *heads)]
     return not any(_ELSE.search(line) or _OTHERS.search(line) for line in asks) and (here or any(same.search(line) for line in lines[row:]))
 
 

@@ -35,6 +35,7 @@ TOLD = "  # <- 905"
     ('parser.add_argument("--checkpoint", default="")\nparser.add_argument("--eval", action="store_true")', "checkpoint", "", False),
     ('parser.add_argument("--checkpoint", default="")\nparser.add_argument("-m", "--mode", default="train")', "checkpoint", "", False),
     ('parser.add_argument("--checkpoint", default="")\nparser.add_argument("--test_batch_size", type=int)', "checkpoint", "", True),
+    ('parser.add_argument("--checkpoint", default="")\nparser.add_argument("--eval_every", type=int)', "checkpoint", "", True),
     ('parser.add_argument("--teacher_checkpoint", default="")', "teacher_checkpoint", "", False),
     ('parser.add_argument("--weights", default="")', "weights", "", False),
     ('parser.add_argument("--model", default="", help="model path")', "model", "", False),
@@ -55,6 +56,7 @@ PARTS = PROGRAM.format(option='parser.add_argument("--checkpoint", default="")',
     ("torch.load(args.checkpoint))", "torch.load(args.checkpoint), strict=False)"),
     ("    optimizer =", "    net[0].weight.requires_grad = False\n    optimizer ="),
     ("if args.checkpoint:", "if not args.checkpoint:"),
+    ("MARK\n", "\n        return net\n"),
 ])
 def test_not_all_of_it_goes_on(written, instead):
     holds(PARTS.replace(written, instead).replace("MARK", ""))

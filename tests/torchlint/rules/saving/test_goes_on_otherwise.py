@@ -13,8 +13,10 @@ SAVED = """
 """
 
 MADE_BY = """
+LOAD = None
+
 def build(args):
-    net = Net(args)
+    net = nn.Linear(4, 2)
 """
 TRAINED_SO = """
 def main(args, loader):
@@ -129,33 +131,46 @@ def load_checkpoint(checkpoint, model):
 """ + LOOP.format(start="int(start) + 1").replace("args.epochs", "9") + """
         torch.save(model.state_dict(), f"{epoch}.pt")
 """,
+    "a schedule of another package gives the optimizer back": "from schedules import Warmup\n" + MADE + """
+    scheduler = Warmup(optimizer)
+    start = "0"
+    if args.weights:
+        state = torch.load(args.weights)
+        model.load_state_dict(state["model"])
+        scheduler.load_state_dict(state["scheduler"])
+        optimizer = scheduler.optimizer
+        start = os.path.basename(args.weights).split(".")[0]
+""" + LOOP.format(start="int(start) + 1") + """
+        torch.save({"model": model.state_dict(), "scheduler": scheduler.state_dict()}, f"{epoch}.pt")
+""",
     "how far it was trained is an option": MADE + """
     if args.trained_epochs:
-        model.load_state_dict(torch.load(f"net_{args.trained_epochs}.pt"))  # <- 905
+        model.load_state_dict(torch.load(args.weights))  # <- 905
 """ + LOOP.format(start="args.trained_epochs + 1") + """
-        torch.save(model.state_dict(), f"net_{epoch}.pt")
+        torch.save(model.state_dict(), "last.pt")
 """,
-    "a model of some class, which a function makes and fills": "from models import Net\n" + MADE_BY + """
-    if args.load:
-        checkpoint = torch.load(args.load)
+    "a function makes the model and fills it, under a constant that is off": MADE_BY + """
+    if LOAD:
+        checkpoint = torch.load(LOAD)
         net.load_state_dict(checkpoint["model"])  # <- 905
     return net
 """ + TRAINED_SO + SAVED,
-    "a model of some class, which a function makes with a body that is loaded": "from models import Net\n" + MADE_BY + """
-    if args.load:
+    "a function fills the model that it makes with weights of something else": MADE_BY + """
+    if LOAD:
         # pretrained on ImageNet
-        net.load_state_dict(torch.load(args.load))
+        net.load_state_dict(torch.load(LOAD))
     return net
 """ + TRAINED_SO + SAVED,
-    "what a function fills is not what it gives back": "from models import Net\n" + MADE_BY + """
-    if args.load:
-        teacher = Net(args)
-        teacher.load_state_dict(torch.load(args.load))
+    "what a function fills is not what it gives back": MADE_BY + """
+    if LOAD:
+        teacher = nn.Linear(4, 2)
+        teacher.load_state_dict(torch.load(LOAD))
+        net.teacher = [teacher]
     return net
 """ + TRAINED_SO + SAVED,
-    "no state of the optimizer is saved": "from models import Net\n" + MADE_BY + """
-    if args.load:
-        net.load_state_dict(torch.load(args.load))
+    "a function fills a model, and no state of the optimizer is saved": MADE_BY + """
+    if LOAD:
+        net.load_state_dict(torch.load(LOAD))
     return net
 """ + TRAINED_SO + """
         torch.save(model.state_dict(), "last.pt")
@@ -177,6 +192,23 @@ class Trainer(Base):
 })
 def test_goes_on(code):
     holds(code)
+
+
+OWN = MADE + """
+    path = args.weights
+    if args.use_pretrained:
+        model.load_state_dict(torch.load(path))MARK
+""" + LOOP.format(start="0") + """
+    torch.save(model.state_dict(), path)
+"""
+
+
+@pytest.mark.parametrize(("option", "mark"), [
+    ("parser.add_argument('--mode', default='train')", ""),  # it may be for a test
+    ("parser.add_argument('--rate', default=0.1)", "  # <- 905"),
+])
+def test_pretrained_weights_of_its_own(option, mark):
+    holds("import argparse\n\nparser = argparse.ArgumentParser()\n" + option + OWN.replace("MARK", mark))
 
 
 HELPERS = """
