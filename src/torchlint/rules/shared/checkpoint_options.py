@@ -20,7 +20,8 @@ _INTERRUPTED = re.compile(r"\s*except\b.*\bKeyboardInterrupt\b")
 # What a file says of weights that something else is done with, or of parts of a model that are not trained.
 _OTHERWISE = re.compile(
     r"add_(?:argument|option)\(\s*(?:[\"']-\w+[\"'],\s*)?[\"'](?:--)?(?:(?:do|is|only|run)[-_])?(?:"
-    r"(?:test|eval(?:uate|uation)?|infer(?:ence)?|predict(?:ion)?|demo|play|render|show|watch|mode|phase|stage|action|task|command|train(?:ing)?)"
+    r"(?:test|eval(?:uate|uation)?|infer(?:ence)?|predict(?:ion)?|demo|play|render|show|watch"
+    r"|mode|phase|stage|action|task|command|train(?:ing)?)"
     r"(?:[-_](?:only|mode|model))?[\"']"
     r"|pre-?_?train|fine-?_?tun|transfer)"
     r"|requires_grad\s*=\s*False|requires_grad_\(False|strict\s*=\s*False|\bargv\b",
@@ -30,6 +31,7 @@ _OTHER_WEIGHTS = re.compile(
     r"pre-?_?train|fine-?_?tun|transfer|imagenet|coco|teacher|\binit|(?<!la)(?<!grea)test|eval|infer|predict", re.IGNORECASE
 )
 _GOES_ON = re.compile(r"to continue training|continu\w* (?:the )?(?:train|from|form)|resum|restart", re.IGNORECASE)
+_TUNED = re.compile(r"fine-?_?tun|transfer|imagenet", re.IGNORECASE)
 
 
 def help_of(lines: list[str], option: str) -> str | None:
@@ -50,7 +52,7 @@ def _rest_of_call(lines: list[str]) -> list[str]:
 def helped(lines: list[str], asks: list[str]) -> bool:
     """Whether the help of an option that an `if` asks for says that a training goes on."""
     said = [help_of(lines, name) for line in asks for name in re.findall(r"\.(\w+)", line)]
-    return any(text is not None and _GOES_ON.search(text) for text in said)
+    return any(text is not None and _GOES_ON.search(text) and not _TUNED.search(text) for text in said)
 
 
 def goes_on_from_option(site: Site) -> bool:

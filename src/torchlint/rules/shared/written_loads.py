@@ -40,16 +40,19 @@ def written_loads(view: View, site: Site) -> list[WrittenLoad]:
 def loads_of_made(view: View, site: Site) -> Iterator[tuple[WrittenLoad, Site]]:
     """The loads in functions of the same file that give the function that a place stands in its models, `model = build(args)`; each is told
     of the model by the name that it gets there, and comes with the call."""
-    functions = site.parsed.facts.functions
-    for tree, node in ((tree, node) for tree in _trees(view, site) for node in walk(tree.module)):
-        made = _made_by(node)
-        unit = functions.get(made[1]) if made is not None else None
-        inner = view.run.world.parse(site.parsed.facts, unit) if unit is not None and unit is not tree.unit else None
-        if inner is None:
-            continue
-        for load in _loads_in([inner]):
-            if _gives_back(inner) == load.owner:
-                yield WrittenLoad(load.site, made[0], load.source), Site(tree, node)
+    for tree in _trees(view, site):
+        for node in walk(tree.module):
+            made = _made_by(node)
+            inner = _function_of(view, tree, made[1]) if made is not None else None
+            if made is not None and inner is not None:
+                filled = (load for load in _loads_in([inner]) if load.owner == _gives_back(inner))
+                yield from ((WrittenLoad(load.site, made[0], load.source), Site(tree, node)) for load in filled)
+
+
+def _function_of(view: View, tree: Parsed, name: str) -> Parsed | None:
+    """Another function of the same file."""
+    unit = tree.facts.functions.get(name)
+    return view.run.world.parse(tree.facts, unit) if unit is not None and unit is not tree.unit else None
 
 
 def _made_by(node: cst.CSTNode) -> tuple[str, str] | None:

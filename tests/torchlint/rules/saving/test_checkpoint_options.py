@@ -42,6 +42,7 @@ TOLD = "  # <- 905"
     ('parser.add_argument("--load", default="")', "load", "", False),
     ('parser.add_argument("--trained", default="", help="a model to continue training with")', "trained", "", True),
     ('parser.add_argument("--pretrained", default="", help="pretrained model (to continue training)")', "pretrained", "", True),
+    ('parser.add_argument("--pretrained", default="", help="a model to continue training with, or to finetune")', "pretrained", "", False),
     ('parser.add_argument("--pretrained", default="", help="pretrained model")', "pretrained", "", False),
     ('parser.add_argument("--pretrained", default="", help="pretrained model (to continue training)")', "pretrained", "  # transfer learning", False),
 ])
