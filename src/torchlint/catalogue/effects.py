@@ -129,3 +129,10 @@ SIZED = frozenset(
 
 # Functions of torch's that answer yes or no: `torch.cuda.is_available`.
 ANSWERS = frozenset("is_available is_initialized is_built is_bf16_supported is_grad_enabled is_inference_mode_enabled".split())
+
+# Methods that give the numbers of a tensor as an array or a list, and those that a tensor goes through on the way there.
+ARRAYS = frozenset({"numpy", "tolist"})
+WAYS_OUT = ARRAYS | {"cpu", "detach"}
+
+# Functions and methods that give values, and the places where they stood.
+PAIRS = frozenset({"max", "min", "topk", "sort", "median", "mode"})

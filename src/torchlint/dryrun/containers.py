@@ -6,6 +6,7 @@ import functools
 
 import libcst as cst
 
+from torchlint.catalogue.effects import ARRAYS, WAYS_OUT
 from torchlint.dryrun.store import ANY_ITEM, Items
 from torchlint.dryrun.values import (
     NONE,
@@ -32,21 +33,19 @@ from torchlint.dryrun.values import (
 CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList",
                         "torch.nn.ParameterDict"})
 BATCHY = frozenset({"batch", "batch?"})
-_PLAIN = frozenset({"numpy", "tolist"})
-_WAYS_OUT = _PLAIN | {"cpu", "detach"}
 TORCH = frozenset({"torch?"})  # only a tensor has a method of that name
 
 
 def _read_from(value: Value) -> Tensor | None:
     """The tensor that a value is, or whose numbers it is as an array or a list: it has the sizes of that."""
-    if type(value) is Opaque and value.source == "call" and value.name in _PLAIN:
+    if type(value) is Opaque and value.source == "call" and value.name in ARRAYS:
         value = value.origin
     return value if isinstance(value, Tensor) else None
 
 
 def _of_old_releases(node: cst.BaseExpression) -> bool:
     """Whether something is read out by way of `data`, as all programs for torch 0.3 did: `x.data`, `x.data.cpu().numpy()`."""
-    while type(node) is cst.Call and type(node.func) is cst.Attribute and node.func.attr.value in _WAYS_OUT:
+    while type(node) is cst.Call and type(node.func) is cst.Attribute and node.func.attr.value in WAYS_OUT:
         node = node.func.value
     return type(node) is cst.Attribute and node.attr.value == "data"
 
@@ -288,10 +287,10 @@ class Containers:
                 return picked
         if isinstance(owner, (Dict, Instance)):
             items = self.store.get(owner, "{}")
-            callable_ = items is not None and key is not None and not isinstance(key, Const) and not items.open and 0 < len(items.known) <= 4
-            if callable_ and all(isinstance(item, (Ref, Class, Func, Partial)) for item in items.known.values()):
+            few = items is not None and key is not None and not isinstance(key, Const) and not items.open and 0 < len(items.known) <= 4
+            if few and all(isinstance(item, (Ref, Class, Func, Partial)) for item in items.known.values()):
                 return functools.reduce(join, items.known.values())  # a table of classes or functions: one of them
-            if isinstance(owner, Dict) and callable_ and len(items.known) == 1:
+            if isinstance(owner, Dict) and few and len(items.known) == 1:
                 return next(iter(items.known.values()))  # that, or a KeyError
             if items is not None and key is not None and not isinstance(key, Const) and not items.open:
                 picked = self.picked_out_of(items.known.values())

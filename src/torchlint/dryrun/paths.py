@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.dryrun.guards import Asked, Guard, bound_to, varying
 from torchlint.dryrun.plain import items_of
-from torchlint.dryrun.store import Items, Store
+from torchlint.dryrun.store import NOWHERE, Items, Store
 from torchlint.dryrun.values import Const, Event, Loop, Opaque, Tensor, Value, alternatives, now, same
 
 
@@ -40,13 +40,13 @@ class Paths:
         self.store = base
         self.meet(ends, began)
 
-    def meet(self, ends, began: int | None = None) -> None:
+    def meet(self, ends, began: int = NOWHERE) -> None:
         """Goes on after paths that end here, each given by its writes and its last events; `began` is when they parted."""
         tails: dict[Event, None] = {}
         for _, last in ends:
             tails.update(dict.fromkeys(last))
         if ends:
-            self.store.merge([writes for writes, _ in ends], len(self.guards), *(() if began is None else (began,)))
+            self.store.merge([writes for writes, _ in ends], len(self.guards), began)
         self.graph.tails = list(tails)
         if len(tails) > 6:
             self.graph.add(Event("join", None, None, self.loops, self.call_sites, {}))

@@ -8,7 +8,7 @@ from torchlint.dryrun.frame import Frame
 from torchlint.dryrun.values import UNSET, Dict, Instance, Seq, Value, join
 
 MISSING = object()
-_NOWHERE = 1 << 30
+NOWHERE = 1 << 30
 MOST_ITEMS = 2_000
 ANY_ITEM = "[*]"  # the item of something unseen under a key that nobody has asked for yet
 # What has its items from where it is made: where nothing is known of it, nobody has it.
@@ -45,7 +45,7 @@ class Store:
             if key in self.grown:
                 self._note_asked(key)
         layer: Store | None = self
-        if self.outermost.get(key, _NOWHERE) > self.depth:
+        if self.outermost.get(key, NOWHERE) > self.depth:
             return default
         while layer is not None:
             data = layer.data
@@ -74,7 +74,7 @@ class Store:
         """The same, for something that the program does not ask."""
         key = (owner, name)
         layer: Store | None = self
-        if self.outermost.get(key, _NOWHERE) > self.depth:
+        if self.outermost.get(key, NOWHERE) > self.depth:
             return default
         while layer is not None:
             data = layer.data
@@ -86,7 +86,7 @@ class Store:
     def set(self, owner: Any, name: str, value: Any) -> None:
         key = (owner, name)
         self.data[key] = value
-        if self.outermost.get(key, _NOWHERE) > self.depth:
+        if self.outermost.get(key, NOWHERE) > self.depth:
             self.outermost[key] = self.depth
 
     def items_of(self, owner: Any) -> list[str]:
@@ -112,7 +112,7 @@ class Store:
             merged.update(data)
         return merged
 
-    def merge(self, branches: list[dict[tuple[Any, str], Any]], guards: int = _NOWHERE, since: int = _NOWHERE) -> None:
+    def merge(self, branches: list[dict[tuple[Any, str], Any]], guards: int = NOWHERE, since: int = NOWHERE) -> None:
         """Writes into this layer what is known after one of several branches was taken, each given by its writes. `guards`
         tells how many conditions this layer stands under: what was made under more is not there in the other branches; nor is what was
         made since the branches began."""
@@ -146,7 +146,7 @@ class Store:
     def _note(self, keys: dict[tuple[Any, str], Any]) -> None:
         outermost, depth = self.outermost, self.depth
         for key in keys:
-            if outermost.get(key, _NOWHERE) > depth:
+            if outermost.get(key, NOWHERE) > depth:
                 outermost[key] = depth
 
 

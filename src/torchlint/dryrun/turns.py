@@ -50,9 +50,9 @@ class Turns:
 
     def _is_turn(self, func: Func, instance: Instance, events: list[Event]) -> bool:
         """Whether a method computes gradients, or clears them for a loss, and steps with an optimizer that is there before and
-        after it."""
+        after it; and no caller is in view, whose run was too much."""
         depth = 1 if _AN_EPOCH.match(func.name) else 0
-        if self.alone or self.graph.dead or _ONCE.match(func.name) or self.steps > self.most_steps // _SHARE:
+        if self.alone or self.orphan or self.graph.dead or _ONCE.match(func.name) or self.steps > self.most_steps // _SHARE:
             return False
         steps = [event for event in events if event.kind == "optimizer.step" and len(event.loops) == depth]
         done = {event.kind for event in events if len(event.loops) == depth}

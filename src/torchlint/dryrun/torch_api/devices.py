@@ -109,12 +109,16 @@ class Devices:
             self.emit("mix", module, node, values=values, chosen=chosen)
 
     def emit_taken(self, owner: Tensor, keys, node) -> None:
-        """A tensor is indexed by what may be another one: places, or a mask."""
+        """A tensor whose device may be known is indexed by what may be another one: places, or a mask."""
+        if self.unsure or not owner.traits.keys() & _TELL_DEVICE:
+            return
         places = [alt for key in keys if key is not None and len(real(key)) == 1 for alt in real(key) if isinstance(alt, Opaque)]
-        if places and not self.unsure:
+        if places:
             self.emit("taken", owner, node, values=places)
 
 
+# What is known of a tensor whose device is, or that of what it was computed from.
+_TELL_DEVICE = frozenset({"device", "cut_of", "detached", "compared"})
 # What names a type and a place at once: the CPU's.
 OF_THE_CPU = re.compile(r"torch\.(?:Float|Double|Half|BFloat16|Long|Int|Short|Char|Byte|Bool)Tensor")
 

@@ -25,9 +25,6 @@ from torchlint.dryrun.values import (
 FUNCTIONAL = "torch.nn.functional."
 
 
-_PAIRS = frozenset({"max", "min", "topk", "sort", "median", "mode"})  # values, and the places where they stood
-
-
 class TorchFunctions:
     """The part of a run that knows torch's functions. See `interpreter.Run` for the state it works on."""
 
@@ -101,7 +98,7 @@ class TorchFunctions:
             graph = {"graph": True} if any(t.traits.get("graph") for t in tensors) else {}
             if last == "where":
                 return Tensor("", "op", self.site(node), flows, parts, None, graph)
-            of_one = tensors[0] if len(tensors) == 1 and last in _PAIRS else None  # as the method of that tensor does
+            of_one = tensors[0] if len(tensors) == 1 and last in effects.PAIRS else None  # as the method of that tensor does
             return Opaque(last, "call", self.site(node), flows, parts, of_one)
         cut = last in effects.CUTS_GRAPH
         if cut and first is not None and first.flows:

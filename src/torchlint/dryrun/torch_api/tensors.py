@@ -107,7 +107,7 @@ class Tensors:
                 self.emit("sampled", owner, node)
             others = [alt for value in args for alt in real(value) if isinstance(alt, Tensor)]
             return _laid_out(reduced(self.result_tensor(node, flows, parts, [owner, *others], cut=True), name), owner, name)
-        if name in ("max", "min", "topk", "sort", "median", "mode") and (args or kwargs):
+        if name in effects.PAIRS and (args or kwargs):
             return Opaque(name, "call", site, flows, parts, owner)
         if name in ("new", "new_zeros", "new_ones", "new_full", "new_empty", "new_tensor"):
             return Tensor("", "made", site, NOTHING, NOTHING, owner, {"graph": False})

@@ -41,8 +41,7 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _has_norm(view: View, module: Value, depth: int = 0) -> bool:
-    if type(module) is Opaque and isinstance(module.origin, Iter) and module.origin.kind in _OF_PARTS and not depth > 8:
-        return _has_norm(view, module.origin.base, depth + 1)  # one of `resnet.children()`
+    module = _gone_through(module)
     if not isinstance(module, Instance) or depth > 8:
         return False
     if not isinstance(module.cls, Class) and (module.type.startswith("torch.nn.BatchNorm") or _WITH_NORM.match(module.type)):
@@ -63,9 +62,14 @@ def _let_go(view: View, switch: Switch, made: list[Switch]) -> bool:
 
 def _related(view: View, part: Value, module: Value) -> bool:
     """Whether a module is another, a part of it, or one of its `children()`."""
+    return view.related_modules(_gone_through(part), module)
+
+
+def _gone_through(part: Value) -> Value:
+    """What a loop takes a part out of, `for part in resnet.children()`; a module itself where it is none."""
     while type(part) is Opaque and isinstance(part.origin, Iter) and part.origin.kind in _OF_PARTS:
         part = part.origin.base
-    return view.related_modules(part, module)
+    return part
 
 
 def _done_again(view: View, switch: Switch, made: list[Switch]) -> bool:

@@ -8,6 +8,7 @@ from typing import Any
 
 import libcst as cst
 
+from torchlint.catalogue.effects import PAIRS
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Seq, Tensor, Value, real
@@ -21,7 +22,6 @@ from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_i
 CODE = 401
 CALLS = frozenset({"[]="})
 _MOST_STEPS = 6
-_PAIRS = frozenset({"max", "min", "topk", "sort", "median", "mode"})
 _ACROSS = re.compile(r"\btensor_split\(")  # takes places on the CPU, wherever the tensor is
 
 
@@ -115,7 +115,7 @@ def _computed_from(value: Value) -> list[Value]:
 
 def _pair(value: Value | None) -> Value | None:
     """What the values and their places were taken from, of torch.max(x, 1)."""
-    return value.origin if type(value) is Opaque and value.source == "call" and value.name in _PAIRS else None
+    return value.origin if type(value) is Opaque and value.source == "call" and value.name in PAIRS else None
 
 
 def _models_left_behind(view: View) -> Iterator[Report]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchlint.catalogue.apis import NUMBER_AMONG, everywhere
 from torchlint.catalogue.apis import words as last_words
-from torchlint.catalogue.effects import ANSWERS, INPLACE, PURE_IF_TENSOR, PURE_TENSOR_ONLY, SIZED
+from torchlint.catalogue.effects import ANSWERS, ARRAYS, INPLACE, PURE_IF_TENSOR, PURE_TENSOR_ONLY, SIZED, WAYS_OUT
 from torchlint.sieve.nodes import last_name, of_self
 
 _CONTEXTS = frozenset({"no_grad", "inference_mode", "enable_grad", "autocast"})
@@ -171,8 +171,15 @@ def _mark_compare(node: ast.Compare, words: set[str]) -> None:
             words.add("!nan")
 
 
+def _is_read_out(node: ast.expr) -> bool:
+    """Whether it may be a number as it was read out of a tensor: `x.data`, `x.data.cpu()`, `x.numpy()`."""
+    if type(node) is ast.Call and type(node.func) is ast.Attribute and node.func.attr in WAYS_OUT:
+        return node.func.attr in ARRAYS or _is_read_out(node.func.value)
+    return getattr(node, "attr", "") == "data"
+
+
 def _mark_subscript(node: ast.Subscript, words: set[str]) -> None:
-    if type(node.slice) is ast.Constant and node.slice.value == 0 and getattr(node.value, "attr", "") == "data":
+    if type(node.slice) is ast.Constant and node.slice.value == 0 and _is_read_out(node.value):
         words.add("!first")
     if type(node.slice) is ast.Tuple and [type(key) for key in node.slice.elts[:2]] == [ast.Slice, ast.UnaryOp]:
         words.add("!sequence")  # x[:, -1]
