@@ -209,6 +209,22 @@ def test_a_script_is_no_test():
     assert [f.number for f in Engine(RULES).check("test/model.py", text).findings] == [301, 405]
 
 
+@pytest.mark.parametrize("head", ["def test(model, loader):", "def test():", "def test_all(model):"])
+def test_what_a_program_calls_is_no_test(head):
+    """`def test(model, loader)` of a `train_test.py` evaluates; what its own file calls with something is none of pytest's, either."""
+    name = head.removeprefix("def ").partition("(")[0]
+    called = "" if head == "def test(model, loader):" else f"\n\n{name}({'object()' if 'model' in head else ''})\n"
+    text = TOY.replace("def test_toy():", head) + called
+    assert [f.number for f in Engine(RULES).check("train_test.py", text).findings] == [301, 405]
+
+
+@pytest.mark.parametrize("head", ["def test():", "def test_all(model):", "def testAll():"])
+def test_what_nobody_calls_is_a_test(head):
+    assert [f.number for f in Engine(RULES).check("train_test.py", TOY.replace("def test_toy():", head)).findings] == [405]
+    text = "import unittest\n" + TOY.replace("def test_toy():", "def test(model, loader):")
+    assert [f.number for f in Engine(RULES).check("train_test.py", text).findings] == [405]
+
+
 def test_a_test_is_no_caller(tmp_path):
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "sizes.py").write_text("from torch import nn\n\n\ndef head(x):\n    return nn.Linear(4, 2)(x)\n")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
-from torchlint.dryrun.values import Event, Value, from_file, real
+from torchlint.dryrun.values import Event, Opaque, Value, from_file, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.evaluations import LOSS_FUNCTION
 from torchlint.rules.shared.held_out import LOSS
 from torchlint.rules.shared.looks import is_look
-from torchlint.rules.shared.readouts import only_draws
+from torchlint.rules.shared.readouts import made_from, only_draws
 from torchlint.rules.shared.seen_calls import carries, is_module, made_of, unseen, within
 
 _MAKES = re.compile(
@@ -36,13 +36,21 @@ def graph_may_be_used(view: View, event: Event) -> bool:
             continue
         if other.kind == "unknown" and _is_a_part_out_of_a_file(other):
             continue
-        if other.name not in _OF_SCALERS and any(carries(view, value, event) for value in other.args):
+        if other.name not in _OF_SCALERS and any(carries(view, value, event) for value in other.args) and not _gives_the_loss(view, other):
             return True
         if loop is None or gets_ready(view, event, other):
             continue  # for one forward that was asked before
         if loop in other.loops and any(_has_model(view, event, value) for value in (other.subject, *other.args)):
             return True
     return False
+
+
+def _gives_the_loss(view: View, other: Event) -> bool:
+    """Whether the training goes backward, itself, from what this very call gives it: the call goes backward through nothing."""
+    return any(
+        part.source == "call" and part.site == other.site
+        for step in view.of("backward") for alt in real(step.subject) for part in (alt, *made_from(alt)) if isinstance(part, Opaque)
+    )
 
 
 def _is_out_of_a_file(called: Value | None) -> bool:

@@ -210,3 +210,42 @@ def main(model: nn.Module, loader, val_loader):
 })
 def test_by_what_they_are_given(code):
     holds(code)
+
+
+LOSS_OF_ANOTHER_FILE = """
+from losses import performance
+
+class Solver:
+    def __init__(self, loaders, model, optimizer, attack):
+        self.loaders, self.model, self.optimizer, self.attack = loaders, model, optimizer, attack
+
+    def train(self):
+        for epoch in range(10):
+            self.model.train()
+            self.run(self.loaders["train"], True)
+            self.model.eval()
+            print(self.run(self.loaders["valid"], False))
+
+    def run(self, loader, training):
+        total = 0.0
+        for x, y in loader:
+            {before}
+            loss, correct = performance(self.model(x), y){mark}
+            if training:
+                self.optimizer.zero_grad()
+                {backward}
+                self.optimizer.step()
+            total += loss.item()
+        return total
+"""
+
+
+@table({
+    "the training goes backward from what it gives": LOSS_OF_ANOTHER_FILE.format(before="pass", mark=MARK, backward="loss.backward()"),
+    "it may go backward itself": LOSS_OF_ANOTHER_FILE.format(before="pass", mark="", backward="correct = 0"),
+    "an attack before it asks for gradients": LOSS_OF_ANOTHER_FILE.format(
+        before="x = self.attack(self.model, x, y)", mark="", backward="loss.backward()"
+    ),
+})
+def test_losses_of_another_file(code):
+    holds(code)
