@@ -26,7 +26,7 @@ _RESUMED = re.compile(r"resum|continu|restor|restart|reload|start|begin|last|lat
 _OPTION = re.compile(r"resum|(?<![a-z])continue[_d]|_continue\b|(?<![a-z])cont_|restor(?!ation)|restart", re.IGNORECASE)
 _ELSE = re.compile(
     r"pre_?train|fine_?tun|transfer|teacher|backbone_w|(?<!_)init_|(?<!la)(?<!las)(?<!grea)test|(?<!ri)eval|valid|infer|predict|demo"
-    r"|sampl|generat|imagenet|export",
+    r"|sampl|generat|imagenet|export|prun|quanti[sz]|distill",
     re.IGNORECASE,
 )
 _OTHERS = re.compile(r"pre-?_?train|fine-?_?tun|transfer|imagenet|coco", re.IGNORECASE)

@@ -256,6 +256,12 @@ class Solver:
 """ + LOOP + """
     torch.save(model.state_dict(), "net.pt")
 """,
+    "to be made smaller": MADE + """
+    if args.prune:
+        model.load_state_dict(torch.load("net.pt"))
+""" + LOOP + """
+    torch.save(model.state_dict(), "net.pt")
+""",
 })
 def test_own_files(code):
     holds(code)
