@@ -147,13 +147,9 @@ class TorchFunctions:
 
     def reshaped(self, first: Value, name: str, args, kwargs, node, flows, parts) -> Value:
         """A tensor whose numbers stay the same, in another shape, place or type."""
-        alts = [alt for alt in real(first)]
-        if len(alts) == 1 and isinstance(alts[0], Tensor):
-            return self.tensor_method(alts[0], name, args, kwargs, node)
+        alts = real(first)
         if alts and all(isinstance(alt, Tensor) for alt in alts):
-            acts = {alt.traits.get("act") for alt in alts}
-            traits = {"act": acts.pop()} if len(acts) == 1 and None not in acts else {}
-            return Tensor("", "op", self.site(node), flows, parts, first, traits, dict(alts[0].sites) if traits else {})
+            return self.each(alts, lambda alt: self.tensor_method(alt, name, args, kwargs, node))
         return Tensor("", "op", self.site(node), flows, parts, first)
 
     def utility(self, name: str, last: str, args, kwargs, node, by: Value | None = None) -> Value:

@@ -21,3 +21,22 @@ class Tagger(nn.Module):
 def test_what_both_branches_make_on_the_cpu():
     assert found(IMPORTS + BOTH.format(moved="")) == [(12, 402)]
     assert found(IMPORTS + BOTH.format(moved=".to(x.device)")) == []
+
+
+TURNED = """
+class Weighted(nn.Module):
+    def __init__(self, config):
+        super().__init__()
+        self.config = config
+
+    def forward(self, x, y):
+        weight = torch.ones(y.size(0), 1)
+        if self.config.exact:
+            weight = {exact}
+        return torch.mm(torch.t(weight), x - y)
+"""
+
+
+def test_a_function_of_what_one_branch_changed():
+    assert found(IMPORTS + TURNED.format(exact="weight.double()")) == [(11, 402)]
+    assert found(IMPORTS + TURNED.format(exact="weight.to(x.device)")) == []
