@@ -33,7 +33,7 @@ class Weighted(nn.Module):
         weight = torch.ones(y.size(0), 1)
         if self.config.exact:
             weight = {exact}
-        return torch.mm(torch.t(weight), x - y)
+        return torch.mm(torch.t(weight), torch.abs(x - y))
 """
 
 
