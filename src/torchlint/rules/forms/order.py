@@ -394,6 +394,9 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
         def sets_mode(other: Event) -> bool:
             return other.kind in ("module.eval", "module.train", "module.mode") and any(alt is key for alt in real(other.subject))
 
+        onward, _ = after(event, lambda e: sets_mode(e) or e.kind == "forward" and e.site == forward.site, None)
+        if not any(e.kind == "forward" for e in onward):
+            return False  # `loss = f(model(x)); model.eval(); loss.backward()`
         back, start = before(forward, sets_mode, None)
         if _chosen(event, forward, back):
             return False

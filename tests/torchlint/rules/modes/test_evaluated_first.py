@@ -147,3 +147,26 @@ def continued(made="Net()", layer="nn.Linear(4, 2)", mark=""):
 })
 def test_a_model_out_of_a_file(code):
     holds(code)
+
+
+BEHIND_THE_FORWARD = """
+def fit(critic, opt, other, loader):
+    critic = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+    opt = torch.optim.Adam(critic.parameters())
+    for x, y in loader:
+        {first}
+        scores = critic(x){mark}
+        critic.eval()
+        loss = F.mse_loss(scores, y)
+        opt.zero_grad()
+        loss.backward()
+        opt.step()
+"""
+
+
+@table({
+    "each turn begins in training mode": BEHIND_THE_FORWARD.format(first="critic.train()", mark=""),
+    "only the first one does": BEHIND_THE_FORWARD.format(first="pass", mark="  # <- 203"),
+})
+def test_a_mode_behind_the_forward(code):
+    holds(code)
