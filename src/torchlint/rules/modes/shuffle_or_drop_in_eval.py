@@ -22,6 +22,8 @@ _EVALUATION = re.compile(
 )
 _TRAINING = re.compile(r"train|fit|unlabel|target_|source_|support|contrast|pretext", re.IGNORECASE)
 
+_NOT_TRAINING = re.compile(r"\b(?:is_?)?train(?:ing)?\s*=\s*False\b", re.IGNORECASE)
+
 
 def check(view: View) -> Iterator[Report]:
     """`val_loader = DataLoader(val_set, ..., drop_last=True)`."""
@@ -30,7 +32,7 @@ def check(view: View) -> Iterator[Report]:
         if not isinstance(made, Instance) or not _drops(view, made) or _of_one(event, made):
             continue
         name, loop = _called(view, made)
-        given = event.site.parsed.text(event.site.node.args[0].value) if event.site.node.args else ""
+        given = _NOT_TRAINING.sub("", event.site.parsed.text(event.site.node.args[0].value)) if event.site.node.args else ""
         if not name or _TRAINING.search(name) or _TRAINING.search(given) or _trained_on(view, made):
             continue
         if _left_alone(view, event) or _only_looked_at(view, event):
@@ -197,7 +199,8 @@ def _wants_full_batches(view: View, event: Event) -> bool:
     size = parsed.text(given[0]).rpartition(".")[2] if given else ""
     if not size or size.isdigit() and int(size) < 8:  # a small number may be anything
         return False
-    return any(_uses_size(site, size) for site in _loops_over(view, event.subject) if site is not None)
+    loops = [site for site in _loops_over(view, event.subject) if site is not None]
+    return any(_uses_size(site, size) or _helpers_use_size(site, size) for site in loops)
 
 
 def _is_told_beside(view: View, parsed: Parsed, size: str) -> bool:
@@ -246,6 +249,14 @@ def _uses_size(site: Site, size: str) -> bool:
         if any(isinstance(part, kinds) and site.parsed.text(part).rpartition(".")[2] == size for part in inside):
             return True
     return False
+
+
+def _helpers_use_size(loop: Site, size: str) -> bool:
+    """Whether a function of the file that a loop calls takes each batch to be as long."""
+    called = {node.func.value for node in walk(loop.node) if isinstance(node, cst.Call) and isinstance(node.func, cst.Name)}
+    helpers = [node for node in tree_of(text_of(loop.parsed)).body if isinstance(node, ast.FunctionDef) and node.name in called]
+    calls = (node for helper in helpers for node in ast.walk(helper) if isinstance(node, ast.Call) and _SIZED.search(ast.unparse(node.func)))
+    return any(size in (getattr(part, "id", None), getattr(part, "attr", None)) for call in calls for arg in call.args for part in ast.walk(arg))
 
 
 def _draws(view: View, loader: Instance) -> bool:

@@ -89,3 +89,31 @@ TWO = """{{"train": DataLoader(sets["train"], 8, shuffle=True, drop_last=True), 
 })
 def test_loaders_of_phases(code):
     holds(code)
+
+
+HELD_OUT = """
+from torch.utils.data import DataLoader
+from torchvision import datasets, transforms
+SIZE = 64
+test_loader = DataLoader(datasets.MNIST("data", train={train}, transform=transforms.ToTensor()), batch_size=SIZE, drop_last=True){mark}
+
+def flat(x):
+    return x.view({rows}, -1)
+
+@torch.no_grad()
+def test(net: nn.Module):
+    net.eval()
+    right = 0
+    for x, y in test_loader:
+        right += (net(flat(x)).argmax(1) == y).sum().item()
+    return right
+"""
+
+
+@table({
+    "data that are made for it, and say so": HELD_OUT.format(train="False", rows="len(x)", mark=BAD),
+    "data of the training": HELD_OUT.format(train="True", rows="len(x)", mark=""),
+    "a helper takes all batches to be full": HELD_OUT.format(train="False", rows="SIZE", mark=""),
+})
+def test_data_that_are_made_in_the_call(code):
+    holds(code)
