@@ -107,6 +107,8 @@ def test(net: nn.Module):
     for x, y in test_loader:
         right += (net(flat(x)).argmax(1) == y).sum().item()
     return right
+
+print(test(nn.Linear(784, 10)))
 """
 
 
