@@ -201,7 +201,7 @@ def _mixed_before(view: View, loader: Instance, epochs: list[Loop] | None) -> li
     if len(alts) > 1:
         alts = tuple(alt for alt in alts if not _is_unpickled(alt)) or alts  # what the program has written before
     if len(alts) == 1 and type(alts[0]) is Opaque:
-        counted = _is_counted(loader, alts[0]) and not mixes_in_training(view, epochs)
+        counted = _is_counted(view, loader, alts[0]) and not mixes_in_training(view, epochs)
         return mixings(view, [(loader.site.parsed.facts, None)], epochs) if counted else None
     if not means_nothing(view, dataset):
         return None
@@ -218,16 +218,30 @@ _CLASS = re.compile(r"(?:^|\.)[A-Z]\w*[a-z]\w*$")
 _NO_MAP = re.compile(r"iter|web|shard|pipe|batch|pair|triplet|episod|task|graph", re.IGNORECASE)
 
 
-def _is_counted(loader: Instance, dataset: Opaque) -> bool:
-    """Whether a class that is in no file makes the data, and the program asks for its length: what has one is gone through by number."""
+def _is_counted(view: View, loader: Instance, dataset: Opaque) -> bool:
+    """Whether a class that is in no file makes the data, and is one whose samples have numbers: the program asks for its length, gives it
+    what torchvision's data sets take, or mixes what another of the class gives, which a loader refuses of what is only gone through."""
     if dataset.source != "call" or dataset.site is None or not _CLASS.search(dataset.name):
         return False
     text = dataset.site.text()
     if OF_TIME.search(text) or _DRAWN.search(text) or re.search("random", text, re.IGNORECASE) or _NO_MAP.search(dataset.name):
         return False
+    if _AS_TORCHVISION.search(text) or any(_mixes(each.subject, dataset.name) for each in view.of("loader.create")):
+        return True
     names = "|".join(re.escape(name) for name in (loader.name, f"{loader.name}.dataset", _assigned(dataset)) if name)
     counted = re.compile(rf"\blen\(\s*(?:{names})\s*\)")
     return any(counted.search(line.split("#", 1)[0]) for line in loader.site.parsed.facts.lines)
+
+
+_AS_TORCHVISION = re.compile(r"\btrain\s*=\s*True\b.*\btransform\s*=|\btransform\s*=.*\btrain\s*=\s*True\b", re.DOTALL)
+
+
+def _mixes(loader: Value | None, name: str) -> bool:
+    """Whether a loader mixes the data of a class."""
+    if not isinstance(loader, Instance) or not true(loader.kwargs.get("shuffle") or loader.arg(2, "shuffle")):
+        return False
+    alts = real(whole_dataset(option(loader, "dataset")))
+    return bool(alts) and all(type(alt) is Opaque and alt.source == "call" and alt.name == name for alt in alts)
 
 
 def _assigned(dataset: Opaque) -> str:

@@ -249,6 +249,15 @@ def main():
     "the loader's length is asked for": UNSEEN.format(name="ReviewDataset", last="print(epoch, len(loader.dataset))", mark="  # <- 603"),
     "its rows are mixed before": UNSEEN.format(name="ReviewDataset", last="print(epoch, len(data))", mark="") + "\nrows = train_test_split([1, 2])\n",
     "nobody asks for its length": UNSEEN.format(name="ReviewDataset", last="print(epoch)", mark=""),
+    "it is given what torchvision's are": UNSEEN.format(name="NoisyDigits", last="pass", mark="  # <- 603").replace(
+        '("train.csv")', '("data", train=True, transform=None)'
+    ),
+    "another of the class is mixed": UNSEEN.format(name="ReviewDataset", last="pass", mark="  # <- 603").replace(
+        "    for epoch", '    other = DataLoader(ReviewDataset("more.csv"), batch_size=8, shuffle=True)\n    for epoch'
+    ),
+    "one of another class is": UNSEEN.format(name="ReviewDataset", last="pass", mark="").replace(
+        "    for epoch", "    other = DataLoader(TextDataset(), batch_size=8, shuffle=True)\n    for epoch"
+    ).replace("import ReviewDataset", "import ReviewDataset, TextDataset"),
     "a function makes it": UNSEEN.format(name="reviews", last="print(epoch, len(data))", mark=""),
     "sequences": UNSEEN.format(name="SequenceDataset", last="print(epoch, len(data))", mark=""),
     "it goes through by itself": UNSEEN.format(name="IterableReviews", last="print(epoch, len(data))", mark=""),
