@@ -191,7 +191,10 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     520: ((_any("MultiheadAttention Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer TransformerDecoderLayer"),),),
     521: ((_any("!replaced"),),),
     508: ((_any("!sized"),), (frozenset(HEADS), _any("Linear")), (_any("cat concat matmul mm bmm"), _any("zeros ones empty rand randn full"))),
-    510: ((_any("!sequence"), _any("LSTM GRU RNN MultiheadAttention TransformerEncoderLayer")),),
+    510: (
+        (_any("!sequence"), _any("LSTM GRU RNN MultiheadAttention TransformerEncoderLayer")),
+        (_any("view reshape flatten Flatten"), _any("LSTM GRU RNN"), _any("Linear")),
+    ),
     511: ((_any("MultiheadAttention Transformer TransformerEncoderLayer TransformerDecoderLayer"),),),
     522: ((_any("!flag"),),),
     523: ((_any("!flag"),),),

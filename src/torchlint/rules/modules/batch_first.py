@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.values import Event, Opaque, real
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View, once
 from torchlint.rules.shared.reached import may_be_dead
 
@@ -14,16 +15,46 @@ CODE = 510
 _WHAT = {
     "last": "takes the last example of the batch, not the last step",
     "mean": "takes the mean over the batch, not over the steps",
+    "flat": "lays the batch of each step side by side, not the steps of each example",
 }
+_TO_ROWS = frozenset({"view", "reshape", "flatten"})
 
 
 def check(view: View) -> Iterator[Report]:
-    """`out, _ = self.lstm(x)`, then `out[:, -1]`, where `self.lstm` was made without batch_first."""
-    yield from once(
-        _report(view, event)
-        for event in view.of("batch_taken")
-        if not may_be_dead(event) and not _of_one(event) and _whole(event)
-    )
+    """`out, _ = self.lstm(x)`, then `out[:, -1]`, where `self.lstm` was made without batch_first; or `out.flatten(1)`, for a layer that takes
+    the features of so many steps at once."""
+    taken = [event for event in view.of("batch_taken") if not may_be_dead(event) and not _of_one(event) and _whole(event)]
+    yield from once(_report(view, event.site, event.subject, event.how) for event in taken)
+    yield from once(_report(view, *found, "flat") for event in view.of("forward") if (found := _laid_flat(view, event)) is not None)
+
+
+def _laid_flat(view: View, event: Event) -> tuple[Site, Instance] | None:
+    """Where the whole output of a layer without batch_first is made rows for a Linear that takes several of its steps, and that layer."""
+    alts = real(event.args[0]) if event.args else ()
+    wide = view.run.whole(event.subject.arg(0, "in_features")) if getattr(event.subject, "type", "") == "torch.nn.Linear" else None
+    if wide is None or len(alts) != 1 or may_be_dead(event):
+        return None
+    output = _made_rows(alts[0])
+    found = view.run.time_first(output) if output is not None else None
+    width = view.run.noted_shape(output).at(-1) if found is not None else None
+    if not width or wide <= width or wide % width or view.run.noted_shape(found[1]).at(-2) == 1:
+        return None
+    return alts[0].site, found[0]
+
+
+def _made_rows(value: Value) -> Value | None:
+    """What was laid flat behind its first dimension: `x.flatten(1)`, `x.view(x.size(0), -1)`, `nn.Flatten()(x)`."""
+    if not isinstance(value, Opaque) or value.site is None or not isinstance(value.site.node, cst.Call):
+        return None
+    if isinstance(value.origin, Instance) and value.origin.type == "torch.nn.Flatten" and not value.origin.args and not value.origin.kwargs:
+        call = value.traits.get("out_of") if isinstance(value, Tensor) else None
+        return call.args[0] if call is not None and call.args else None
+    func, args = value.site.node.func, value.site.node.args
+    if not isinstance(func, cst.Attribute) or func.attr.value not in _TO_ROWS:
+        return None
+    sizes = [value.site.parsed.text(arg.value) for arg in args]
+    rows = sizes == ["1"] or sizes[1:] == ["1"] if func.attr.value == "flatten" else len(sizes) == 2 and sizes[1] == "-1" and sizes[0] not in ("1", "-1")
+    return value.origin if rows else None
 
 
 def _of_one(event: Event) -> bool:
@@ -50,10 +81,7 @@ def _whole(event: Event) -> bool:
     return isinstance(first, cst.Slice) and first.lower is None and first.upper is None
 
 
-def _report(view: View, event: Event) -> Report:
-    layer = event.subject.type.removeprefix("torch.nn.")
-    made = event.subject.site
-    related = [(made, f"this `{layer}` has no `batch_first=True`")] if made is not None else []
-    return Report(
-        CODE, event.site, {"call": view.call_text(event.site), "what": _WHAT[event.how], "layer": layer}, related
-    )
+def _report(view: View, site: Site, module: Instance, how: str) -> Report:
+    layer = module.type.removeprefix("torch.nn.")
+    related = [(module.site, f"this `{layer}` has no `batch_first=True`")] if module.site is not None else []
+    return Report(CODE, site, {"call": view.call_text(site), "what": _WHAT[how], "layer": layer}, related)

@@ -74,3 +74,37 @@ class Net(nn.Module):
 })
 def test_sequences(code):
     holds(code)
+
+
+FLAT = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn = nn.{layer}
+        self.flat = nn.Flatten()
+        self.head = nn.Linear({wide}, 10)
+
+    def forward(self, x):
+        out, _ = self.rnn({given})
+        return self.head({rows}){mark}
+"""
+
+
+def flat(rows, mark="  # <- 510", layer="LSTM(4, 8)", wide=800, given="x"):
+    return FLAT.format(rows=rows, mark=mark, layer=layer, wide=wide, given=given)
+
+
+@table({
+    "a layer that flattens": flat("self.flat(out)"),
+    "flatten": flat("out.flatten(1)"),
+    "view": flat("out.view(out.size(0), -1)"),
+    "reshape, both ways": flat("out.reshape(len(out), -1)", layer="GRU(4, 8, bidirectional=True)"),
+    "the batch comes first": flat("out.flatten(1)", mark="", layer="LSTM(4, 8, batch_first=True)"),
+    "one step alone": flat("out.view(len(x), -1)", mark="", wide=8),
+    "all steps of one sequence": flat("out.view(1, -1)", mark=""),
+    "a batch of one": flat("out.view(len(x), -1)", mark="", wide=16, layer="LSTM(4, 8)", given="x.view(len(x), 1, 4)"),
+    "turned back": flat("out.transpose(0, 1).flatten(1)", mark=""),
+    "a width that is none of its steps": flat("out.flatten(1)", mark="", wide=12),
+})
+def test_laid_flat(code):
+    holds(code)
