@@ -133,6 +133,7 @@ ANSWERS = frozenset("is_available is_initialized is_built is_bf16_supported is_g
 # Methods that give the numbers of a tensor as an array or a list, and those that a tensor goes through on the way there.
 ARRAYS = frozenset({"numpy", "tolist"})
 WAYS_OUT = ARRAYS | {"cpu", "detach"}
+READS = WAYS_OUT | {"item", "clone"}  # all of them methods, which give something when they are called
 
 # Functions and methods that give values, and the places where they stood.
 PAIRS = frozenset({"max", "min", "topk", "sort", "median", "mode"})

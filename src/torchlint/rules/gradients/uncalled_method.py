@@ -1,4 +1,4 @@
-"""132: a method is named as a statement, or a function of torch's asked in a condition, but not called."""
+"""132: a method is named as a statement or where its result is kept, or a function of torch's asked in a condition, but not called."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.catalogue.effects import READS
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.names import OPTIMIZER_NAME, SCHEDULER_NAME
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, real
@@ -52,6 +53,20 @@ def check(view: View) -> Iterator[Report]:
             yield Report(CODE, event.site, {"call": view.call_text(event.site)}, mend=_called(event.site, True))
     for event in view.of("tested.uncalled"):
         yield Report(CODE, event.site, {"call": view.call_text(event.site)}, mend=_called(event.site, False))
+    for event in view.of("append"):
+        if _keeps_a_method(event):
+            site = Site(event.site.parsed, event.site.node.args[0].value)
+            yield Report(CODE, site, {"call": view.call_text(site)}, mend=_called(site, False))
+
+
+def _keeps_a_method(event: Event) -> bool:
+    """`losses.append(loss.item)`: a list of methods of tensors."""
+    node = event.site.node
+    given = node.args[0].value if isinstance(node, cst.Call) and len(node.args) == 1 else None
+    if not isinstance(given, cst.Attribute) or given.attr.value not in READS:
+        return False
+    alts = real(event.value)
+    return bool(alts) and all(type(alt) is Opaque and alt.source == "attr" and isinstance(alt.origin, Tensor) for alt in alts)
 
 
 def _called(site: Site, safe: bool) -> Mend:

@@ -130,19 +130,25 @@ def _carries(value: Value | None, wanted: Value, view: View, depth: int = 0) -> 
 
 def _saved_at_once(view: View, event: Event, value: Value) -> bool:
     return any(
-        _carries(save.subject, value, view) and event.loops[-1] in save.loops for save in view.of("save")
+        _carries(save.subject, value, view) and event.loops[-1] in save.loops and not _comes_without(save, event) for save in view.of("save")
     ) or any(
         "save" in (call.get("name") or "").lower() and event.loops[-1] in call.loops and any(_carries(a, value, view) for a in call.args)
         for call in view.of("unknown")
     )
 
 
+def _comes_without(save: Event, event: Event) -> bool:
+    """Whether a save comes in turns, too, in which what is saved is not taken anew: `if better: best = model.state_dict()`, and a save every
+    ten epochs."""
+    return bool(event.guards) and not set(event.guards) <= set(save.guards)
+
+
 def _used_later(view: View, event: Event, value: Value) -> bool:
-    """Whether the value is read where training is over: loaded back, saved or returned."""
+    """Whether the value is read where training is over, or saved in a later turn of it: loaded back, saved or returned."""
     training = _training_loop(view, event)
 
     def reads(other: Event) -> bool:
-        if training in other.loops and other.kind != "return":
+        if training in other.loops and other.kind != "return" and not (other.kind == "save" and _comes_without(other, event)):
             return False
         if other.kind == "load":
             return _carries(other.get("state"), value, view)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from torchlint.catalogue.apis import NUMBER_AMONG, everywhere
 from torchlint.catalogue.apis import words as last_words
-from torchlint.catalogue.effects import ANSWERS, ARRAYS, INPLACE, PURE_IF_TENSOR, PURE_TENSOR_ONLY, SIZED, WAYS_OUT
+from torchlint.catalogue.effects import ANSWERS, ARRAYS, INPLACE, PURE_IF_TENSOR, PURE_TENSOR_ONLY, READS, SIZED, WAYS_OUT
 from torchlint.sieve.nodes import last_name, of_self
 
 _CONTEXTS = frozenset({"no_grad", "inference_mode", "enable_grad", "autocast"})
@@ -111,6 +111,8 @@ def _mark_call(node: ast.Call, words: set[str]) -> None:
             words.add(name)
         elif name in _GROWING and of_self(owner):
             words.add(f"!grows {owner.attr}")
+        if name == "append" and len(node.args) == 1 and type(node.args[0]) is ast.Attribute and node.args[0].attr in READS:
+            words.add("!bare")
     elif type(node.func) is ast.Name:
         if node.func.id == "setattr":
             words.add("!setattr")
