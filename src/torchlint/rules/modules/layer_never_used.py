@@ -52,7 +52,7 @@ def check(view: View) -> Iterator[Report]:
         layer = alts[0] if len(alts) == 1 else None
         if (
             not isinstance(layer, Instance)
-            or not isinstance(layer.cls, Ref)
+            or not isinstance(layer.cls, (Class, Ref))
             or layer.kind != "module"
             or not _trains(view, layer)
             or "Dropout" in layer.type
