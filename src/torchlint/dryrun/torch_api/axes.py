@@ -18,7 +18,7 @@ _BATCH_FIRST_AT = {
 }
 
 
-def _steps_first(module: Instance) -> bool:
+def steps_first(module: Instance) -> bool:
     """Whether a layer takes (steps, batch, features) for certain."""
     layer = module
     if module.type == "torch.nn.TransformerEncoder":
@@ -127,7 +127,7 @@ class Axes:
         elif whole is None or self.base_store.get(value, " column") != 0 and value.name != "0":
             return None
         module = whole.origin if isinstance(whole, Opaque) else None
-        if not isinstance(module, Instance) or not isinstance(module.cls, Ref) or not _steps_first(module):
+        if not isinstance(module, Instance) or not isinstance(module.cls, Ref) or not steps_first(module):
             return None
         for event in whole.flows:
             here = whole.site is not None and event.site.node is whole.site.node

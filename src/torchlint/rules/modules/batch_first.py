@@ -7,8 +7,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Instance, Opaque, Tensor, Value, real
+from torchlint.dryrun.torch_api.axes import steps_first
+from torchlint.dryrun.values import Event, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import Report, View, once
+from torchlint.rules.shared.fed_batches import fed_batch
 from torchlint.rules.shared.reached import may_be_dead
 
 CODE = 510
@@ -17,6 +19,11 @@ _WHAT = {
     "mean": "takes the mean over the batch, not over the steps",
     "flat": "lays the batch of each step side by side, not the steps of each example",
 }
+_FED = (
+    "`{call}` runs along the batch that `{loader}` puts first: `{layer}` takes (steps, batch, features)",
+    "make the layer with `batch_first=True`",
+)
+_NO_BATCH_FIRST = "this `{}` has no `batch_first=True`"
 _TO_ROWS = frozenset({"view", "reshape", "flatten"})
 
 
@@ -25,7 +32,24 @@ def check(view: View) -> Iterator[Report]:
     the features of so many steps at once."""
     taken = [event for event in view.of("batch_taken") if not may_be_dead(event) and not _of_one(event) and _whole(event)]
     yield from once(_report(view, event.site, event.subject, event.how) for event in taken)
-    yield from once(_report(view, *found, "flat") for event in view.of("forward") if (found := _laid_flat(view, event)) is not None)
+    flat = [found for event in view.of("forward") if (found := _laid_flat(view, event)) is not None]
+    yield from once(_report(view, site, module, "flat") for site, module in flat)
+    told = {id(event.subject) for event in taken} | {id(module) for _, module in flat}
+    yield from once(_fed(view, told))
+
+
+def _fed(view: View, told: set[int]) -> Iterator[Report]:
+    """Of layers of which nothing is read wrongly: those that are given a loader's batches as they came."""
+    for event in view.of("forward"):
+        module = event.subject
+        if id(module) in told or not isinstance(module, Instance) or not isinstance(module.cls, Ref) or not steps_first(module):
+            continue
+        loader = fed_batch(view, event) if not may_be_dead(event) else None
+        if loader is not None:
+            layer = module.type.removeprefix("torch.nn.")
+            roles = {"call": view.call_text(event.site), "layer": layer, "loader": loader.name or "the loader"}
+            related = [(site, said) for site, said in ((loader.site, "its batches have the samples first"), (module.site, _NO_BATCH_FIRST.format(layer))) if site is not None]
+            yield Report(CODE, event.site, roles, related, words=_FED)
 
 
 def _laid_flat(view: View, event: Event) -> tuple[Site, Instance] | None:
@@ -83,5 +107,5 @@ def _whole(event: Event) -> bool:
 
 def _report(view: View, site: Site, module: Instance, how: str) -> Report:
     layer = module.type.removeprefix("torch.nn.")
-    related = [(module.site, f"this `{layer}` has no `batch_first=True`")] if module.site is not None else []
+    related = [(module.site, _NO_BATCH_FIRST.format(layer))] if module.site is not None else []
     return Report(CODE, site, {"call": view.call_text(site), "what": _WHAT[how], "layer": layer}, related)

@@ -108,3 +108,56 @@ def flat(rows, mark="  # <- 510", layer="LSTM(4, 8)", wide=800, given="x"):
 })
 def test_laid_flat(code):
     holds(code)
+
+
+FED = """
+from torch.utils.data import DataLoader, Dataset
+
+class Words(Dataset):
+    def __init__(self, words):
+        self.words = words
+
+    def __len__(self):
+        return len(self.words) - 4
+
+    def __getitem__(self, i):
+        return torch.tensor({sample}), torch.tensor(self.words[i + 4])
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding = nn.Embedding(100, 4)
+        self.rnn = nn.GRU(4, 8{first})
+        self.head = nn.Linear(8, 100)
+
+    def forward(self, x, state):
+        {before}
+        out, state = self.rnn({given}, state){mark}
+        return self.head(out), state
+
+def train(words, loader_options, state):
+    net, optimizer = Net(), torch.optim.Adam([])
+    loader = DataLoader(Words(words), batch_size={size}{options})
+    for x, y in loader:
+        scores, state = net(x.to("cpu"), state.detach())
+        F.cross_entropy(scores.transpose(1, 2), y).backward()
+"""
+
+
+def fed(mark="  # <- 510", sample="self.words[i : i + 4]", first="", before="pass", given="self.embedding(x)", size="64", options=""):
+    return FED.format(mark=mark, sample=sample, first=first, before=before, given=given, size=size, options=options)
+
+
+@table({
+    "windows of a text": fed(),
+    "mixed samples": fed(sample="self.words[i]", options=", shuffle=True"),
+    "samples of three sizes": fed(sample="self.words[i]", given="x.float().view(-1, 7, 4)"),
+    "the batch comes first": fed(mark="", first=", batch_first=True"),
+    "turned round before": fed(mark="", before="x = x.t()"),
+    "in order, and no windows: they may be the steps": fed(mark="", sample="self.words[i]"),
+    "a collate function": fed(mark="", options=", collate_fn=print"),
+    "a loader that stacks nothing": fed(mark="", size="None"),
+    "laid out anew for the steps": fed(mark="", given="self.embedding(x).view(-1, batch_size, 4)"),
+})
+def test_fed_batches(code):
+    holds(code)
