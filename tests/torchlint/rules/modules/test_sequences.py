@@ -151,7 +151,7 @@ def fed(mark="  # <- 510", sample="self.words[i : i + 4]", first="", before="pas
 @table({
     "windows of a text": fed(),
     "mixed samples": fed(sample="self.words[i]", options=", shuffle=True"),
-    "samples of three sizes": fed(sample="self.words[i]", given="x.float().view(-1, 7, 4)"),
+    "samples of three sizes": fed(sample="self.words[i]", given="self.embedding(x).view(-1, 7, 4)"),
     "the batch comes first": fed(mark="", first=", batch_first=True"),
     "turned round before": fed(mark="", before="x = x.t()"),
     "in order, and no windows: they may be the steps": fed(mark="", sample="self.words[i]"),
