@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.dryrun.flow import after, common_loop
 from torchlint.dryrun.values import Event, Instance, Iter, Loop, Tensor, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.readouts import made_from
 
 CODE = 101
 _WORDS = (
@@ -24,11 +25,14 @@ _MAY_CLEAR = re.compile(r"zero|clear|reset|grad|clean|init|update|step|optim", r
 def check(view: View) -> Iterator[Report]:
     """`w.data.sub_(lr * w.grad)`, `w -= lr * w.grad`, `w.data = w.data - lr * w.grad` in a loop that goes backward again."""
     backwards = view.of("backward")
-    if not backwards or view.of("optimizer.step") or not view.of("augment", "inplace", "assign"):
+    if not backwards or not view.of("augment", "inplace", "assign"):
         return
+    stepped = bool(view.of("optimizer.step"))
     told: set[Event] = set()
     for event in view.of("augment", "inplace", "assign"):
         weights = _updated(event) if event.loops else ()
+        if stepped and not all(_of_nobody(view, weight) for weight in weights):
+            continue
         again = [backward for backward in backwards if weights and all(_reaches(view, backward, weight) for weight in weights)]
         for found, loop in _next_ones(view, event, again, weights):
             if found in told:
@@ -41,24 +45,33 @@ def check(view: View) -> Iterator[Report]:
 def _updated(event: Event) -> tuple[Value, ...]:
     """The weights that an event changes by what it computes from their own gradients."""
     value = event.get("value") if event.kind != "assign" else event.subject
-    made = [part for alt in real(value) for part in (alt, *alt.parts) if isinstance(part, Tensor)]
+    made = [part for alt in real(value) for part in (alt, *made_from(alt)) if isinstance(part, Tensor)]
+    made += [cut for part in made for cut in real(part.traits.get("cut_of")) if isinstance(cut, Tensor)]  # `grad.sign()`
     weights = {id(leaf): leaf for part in made for leaf in real(part.traits.get("grad_of"))}
     if event.kind == "assign":
         target = event.get("target")
         own = isinstance(target, cst.Attribute) and target.attr.value == "data"
-        held = {id(part) for alt in real(value) for part in alt.parts}
+        held = {id(part) for part in made}
         return tuple(leaf for key, leaf in weights.items() if own and key in held)
     changed = {id(part) for alt in real(event.subject) for part in _below(alt)}
     return tuple(leaf for key, leaf in weights.items() if key in changed)
 
 
-def _below(value: Value) -> Iterator[Value]:
+def _of_nobody(view: View, weight: Value) -> bool:
+    """Whether a leaf is one that the program has made for itself, as an attack makes its noise: no model, optimizer or call holds it."""
+    own = isinstance(weight, Tensor) and ("made" in weight.traits or weight.name == "clone") and not weight.traits.get("param")
+    if not own or any(id(part) in view.run.escaped for part in (*_below(weight), *_below(weight.origin))):
+        return False
+    return not any(part is weight for optimizer in view.optimizers() for part in view.held_by(optimizer)[1])
+
+
+def _below(value: Value | None) -> Iterator[Value]:
     """A tensor, and what it shares its numbers with: `w` of `w.data`."""
     for _ in range(4):
-        yield value
-        value = value.traits.get("alias") if isinstance(value, Tensor) else None
         if value is None:
             return
+        yield value
+        value = value.traits.get("alias") if isinstance(value, Tensor) else None
 
 
 def _reaches(view: View, backward: Event, weight: Value) -> bool:
@@ -79,24 +92,29 @@ def _next_ones(view: View, event: Event, again: list[Event], weights: tuple[Valu
     if loop is None or loop.once or any(loop in view.run.made_in.get(id(weight), ()) for weight in weights):
         return
     targets = set(again)
-    found, _ = after(event, lambda other: other in targets or _may_clear(other, event, weights), loop)
+    found, _ = after(event, lambda other: other in targets or _may_clear(view, other, event, weights), loop)
     if not found or not all(other in targets for other in found):
         return
-    onward, _ = after(found[0], lambda other: other.site == event.site or _may_clear(other, event, weights), loop)
+    onward, _ = after(found[0], lambda other: other.site == event.site or _may_clear(view, other, event, weights), loop)
     if onward and all(other.site == event.site for other in onward):
         for backward in found:
             yield backward, loop
 
 
-def _may_clear(other: Event, event: Event, weights: tuple[Value, ...]) -> bool:
-    """Whether something may clear a gradient, or put a new weight in the place of the old. In doubt, it may."""
+def _may_clear(view: View, other: Event, event: Event, weights: tuple[Value, ...]) -> bool:
+    """Whether something may clear a gradient, or put a new weight in the place of the old. In doubt, it may; but what was computed from a
+    leaf leads nobody to its gradient."""
+    alone = all(_of_nobody(view, weight) for weight in weights)
+    if other.kind in ("optimizer.zero_grad", "optimizer.create") and alone:
+        return any(alt in weights for alt in real(other.subject))
     if other.kind in ("optimizer.zero_grad", "grad.set", "optimizer.create"):
         return not all(isinstance(alt, Tensor) and alt.source == "made" and alt not in weights for alt in real(other.subject))
     if other.kind == "method":
         return other.get("name") in _BEGINS
     if other.kind in ("unknown", "called"):
         return bool(_MAY_CLEAR.search(other.get("name") or "")) or any(
-            isinstance(alt, Instance) or alt.parts for value in (other.subject, *other.get("args", ())) for alt in real(value)
+            alt in weights or not alone and (isinstance(alt, Instance) or alt.parts)
+            for value in (other.subject, *other.get("args", ())) for alt in real(value)
         )
     if other.kind == "assign" and other.site != event.site:
         return other.site.parsed.text(other.get("target")) == _name_of(event)

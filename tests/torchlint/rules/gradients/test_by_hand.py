@@ -101,3 +101,41 @@ def train(model, other, loader, optimizer, every):
 })
 def test_a_model_is_cleared_for_an_optimizer_that_is_not_seen(code):
     holds(code)
+
+
+ATTACK = """
+def train(model, optimizer, loader, eps, alpha, turns, keep):
+    for x, y in loader:
+        {made}
+        for _ in range(turns):
+            {begins}
+            loss = F.cross_entropy(model(x + delta), y)
+            optimizer.zero_grad()
+            loss.backward(){mark}
+            grad = delta.grad.detach()
+            {update}
+            {after}
+        optimizer.zero_grad()
+        F.cross_entropy(model(x + delta.detach()), y).backward()
+        optimizer.step()
+"""
+NOISE = "delta = torch.zeros_like(x).uniform_(-eps, eps)"
+
+
+def attack(mark="  # <- 101", made=NOISE, begins="delta.requires_grad = True",
+           update="delta.data = torch.clamp(delta + alpha * torch.sign(grad), -eps, eps)", after="pass"):
+    return ATTACK.format(mark=mark, made=made, begins=begins, update=update, after=after)
+
+
+@table({
+    "noise that an attack makes": attack(),
+    "a copy of the images": attack(
+        made="delta = x.clone().detach().requires_grad_(True)", begins="pass", update="delta.data = delta.data + alpha * grad.sign()"
+    ),
+    "the gradient is cleared": attack(mark="", after="delta.grad.zero_()"),
+    "the noise is another tensor each time": attack(mark="", begins="delta = delta.detach().requires_grad_()"),
+    "somebody holds it": attack(mark="", made=NOISE + "\n        keep(delta)"),
+    "an optimizer holds it": attack(mark="", made=NOISE + "\n        optimizer = torch.optim.SGD([delta], lr=0.1)"),
+})
+def test_attacks(code):
+    holds(code)
