@@ -60,7 +60,9 @@ def _updated(event: Event) -> tuple[Value, ...]:
 def _of_nobody(view: View, weight: Value) -> bool:
     """Whether a leaf is one that the program has made for itself, as an attack makes its noise: no model, optimizer or call holds it."""
     own = isinstance(weight, Tensor) and ("made" in weight.traits or weight.name == "clone") and not weight.traits.get("param")
-    if not own or any(id(part) in view.run.escaped for part in (*_below(weight), *_below(weight.origin))):
+    ids = {id(part) for part in (*_below(weight), *_below(weight.origin))} if own else set()
+    handed = (value for event in view.of("unknown", "called") for value in event.get("args", ()))
+    if not own or ids & view.run.escaped or any(id(alt) in ids for value in handed for alt in real(value)):
         return False
     return not any(part is weight for optimizer in view.optimizers() for part in view.held_by(optimizer)[1])
 
