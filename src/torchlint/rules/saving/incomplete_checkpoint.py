@@ -10,7 +10,8 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Event, Instance, Opaque, Ref, Value, exclude_each_other, number, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, kept_in, left_out
+from torchlint.rules.shared import best_scores
+from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, kept_in, left_out, put_together
 from torchlint.rules.shared.counted_rates import counted_anew
 from torchlint.rules.shared.goes_on import weights_gone_on_from
 from torchlint.rules.shared.kept_schedules import begun_anew, counts_by_itself, driven_by, moved_on
@@ -34,11 +35,19 @@ def check(view: View) -> Iterator[Report]:
     for step, optimizer in () if told else _steps_with_memory(view):
         load = None if _loaded_instead(view, step) else weights_gone_on_from(view, step, optimizer)
         if load is not None:
+            told = True
             roles = {"missing": getattr(optimizer, "name", "") or "optimizer", "problem": "is not loaded"}
             yield Report(CODE, load, roles, [(step.site, "it begins with no running averages")])
-            return
+            break
+    for save, name, first in () if told else best_scores.forgotten(view):
+        yield Report(CODE, put_together(save), {"missing": name, "first": first}, words=_BEST)
 
 
+_BEST = (
+    "training goes on from a checkpoint, and `{missing}` does not: it begins at `{first}` again, and the first epoch writes over the file "
+    "that was best",
+    "save `{missing}` in the checkpoint too, and load it with the rest",
+)
 # Where `torch` itself comes from a file that is missing (`from utils import *`), nothing but the name is known.
 _BARE = frozenset({"Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "SGD"})
 

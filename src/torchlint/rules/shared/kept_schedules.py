@@ -37,7 +37,7 @@ def resumed_optimizers(view: View) -> Iterator[tuple[Event, Instance, list[Event
         if load.loops or not isinstance(optimizer, Instance) or optimizer.kind != "optimizer" or not any(map(from_file, real(load.get("state")))):
             continue
         steps = [step for step in view.about("optimizer.step", optimizer) if step.loops and step.serial > load.serial]
-        if steps and happens_after(load, {steps[-1]}.__contains__) and not _for_something_else(load):
+        if steps and happens_after(load, {steps[-1]}.__contains__) and not for_something_else(load):
             yield load, optimizer, steps
 
 
@@ -81,7 +81,7 @@ def _keeps_nothing(scheduler: Instance) -> bool:
     return by_steps or scheduler.type.endswith(".ExponentialLR")
 
 
-def _for_something_else(load: Event) -> bool:
+def for_something_else(load: Event) -> bool:
     sites: tuple[Site, ...] = (load.site, *load.calls)
     return any(_ELSE.search(line) for site in sites for line in heads_of(site.parsed.facts.lines, site.location().row)
                if line.lstrip().startswith(("if ", "if(", "elif ")))

@@ -1,0 +1,151 @@
+"""Best scores that decide which file is kept, and begin anew where a training is gone on with."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from torchlint.dryrun.flow import happens_after
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Event, Instance, Loop, Opaque, from_file, real
+from torchlint.rules.base import View
+from torchlint.rules.mends.rows import text_of
+from torchlint.rules.shared.checkpoints import files_of
+from torchlint.rules.shared.file_names import Hole, bindings_of
+from torchlint.rules.shared.kept_schedules import for_something_else
+from torchlint.sieve.facts import FileFacts
+
+_NAME = r"(?:self\.)?\w*best\w*"
+_BETTER = re.compile(rf"\(?[^<>=]+[<>]=?\s*(?P<right>{_NAME})\s*\)?$|\(?\s*(?P<left>{_NAME})\s*[<>]=?[^<>=]+$", re.IGNORECASE)
+_NUMBER = re.compile(r"-?\s*(?:\d[\d._]*(?:e[-+]?\d+)?|(?:np|numpy|math|torch|sys)\.(?:inf|maxsize)|float\(\s*[\"'][-+]?inf\w*[\"']\s*\))$", re.IGNORECASE)
+# Each run writes into a folder of its own, or values are set by their names.
+_APART = re.compile(r"strftime|isoformat|\bnow\(|increment_path|mkdtemp|uuid|__dict__|\bsetattr\(|\bvars\(|\bglobals\(")
+
+
+def forgotten(view: View) -> Iterator[tuple[Event, str, str]]:
+    """Where one file is written over if a score is better than the best one so far, what that is called, and the number that it begins
+    at, in a training that goes on from a checkpoint, too."""
+    told: set[str] = set()
+    for save in view.of("save"):
+        training = _training(view, save)
+        if training is None or not _is_gone_on_with(view, save) or not _is_one_file(save, training):
+            continue
+        for name, row in _asked(save, training):
+            first = _begins_at(view, save, name, row, training) if name not in told else None
+            if first is not None:
+                told.add(name)
+                yield save, name, first
+
+
+def _training(view: View, save: Event) -> Loop | None:
+    """The loop over the epochs that a file is written in."""
+    outer = save.loops[0] if save.loops else None
+    trains = outer is not None and not outer.once and outer.site is not None and any(outer in step.loops for step in view.steps())
+    return outer if trains else None
+
+
+def _is_gone_on_with(view: View, save: Event) -> bool:
+    """Whether the state of an optimizer is loaded before the training."""
+    return any(
+        not load.loops and load.serial < save.serial and any(map(from_file, real(load.get("state")))) and any(map(_is_optimizer, real(load.subject)))
+        and happens_after(load, {save}.__contains__) and not for_something_else(load)
+        for load in view.of("load")
+    )
+
+
+def _is_optimizer(value: object) -> bool:
+    if isinstance(value, Instance):
+        return value.kind == "optimizer"
+    return isinstance(value, Opaque) and ("optimizer" in value.tags or "optim" in (value.name or "").lower())
+
+
+def _asked(save: Event, training: Loop) -> Iterator[tuple[str, int]]:
+    """The best scores that a condition of a file's writing compares with, and the rows that do."""
+    for guard in save.guards:
+        if guard.holds and guard.site.parsed.facts is training.site.parsed.facts:
+            text, row = _comparison(guard.site)
+            found = _BETTER.match(text)
+            if found is not None:
+                yield found["right"] or found["left"], row
+
+
+def _comparison(asked: Site) -> tuple[str, int]:
+    """What a condition says, and its row; of a name what that is set to: `is_best = acc > best`."""
+    text, row = asked.text(), asked.location().row
+    if not text.isidentifier():
+        return text, row
+    lines, unit = asked.parsed.facts.lines, asked.parsed.unit
+    given = [at for at in range(unit.start, row) if re.match(rf"\s*{text}\s*=[^=]", lines[at - 1])]
+    return (lines[given[0] - 1].partition("=")[2].split("#")[0].strip(), given[0]) if len(given) == 1 else ("", row)
+
+
+def _is_one_file(save: Event, training: Loop) -> bool:
+    """Whether the same file is written in each epoch: its name is made of nothing that the training sets."""
+    for site in (save.site, *reversed(save.calls)):
+        try:
+            names = bindings_of(text_of(site.parsed))
+        except SyntaxError:
+            return False
+        row = site.location().row
+        written = [names.name(value, function) for value, at, function in names.saves if at == row]
+        if written:
+            return all(_stays(part.text, site, training) for name in written for part in name if isinstance(part, Hole))
+    return False
+
+
+def _stays(text: str, site: Site, training: Loop) -> bool:
+    """Whether a part of a file's name is the same in each epoch: nothing is called, and its names are set outside the loop, and outside
+    a function that the loop calls."""
+    names = set(re.findall(r"(?<![\w.])[A-Za-z_][\w.]*", text))
+    unit = site.parsed.unit
+    inner = unit is not training.site.parsed.unit
+    if "(" in text or inner and names & (unit.binds | set(unit.params) - {"self"}):
+        return False
+    span = training.site.location()
+    loop = "".join(training.site.parsed.facts.lines[span.row - 1 : span.end_row])
+    return not any(re.search(rf"(?<![\w.]){re.escape(name)}\s*(?:[-+*/]?=(?!=)|,[^=\n]*=(?!=)|(?:,\s*\w+\s*\)?)?\s+in\b)", loop) for name in names)
+
+
+def _begins_at(view: View, save: Event, name: str, row: int, training: Loop) -> str | None:
+    """The number that a best score is before the training, if nothing else than the training sets it, behind the row that asks."""
+    begun = None
+    trained = _rows_of(save, training)
+    for facts in files_of(view, save):
+        if any(_APART.search(line.split("#", 1)[0]) for line in facts.lines):
+            return None
+        for at, value in _sets(facts, name):
+            in_training = any(facts is inner and first <= at <= last for inner, first, last in trained)
+            if in_training and at < row or not in_training and (value is None or not _NUMBER.match(value)):
+                return None
+            begun = begun if in_training else value
+    return begun
+
+
+def _rows_of(save: Event, training: Loop) -> list[tuple[FileFacts, int, int]]:
+    """The rows of a loop, and of the functions by which it comes to what is saved."""
+    span, own = training.site.location(), training.site.parsed
+    last = span.end_row or span.row
+    chain = [*save.calls, save.site]
+    at = next((at for at, site in enumerate(chain) if site.parsed.unit is own.unit and span.row <= site.location().row <= last), len(chain))
+    inner = [(site.parsed.facts, site.parsed.unit) for site in chain[at + 1 :]]
+    return [(own.facts, span.row, last), *((facts, unit.start, unit.end) for facts, unit in inner)]
+
+
+def _sets(facts: FileFacts, name: str) -> Iterator[tuple[int, str | None]]:
+    """The rows that set a name, or an attribute of whatever object, and what to; None where that is not seen."""
+    last = re.escape(name.rpartition(".")[2])
+    word = re.compile(rf"(?<![\w.]){re.escape(name)}\b" if "." not in name else rf"(?<!\w){re.escape(name)}\b|\.{last}\s*=")
+    for at, line in enumerate(facts.lines, 1):
+        line = re.sub(r"[<>!=]=", "~~", line.split("#", 1)[0].rstrip())  # of the signs, those that set something
+        if not word.search(line):
+            continue
+        targets, sign, value = line.partition("=")
+        parts, values = [part.strip() for part in targets.split(",")], value.split(",")
+        if re.match(r"\s*(?:async\s+def|def|for|with|import|from)\b", line):
+            yield at, None
+        elif sign and len(parts) == len(values) and name in parts:
+            yield at, values[parts.index(name)].strip()
+        elif sign and name == parts[0].partition(":")[0].strip():
+            yield at, value.strip()
+        elif sign and word.search(targets) and re.fullmatch(r"[\s\w.,()\[\]]+", targets) or re.search(rf"(?<!\w){last}\s*=", line):
+            yield at, None  # with others, as a keyword, or of another object
