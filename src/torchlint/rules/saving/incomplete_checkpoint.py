@@ -11,7 +11,7 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Event, Instance, Opaque, Ref, Value, exclude_each_other, number, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared import best_scores
-from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, kept_in, left_out, put_together
+from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, kept_in, left_out
 from torchlint.rules.shared.counted_rates import counted_anew
 from torchlint.rules.shared.goes_on import weights_gone_on_from
 from torchlint.rules.shared.kept_schedules import begun_anew, counts_by_itself, driven_by, moved_on
@@ -39,8 +39,8 @@ def check(view: View) -> Iterator[Report]:
             roles = {"missing": getattr(optimizer, "name", "") or "optimizer", "problem": "is not loaded"}
             yield Report(CODE, load, roles, [(step.site, "it begins with no running averages")])
             break
-    for save, name, first in () if told else best_scores.forgotten(view):
-        yield Report(CODE, put_together(save), {"missing": name, "first": first}, words=_BEST)
+    for place, name, first in () if told else best_scores.forgotten(view):
+        yield Report(CODE, place, {"missing": name, "first": first}, words=_BEST)
 
 
 _BEST = (

@@ -2,39 +2,44 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
+import libcst as cst
+
 from torchlint.dryrun.flow import happens_after
+from torchlint.dryrun.guards import Guard
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, Loop, Opaque, from_file, real
 from torchlint.rules.base import View
 from torchlint.rules.mends.rows import text_of
 from torchlint.rules.shared.checkpoints import files_of
-from torchlint.rules.shared.file_names import Hole, bindings_of
+from torchlint.rules.shared.file_names import Hole, Name, bindings_of
 from torchlint.rules.shared.kept_schedules import for_something_else
 from torchlint.sieve.facts import FileFacts
 
 _NAME = r"(?:self\.)?\w*best\w*"
 _BETTER = re.compile(rf"\(?[^<>=]+[<>]=?\s*(?P<right>{_NAME})\s*\)?$|\(?\s*(?P<left>{_NAME})\s*[<>]=?[^<>=]+$", re.IGNORECASE)
 _NUMBER = re.compile(r"-?\s*(?:\d[\d._]*(?:e[-+]?\d+)?|(?:np|numpy|math|torch|sys)\.(?:inf|maxsize)|float\(\s*[\"'][-+]?inf\w*[\"']\s*\))$", re.IGNORECASE)
+_COPIES = ("shutil.copyfile", "shutil.copy", "shutil.copy2")
 # Each run writes into a folder of its own, or values are set by their names.
 _APART = re.compile(r"strftime|isoformat|\bnow\(|increment_path|mkdtemp|uuid|__dict__|\bsetattr\(|\bvars\(|\bglobals\(")
 
 
-def forgotten(view: View) -> Iterator[tuple[Event, str, str]]:
+def forgotten(view: View) -> Iterator[tuple[Site, str, str]]:
     """Where one file is written over if a score is better than the best one so far, what that is called, and the number that it begins
     at, in a training that goes on from a checkpoint, too."""
     told: set[str] = set()
-    for save in view.of("save"):
+    for save in (*view.of("save"), *(event for event in view.of("unknown") if event.get("name") in _COPIES)):
         training = _training(view, save)
         if training is None or not _is_gone_on_with(view, save) or not _is_one_file(save, training):
             continue
-        for name, row in _asked(save, training):
-            first = _begins_at(view, save, name, row, training) if name not in told else None
+        for name, asked in _asked(view, save, training):
+            first = _begins_at(view, save, name, asked.location().row, training) if name not in told else None
             if first is not None:
                 told.add(name)
-                yield save, name, first
+                yield next((site for site in (save.site, *reversed(save.calls)) if site.parsed.unit is asked.parsed.unit), save.site), name, first
 
 
 def _training(view: View, save: Event) -> Loop | None:
@@ -59,38 +64,45 @@ def _is_optimizer(value: object) -> bool:
     return isinstance(value, Opaque) and ("optimizer" in value.tags or "optim" in (value.name or "").lower())
 
 
-def _asked(save: Event, training: Loop) -> Iterator[tuple[str, int]]:
-    """The best scores that a condition of a file's writing compares with, and the rows that do."""
+def _asked(view: View, save: Event, training: Loop) -> Iterator[tuple[str, Site]]:
+    """The best scores that a condition of a file's writing compares with, and where it does."""
     for guard in save.guards:
-        if guard.holds and guard.site.parsed.facts is training.site.parsed.facts:
-            text, row = _comparison(guard.site)
-            found = _BETTER.match(text)
-            if found is not None:
-                yield found["right"] or found["left"], row
+        asked = _comparison(view, guard)
+        found = _BETTER.match(asked.text()) if guard.holds and asked.parsed.facts is training.site.parsed.facts else None
+        if found is not None:
+            yield found["right"] or found["left"], asked
 
 
-def _comparison(asked: Site) -> tuple[str, int]:
-    """What a condition says, and its row; of a name what that is set to: `is_best = acc > best`."""
-    text, row = asked.text(), asked.location().row
-    if not text.isidentifier():
-        return text, row
-    lines, unit = asked.parsed.facts.lines, asked.parsed.unit
-    given = [at for at in range(unit.start, row) if re.match(rf"\s*{text}\s*=[^=]", lines[at - 1])]
-    return (lines[given[0] - 1].partition("=")[2].split("#")[0].strip(), given[0]) if len(given) == 1 else ("", row)
+def _comparison(view: View, guard: Guard) -> Site:
+    """What a condition asks; of a name what that is set to: `is_best = acc > best`, and `if is_best:` in a helper."""
+    if not guard.site.text().strip("()").isidentifier():
+        return guard.site
+    sets = (event.site for event in view.of("assign") if any(event.subject is read for read in guard.reads))
+    return next((Site(site.parsed, site.node.value) for site in sets if isinstance(site.node, cst.Assign)), guard.site)
 
 
 def _is_one_file(save: Event, training: Loop) -> bool:
     """Whether the same file is written in each epoch: its name is made of nothing that the training sets."""
     for site in (save.site, *reversed(save.calls)):
         try:
-            names = bindings_of(text_of(site.parsed))
+            names = _names_at(save, site)
         except SyntaxError:
             return False
-        row = site.location().row
-        written = [names.name(value, function) for value, at, function in names.saves if at == row]
-        if written:
-            return all(_stays(part.text, site, training) for name in written for part in name if isinstance(part, Hole))
+        if not names:
+            return False
+        holes = [part.text for name in names for part in name if isinstance(part, Hole)]
+        if not any(hole in site.parsed.unit.params and hole != "self" for hole in holes) or site.parsed.unit is training.site.parsed.unit:
+            return all(_stays(hole, site, training) for hole in holes)
     return False
+
+
+def _names_at(save: Event, site: Site) -> list[Name]:
+    """The names of the files that are written at a place, or are handed over there to be written."""
+    names, row = bindings_of(text_of(site.parsed)), site.location().row
+    if save.kind == "save":
+        return [names.name(value, function) for value, at, function in names.saves if at == row]
+    path = site.node.args[1:2] if site is save.site else ()
+    return [names.name(ast.parse(site.parsed.text(path[0].value), mode="eval").body, names.scope_at(row))] if path else []
 
 
 def _stays(text: str, site: Site, training: Loop) -> bool:

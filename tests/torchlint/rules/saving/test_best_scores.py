@@ -67,6 +67,56 @@ def test_best_scores(code):
     holds(code)
 
 
+HELPER = """
+import shutil
+
+
+def save_checkpoint(state, is_best, name="checkpoint.pt"):
+    torch.save(state, name)
+    if {asked}:
+        {copy}
+
+
+def train(model: nn.Module, loader, validate, args):
+    optimizer = torch.optim.Adam(model.parameters())
+    start, best = 0, 0.0
+    if args.resume:
+        kept = torch.load(args.resume, weights_only=True)
+        model.load_state_dict(kept["model"])
+        optimizer.load_state_dict(kept["optimizer"])
+        start = kept["epoch"]
+        {load}
+    for epoch in range(start, args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        acc = validate(model)
+        is_best = acc > best
+        best = max(acc, best)
+        save_checkpoint({{"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch + 1}}, is_best{more}){mark}
+"""
+
+
+def helper(mark="", **other):
+    parts = {"asked": "is_best", "copy": 'shutil.copyfile(name, "best.pt")', "load": "print(start)", "more": ""}
+    return HELPER.format(mark=mark, **(parts | other))
+
+
+@table({
+    "a copy": helper(BAD),
+    "in brackets": helper(BAD, asked="(is_best)"),
+    "written": helper(BAD, copy='torch.save(state, "best.pt")'),
+    "by the caller's name": helper(BAD, copy="torch.save(state, name)", more=', name="best.pt"'),
+    "by a name of the epoch": helper(copy="torch.save(state, name)", more=', name=f"{epoch}.pt"'),
+    "by a name of the epoch's name": helper(copy='shutil.copyfile(name, name + ".best")', more=', name=f"{epoch}.pt"'),
+    "loaded": helper(load='best = kept["best"]'),
+    "not where it is best": helper(asked="not is_best"),
+})
+def test_by_a_helper(code):
+    holds(code)
+
+
 SOLVER = """
 class Solver:
     def __init__(self, model: nn.Module, args):
