@@ -15,7 +15,7 @@ from torchlint.dryrun.values import Event, Instance, Loop, Opaque, from_file, re
 from torchlint.rules.base import View
 from torchlint.rules.mends.rows import text_of
 from torchlint.rules.shared.checkpoints import files_of
-from torchlint.rules.shared.file_names import Hole, Name, bindings_of
+from torchlint.rules.shared.file_names import Bindings, Hole, Name, bindings_of
 from torchlint.rules.shared.kept_schedules import for_something_else
 from torchlint.sieve.facts import FileFacts
 
@@ -100,9 +100,21 @@ def _names_at(save: Event, site: Site) -> list[Name]:
     """The names of the files that are written at a place, or are handed over there to be written."""
     names, row = bindings_of(text_of(site.parsed)), site.location().row
     if save.kind == "save":
-        return [names.name(value, function) for value, at, function in names.saves if at == row]
+        return [names.name(_nearest(names, value, function, site), function) for value, at, function in names.saves if at == row]
     path = site.node.args[1:2] if site is save.site else ()
     return [names.name(ast.parse(site.parsed.text(path[0].value), mode="eval").body, names.scope_at(row))] if path else []
+
+
+def _nearest(names: Bindings, value: ast.expr, function: int, site: Site) -> ast.expr:
+    """What a name is set to over a place, on every way to it, where other places set it to something else."""
+    text, row, lines = ast.unparse(value), site.location().row, site.parsed.facts.lines
+    over = [given for given, at in names.given(text, function) if at == function and given.lineno < row]
+    if not isinstance(value, ast.Name) or not over:
+        return value
+    given = max(over, key=lambda given: given.lineno)
+    between = [line for line in lines[given.lineno - 1 : row] if line.strip()]
+    margin = len(between[0]) - len(between[0].lstrip())
+    return given if all(len(line) - len(line.lstrip()) >= margin for line in between) else value
 
 
 def _stays(text: str, site: Site, training: Loop) -> bool:

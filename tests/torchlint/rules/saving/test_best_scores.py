@@ -50,6 +50,10 @@ def program(mark="", **other):
     "with something else": program(BAD, better="args.keep and acc > best"),
     "asked before": program(BAD, asked="is_best = acc > best", better="is_best"),
     "in a folder": program(BAD, path='os.path.join(args.out, "best_acc.pt")'),
+    "a name that was another before": program(BAD, asked='path = f"{epoch}.pt"; torch.save(state, path)').replace(
+        "            best = acc", '            best = acc\n            path = "best.pt"').replace('save(state, "best.pt")', "save(state, path)"),
+    "a name that is another one": program(asked='path = f"{epoch}.pt"; torch.save(state, path)').replace(
+        "            best = acc", '            best = acc\n            if args.short:\n                path = "best.pt"').replace('save(state, "best.pt")', "save(state, path)"),
     "it is loaded": program(load='best = kept["best"]'),
     "it is loaded if it is there": program(load='best = kept.get("best", 0.0)'),
     "loaded with others": program(load='start, best = kept["epoch"], kept["best"]'),
