@@ -90,7 +90,7 @@ class _Methods:
         if name not in self.trees:
             self.attributes.add(name)
         elif self._is_new("", name):
-            for node in walk_all(self.trees[name]):
+            for node in _nodes(self.trees[name]):
                 if isinstance(node, cst.Return) and node.value is not None:
                     self.follow(name, node.value)
 
@@ -106,7 +106,7 @@ class _Methods:
 
     def _follow_argument(self, method: str, place: int, name: str) -> None:
         for caller, tree in self.trees.items():
-            for node in walk_all(tree):
+            for node in _nodes(tree):
                 if isinstance(node, cst.Call) and tree.text(node.func) == f"self.{method}":
                     given = [arg.value for at, arg in enumerate(node.args, 1) if (arg.keyword.value == name if arg.keyword else at == place)]
                     for value in given:
@@ -118,10 +118,10 @@ class _Methods:
         return new
 
 
-def walk_all(tree: Parsed) -> Iterator[cst.CSTNode]:
+def _nodes(tree: Parsed) -> Iterator[cst.CSTNode]:
     for statement in tree.body:
         yield from walk(statement)
 
 
 def _assignments(tree: Parsed) -> Iterator[cst.Assign]:
-    return (node for node in walk_all(tree) if isinstance(node, cst.Assign))
+    return (node for node in _nodes(tree) if isinstance(node, cst.Assign))
