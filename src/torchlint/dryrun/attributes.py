@@ -51,7 +51,7 @@ class Attributes:
     def attribute(self, owner: Value, name: str, node: cst.CSTNode) -> Value:
         """The value of `owner.name`."""
         if isinstance(owner, Union):
-            alts = [self.attribute(alt, name, node) for alt in real(owner)]
+            alts = [self.attribute(alt, name, node) for alt in self._who_may_have(name, real(owner))]
             if not alts:
                 return Opaque(name, "attr")
             result = alts[0]
@@ -99,6 +99,19 @@ class Attributes:
         self.base_store.set(owner, name, value)
         self.note_table_attribute(owner, name, value)
         return value
+
+    def _who_may_have(self, name: str, owners: tuple[Value, ...]) -> tuple[Value, ...]:
+        """Which of several is asked for an attribute: who asks for the `module` of a wrapper has the wrapper, and none of the models
+        that may stand there unwrapped."""
+        if name != "module" or not any(isinstance(owner, Instance) and owner.kind == "wrapper" for owner in owners):
+            return owners
+        return tuple(owner for owner in owners if not self._is_bare(owner))
+
+    def _is_bare(self, owner: Value) -> bool:
+        """Whether a value is a model that has nothing called `module`."""
+        return isinstance(owner, Instance) and owner.kind == "module" and self.store.peek(owner, "module") is None and (
+            not isinstance(owner.cls, Class) or owner.cls.method("module") is None
+        )
 
     def instance_attribute(self, owner: Instance, name: str, node: cst.CSTNode) -> Value:
         if owner.kind == "dataset" and f".{name}" in self.watched_calls:

@@ -469,8 +469,24 @@ def join(a: Value, b: Value) -> Value:
         return alts[0]
     if len(alts) > 4:
         lost = Union(tuple(alt for alt in alts if isinstance(alt, Instance))[:8])  # whoever is given it is given one of these
-        return Opaque("", "join", flows=union_of(alt.flows for alt in alts), parts=union_of(alt.parts for alt in alts), origin=lost)
+        flows, parts = union_of(alt.flows for alt in alts), union_of(alt.parts for alt in alts)
+        return Opaque("", "join", flows=flows, parts=parts, origin=lost, tags=_MODEL if _all_models(alts) else NOTHING)
     return Union(tuple(alts))
+
+
+_MODEL = frozenset({"module"})
+
+
+def _all_models(alts: list[Value]) -> bool:
+    """Whether each of several is a model: what stands beside models and was read from a file is one that was saved whole."""
+    used = [alt for value in alts for alt in real(value)]
+    return any(map(_is_model, used)) and all(_is_model(alt) or from_file(alt) for alt in used)
+
+
+def _is_model(value: Value) -> bool:
+    if isinstance(value, Instance):
+        return value.kind in ("module", "wrapper")
+    return type(value) is Opaque and ("module" in value.tags or value.name == "module" and value.origin is not None and _is_model(value.origin))
 
 
 def _merged(old: Value, new: Value) -> Value | None:

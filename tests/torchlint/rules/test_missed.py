@@ -133,6 +133,18 @@ def fit(net, epochs):
             F.cross_entropy(net(x), y).backward()
             optimizer.step()
 """,
+    "109: how much there is of something": """
+def fit(net, loader, pipeline, epochs):
+    optimizer = torch.optim.Adam(net.parameters())
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.98)
+    print(pipeline.epoch_size(), pipeline.step_count())
+    for epoch in range(epochs):
+        scheduler.step()  # <- 109
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+""",
     "109: something that may train by its name": """
 from data import load_and_train
 

@@ -108,6 +108,8 @@ class Unknown:
             self.emit("sampler.set_epoch", owner, node)
             return NONE
         if name == "forward":
+            if "loaded" in tags:
+                self.tag(owner, "module")
             return self.call_opaque(owner, args, kwargs, node, direct=True) if isinstance(owner, Opaque) else self.unknown_call(name, args, kwargs, node, owner)
         kept = self.store.get(owner, name) if isinstance(owner, Opaque) else None
         if type(kept) is Opaque and "module" in kept.tags:  # `wrapped.model(x)`, behind `wrapped.model.eval()`

@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Instance, Ref, Value, boolean, real
+import libcst as cst
+
+from torchlint.dryrun.values import Event, Instance, Ref, Value, boolean, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.processes import unit_text
 
@@ -13,6 +15,12 @@ CODE = 819
 
 
 def check(view: View) -> Iterator[Report]:
+    """A sampler, or what makes one, that nothing reads."""
+    yield from _made(view)
+    yield from _chosen(view)
+
+
+def _made(view: View) -> Iterator[Report]:
     """`sampler = DistributedSampler(train_set)`, and nothing ever reads `sampler`."""
     loaders = view.of("loader.create")
     for event in view.of("sampler.create") if loaders else ():
@@ -25,6 +33,39 @@ def check(view: View) -> Iterator[Report]:
         if not _read(unit_text(event.site), sampler.name) or _beside(event, loader) and not _used(view, sampler):
             roles = {"sampler": sampler.name, "kind": sampler.type.rsplit(".", 1)[-1]}
             yield Report(CODE, event.site, roles, [(loader.site, "this loader draws its own order from the same data")])
+
+
+_CLASSES = ("torch.utils.data.", "torch.utils.data.distributed.", "torch.utils.data.sampler.")
+_CHOSEN = (
+    "`{sampler}`, which stands for `{kind}`, is never called: the loader goes through the data as if it were not there",
+    "pass `sampler={sampler}(...)` to the loader, without `shuffle`",
+)
+
+
+def _chosen(view: View) -> Iterator[Report]:
+    """`order = RandomSampler if alone else DistributedSampler`, and nothing ever reads `order`."""
+    loaders = view.of("loader.create")
+    for event in view.of("assign") if loaders else ():
+        kinds = [alt.name for alt in real(event.subject) if isinstance(alt, Ref) and _is_sampler(alt.name)]
+        target = event.target
+        if not kinds or len(kinds) < len(real(event.subject)) or not isinstance(target, cst.Name) or event.site.parsed.unit.name == "<class>":
+            continue
+        loader = next((loader for loader in loaders if loader.calls == event.calls and _draws_otherwise(loader, event, kinds)), None)
+        if loader is not None and not _read(unit_text(event.site), target.value):
+            roles = {"sampler": target.value, "kind": kinds[-1].rsplit(".", 1)[-1]}
+            yield Report(CODE, event.site, roles, [(loader.site, "this loader draws an order of its own")], words=_CHOSEN)
+
+
+def _is_sampler(name: str) -> bool:
+    return name.endswith("Sampler") and name.rpartition(".")[0] + "." in _CLASSES and not name.endswith(("BatchSampler", ".Sampler"))
+
+
+def _draws_otherwise(loader: Event, chosen: Event, kinds: list[str]) -> bool:
+    """Whether a loader in the same function, made later, has no sampler, and no order that is the same as the chosen one."""
+    made = loader.subject
+    given = {"sampler", "batch_sampler", "*", "**"} & made.kwargs.keys() or len(made.args) >= 4
+    same = boolean(made.kwargs.get("shuffle")) is True and all(kind.endswith(".RandomSampler") for kind in kinds)
+    return loader.site.parsed.unit is chosen.site.parsed.unit and loader.serial > chosen.serial and not given and not same
 
 
 def _read(text: str, name: str) -> bool:

@@ -12,7 +12,7 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.shared.checkpoints import in_files, in_files_that_run
 
 CODE = 808
-_WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.DataParallel")
+_WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.DataParallel", "apex.parallel.DistributedDataParallel")
 
 # The program knows of the name in the keys: it takes it off, or the wrapper. A call of what is wrapped, `model.module(x)`, says nothing.
 _KNOWS = r"module\.|\[7:\]|\.module\b(?!\()|removeprefix"

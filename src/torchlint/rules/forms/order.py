@@ -109,7 +109,7 @@ _MAY_STEP = re.compile(r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:step|train|fit
 # A name says so, too, where only something is made: `get_training_dataloader`, `build_optimizer`, `adjust_learning_rate`.
 _MAKES = re.compile(
     r"(?:^|\.)(?:(?:get|load|make|build|create|read|prepare|parse|define|configure|log|print|plot|count|adjust)_\w+"
-    r"|\w*(?:loader|dataset|data|sampler|transforms?|learning_rate|lr|args|config))$", re.IGNORECASE
+    r"|\w*(?:loader|dataset|data|sampler|transforms?|learning_rate|lr|args|config|size|length|count|name))$", re.IGNORECASE
 )
 _WORKS = re.compile(r"_and_|(?:step|epoch|run|fit)s?$", re.IGNORECASE)
 # What has an update() that steps nothing: it takes in values.

@@ -134,7 +134,8 @@ def _made_before(view: View, value: Value, loop: Loop) -> bool:
     if isinstance(value, Instance):
         made = view.run.made_in.get(id(value))
         return made is not None and loop not in made
-    return type(value) is Opaque and value.source in ("param", "global", "attr") and not value.flows
+    # What comes from outside is unknown until it is first asked for; other things are known from where they are made.
+    return type(value) is Opaque and not value.flows and (value.source in ("param", "global", "attr") or value.serial < loop.serial)
 
 
 def _has_memory(optimizer: Instance) -> bool:

@@ -10,7 +10,9 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Event, Instance, Opaque, Ref, Value, exclude_each_other, number, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared import best_scores
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, kept_in, left_out
+from torchlint.rules.shared.counted_rates import counted_anew
 from torchlint.rules.shared.goes_on import weights_gone_on_from
 from torchlint.rules.shared.kept_schedules import begun_anew, counts_by_itself, driven_by, moved_on
 
@@ -27,14 +29,25 @@ def check(view: View) -> Iterator[Report]:
     for report in () if told else _schedule_alone(view):
         told = True
         yield report
+    for report in () if told else _count_alone(view):
+        told = True
+        yield report
     for step, optimizer in () if told else _steps_with_memory(view):
         load = None if _loaded_instead(view, step) else weights_gone_on_from(view, step, optimizer)
         if load is not None:
+            told = True
             roles = {"missing": getattr(optimizer, "name", "") or "optimizer", "problem": "is not loaded"}
             yield Report(CODE, load, roles, [(step.site, "it begins with no running averages")])
-            return
+            break
+    for place, name, first in () if told else best_scores.forgotten(view):
+        yield Report(CODE, place, {"missing": name, "first": first}, words=_BEST)
 
 
+_BEST = (
+    "training goes on from a checkpoint, and `{missing}` does not: it begins at `{first}` again, and the first epoch writes over the file "
+    "that was best",
+    "save `{missing}` in the checkpoint too, and load it with the rest",
+)
 # Where `torch` itself comes from a file that is missing (`from utils import *`), nothing but the name is known.
 _BARE = frozenset({"Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "SGD"})
 
@@ -91,6 +104,22 @@ def _schedule_alone(view: View) -> Iterator[Report]:
         loaded = next((site for site in (load.site, *reversed(load.calls)) if id(site.parsed.facts) in known), load.site)
         yield Report(CODE, _place(saved, step) if saved is not None else loaded, roles, [(step.site, "where it stands is lost with the process")])
         return
+
+
+_BY_A_COUNT = (
+    "training goes on from this checkpoint, and `{missing}`, which the learning rate is made of, does not: it begins at {first} again",
+    "save `{missing}` too, and set it where the state of the optimizer is loaded",
+)
+
+
+def _count_alone(view: View) -> Iterator[Report]:
+    """The optimizer's state is loaded, and the count of its wrapper, which sets the rate by it, is not."""
+    for load, begun in counted_anew(view):
+        saved = next((event for event, _ in checkpoints(view) if load.subject in _owners(view, event)), None)
+        if saved is not None:
+            roles = {"missing": f"{begun.subject.name or 'optimizer'}.{begun.name}", "first": str(begun.value.value)}
+            yield Report(CODE, left_out(saved, begun.subject.site), roles, [(begun.site, "it begins here")], words=_BY_A_COUNT)
+            return
 
 
 def _owners(view: View, saved: Event) -> list[Value | None]:

@@ -20,13 +20,7 @@ _ELSE = re.compile(r"pre_?train|fine_?tun|transfer|(?<!la)(?<!las)(?<!grea)test|
 
 def begun_anew(view: View) -> Iterator[tuple[Event, Event]]:
     """Where an optimizer's state is loaded that a training goes on from, and the step of its schedule, which is told no epoch."""
-    for load in view.of("load"):
-        optimizer = load.subject
-        if load.loops or not isinstance(optimizer, Instance) or optimizer.kind != "optimizer" or not any(map(from_file, real(load.get("state")))):
-            continue
-        steps = [step for step in view.about("optimizer.step", optimizer) if step.loops and step.serial > load.serial]
-        if not steps or not happens_after(load, {steps[-1]}.__contains__) or _for_something_else(load):
-            continue
+    for load, optimizer, steps in resumed_optimizers(view):
         step = next((step for step in view.of("scheduler.step") if step.loops and step.serial > load.serial and _drives(step, optimizer)), None)
         if step is None or step.subject.site is None or any(other.subject is step.subject for other in view.of("load")):
             continue
@@ -34,6 +28,17 @@ def begun_anew(view: View) -> Iterator[tuple[Event, Event]]:
             continue
         if not in_files(view, load, r"\baccelerate\b|accelerator|deepspeed"):
             yield load, step
+
+
+def resumed_optimizers(view: View) -> Iterator[tuple[Event, Instance, list[Event]]]:
+    """Where an optimizer's state is loaded that a training goes on from, the optimizer, and its steps in there."""
+    for load in view.of("load"):
+        optimizer = load.subject
+        if load.loops or not isinstance(optimizer, Instance) or optimizer.kind != "optimizer" or not any(map(from_file, real(load.get("state")))):
+            continue
+        steps = [step for step in view.about("optimizer.step", optimizer) if step.loops and step.serial > load.serial]
+        if steps and happens_after(load, {steps[-1]}.__contains__) and not for_something_else(load):
+            yield load, optimizer, steps
 
 
 def _replayed(view: View, step: Event, training: list[Event]) -> bool:
@@ -76,7 +81,7 @@ def _keeps_nothing(scheduler: Instance) -> bool:
     return by_steps or scheduler.type.endswith(".ExponentialLR")
 
 
-def _for_something_else(load: Event) -> bool:
+def for_something_else(load: Event) -> bool:
     sites: tuple[Site, ...] = (load.site, *load.calls)
     return any(_ELSE.search(line) for site in sites for line in heads_of(site.parsed.facts.lines, site.location().row)
                if line.lstrip().startswith(("if ", "if(", "elif ")))

@@ -41,6 +41,8 @@ def mixings(view: View, places: Iterable[Where], loops: Iterable[Loop] | None, a
             outside = unit is not None and bool(around) and not _may_be_called(facts, unit, around)
             if any(_repeated(event, training) or _KEEPS.search(event.site.text()) for event in events):
                 return None
+            if not events and unit is not None and _nobody_names(view, facts, unit):
+                continue
             if not outside and (not events or around and unit is not None and unit.name != "__init__"):
                 return None
             found.extend(event for event in events[:1] if event not in found)
@@ -94,6 +96,19 @@ def _may_be_called(facts: FileFacts, unit: Unit, around: str) -> bool:
         reached |= todo
         todo = {word for each in units if each.name in todo for word in each.words} - reached
     return unit.name in reached
+
+
+def _nobody_names(view: View, facts: FileFacts, unit: Unit) -> bool:
+    """Whether a function is one of a file's own that no line names but its own: neither of the file nor of another one of the project."""
+    if facts.functions.get(unit.name) is not unit or unit.decorators or _BY_OTHERS.match(unit.name):
+        return False
+    named = re.compile(rf"\b{re.escape(unit.name)}\b").search
+    project = view.run.world.project_of(facts.path)
+    if project is None:
+        return False
+    beside = (line for row, line in enumerate(facts.lines, 1) if not unit.start <= row <= unit.end)
+    others = (file.code for path, file in project.files.items() if path != facts.path)
+    return not any(map(named, beside)) and not any(map(named, others))
 
 
 def _place(site: Site) -> tuple[str, int]:

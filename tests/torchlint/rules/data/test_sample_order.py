@@ -145,6 +145,9 @@ for epoch in range(9):
 @pytest.mark.parametrize("mixing, more, each, told", [
     ("random.shuffle(files)", "", "net.train()", True),
     ("def again():\n    random.shuffle(files)", "", "data.again()", False),
+    ("def again():\n    random.shuffle(files)", "", "net.train()", True),
+    ("def again():\n    random.shuffle(files)\n\nHOOKS = [again]", "", "net.train()", False),
+    ("def again():\n    random.shuffle(files)", "", "getattr(data, 'again')()", False),
     ("again = lambda: random.shuffle(files)", "", "data.again()", False),
     ("files, rest = train_test_split(files, shuffle=False)", "", "net.train()", False),
     ("", "\n    def again(self):\n        random.shuffle(self.files)\n", "data.pictures.again()", False),

@@ -52,3 +52,11 @@ def test_a_helper_of_another_file_that_nobody_names_loads_nothing(tmp_path, firs
 def test_a_function_beside_the_saving_may_be_called_by_a_framework():
     loads = "\ndef model_fn(net, path):\n    net.load_state_dict(torch.load(path))\n\n"
     assert not any(number == 808 for _, number in found(IMPORTS + loads + SAVES.format(first="pass")))
+
+
+@pytest.mark.parametrize("wrapper, told", [
+    ("torch.nn.parallel.DistributedDataParallel", True), ("apex.parallel.DistributedDataParallel", True), ("apex.parallel.convert_syncbn_model", False),
+])
+def test_the_wrapper_of_apex_gives_the_same_names(wrapper, told):
+    text = "import apex\n" + IMPORTS + SAVES.format(first="pass").replace("nn.DataParallel", wrapper)
+    assert any(number == 808 for _, number in found(text)) is told

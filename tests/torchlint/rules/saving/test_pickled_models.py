@@ -135,6 +135,51 @@ def keep(path):
     net = torch.load(path, weights_only=False)
     torch.save(net, path)
 """,
+    "what is loaded, and called as a model": """
+def keep(path, loader):
+    net = torch.load(path, weights_only=False)
+    for x in loader:
+        print(net.forward(x))
+    torch.save(net, path)  # <- 902
+""",
+    "out of a wrapper, where there is one": """
+def keep(path, gpus):
+    net = Net()
+    if gpus:
+        net = nn.DataParallel(net)
+    torch.save({"net": net.module if gpus else net}, path)  # <- 902
+""",
+    "out of a wrapper, and perhaps loaded": """
+def keep(path, wide, resume, gpus):
+    if resume:
+        net = torch.load(path, weights_only=False)["net"]
+    elif wide:
+        net = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+    else:
+        net = Net()
+    if gpus:
+        net = nn.DataParallel(net)
+    torch.save({"net": net.module if gpus else net}, path)  # <- 902
+""",
+    "the state out of a wrapper": """
+def keep(path, resume, gpus):
+    net = torch.load(path, weights_only=False)["net"] if resume else Net()
+    if gpus:
+        net = nn.DataParallel(net)
+    torch.save({"net": net.module.state_dict() if gpus else net.state_dict()}, path)
+""",
+    "a model of a model's own": """
+class Outer(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.module = inner.state_dict()
+
+def keep(path, gpus):
+    net = Outer(Net())
+    if gpus:
+        net = nn.DataParallel(Net())
+    torch.save(net.module if gpus else net.module, path)
+""",
 })
 def test_pickled(code):
     holds(NET + code)

@@ -1,0 +1,175 @@
+"""Best scores that decide which file is kept, and begin anew where a training is gone on with."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+
+import libcst as cst
+
+from torchlint.dryrun.flow import happens_after
+from torchlint.dryrun.guards import Guard
+from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.values import Event, Instance, Loop, Opaque, from_file, real
+from torchlint.rules.base import View
+from torchlint.rules.mends.rows import text_of
+from torchlint.rules.shared.checkpoints import files_of
+from torchlint.rules.shared.file_names import Bindings, Hole, Name, bindings_of
+from torchlint.rules.shared.kept_schedules import for_something_else
+from torchlint.sieve.facts import FileFacts
+
+_NAME = r"(?:self\.)?\w*best\w*"
+_BETTER = re.compile(rf"\(?[^<>=]+[<>]=?\s*(?P<right>{_NAME})\s*\)?$|\(?\s*(?P<left>{_NAME})\s*[<>]=?[^<>=]+$", re.IGNORECASE)
+_NUMBER = re.compile(r"-?\s*(?:\d[\d._]*(?:e[-+]?\d+)?|(?:np|numpy|math|torch|sys)\.(?:inf|maxsize)|float\(\s*[\"'][-+]?inf\w*[\"']\s*\))$", re.IGNORECASE)
+_COPIES = ("shutil.copyfile", "shutil.copy", "shutil.copy2")
+# Each run writes into a folder of its own, or values are set by their names.
+_APART = re.compile(r"strftime|isoformat|\bnow\(|increment_path|mkdtemp|uuid|__dict__|\bsetattr\(|\bvars\(|\bglobals\(")
+
+
+def forgotten(view: View) -> Iterator[tuple[Site, str, str]]:
+    """Where one file is written over if a score is better than the best one so far, what that is called, and the number that it begins
+    at, in a training that goes on from a checkpoint, too."""
+    told: set[str] = set()
+    for save in (*view.of("save"), *(event for event in view.of("unknown") if event.get("name") in _COPIES)):
+        training = _training(view, save)
+        if training is None or not _is_gone_on_with(view, save) or not _is_one_file(save, training):
+            continue
+        for name, asked in _asked(view, save, training):
+            first = _begins_at(view, save, name, asked.location().row, training) if name not in told else None
+            if first is not None:
+                told.add(name)
+                yield next((site for site in (save.site, *reversed(save.calls)) if site.parsed.unit is asked.parsed.unit), save.site), name, first
+
+
+def _training(view: View, save: Event) -> Loop | None:
+    """The loop over the epochs that a file is written in."""
+    outer = save.loops[0] if save.loops else None
+    trains = outer is not None and not outer.once and outer.site is not None and any(outer in step.loops for step in view.steps())
+    return outer if trains else None
+
+
+def _is_gone_on_with(view: View, save: Event) -> bool:
+    """Whether the state of an optimizer is loaded before the training."""
+    return any(
+        not load.loops and load.serial < save.serial and any(map(from_file, real(load.get("state")))) and any(map(_is_optimizer, real(load.subject)))
+        and happens_after(load, {save}.__contains__) and not for_something_else(load)
+        for load in view.of("load")
+    )
+
+
+def _is_optimizer(value: object) -> bool:
+    if isinstance(value, Instance):
+        return value.kind == "optimizer"
+    return isinstance(value, Opaque) and ("optimizer" in value.tags or "optim" in (value.name or "").lower())
+
+
+def _asked(view: View, save: Event, training: Loop) -> Iterator[tuple[str, Site]]:
+    """The best scores that a condition of a file's writing compares with, and where it does."""
+    for guard in save.guards:
+        asked = _comparison(view, guard)
+        found = _BETTER.match(asked.text()) if guard.holds and asked.parsed.facts is training.site.parsed.facts else None
+        if found is not None:
+            yield found["right"] or found["left"], asked
+
+
+def _comparison(view: View, guard: Guard) -> Site:
+    """What a condition asks; of a name what that is set to: `is_best = acc > best`, and `if is_best:` in a helper."""
+    if not guard.site.text().strip("()").isidentifier():
+        return guard.site
+    sets = (event.site for event in view.of("assign") if any(event.subject is read for read in guard.reads))
+    return next((Site(site.parsed, site.node.value) for site in sets if isinstance(site.node, cst.Assign)), guard.site)
+
+
+def _is_one_file(save: Event, training: Loop) -> bool:
+    """Whether the same file is written in each epoch: its name is made of nothing that the training sets."""
+    for site in (save.site, *reversed(save.calls)):
+        try:
+            names = _names_at(save, site)
+        except SyntaxError:
+            return False
+        if not names:
+            return False
+        holes = [part.text for name in names for part in name if isinstance(part, Hole)]
+        if not any(hole in site.parsed.unit.params and hole != "self" for hole in holes) or site.parsed.unit is training.site.parsed.unit:
+            return all(_stays(hole, site, training) for hole in holes)
+    return False
+
+
+def _names_at(save: Event, site: Site) -> list[Name]:
+    """The names of the files that are written at a place, or are handed over there to be written."""
+    names, row = bindings_of(text_of(site.parsed)), site.location().row
+    if save.kind == "save":
+        return [names.name(_nearest(names, value, function, site), function) for value, at, function in names.saves if at == row]
+    path = site.node.args[1:2] if site is save.site else ()
+    return [names.name(ast.parse(site.parsed.text(path[0].value), mode="eval").body, names.scope_at(row))] if path else []
+
+
+def _nearest(names: Bindings, value: ast.expr, function: int, site: Site) -> ast.expr:
+    """What a name is set to over a place, on every way to it, where other places set it to something else."""
+    text, row, lines = ast.unparse(value), site.location().row, site.parsed.facts.lines
+    over = [given for given, at in names.given(text, function) if at == function and given.lineno < row]
+    if not isinstance(value, ast.Name) or not over:
+        return value
+    given = max(over, key=lambda given: given.lineno)
+    between = [line for line in lines[given.lineno - 1 : row] if line.strip()]
+    margin = len(between[0]) - len(between[0].lstrip())
+    return given if all(len(line) - len(line.lstrip()) >= margin for line in between) else value
+
+
+def _stays(text: str, site: Site, training: Loop) -> bool:
+    """Whether a part of a file's name is the same in each epoch: nothing is called, and its names are set outside the loop, and outside
+    a function that the loop calls."""
+    names = set(re.findall(r"(?<![\w.])[A-Za-z_][\w.]*", text))
+    unit = site.parsed.unit
+    inner = unit is not training.site.parsed.unit
+    if "(" in text or inner and names & (unit.binds | set(unit.params) - {"self"}):
+        return False
+    span = training.site.location()
+    loop = "".join(training.site.parsed.facts.lines[span.row - 1 : span.end_row])
+    return not any(re.search(rf"(?<![\w.]){re.escape(name)}\s*(?:[-+*/]?=(?!=)|,[^=\n]*=(?!=)|(?:,\s*\w+\s*\)?)?\s+in\b)", loop) for name in names)
+
+
+def _begins_at(view: View, save: Event, name: str, row: int, training: Loop) -> str | None:
+    """The number that a best score is before the training, if nothing else than the training sets it, behind the row that asks."""
+    begun = None
+    trained = _rows_of(save, training)
+    for facts in files_of(view, save):
+        if any(_APART.search(line.split("#", 1)[0]) for line in facts.lines):
+            return None
+        for at, value in _sets(facts, name):
+            in_training = any(facts is inner and first <= at <= last for inner, first, last in trained)
+            if in_training and at < row or not in_training and (value is None or not _NUMBER.match(value)):
+                return None
+            begun = begun if in_training else value
+    return begun
+
+
+def _rows_of(save: Event, training: Loop) -> list[tuple[FileFacts, int, int]]:
+    """The rows of a loop, and of the functions by which it comes to what is saved."""
+    span, own = training.site.location(), training.site.parsed
+    last = span.end_row or span.row
+    chain = [*save.calls, save.site]
+    at = next((at for at, site in enumerate(chain) if site.parsed.unit is own.unit and span.row <= site.location().row <= last), len(chain))
+    inner = [(site.parsed.facts, site.parsed.unit) for site in chain[at + 1 :]]
+    return [(own.facts, span.row, last), *((facts, unit.start, unit.end) for facts, unit in inner)]
+
+
+def _sets(facts: FileFacts, name: str) -> Iterator[tuple[int, str | None]]:
+    """The rows that set a name, or an attribute of whatever object, and what to; None where that is not seen."""
+    last = re.escape(name.rpartition(".")[2])
+    word = re.compile(rf"(?<![\w.]){re.escape(name)}\b" if "." not in name else rf"(?<!\w){re.escape(name)}\b|\.{last}\s*=")
+    for at, line in enumerate(facts.lines, 1):
+        line = re.sub(r"[<>!=]=", "~~", line.split("#", 1)[0].rstrip())  # of the signs, those that set something
+        if not word.search(line):
+            continue
+        targets, sign, value = line.partition("=")
+        parts, values = [part.strip() for part in targets.split(",")], value.split(",")
+        if re.match(r"\s*(?:async\s+def|def|for|with|import|from)\b", line):
+            yield at, None
+        elif sign and len(parts) == len(values) and name in parts:
+            yield at, values[parts.index(name)].strip()
+        elif sign and name == parts[0].partition(":")[0].strip():
+            yield at, value.strip()
+        elif sign and word.search(targets) and re.fullmatch(r"[\s\w.,()\[\]]+", targets) or re.search(rf"(?<!\w){last}\s*=", line):
+            yield at, None  # with others, as a keyword, or of another object

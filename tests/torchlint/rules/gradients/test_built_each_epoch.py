@@ -1,0 +1,40 @@
+"""122: an optimizer that each epoch builds, of a model that comes from somewhere."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+PROGRAM = """
+import models
+
+{model}
+
+def train_epoch(loader):
+    optimizer = torch.optim.SGD(net.parameters(), lr={rate}, momentum=0.9){mark}
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+
+def main(args, loader):
+    global net
+    for epoch in range(args.epochs):
+        {first}
+        train_epoch(loader)
+"""
+
+
+def built(model, mark="  # <- 122", first="print(epoch)", rate="0.1"):
+    return PROGRAM.format(model=model, mark=mark, first=first, rate=rate)
+
+
+@table({
+    "one that is read": built('net = torch.load("net.pt", weights_only=False)'),
+    "one of a file that is read": built('kept = torch.load("net.pt", weights_only=False)\nnet = kept["net"]'),
+    "one of two things": built('net = torch.load("net.pt", weights_only=False) if models.OLD else models.wide()\nnet = nn.DataParallel(net)'),
+    "one that is read for each epoch": built(
+        'net = None', "", first='net = torch.load(f"{epoch}.pt", weights_only=False)',
+    ),
+    "one that is made for each epoch": built("net = models.wide()", "", first="net = models.wide()"),
+    "another rate for each epoch": built("net = models.wide()", "", rate="models.rate()"),
+})
+def test_of_a_model_made_before(code):
+    holds(code)

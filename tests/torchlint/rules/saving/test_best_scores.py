@@ -1,0 +1,169 @@
+"""905 of a best score that begins anew where a training goes on, so that the best file is written over."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+PROGRAM = """
+import os
+{more}
+
+def train(model: nn.Module, loader, validate, args):
+    optimizer = torch.optim.Adam(model.parameters())
+    start = 0
+    best = {first}
+    if args.resume:
+        kept = torch.load(args.resume, weights_only=True)
+        model.load_state_dict(kept["model"])
+        optimizer.load_state_dict(kept["optimizer"])
+        start = kept["epoch"]
+        {load}
+    {before}
+    for epoch in range(start, args.epochs):
+        {each}
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        acc = validate(model)
+        state = {{"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch + 1, "best": best}}
+        torch.save(state, "last.pt")
+        {asked}
+        if {better}:
+            best = acc
+            torch.save(state, {path}){mark}
+"""
+BAD = "  # <- 905"
+
+
+def program(mark="", **other):
+    parts = {
+        "more": "", "first": "0.0", "load": "print(start)", "before": "print(best)", "each": "model.train()", "asked": "print(acc)",
+        "better": "acc > best", "path": '"best.pt"',
+    }
+    return PROGRAM.format(mark=mark, **(parts | other))
+
+
+@table({
+    "from nothing": program(BAD),
+    "from infinity": program(BAD, first='float("inf")', better="acc < best"),
+    "from below": program(BAD, first="-np.inf", more="import numpy as np"),
+    "the other way round": program(BAD, better="best < acc"),
+    "with something else": program(BAD, better="args.keep and acc > best"),
+    "asked before": program(BAD, asked="is_best = acc > best", better="is_best"),
+    "in a folder": program(BAD, path='os.path.join(args.out, "best_acc.pt")'),
+    "a name that was another before": program(BAD, asked='path = f"{epoch}.pt"; torch.save(state, path)').replace(
+        "            best = acc", '            best = acc\n            path = "best.pt"').replace('save(state, "best.pt")', "save(state, path)"),
+    "a name that is another one": program(asked='path = f"{epoch}.pt"; torch.save(state, path)').replace(
+        "            best = acc", '            best = acc\n            if args.short:\n                path = "best.pt"').replace('save(state, "best.pt")', "save(state, path)"),
+    "it is loaded": program(load='best = kept["best"]'),
+    "it is loaded if it is there": program(load='best = kept.get("best", 0.0)'),
+    "loaded with others": program(load='start, best = kept["epoch"], kept["best"]'),
+    "measured before": program(before="best = validate(model)"),
+    "measured in the first epoch": program(each="best = validate(model) if epoch == start else best"),
+    "begun in each epoch": program(each="best = 0.0"),
+    "a file for each epoch": program(path='f"best_{epoch}.pt"'),
+    "a file for each score": program(path='"best_%.2f.pt" % acc'),
+    "a folder for each run": program(more="import time\n\nOUT = time.strftime('%H%M')", path='os.path.join(OUT, "best.pt")'),
+    "no resume": program().replace("if args.resume:", "if args.test:"),
+    "an option": program(first="args.best"),
+    "handed over": program().replace("validate, args):", "validate, args, best=0.0):"),
+})
+def test_best_scores(code):
+    holds(code)
+
+
+HELPER = """
+import shutil
+
+
+def save_checkpoint(state, is_best, name="checkpoint.pt"):
+    torch.save(state, name)
+    if {asked}:
+        {copy}
+
+
+def train(model: nn.Module, loader, validate, args):
+    optimizer = torch.optim.Adam(model.parameters())
+    start, best = 0, 0.0
+    if args.resume:
+        kept = torch.load(args.resume, weights_only=True)
+        model.load_state_dict(kept["model"])
+        optimizer.load_state_dict(kept["optimizer"])
+        start = kept["epoch"]
+        {load}
+    for epoch in range(start, args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        acc = validate(model)
+        is_best = acc > best
+        best = max(acc, best)
+        save_checkpoint({{"model": model.state_dict(), "optimizer": optimizer.state_dict(), "epoch": epoch + 1}}, is_best{more}){mark}
+"""
+
+
+def helper(mark="", **other):
+    parts = {"asked": "is_best", "copy": 'shutil.copyfile(name, "best.pt")', "load": "print(start)", "more": ""}
+    return HELPER.format(mark=mark, **(parts | other))
+
+
+@table({
+    "a copy": helper(BAD),
+    "in brackets": helper(BAD, asked="(is_best)"),
+    "written": helper(BAD, copy='torch.save(state, "best.pt")'),
+    "by the caller's name": helper(BAD, copy="torch.save(state, name)", more=', name="best.pt"'),
+    "by a name of the epoch": helper(copy="torch.save(state, name)", more=', name=f"{epoch}.pt"'),
+    "by a name of the epoch's name": helper(copy='shutil.copyfile(name, name + ".best")', more=', name=f"{epoch}.pt"'),
+    "loaded": helper(load='best = kept["best"]'),
+    "not where it is best": helper(asked="not is_best"),
+})
+def test_by_a_helper(code):
+    holds(code)
+
+
+SOLVER = """
+class Solver:
+    def __init__(self, model: nn.Module, args):
+        self.model, self.args = model, args
+        self.optimizer = torch.optim.Adam(model.parameters())
+        self.reset()
+
+    def reset(self):
+        self.start, self.best = 0, 0.0
+        if self.args.resume:
+            kept = torch.load(self.args.resume, weights_only=True)
+            self.model.load_state_dict(kept["model"])
+            self.optimizer.load_state_dict(kept["optimizer"])
+            self.start = kept["epoch"]
+            {load}
+
+    def train(self, loader, validate):
+        for epoch in range(self.start, self.args.epochs):
+            for x, y in loader:
+                self.optimizer.zero_grad()
+                F.cross_entropy(self.model(x), y).backward()
+                self.optimizer.step()
+            self.keep(validate(self.model), epoch)
+
+    def keep(self, acc, epoch):
+        state = {{"model": self.model.state_dict(), "optimizer": self.optimizer.state_dict(), "epoch": epoch + 1}}
+        if acc > self.best:
+            self.best = acc
+            torch.save(state, self.args.folder + "/best.pt"){mark}
+
+
+def main(model: nn.Module, args, loader, validate):
+    solver = Solver(model, args)
+    {between}
+    solver.train(loader, validate)
+"""
+
+
+@table({
+    "of an object": SOLVER.format(load="print(kept)", between="print(solver)", mark=BAD),
+    "loaded": SOLVER.format(load='self.best = kept["best"]', between="print(solver)", mark=""),
+    "set from outside": SOLVER.format(load="print(kept)", between="solver.best = args.best", mark=""),
+    "set by its name": SOLVER.format(load='setattr(self, "best", kept["best"])', between="print(solver)", mark=""),
+})
+def test_of_an_object(code):
+    holds(code)
