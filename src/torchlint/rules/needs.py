@@ -213,7 +213,10 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
         (_any("DataLoader"),),
     ),
     614: ((_OPTIMIZERS, _any("step")),),
-    616: ((_any("fit"), _any("transform")), (_any("fit_transform"),), (_any("backward"), _any("eval no_grad inference_mode")), (_any("DataLoader"),)),
+    616: (
+        (_any("fit"), _any("transform")), (_any("fit_transform"),), (_any("backward"), _any("eval no_grad inference_mode")), (_any("DataLoader"),),
+        (_any("mean median min amin"), _any("std var max amax ptp")),
+    ),
     617: ((_any("DataLoader"),), (_any("!misspelt"), _any("!class"))),
     620: ((_any("step"), _any("backward"), _any("enumerate step steps iteration iter")),),
     618: ((_any("DataLoader"),),),
