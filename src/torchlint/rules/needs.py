@@ -18,6 +18,7 @@ from torchlint.catalogue.pages import Rule
 from torchlint.catalogue.protocols import GROWS
 from torchlint.catalogue.torchvision_gone import ARGUMENTS, DATA
 from torchlint.catalogue.torchvision_models import builders
+from torchlint.catalogue.vision_labels import DATA_SETS
 from torchlint.catalogue.vision_widths import HEADS
 
 Need = tuple[frozenset[str], ...]
@@ -137,7 +138,10 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     208: ((_any("DataLoader"),),),
     305: ((_any("log log_"), _any("softmax Softmax softmin Softmin gumbel_softmax")),),
     306: ((_any("int short char bool float half double long LongTensor FloatTensor IntTensor dtype type to randint tensor arange argmax full"), _TARGETS),),
-    307: ((_any("cross_entropy nll_loss CrossEntropyLoss NLLLoss"), _any("tensor randint")),),
+    307: (
+        (_any("cross_entropy nll_loss CrossEntropyLoss NLLLoss"), _any("tensor randint")),
+        (_any(*DATA_SETS),), (_any("backward"), _any("step")),
+    ),
     308: ((_TARGETS | _VALUES,),),
     309: ((_VALUES,),),
     310: ((_TARGETS,),),

@@ -47,3 +47,9 @@ net(x)
 ])
 def test_the_sizes_of_what_is_moved_where_that_is_possible(side, moved, mark):
     holds(MOVED.format(side=side, moved=moved, mark=mark))
+
+
+@pytest.mark.parametrize("change", ["x.resize_(images.size())", "x.data.resize_(images.size()).copy_(images)", "x.data = images"])
+@pytest.mark.parametrize("before", ["pass", "x = x.cuda() if flag else x"])
+def test_other_sizes_in_its_place(change, before):
+    holds(f"def run(images, flag):\n    x = torch.zeros(64, 784)\n    {before}\n    {change}\n    return nn.Conv2d(1, 2, 3)(x)\n")

@@ -62,6 +62,13 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, ImageShapes, Tables, Batches, 
                 value.sites["shape"] = site
         return value
 
+    def forget_shape(self, value: Tensor) -> None:
+        """Notes that a tensor has got other sizes in its place: so has what it is the data of."""
+        changed: Value | None = value
+        while isinstance(changed, Tensor):
+            changed.traits.pop("shape", None)
+            changed = changed.traits.get("alias")
+
     def clash(self, clash: Clash | None, given: Value | None, node, module: Instance | None = None, operation: str = "",
               whole: Value | None = None) -> None:
         """Tells that sizes do not fit, if they do so for certain."""
@@ -133,7 +140,7 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, ImageShapes, Tables, Batches, 
     def method_shape(self, name: str, owner: Tensor, args, kwargs, result: Value, node) -> Value:
         """The result of a method of a tensor (or of the function of the same name)."""
         if name in _RESHAPES_IN_PLACE:
-            owner.traits.pop("shape", None)
+            self.forget_shape(owner)
         if name in SEVERAL and type(result) is Opaque:
             return self.note_each(result, self.several(name, self.shape_of(owner), args, kwargs))
         if result is owner or not isinstance(result, Tensor) or "shape" in result.traits:
