@@ -85,7 +85,7 @@ def read_unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: b
             called = _model(node.func)
             if called is not None:
                 calls.add(called)
-            if len(node.args) > 1 and getattr(node.func, "attr", "") in ("view", "reshape"):
+            if (len(node.args) > 1 or type(node.args[0]) is ast.Tuple) and getattr(node.func, "attr", "") in ("view", "reshape"):
                 rearranged.append(node)
         if kind is ast.For:
             assigns.append(node)

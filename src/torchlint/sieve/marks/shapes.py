@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchlint.catalogue.apis import NUMBER_AMONG, everywhere
@@ -171,11 +172,14 @@ def _mark_compare(node: ast.Compare, words: set[str]) -> None:
             words.add("!nan")
 
 
+_TOTALS = re.compile(r"loss(?!es)|total|correct|(?:^|_)(?:err|acc)", re.IGNORECASE)
+
+
 def _is_read_out(node: ast.expr) -> bool:
-    """Whether it may be a number as it was read out of a tensor: `x.data`, `x.data.cpu()`, `x.numpy()`."""
+    """Whether it may be a number as it was read out of a tensor, or a sum of such: `x.data`, `x.data.cpu()`, `x.numpy()`, `total`."""
     if type(node) is ast.Call and type(node.func) is ast.Attribute and node.func.attr in WAYS_OUT:
         return node.func.attr in ARRAYS or _is_read_out(node.func.value)
-    return getattr(node, "attr", "") == "data"
+    return getattr(node, "attr", "") == "data" or type(node) is ast.Name and _TOTALS.search(node.id) is not None
 
 
 def _mark_subscript(node: ast.Subscript, words: set[str]) -> None:
