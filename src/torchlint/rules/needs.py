@@ -163,7 +163,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     409: ((_SIZED, CREATES | _any("long int short byte bool argmax")),),
     410: ((_any("from_numpy as_tensor tensor double float64 DoubleTensor"), _SIZED | _TARGETS | _VALUES),),
     411: ((_any("Embedding EmbeddingBag embedding gather scatter scatter_ scatter_add scatter_add_ index_select index_add index_add_ one_hot"
-                " index_fill index_fill_ index_copy_ take_along_dim masked_fill masked_fill_ masked_select masked_scatter masked_scatter_"),),),
+                " index_fill index_fill_ index_copy_ take_along_dim masked_fill masked_fill_ masked_select masked_scatter masked_scatter_ !quotient"),),),
     412: ((_any("!copied"),),),
     414: ((_any("expand expand_as"), _any("!inplace")),),
     415: ((_any("!forward"),),),

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from torchlint.catalogue.apis import NUMBER_AMONG, everywhere
 from torchlint.catalogue.apis import words as last_words
 from torchlint.catalogue.effects import ANSWERS, ARRAYS, INPLACE, PURE_IF_TENSOR, PURE_TENSOR_ONLY, SIZED, WAYS_OUT
+from torchlint.sieve.marks.quotients import divides
 from torchlint.sieve.nodes import last_name, of_self
 
 _CONTEXTS = frozenset({"no_grad", "inference_mode", "enable_grad", "autocast"})
@@ -185,6 +186,8 @@ def _is_read_out(node: ast.expr) -> bool:
 def _mark_subscript(node: ast.Subscript, words: set[str]) -> None:
     if type(node.slice) is ast.Constant and node.slice.value == 0 and _is_read_out(node.value):
         words.add("!first")
+    if divides(node):
+        words.add("!quotient")
     if type(node.slice) is ast.Tuple and [type(key) for key in node.slice.elts[:2]] == [ast.Slice, ast.UnaryOp]:
         words.add("!sequence")  # x[:, -1]
     if type(node.ctx) is ast.Store:
