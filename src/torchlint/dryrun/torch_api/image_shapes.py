@@ -41,6 +41,8 @@ class ImageShapes:
         if name == "convert" and isinstance(args[0], Const) and args[0].value == "RGB":
             shape = self.noted_shape(owner)
             self.note_shape(made, shape if shape.rank == len(_ANY_SIZE.dims) else _ANY_SIZE)
+        elif name == "thumbnail" and self.noted_shape(owner) != ANY:  # changes the image itself
+            self.base_store.set(owner, " shape", ANY)
         elif name == "resize" and self._is_pillow(owner) and self.noted_shape(owner) != ANY:
             self.note_shape(made, self._resized(self.noted_shape(owner), args[0]))
 
