@@ -81,6 +81,11 @@ _SAID_ELSEWHERE = {
         for kind in ("Float", "Double", "Half", "Long", "Int", "Short", "Byte", "Char")
     },
     **{
+        f"torch.{kind}Storage{how}": {"by": "2.0", "instead": instead}
+        for kind in ("Float", "Double", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte", "Bool")
+        for how, instead in {"": "torch.UntypedStorage", ".from_buffer": "torch.frombuffer"}.items()
+    },
+    **{
         f"torch.cuda.{inner}reset_max_memory_{of}": {"by": "1.6", "instead": "torch.cuda.reset_peak_memory_stats"}
         for inner in ("", "memory.")
         for of in ("allocated", "cached")

@@ -120,6 +120,8 @@ class Assignment:
                 wants = value.value if isinstance(value, Const) and isinstance(value.value, bool) else None
                 target = node.targets[0].target if type(node) is cst.Assign else None
                 self.switch_grad(alt, wants, node, target.value if type(target) is cst.Attribute else None)
+            elif isinstance(alt, Tensor) and name == "data" and self.noted_shape(value) != self.noted_shape(alt):
+                self.forget_shape(alt)
             elif isinstance(alt, Tensor) and name in ("grad", "_grad"):
                 self.emit("grad.set", alt, node, value=value)
             elif isinstance(alt, Opaque) and name in ("grad", "_grad"):

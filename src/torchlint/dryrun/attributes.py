@@ -155,7 +155,8 @@ class Attributes:
 
     def tensor_attribute(self, owner: Tensor, name: str, node: cst.CSTNode) -> Value:
         if name == "data":
-            return owner.with_(self.site(node), graph=False, leaf=None, alias=owner)
+            made = owner.with_(self.site(node), graph=False, leaf=None, alias=owner)
+            return self.with_shape(made, self.shape_of(owner), owner.sites.get("shape"))
         if name in ("T", "mT", "H"):
             return owner.with_(self.site(node), layout="transposed")
         if name in ("shape", "device", "dtype", "ndim", "is_cuda", "requires_grad", "grad_fn", "layout"):

@@ -305,6 +305,7 @@ class Containers:
         if isinstance(owner, Tensor):
             whole = all(k is None or isinstance(k, Const) and k.value is None for k in keys)
             self.emit_taken(owner, keys, node)
+            self.emit_indexed(owner, keys, node)
             part = owner.with_(None) if whole else owner.with_(None, maybe0=True)
             if not whole or not self.lies_as_before(owner, node):
                 part.traits.pop("layout", None)

@@ -131,9 +131,17 @@ class Operators:
             if len(devices) == 1 and None not in devices and len(tensors) + numbers == 2:
                 traits["device"] = devices.pop()
                 self.still_made(tensors, traits, sites)
+            if all(self._has_no_dimension(alt) for side in sides for alt in alternatives(side)):
+                traits["number"] = True
             made = self.lies_beside(Tensor("", "op", self.site(node), flows, parts, None, traits, sites), sides)
             return self.arithmetic_shape(operator, left, right, made, node)
         return self.noted_arithmetic(operator, left, right, Opaque("", "op", self.site(node), flows, parts))
+
+    def _has_no_dimension(self, value: Value) -> bool:
+        if isinstance(value, Tensor):
+            return self.is_number(value)
+        plain = type(value) is Opaque and "number" in value.tags and "numbers" not in value.tags
+        return plain or number(value) is not None
 
     def calculate(self, operator: str, a, b) -> Value:
         try:
@@ -165,7 +173,7 @@ class Operators:
             if n is not None:
                 return Const(-n)
         if isinstance(value, Tensor):
-            return value.with_(act=None)
+            return self.with_shape(value.with_(act=None), self.shape_of(value), value.sites.get("shape"))
         return Opaque("", "op", self.site(node), value.flows, value.parts) if isinstance(value, (Opaque, Union)) else value
 
     def eval_comparison(self, node: cst.Comparison) -> Value:

@@ -18,6 +18,7 @@ from torchlint.catalogue.pages import Rule
 from torchlint.catalogue.protocols import GROWS
 from torchlint.catalogue.torchvision_gone import ARGUMENTS, DATA
 from torchlint.catalogue.torchvision_models import builders
+from torchlint.catalogue.vision_labels import DATA_SETS
 from torchlint.catalogue.vision_widths import HEADS
 
 Need = tuple[frozenset[str], ...]
@@ -137,7 +138,10 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     208: ((_any("DataLoader"),),),
     305: ((_any("log log_"), _any("softmax Softmax softmin Softmin gumbel_softmax")),),
     306: ((_any("int short char bool float half double long LongTensor FloatTensor IntTensor dtype type to randint tensor arange argmax full"), _TARGETS),),
-    307: ((_any("cross_entropy nll_loss CrossEntropyLoss NLLLoss"), _any("tensor randint")),),
+    307: (
+        (_any("cross_entropy nll_loss CrossEntropyLoss NLLLoss"), _any("tensor randint")),
+        (_any(*DATA_SETS),), (_any("backward"), _any("step")),
+    ),
     308: ((_TARGETS | _VALUES,),),
     309: ((_VALUES,),),
     310: ((_TARGETS,),),
@@ -159,7 +163,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     409: ((_SIZED, CREATES | _any("long int short byte bool argmax")),),
     410: ((_any("from_numpy as_tensor tensor double float64 DoubleTensor"), _SIZED | _TARGETS | _VALUES),),
     411: ((_any("Embedding EmbeddingBag embedding gather scatter scatter_ scatter_add scatter_add_ index_select index_add index_add_ one_hot"
-                " index_fill index_fill_ index_copy_ take_along_dim masked_fill masked_fill_ masked_select masked_scatter masked_scatter_"),),),
+                " index_fill index_fill_ index_copy_ take_along_dim masked_fill masked_fill_ masked_select masked_scatter masked_scatter_ !quotient"),),),
     412: ((_any("!copied"),),),
     414: ((_any("expand expand_as"), _any("!inplace")),),
     415: ((_any("!forward"),),),
@@ -217,7 +221,10 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
         (_any("DataLoader"),),
     ),
     614: ((_OPTIMIZERS, _any("step")),),
-    616: ((_any("fit"), _any("transform")), (_any("fit_transform"),), (_any("backward"), _any("eval no_grad inference_mode")), (_any("DataLoader"),)),
+    616: (
+        (_any("fit"), _any("transform")), (_any("fit_transform"),), (_any("backward"), _any("eval no_grad inference_mode")), (_any("DataLoader"),),
+        (_any("mean median min amin"), _any("std var max amax ptp")),
+    ),
     617: ((_any("DataLoader"),), (_any("!misspelt"), _any("!class"))),
     620: ((_any("step"), _any("backward"), _any("enumerate step steps iteration iter")),),
     618: ((_any("DataLoader"),),),
@@ -301,7 +308,7 @@ _CUSTOM |= {
         *_old(torchvision_gone.NAMES, "torchvision"), *_old(torchtext_gone.NAMES, "torchtext"), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),),
     ),
     942: (
-        (words(name for name in table().deprecated if name not in COMMON_INITS and ".sparse." not in name) - {"range"} | {"!range", "meshgrid", "!volatile", "!sum", *NUMBER_FIRST, *DATA},),
+        (words(name for name in table().deprecated if name not in COMMON_INITS and ".sparse." not in name) - {"range"} | {"!range", "meshgrid", "storage", "!volatile", "!sum", *NUMBER_FIRST, *DATA},),
         (frozenset(name.rpartition(".")[2] for name in COMMON_INITS), _any("init")),
         (words(name for name in table().deprecated if ".sparse." in name), _any("sparse !from_torch.sparse")),
         (_any("!reduced"),),

@@ -8,6 +8,7 @@ import re
 from torchlint.catalogue.vocabulary import OF_EVERY_MODULE
 from torchlint.sieve.facts import Unit
 from torchlint.sieve.marks.containers import mark_containers
+from torchlint.sieve.marks.quotients import mark_quotients
 from torchlint.sieve.marks.shapes import MARKERS, written_size
 from torchlint.sieve.marks.tensors import mark_tensors
 from torchlint.sieve.marks.views import mark_views
@@ -85,7 +86,7 @@ def read_unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: b
             called = _model(node.func)
             if called is not None:
                 calls.add(called)
-            if len(node.args) > 1 and getattr(node.func, "attr", "") in ("view", "reshape"):
+            if (len(node.args) > 1 or type(node.args[0]) is ast.Tuple) and getattr(node.func, "attr", "") in ("view", "reshape"):
                 rearranged.append(node)
         if kind is ast.For:
             assigns.append(node)
@@ -106,6 +107,7 @@ def read_unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: b
         mark_views(rearranged, nodes, words)
     mark_containers(assigns, words)
     mark_tensors(assigns, words, name == "forward")
+    mark_quotients(assigns, nodes, words)
     return Unit(
         name, first_row(first), last.end_lineno, indent, (), frozenset(words), frozenset(sets), frozenset(binds),
         frozenset(calls), gives, nodes=list(nodes)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from torchlint.dryrun.torch_api.shapes import Shape, Size, product
 from torchlint.dryrun.values import Const, Instance, Opaque, Ref, Seq, Tensor, Value, number
 
 # Where these take batch_first among their positional arguments.
@@ -16,6 +17,8 @@ _BATCH_FIRST_AT = {
     "torch.nn.MultiheadAttention": 8,
     "torch.nn.TransformerEncoderLayer": 6,
 }
+
+_LEAST_SIDE = 4  # pixels of an image: fewer may be a grid of something else
 
 
 def steps_first(module: Instance) -> bool:
@@ -36,6 +39,26 @@ def _only_times(node: cst.BaseExpression) -> bool:
     if type(node) is cst.BinaryOperation:
         return type(node.operator) is cst.Multiply and _only_times(node.left) and _only_times(node.right)
     return not isinstance(node, (cst.Integer, cst.Float, cst.UnaryOperation))
+
+
+def _moved_colours(shape: Shape, sizes: list[Size]) -> tuple[int, ...] | None:
+    """The order in which a view takes the dimensions of images, where it takes the three colours from the end to the front, or back."""
+    rank = shape.rank
+    while rank and len(sizes) > rank and sizes[0] in (1, -1):
+        sizes = sizes[1:]
+    if rank not in (3, 4) or len(sizes) != rank:
+        return None
+    had, asked = shape.dims[-3:], sizes[-3:]
+    if had[2] == 3 == asked[0] and _may_be_sides(had[:2], asked[1:]):
+        return (*range(rank - 3), rank - 1, rank - 3, rank - 2)
+    if had[0] == 3 == asked[2] and None not in had and _may_be_sides(had[1:], asked[:2]):
+        return (*range(rank - 3), rank - 2, rank - 1, rank - 3)
+    return None
+
+
+def _may_be_sides(had: Sequence[Size], asked: Sequence[Size]) -> bool:
+    """Whether the height and the width that a view is given may be those that images have."""
+    return all(isinstance(size, int) and size > _LEAST_SIDE and old in (None, size) for old, size in zip(had, asked))
 
 
 class Axes:
@@ -77,9 +100,14 @@ class Axes:
 
     def emit_arranged(self, owner: Value, args: Sequence[Value], node) -> None:
         """x.view(...) is given the sizes of x itself, in another order."""
-        if self.unsure or not isinstance(owner, Opaque) or owner.source == "item" or len(args) < 2:
+        if self.unsure or not isinstance(owner, Opaque) or len(args) < 2:
             return
-        order: list[int] = []
+        order = _moved_colours(self.noted_shape(owner), [self.whole(arg) for arg in args])
+        if order is not None:
+            self.emit("arranged", owner, node, order=order)
+        if order is not None or owner.source == "item":
+            return
+        order = []
         count, rest = None, None
         for arg in args:
             if number(arg) == 1:
@@ -106,6 +134,8 @@ class Axes:
         shape, sizes = self.noted_shape(owner), [self.whole(arg) for arg in args]
         if shape.rank is None or shape.rank < 3:
             return
+        if sizes[0] == -1 and product(shape.dims[1:]) == product(sizes[1:]):
+            sizes[0] = shape.dims[0]
         if not all(isinstance(size, int) and size > 1 for size in (*shape.dims, *sizes)):
             return
         distinct, had = len(set(shape.dims)) == shape.rank, list(shape.dims)

@@ -38,6 +38,7 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Indices, M
         made = super().opaque_method(owner, name, args, kwargs, node)
         self.sizes_asked(name, owner, args, kwargs, made, node)
         self.note_table_method(owner, name, args, kwargs, made)
+        self.note_pillow(name, owner, args, kwargs, made)
         return self.seen_shape(name, owner, args, kwargs, made, node)
 
     # -- calls ----------------------------------------------------------------------------------------------------
@@ -77,6 +78,8 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Indices, M
         made = self.unknown_call(name, args, kwargs, node)
         if name.startswith(("pandas.", "sklearn.")):
             self.table_call(name, args, kwargs, made)
+        elif name.startswith("cv2."):
+            self.note_shape(made, self.cv2_shape(name, args, kwargs))
         return made
 
     def emit_call(self, name: str, args, kwargs, node) -> None:

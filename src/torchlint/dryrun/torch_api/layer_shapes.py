@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from torchlint.dryrun.torch_api import shapes
 from torchlint.dryrun.torch_api.shapes import ANY, Clash, Shape, Size
 from torchlint.dryrun.torch_api.vision_heads import VisionHeads
-from torchlint.dryrun.values import Const, Instance, Opaque, Ref, Tensor, Union, Value, boolean, real
+from torchlint.dryrun.values import NONE, Const, Instance, Opaque, Ref, Tensor, Union, Value, boolean, real
 
 _LAYER = re.compile(r"torch\.nn\.(?P<kind>Conv|ConvTranspose|BatchNorm|MaxPool|AvgPool|AdaptiveAvgPool|AdaptiveMaxPool)(?P<n>[123])d$")
 _KEEPS = re.compile(
@@ -34,9 +34,10 @@ class LayerShapes(VisionHeads):
             self.check_vision_head(module, node)
         if isinstance(module.cls, Ref) and CLASSIFIER.match(module.type):
             return self.scored(module, result)
-        if not isinstance(module.cls, Ref) or not module.type.startswith("torch.nn.") or isinstance(given, Union) and len(real(given)) > 1:
-            return result
         before = self.noted_shape(given)  # whatever a layer is given is a tensor
+        unlike = isinstance(given, Union) and len(real(given)) > 1 and before == ANY
+        if not isinstance(module.cls, Ref) or not module.type.startswith("torch.nn.") or unlike:
+            return result
         shape, clash = self.through(module, before)
         self.clash(clash, given, node, module)
         self.emit_rank(module.type.removeprefix("torch.nn."), given, node, module)
@@ -99,7 +100,7 @@ class LayerShapes(VisionHeads):
         """A layer that counts dimensions gets an input of a known number of them."""
         shape = self.shape_of(given)
         if layer in _COUNTS and shape.rank is not None and not self.unsure:
-            source = given.sites.get("shape")
+            source = given.sites.get("shape") if isinstance(given, Tensor) else None
             self.emit("rank", module, node, layer=layer, shape=shape, source=source, chained=self.chained)
 
     def through(self, module: Instance, shape: Shape) -> tuple[Shape, Clash | None]:
@@ -134,6 +135,8 @@ class LayerShapes(VisionHeads):
             return shapes.flattened(shape, 1 if start is None else self.whole(start), -1 if end is None else self.whole(end)), None
         if _KEEPS.match(name):
             return shape, None
+        if name == "torch.nn.Upsample":
+            return self.interpolated_shape(shape, get(0, "size"), get(1, "scale_factor")), None
         match = _LAYER.match(name)
         return self.spatial(module, match["kind"], int(match["n"]), shape) if match else (ANY, None)
 
@@ -167,6 +170,17 @@ class LayerShapes(VisionHeads):
             padding = [0] * n if isinstance(given, Const) and given.value == "valid" else self.window(given, n, 0)
             after = [shapes.slid(*sizes) for sizes in zip(before, kernel, stride, padding, dilation)]
         return shapes.convolution(shape, self.whole(get(0, "in_channels")), self.whole(get(1, "out_channels")), after)
+
+    def interpolated_shape(self, shape: Shape, sizes: Value | None, factor: Value | None) -> Shape:
+        """Images or signals of another size: of those that are given, or of theirs by a factor."""
+        if shape.rank not in (3, 4, 5):
+            return ANY
+        n = shape.rank - 2
+        given = [None if size == 0 else size for size in self.window(sizes, n, 0)]
+        factors = self.window(factor, n, 0)
+        if sizes is None or sizes is NONE:
+            given = [size * by if isinstance(size, int) and by else None for size, by in zip(shape.dims[2:], factors)]
+        return Shape((*shape.dims[:2], *given), False)
 
     def pooled(self, shape: Shape, n: int, after: Sequence[Size]) -> Shape:
         if not shape.open and len(shape.dims) <= n:

@@ -12,6 +12,7 @@ import libcst as cst
 from torchlint.dryrun.torch_api import shapes
 from torchlint.dryrun.torch_api.axes import Axes
 from torchlint.dryrun.torch_api.batches import Batches
+from torchlint.dryrun.torch_api.image_shapes import ImageShapes
 from torchlint.dryrun.torch_api.item_shapes import SEVERAL, ItemShapes
 from torchlint.dryrun.torch_api.layer_shapes import LayerShapes
 from torchlint.dryrun.torch_api.made_shapes import COPIES, COUNTS, FILLED, LEGACY, MadeShapes
@@ -41,7 +42,7 @@ def _is_plain_number(value: Value) -> bool:
     return isinstance(value, Const) or type(value) is Opaque and "number" in value.tags and "numbers" not in value.tags
 
 
-class Shaped(LayerShapes, MadeShapes, ItemShapes, Tables, Batches, Axes):
+class Shaped(LayerShapes, MadeShapes, ItemShapes, ImageShapes, Tables, Batches, Axes):
     """The part of a run that knows sizes. See `interpreter.Run` for the state it works on."""
 
     def shape_of(self, value: Value | None) -> Shape:
@@ -60,6 +61,13 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, Tables, Batches, Axes):
             if site is not None:
                 value.sites["shape"] = site
         return value
+
+    def forget_shape(self, value: Tensor) -> None:
+        """Notes that a tensor has got other sizes in its place: so has what it is the data of."""
+        changed: Value | None = value
+        while isinstance(changed, Tensor):
+            changed.traits.pop("shape", None)
+            changed = changed.traits.get("alias")
 
     def clash(self, clash: Clash | None, given: Value | None, node, module: Instance | None = None, operation: str = "",
               whole: Value | None = None) -> None:
@@ -105,6 +113,9 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, Tables, Batches, Axes):
             return self.with_shape(result, self.new_shape(last, args, kwargs), site)
         if last in _REDUCES and name == f"torch.{last}" and len(args) == 1 and not kwargs:
             return self.with_shape(result, Shape((), False), site)  # one number, whatever it is of
+        if last == "interpolate":
+            sizes, factor = kwargs.get("size", args[1] if len(args) > 1 else None), kwargs.get("scale_factor", args[2] if len(args) > 2 else None)
+            return self.with_shape(result, self.interpolated_shape(self.noted_shape(first), sizes, factor), site)
         if last == "stack":
             return self.with_shape(result, self.stacked_shape(last, first, args, kwargs), site)
         if last == "one_hot":
@@ -129,7 +140,7 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, Tables, Batches, Axes):
     def method_shape(self, name: str, owner: Tensor, args, kwargs, result: Value, node) -> Value:
         """The result of a method of a tensor (or of the function of the same name)."""
         if name in _RESHAPES_IN_PLACE:
-            owner.traits.pop("shape", None)
+            self.forget_shape(owner)
         if name in SEVERAL and type(result) is Opaque:
             return self.note_each(result, self.several(name, self.shape_of(owner), args, kwargs))
         if result is owner or not isinstance(result, Tensor) or "shape" in result.traits:
@@ -140,6 +151,10 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, Tables, Batches, Axes):
         shape, site = self.shape_of(owner), self.site(node)
         if name in _SAME or name in _WITH_ANOTHER and len(args) == 1 and not kwargs and _is_plain_number(args[0]):
             return self.with_shape(result, shape, owner.sites.get("shape"))
+        if name in _WITH_ANOTHER and len(args) == 1 and not kwargs and isinstance(args[0], Tensor):
+            made, clash = shapes.broadcast(shape, self.shape_of(args[0]))
+            self.clash(clash, args[0], node, operation=name)
+            return self.with_shape(result, made, site)
         if name in ("view", "reshape"):
             sizes = self.listed(args) if not kwargs else None
             if sizes is None or len(args) == 1 and isinstance(args[0], Opaque):

@@ -99,9 +99,9 @@ class Tables:
     def _of_sklearn(self, last: str, args: Sequence[Value], kwargs, made: Opaque) -> None:
         if last == "train_test_split":
             shapes = [_COLUMN if self.table(arg) == "column" else self.noted_shape(arg) for arg in args]
-            if args and all(shape.rank for shape in shapes):
+            if any(shape.rank for shape in shapes):
                 kinds = tuple(self.table(arg) for arg in args for _ in range(2))
-                parts = [Shape((None, *shape.dims[1:]), False) for shape in shapes for _ in range(2)]
+                parts = [Shape((None, *shape.dims[1:]), False) if shape.rank else ANY for shape in shapes for _ in range(2)]
                 self.base_store.set(made, EACH, tuple(ANY if kind == "column" else part for kind, part in zip(kinds, parts)))
                 self.base_store.set(made, _KINDS, kinds)
         elif last in _BUNCHES and "as_frame" not in kwargs:

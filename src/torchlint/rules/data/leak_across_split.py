@@ -13,9 +13,11 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.shared.folds import one_for_all_folds
 from torchlint.rules.shared.forgotten_data import forgotten_loaders, forgotten_parts, forgotten_sets
 from torchlint.rules.shared.same_data import made_twice
-from torchlint.rules.shared.split_by_hand import split_behind
+from torchlint.rules.shared.scaled_by_hand import scaled_by_hand
+from torchlint.rules.shared.split_by_hand import in_function, split_behind
 
 CODE = 616
+CALLS = frozenset({"[]="})
 _WENT = (
     "`{over}` is what the model is trained on, and this evaluates on it: `{name}` is {how} and read nowhere",
     "evaluate on `{name}`",
@@ -27,6 +29,10 @@ _SAME = (
 _FOLDS = (
     "`{model}` goes on learning from fold to fold: what a fold validates on was trained on in the folds before",
     "make the model and its optimizer anew in each fold",
+)
+_BY_HAND = (
+    "`{statement}` scales by what was computed of the rows that become the test set, too: the score knows what it should not",
+    "split first, compute this of the training part alone, and scale both parts with it",
 )
 _FITTED = re.compile(
     r"\.(?:StandardScaler|MinMaxScaler|RobustScaler|MaxAbsScaler|QuantileTransformer|PowerTransformer|PCA|TruncatedSVD"
@@ -49,6 +55,7 @@ def check(view: View) -> Iterator[Report]:
                 break
     if not split:
         yield from _split_by_hand(view)
+    yield from _scaled_by_hand(view)
     for found in dict.fromkeys((*forgotten_loaders(view), *forgotten_sets(view), *forgotten_parts(view))):
         roles = {"over": found.over, "name": found.name, "how": "given" if found.given else "made"}
         yield Report(CODE, found.site, roles, [(found.made, "this is read nowhere")], words=_WENT)
@@ -76,6 +83,20 @@ def _split_by_hand(view: View) -> Iterator[Report]:
             yield _report(view, learnt, [])
 
 
+def _scaled_by_hand(view: View) -> Iterator[Report]:
+    """`data = (data - data.mean(0)) / data.std(0)`, and what is parted behind it: the first of a function, or of what is outside any."""
+    told = set()
+    for event in sorted(view.of("assign", "item.set"), key=lambda event: event.serial):
+        parsed = event.site.parsed
+        around = parsed.unit if in_function(parsed) else parsed.facts
+        name = _target(event) if id(around) not in told else None
+        if name is None or _PART.search(name) or not scaled_by_hand(event.site):
+            continue
+        if split_behind(event.site, name) is not None:
+            told.add(id(around))
+            yield Report(CODE, event.site, {"statement": view.call_text(event.site)}, words=_BY_HAND)
+
+
 def _learnt(view: View, event: Event) -> Event | None:
     """Where a scaler has learnt from all that a call transforms: in that call, or in a `scaler.fit(X)` before `scaler.transform(X)`."""
     made = real(event.subject) if event.get("name") in ("fit_transform", "transform") else ()
@@ -94,8 +115,8 @@ def _learnt(view: View, event: Event) -> Event | None:
 
 
 def _target(event: Event) -> str | None:
-    """The name that a call's result is given."""
-    for node in event.site.parsed.around(event.site.node):
+    """The name that a call's result is given, or that a statement gives something."""
+    for node in (event.site.node, *event.site.parsed.around(event.site.node)):
         if isinstance(node, cst.Assign):
             target = node.targets[0].target
             while isinstance(target, (cst.Subscript, cst.Attribute)):  # of `frame[columns] = ...`, `frame.loc[:, columns] = ...`

@@ -5,20 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-import libcst as cst
-
-from torchlint.dryrun.torch_api.images import reader_of
-from torchlint.dryrun.values import Event, Instance, Opaque, Ref, Tensor, Value, number, real
+from torchlint.dryrun.values import Event, Instance, Opaque, Ref, Value, number, real
 from torchlint.rules.base import Report, View, once
+from torchlint.rules.shared.read_images import image_as_read, written_input
 from torchlint.rules.shared.reached import may_be_dead
 
 CODE = 12
-# What leaves the order of dimensions as it is, and what only puts one in front.
-_KEEPS = frozenset("float double half bfloat16 to cuda cpu type clone contiguous div div_ mul mul_ sub sub_ add add_ detach pin_memory clamp requires_grad_".split())
-_MADE = frozenset({"from_numpy", "tensor", "as_tensor"})
 _MODELS = re.compile(r"^(?:torchvision\.models\.(?!detection|video)[\w.]+|timm\.(?:models\.)?create_model)$")
-_IN_FRONT = re.compile(r"\[None(?:,\s*(?:\.\.\.|:))*\]")
-_MOST = 12  # steps from the array to the layer
 
 
 def check(view: View) -> Iterator[Report]:
@@ -30,8 +23,7 @@ def _found(view: View) -> Iterator[Report]:
     for event in view.of("forward"):
         if not event.get("args") or not _takes_images(view, event.subject) or may_be_dead(event):
             continue
-        alts = real(event.args[0])
-        image = _image(alts[0], _written(event)) if len(alts) == 1 else None
+        image = image_as_read(event)
         if image is None or image.site is None:
             continue
         reader = image.name if image.name.startswith(("cv2.", "PIL.")) else image.name.rpartition(".")[2] or "its reader"
@@ -54,53 +46,6 @@ def _takes_images(view: View, subject: Value | None) -> bool:
     return bool(_MODELS.match(subject.type))
 
 
-def _image(given: Value, written: str) -> Opaque | None:
-    """The image that a tensor was made of, with its dimensions in the order of the file. `written` is the text of the tensor."""
-    value: Value | None = given
-    for _ in range(_MOST):
-        if not isinstance(value, Tensor) or value.traits.get("layout"):
-            return None
-        if value.source == "made":
-            of = value.traits.get("made_of") or ()
-            return reader_of(of[0]) if value.traits.get("made") in _MADE and len(of) == 1 else None
-        if value.site is None or not _is_kept(value, written):
-            return None
-        value = value.origin if value.origin is not None else _newest(value)
-    return None
-
-
-def _is_kept(value: Tensor, written: str) -> bool:
-    """Whether a step from one tensor to the next leaves (height, width, channels) as they are."""
-    site = value.site
-    if site is None:
-        return False
-    if value.origin is not None and getattr(value.origin, "site", None) is site:  # x[...], which has no place of its own
-        place, lines = site.location(), site.parsed.facts.lines
-        behind = lines[place.end_row - 1][place.end_column - 1:] if place.end_row and place.end_column else ""
-        return bool(_IN_FRONT.match(behind) or _IN_FRONT.fullmatch(written.lstrip("abcdefghijklmnopqrstuvwxyz_0123456789")))
-    node = site.node
-    if isinstance(node, cst.BinaryOperation):
-        return True
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
-        return False
-    name = node.func.attr.value
-    if name == "unsqueeze":
-        return len(node.args) == 1 and isinstance(node.args[0].value, cst.Integer) and node.args[0].value.value == "0"
-    return name in _KEEPS
-
-
-def _newest(value: Value) -> Value | None:
-    """The tensor among the operands of an operation."""
-    found = [part for part in value.parts if isinstance(part, Tensor)]
-    return max(found, key=lambda part: part.serial) if found else None
-
-
-def _written(event: Event) -> str:
-    node = event.site.node
-    given = node.args[0].value if isinstance(node, cst.Call) and node.args else None
-    return "" if given is None else event.site.parsed.text(given)
-
-
 def _name(event: Event) -> str:
-    written = _written(event)
+    written = written_input(event)
     return written if written.isidentifier() else "image"

@@ -8,8 +8,10 @@ import libcst as cst
 
 from torchlint.dryrun.values import Event, Tensor, Value, number, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.known_labels import highest_label
 
 CODE = 307
+CALLS = frozenset({"[]="})
 IGNORED = -100  # what losses on classes leave out unless `ignore_index=` says otherwise
 
 
@@ -18,23 +20,25 @@ def check(view: View) -> Iterator[Report]:
     for event in view.of("loss"):
         if event.loss not in ("cross_entropy", "nll_loss"):
             continue
-        classes, labels = _classes(event), _labels(event.target)
-        if classes is None or labels is None:
+        written = _labels(event.target)
+        labels = written or _of_data(view, event.target)
+        classes = _classes(event, one_each=written is None) if labels is not None else None
+        if classes is None:
             continue
         ignored = _ignored(event)
         wrong = next((label for label in labels[0] if not 0 <= label < classes and label not in ignored), None)
         if wrong is None:
             continue
         roles = {"call": view.call_text(event.site), "classes": str(classes), "label": str(wrong)}
-        related = [(labels[1], "the class numbers are made here")]
+        related = [(labels[1], "the class numbers come from here")]
         yield Report(CODE, event.site, {**roles, "last": str(classes - 1)}, related)
 
 
-def _classes(event: Event) -> int | None:
+def _classes(event: Event, one_each: bool) -> int | None:
     """The number of classes, if it is known: the last size of (classes) or (batch, classes). With more dimensions
-    their order may be what is wrong, which is 308's."""
+    their order may be what is wrong, which is 308's. `one_each`: there is one class number for each sample."""
     shape, target = event.shapes
-    flat = not shape.open and len(shape.dims) <= 2 or target.rank == 1
+    flat = len(shape.dims) <= 2 and (one_each or not shape.open) or target.rank == 1
     if not flat or not shape.dims:
         return None
     size = shape.dims[-1]
@@ -77,6 +81,12 @@ def _labels(value: Value | None):
         low, high = (0, bounds[0]) if len(bounds) == 1 or bounds[1] is None else bounds
         return ([low, high - 1], made.site) if low is not None and high is not None and high > low else None
     return None
+
+
+def _of_data(view: View, target: Value):
+    """The highest class number of a data set that a target is of, and where that is made."""
+    found = highest_label(view, target)
+    return ([found[0]], found[1]) if found is not None else None
 
 
 def _keeps(value: Tensor) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from torchlint.dryrun.flow import before
+from torchlint.dryrun.flow import before, happens_after
 from torchlint.dryrun.values import Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
 
@@ -13,7 +13,8 @@ CODE = 207
 _TRAINS = frozenset(
     {"backward", "fit", "Trainer", "zero_grad", "autograd", "lr_scheduler", "enable_dropout", "finetune", "fine_tune"}
 )
-
+_AT_ONCE = frozenset({"fit", "Trainer", "enable_dropout", "finetune", "fine_tune"})
+_LEARNS = ("backward", "optimizer.step", "autograd.grad")
 _BY_HAND = frozenset({"backward", "zero_grad", "lr_scheduler"})
 # A library's models with batch norm in what comes before the head: `net.fc = nn.Linear(512, 2)` leaves it where it is.
 _NORMALIZES = re.compile(
@@ -22,11 +23,17 @@ _NORMALIZES = re.compile(
 
 
 def check(view: View) -> Iterator[Report]:
-    """`load_state_dict`, then a forward in training mode, in a program that trains nothing."""
+    """`load_state_dict`, then a forward in training mode, in a program that trains nothing, or is done with it."""
     whole = view.run.root is None  # of the program's own body all that it calls was seen; what trains is perhaps not called
-    if not view.of("load") or view.of("backward", "optimizer.step") or view.of("optimizer.create") and not whole:
+    loads = view.of("load")
+    if not loads:
         return
-    trains = _TRAINS - _BY_HAND if whole else _TRAINS
+    if not view.of(*_LEARNS) and (whole or not view.of("optimizer.create")):
+        trains = _TRAINS - _BY_HAND if whole else _TRAINS
+    elif whole:
+        loads, trains = [load for load in loads if not happens_after(load, lambda event: event.kind in _LEARNS)], _AT_ONCE
+    else:
+        return
     for forward in view.of("forward"):
         model = forward.subject
         if (
@@ -36,10 +43,10 @@ def check(view: View) -> Iterator[Report]:
             or forward.site is None
         ):
             continue
-        if not isinstance(model, Instance) or forward.site.parsed.facts.words & trains or not _trains(view, model):
+        if not isinstance(model, Instance) or forward.site.parsed.facts.words & trains or not _trains(view, model) or _learns(view, model):
             continue
-        loads = [event for event in view.of("load") if any(_same(alt, model) for alt in real(event.subject))]
-        found, _ = before(forward, lambda event, loads=loads: event in loads)
+        own = [event for event in loads if any(_same(alt, model) for alt in real(event.subject))]
+        found, _ = before(forward, lambda event, own=own: event in own)
         if found and not _may_set_mode(view, model):
             roles = {"model": view.owner_text(forward, "model"), "call": view.call_text(forward.site)}
             yield Report(
@@ -49,6 +56,11 @@ def check(view: View) -> Iterator[Report]:
                 [(found[0].site, "the weights are loaded here; that leaves the mode as it is")],
             )
             return
+
+
+def _learns(view: View, model: Instance) -> bool:
+    """Whether something goes backward through a model: then its mode is that of its training."""
+    return any(flow.kind == "forward" and flow.subject is model for event in view.of("backward", "autograd.grad") for flow in event.flows)
 
 
 def _same(one: Value, model: Instance) -> bool:

@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.dryrun.values import Dict, Event, Seq, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.read_images import image_as_read
 from torchlint.rules.shared.reached import may_be_dead
 from torchlint.rules.shared.tests import is_test
 
@@ -26,6 +27,8 @@ def check(view: View) -> Iterator[Report]:
         site = made if event.chained and made is not None else event.site
         if site is None or id(site.node) in told or may_be_dead(event) or event.whole is not None and not _used(view, event.whole):
             continue
+        if event.clash.what == "channels" and _takes_as_read(view, event):
+            continue  # 012 says more
         told.add(id(site.node))
         related = []
         if event.source is not None and event.source.node is not site.node:
@@ -35,6 +38,10 @@ def check(view: View) -> Iterator[Report]:
         if event.calls and site is event.site:
             related.append((event.calls[-1], "called from here"))
         yield Report(CODE, site, {"problem": _problem(view, event, site)}, related)
+
+
+def _takes_as_read(view: View, event: Event) -> bool:
+    return any(other.site == event.site and image_as_read(other) is not None for other in view.of("forward"))
 
 
 def _used(view: View, whole: Value) -> bool:

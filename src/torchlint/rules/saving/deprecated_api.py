@@ -22,6 +22,7 @@ from torchlint.rules.shared.legacy_weights import NAMES as MODELS
 from torchlint.rules.shared.legacy_weights import legacy_weights
 from torchlint.rules.shared.number_first import numbers_first
 from torchlint.rules.shared.torchvision_old import renamed_data
+from torchlint.rules.shared.typed_storages import typed_storages
 from torchlint.rules.shared.which_scheduler import may_be_another
 from torchlint.rules.shared.written_names import calls, reads, second_choice
 
@@ -39,7 +40,7 @@ _LEGACY = ("size_average", "reduce")
 _LOSSES = frozenset(name for name in arguments().takes if name.startswith("torch.nn.") and {*_LEGACY, "reduction"} <= keywords(name))
 _VARIABLE = "torch.autograd.Variable"
 WATCHED = _NAMES | _LOSSES | MODELS | NUMBER_AMONG.keys() | {"torch.meshgrid", _VARIABLE}
-CALLS = frozenset({".get_lr", *(f".{name}" for name in (*NUMBER_FIRST, *DATA))})
+CALLS = frozenset({".get_lr", ".storage", *(f".{name}" for name in (*NUMBER_FIRST, *DATA))})
 # The same function under another name: same arguments, same result.
 RENAMED = frozenset(
     ["torch.ger", "torch.cuda.memory_cached", "torch.cuda.max_memory_cached", "torch.nn.utils.clip_grad_norm",
@@ -74,6 +75,9 @@ def check(view: View) -> Iterator[Report]:
     yield from _legacy_reductions(view)
     for site, call, instead in numbers_first(view):
         yield Report(CODE, site, {"name": call, "by": "1.5", "then": f"; write `{instead}`"})
+    for site, owner in typed_storages(view):
+        then = f"; use `{owner}.untyped_storage()`, which counts in bytes"
+        yield Report(CODE, site, {"name": view.call_text(site), "by": "2.0", "then": then})
     yield from _told_epochs(view)
     yield from _asked_for_the_rate(view)
     for site, old, new in legacy_weights(view):

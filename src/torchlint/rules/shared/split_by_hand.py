@@ -1,4 +1,5 @@
-"""Data that a program parts into a training half and a half for the test: itself, by slices of the rows, or by `train_test_split`."""
+"""Data that a program parts into a training half and a half for the test: itself, by slices of the rows, or by
+`train_test_split` or `random_split`."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from torchlint.dryrun.source_text import Parsed, Site
 _ASSIGNED = re.compile(r"\s*\(?([A-Za-z_][\w\s,]*?)\)?\s*=\s*([^=\s].*)")
 _SLICED = re.compile(r"(?<![\w.\])])([A-Za-z_]\w*)(?:\.(?:i?loc|values))?\[([^\[\]]*)\]")
 _ROWS = re.compile(r"\s*(?!:\s*(?:,|$))[^,:]*:[^,:]*(?:,|$)")  # `[:n]`, `[n:, 3]`; not `[:, 3]`
+_DRAWN = re.compile(r"(?:train_test_split|random_split)\(")
 _ROWS_OF_A_CALL = 4
 _TRAIN = re.compile(r"(?<![A-Za-z])(?:[Tt]rain|TRAIN|trn)|(?<=[XxYy])train|(?<=[a-z])Train")
 _TEST = re.compile(
@@ -27,8 +29,8 @@ def split_behind(site: Site, name: str) -> str | None:
         if found is None:
             continue
         targets, value = [target.strip() for target in found[1].split(",")], found[2]
-        if "train_test_split(" in value:
-            given = _words("".join(lines[number : number + _ROWS_OF_A_CALL]).partition("train_test_split(")[2].partition(")")[0])
+        if drawn := _DRAWN.search(value):
+            given = _words("".join(lines[number : number + _ROWS_OF_A_CALL]).partition(drawn[0])[2].partition(")")[0])
             if cut := next((word for word in given if word in made), None):
                 return cut
             continue
@@ -55,9 +57,21 @@ def _behind(site: Site) -> tuple[list[str], int]:
     facts, unit, row = site.parsed.facts, site.parsed.unit, site.location().row
     if in_function(site.parsed):
         return facts.lines[row : unit.end], unit.end - row
-    inside = {line for other in _functions(site.parsed) for line in range(other.start, other.end + 1)}
-    rows = [line for number, line in enumerate(facts.lines[row:], row + 1) if number not in inside]
+    rows = _outside_functions(site.parsed, row, len(facts.lines))
     return rows, len(rows)
+
+
+def rows_before(site: Site) -> list[str]:
+    """The lines before a place that are of the same function, or outside any."""
+    facts, unit, row = site.parsed.facts, site.parsed.unit, site.location().row
+    if in_function(site.parsed):
+        return facts.lines[unit.start - 1 : row - 1]
+    return _outside_functions(site.parsed, 0, row - 1)
+
+
+def _outside_functions(parsed: Parsed, start: int, end: int) -> list[str]:
+    inside = {line for other in _functions(parsed) for line in range(other.start, other.end + 1)}
+    return [line for number, line in enumerate(parsed.facts.lines[start:end], start + 1) if number not in inside]
 
 
 def in_function(parsed: Parsed) -> bool:

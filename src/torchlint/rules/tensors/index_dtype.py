@@ -22,6 +22,11 @@ _OF_MASKS = (
     "`{call}` raises: `{name}` takes no mask of `{dtype}` since torch 2.1",
     "make the mask `torch.bool`: compare, or call `.bool()`",
 )
+_QUOTIENT = (
+    "`{call}` raises: `/` gives floating-point numbers, also where it divides integers, and they are no index",
+    "divide with `//`",
+)
+_TRUE_DIVISION = (1, 6)  # the first release in which `/` of two tensors of integers is no longer theirs
 
 
 def check(view: View) -> Iterator[Report]:
@@ -40,6 +45,10 @@ def check(view: View) -> Iterator[Report]:
             index = event.args[at] if len(event.args) > at else named
             yield from _report(view, event, index, good, event.name.rsplit(".", 1)[-1])
 
+    if view.admits(_TRUE_DIVISION):
+        for event in {event.by.site: event for event in reversed(view.of("indexed"))}.values():  # the first that each indexes
+            related = [(event.by.site, "the indices are divided here")]
+            yield Report(CODE, event.site, {"call": view.call_text(event.site)}, related, words=_QUOTIENT)
     if view.admits(_BOOL_ALONE):
         yield from _masks(view)
 

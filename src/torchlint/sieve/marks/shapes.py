@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 
 from torchlint.catalogue.apis import NUMBER_AMONG, everywhere
 from torchlint.catalogue.apis import words as last_words
 from torchlint.catalogue.effects import ANSWERS, ARRAYS, INPLACE, PURE_IF_TENSOR, PURE_TENSOR_ONLY, READS, SIZED, WAYS_OUT
+from torchlint.sieve.marks.quotients import divides
 from torchlint.sieve.nodes import last_name, of_self
 
 _CONTEXTS = frozenset({"no_grad", "inference_mode", "enable_grad", "autocast"})
@@ -173,16 +175,21 @@ def _mark_compare(node: ast.Compare, words: set[str]) -> None:
             words.add("!nan")
 
 
+_TOTALS = re.compile(r"loss(?!es)|total|correct|(?:^|_)(?:err|acc)", re.IGNORECASE)
+
+
 def _is_read_out(node: ast.expr) -> bool:
-    """Whether it may be a number as it was read out of a tensor: `x.data`, `x.data.cpu()`, `x.numpy()`."""
+    """Whether it may be a number as it was read out of a tensor, or a sum of such: `x.data`, `x.data.cpu()`, `x.numpy()`, `total`."""
     if type(node) is ast.Call and type(node.func) is ast.Attribute and node.func.attr in WAYS_OUT:
         return node.func.attr in ARRAYS or _is_read_out(node.func.value)
-    return getattr(node, "attr", "") == "data"
+    return getattr(node, "attr", "") == "data" or type(node) is ast.Name and _TOTALS.search(node.id) is not None
 
 
 def _mark_subscript(node: ast.Subscript, words: set[str]) -> None:
     if type(node.slice) is ast.Constant and node.slice.value == 0 and _is_read_out(node.value):
         words.add("!first")
+    if divides(node):
+        words.add("!quotient")
     if type(node.slice) is ast.Tuple and [type(key) for key in node.slice.elts[:2]] == [ast.Slice, ast.UnaryOp]:
         words.add("!sequence")  # x[:, -1]
     if type(node.ctx) is ast.Store:

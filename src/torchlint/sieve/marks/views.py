@@ -8,8 +8,14 @@ _SOURCES = frozenset({"size", "shape", "randn", "rand", "zeros", "ones"})  # of 
 
 
 def mark_views(calls: list[ast.Call], nodes: list[ast.stmt], words: set[str]) -> None:
-    if not words.isdisjoint(_SOURCES) and _arranges(nodes, calls):
+    if not words.isdisjoint(_SOURCES) and _arranges(nodes, calls) or any(map(_counts_images, calls)):
         words.add("!arranged")
+
+
+def _counts_images(call: ast.Call) -> bool:
+    """Whether sizes are given as numbers that may be those of images: with three colours, or several in no order."""
+    numbers = [part.value for arg in call.args for part in ast.walk(arg) if type(part) is ast.Constant and type(part.value) is int]
+    return 3 in numbers or len(numbers) > 2 and numbers != sorted(numbers)
 
 
 def _arranges(nodes: list[ast.stmt], calls: list[ast.Call]) -> bool:

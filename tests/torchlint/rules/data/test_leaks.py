@@ -130,6 +130,42 @@ def test_scalers(code):
 
 
 @table({
+    "mean and deviation": scaled("data = (data - data.mean(0)) / data.std(0)  # <- 616\n    n = int(len(data) * 0.8); train, test = data[:n], data[n:]"),
+    "least and most": scaled(
+        "x = (data - np.min(data, axis=0)) / (np.max(data, axis=0) - np.min(data, axis=0))  # <- 616\n    x_train, x_test = train_test_split(x)"
+    ),
+    "under names": scaled(
+        "mean, std = data.mean(axis=0), data.std(axis=0)\n    x = (data - mean) / (std + 1e-8)  # <- 616\n    x_train = x[:80]; x_test = x[80:]"
+    ),
+    "under names, a root": scaled(
+        "mean = np.mean(data); std = np.sqrt(data.var())\n    x = (data - mean) / std  # <- 616\n    x_train = x[:80]; x_test = x[80:]"
+    ),
+    "column by column": scaled(
+        "for i in range(4):\n        data[:, i] = (data[:, i] - data[:, i].mean()) / data[:, i].std()  # <- 616\n    x_train = data[:80]; x_test = data[80:]"
+    ),
+    "parted by torch": scaled(
+        "x = (data - data.mean(0)) / data.std(0)  # <- 616\n    rows = torch.utils.data.TensorDataset(torch.tensor(x), y)"
+        "; train, test = torch.utils.data.random_split(rows, [80, 20])"
+    ),
+    "row by row": scaled("data = (data - data.mean(1, keepdims=True)) / data.std(1, keepdims=True); train, test = data[:80], data[80:]"),
+    "over the last axis": scaled("data = (data - np.mean(data, axis=-1)) / np.std(data, axis=-1); train, test = data[:80], data[80:]"),
+    "of the training part": scaled("x = (data - data[:80].mean(0)) / data[:80].std(0); train, test = x[:80], x[80:]"),
+    "of the training part, under names": scaled(
+        "first = data[:80]; mean, std = first.mean(0), first.std(0); x = (data - mean) / std; train, test = x[:80], x[80:]"
+    ),
+    "of the training part, renamed": scaled(
+        "mean, std = data.mean(0), data.std(0); mean, std = data[:80].mean(0), data[:80].std(0); x = (data - mean) / std; train, test = x[:80], x[80:]"
+    ),
+    "a part that is cut again": scaled("x_train = (y - y.mean(0)) / y.std(0); train, val = x_train[:60], x_train[60:]"),
+    "known numbers": scaled("x = (data - 0.5) / 0.5; train, test = x[:80], x[80:]"),
+    "cut into columns": scaled("x = (data - data.mean(0)) / data.std(0); x_train = x[:, :3]; y_test = x[:, 3]"),
+    "never cut": scaled("x = (data - data.mean(0)) / data.std(0); return x"),
+})
+def test_scaled_by_hand(code):
+    holds(code)
+
+
+@table({
     "given to a function that validates": TRAINED.format(name="validate", mark="  # <- 616", call="print(validate(net, train_loader))"),
     "its result is a validation's": TRAINED.format(name="run", mark="  # <- 616", call="val_loss = run(net, train_loader)"),
     "its result is the training's": TRAINED.format(name="validate", mark="", call="train_loss = validate(net, train_loader)"),

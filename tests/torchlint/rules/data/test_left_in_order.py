@@ -3,7 +3,7 @@
 from tests.torchlint.dryrun.support import holds, table
 
 TRAIN = """
-    net = nn.Linear(4, 2)
+    net = nn.Linear(4, 10)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for epoch in range(9):
         for x, y in loader:
@@ -14,7 +14,7 @@ TRAIN = """
 DATA = "torchvision.datasets.MNIST('d')"
 SLICES = """
 def main(x, y, n):
-    net = nn.Linear(4, 2)
+    net = nn.Linear(4, 10)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for epoch in range(9):
         {before}
@@ -31,7 +31,7 @@ def batches(x, y, size):
         yield x[i : i + size], y[i : i + size]
 
 def main(x, y):
-    net = nn.Linear(4, 2)
+    net = nn.Linear(4, 10)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for epoch in range(9):
         for a, b in batches(x, y, 32):{mark}
@@ -53,7 +53,7 @@ class Rows:
             optimizer.step()
 
 def main(x):
-    net = nn.Linear(4, 2)
+    net = nn.Linear(4, 10)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     rows = Rows(x)
     for epoch in range(9):
@@ -76,7 +76,7 @@ def main(rows, sampler):
     rows, _ = {split}(rows)
     {before}
     loader = torch.utils.data.DataLoader(TextDataset(rows), batch_size=8, sampler=sampler, shuffle=False){mark}
-    net = nn.Linear(4, 2)
+    net = nn.Linear(4, 10)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for epoch in range(9):
         {inside}
@@ -199,7 +199,7 @@ def once(net, optimizer, x, y):
         optimizer.step()
 
 def main(x, y):
-    net = nn.Linear(4, 2)
+    net = nn.Linear(4, 10)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for epoch in range(9):
         once(net, optimizer, x, y)
@@ -231,7 +231,7 @@ from torch.utils.data import DataLoader
 from mydata import {name}
 
 def main():
-    model = nn.Linear(4, 2)
+    model = nn.Linear(4, 10)
     optimizer = torch.optim.Adam(model.parameters())
     data = {name}("train.csv")
     loader = DataLoader(data, batch_size=8){mark}
@@ -274,7 +274,7 @@ from torch.utils.data import DataLoader
 class Net(pl.LightningModule):
     def __init__(self):
         super().__init__()
-        self.layer = nn.Linear(4, 2)
+        self.layer = nn.Linear(4, 10)
 
     def training_step(self, batch, number):
         x, y = batch
@@ -315,7 +315,7 @@ def main(distributed, sampler=None):
     data = torchvision.datasets.MNIST('d')
     {given}
     loader = DataLoader(data, batch_size=4, {options}){mark}
-    net = nn.Linear(4, 2)
+    net = nn.Linear(4, 10)
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
     for epoch in range(9):
         if distributed:
@@ -424,7 +424,7 @@ def rows_of(data):
 training_set = np.loadtxt("ratings.csv")
 training_set = rows_of(training_set)
 training_set = {made}
-net = nn.Linear(4, 4)
+net = nn.Linear(4, 10)
 optimizer = torch.optim.RMSprop(net.parameters(), lr=0.01)
 for epoch in range({epochs}):
     {before}

@@ -118,3 +118,55 @@ def _of_a_library(kind, head, width, mark=""):
 })
 def test_a_head_of_ones_own_on_a_model_of_a_library(code):
     holds(code)
+
+
+TRAINED = """
+def make():
+    return nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 2))
+
+
+def train(net, loader):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    net.train()
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+
+
+def answer(net, x):
+    with torch.no_grad():
+        return net(x).argmax(1)MARK
+
+
+net = make()
+train(net, [])
+torch.save(net.state_dict(), "net.pt")
+"""
+
+
+def _trained(behind, mark=""):
+    return TRAINED.replace("MARK", mark) + behind
+
+
+@table({
+    "another model, behind the training": _trained(
+        "other = make()\nother.load_state_dict(torch.load('net.pt'))\nprint(answer(other, torch.ones(1, 4)))\n", "  # <- 207"
+    ),
+    "put in its mode": _trained("other = make()\nother.load_state_dict(torch.load('net.pt'))\nother.eval()\nprint(answer(other, torch.ones(1, 4)))\n"),
+    "trained after that": _trained(
+        "other = make()\nother.load_state_dict(torch.load('net.pt'))\nprint(answer(other, torch.ones(1, 4)))\ntrain(other, [])\n"
+    ),
+    "another one is trained after that": _trained(
+        "other = make()\nother.load_state_dict(torch.load('net.pt'))\nprint(answer(other, torch.ones(1, 4)))\ntrain(net, [])\n"
+    ),
+    "put back by somebody": _trained(
+        "from helpers import prepare\nother = make()\nother.load_state_dict(torch.load('net.pt'))\nprepare(other)\nprint(answer(other, torch.ones(1, 4)))\n"
+    ),
+    "its gradient is looked at": _trained(
+        "other = make()\nother.load_state_dict(torch.load('net.pt'))\nx = torch.ones(1, 4, requires_grad=True)\n"
+        "print(torch.autograd.grad(other(x).sum(), x))\n"
+    ),
+})
+def test_a_model_that_is_loaded_behind_a_training(code):
+    holds(code)

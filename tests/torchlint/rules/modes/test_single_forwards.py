@@ -282,7 +282,7 @@ from torchvision.datasets import CIFAR10
 class Net(nn.Module):
     def __init__(self):
         super().__init__()
-        self.fc = nn.Linear(4, 2)
+        self.fc = nn.Linear(4, 10)
 
     def forward(self, x):
         return self.fc(x)

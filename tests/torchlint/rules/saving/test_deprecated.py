@@ -211,3 +211,38 @@ def test_names_that_another_file_imports(tmp_path, brought):
         "train.py": f"import torch\n{brought}\n\n\ndef larger(x):\n    return {'upsample' if 'upsample' in brought else 'F.upsample'}(x, 4)\n",
     })
     assert [(one.code, one.location.row) for one in check(tmp_path / "train.py", cache=False)] == [("TL942", 6)]
+
+
+@table({
+    "a collate function's": """
+def collate(batch):
+    storage = batch[0].storage()._new_shared(sum(x.numel() for x in batch))  # <- 942
+    return torch.stack(batch, 0, out=batch[0].new(storage))
+""",
+    "of a tensor": "print(torch.ones(3).storage())  # <- 942\n",
+    "where it lies": """
+def same(a, b):
+    return a.storage().data_ptr() == b.data.storage().data_ptr()  # <- 942, 942
+""",
+    "made of bytes": """
+def picture(image):
+    return torch.ByteTensor(torch.ByteStorage.from_buffer(image.tobytes()))  # <- 942
+""",
+    "of a kind": "space = torch.FloatStorage(3)  # <- 942\n",
+    "in bytes": """
+def same(a, b):
+    return a.untyped_storage().data_ptr() == b.untyped_storage().data_ptr()
+""",
+    "for older releases": """
+def where(x):
+    if hasattr(x, "untyped_storage"):
+        return x.untyped_storage().data_ptr()
+    return x.storage().data_ptr()
+""",
+    "of something else": """
+def files(client, x):
+    return client.storage().list(), client.storage("a"), isinstance(x, torch.FloatStorage)
+""",
+})
+def test_storages(code):
+    holds(code)

@@ -13,7 +13,7 @@ args = parser.parse_args()
 {made}
 
 def main():
-    model = nn.Linear(4, 2)
+    model = nn.Linear(4, 10)
     {model}
     optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
     for x, y in DataLoader(MNIST("data"), shuffle=True):

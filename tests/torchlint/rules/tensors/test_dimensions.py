@@ -55,6 +55,97 @@ def g(x):
     x = x.view(c, b, n)
     return x[1:]
 """,
+    "numbers, and what is left over": """
+def f():
+    x = F.interpolate(torch.randn(2, 16, 30, 40), scale_factor=2)
+    x = x.div(torch.norm(x, p=2, dim=1).unsqueeze(1))
+    y = nn.Upsample(size=(20, 24))(x)
+    return x.reshape(-1, 60, 80, 16), y.view(2, 20, 24, 16), x.reshape(-1, 30, 40, 64)  # <- 408, 408
+""",
 })
 def test_dimensions(code):
     holds(code)
+
+
+IMAGES = """
+import cv2
+import numpy as np
+from PIL import Image
+
+"""
+
+
+@table({
+    "resized by OpenCV": """
+def read(path):
+    image = cv2.resize(cv2.imread(path), (224, 200)) / 255.0
+    image = image.reshape(3, 200, 224)  # <- 408
+    return torch.from_numpy(image)
+""",
+    "in other colours": """
+def read(path):
+    image = cv2.cvtColor(cv2.resize(cv2.imread(path), dsize=(64, 64)), cv2.COLOR_BGR2RGB)
+    return torch.tensor(image).view(1, 3, 64, 64)  # <- 408
+""",
+    "a list of them": """
+def read(paths):
+    images = []
+    for path in paths:
+        images.append(np.array(cv2.imread(path)))
+    return torch.tensor(images).float().view(-1, 3, 40, 80)  # <- 408
+""",
+    "parted": """
+from sklearn.model_selection import train_test_split
+
+def read(paths, labels):
+    images = np.array([cv2.resize(cv2.imread(path), (64, 64)) for path in paths])
+    x_train, x_test, y_train, y_test = train_test_split(images, make(labels))
+    return torch.from_numpy(x_train).reshape((6400, 3, 64, 64)), x_test.reshape(1600, 3, 64, 64), y_train  # <- 408, 408
+""",
+    "Pillow": """
+def read(path):
+    image = np.asarray(Image.open(path).convert("RGB").resize((80, 40)))
+    return torch.from_numpy(image).view(1, 3, 40, 80)  # <- 408
+""",
+    "to be shown": """
+def show(image):
+    image = torch.randn(3, 64, 64)
+    return image.reshape(64, 64, 3)  # <- 408
+""",
+    "moved": """
+def read(path):
+    image = cv2.resize(cv2.imread(path), (224, 200))
+    one = torch.from_numpy(image).permute(2, 0, 1).reshape(1, 3, 200, 224)
+    two = torch.from_numpy(image.transpose(2, 0, 1)).view(1, 3, 200, 224)
+    three = torch.from_numpy(np.transpose(image, (2, 0, 1)).copy()).view(1, 3, 200, 224)
+    return one, two, three, torch.from_numpy(image).view(1, 200, 224, 3)
+""",
+    "in grey, or in four colours": """
+def read(path):
+    one = cv2.resize(cv2.imread(path, 0), (60, 40)).reshape(3, 20, 40)
+    two = cv2.cvtColor(cv2.imread(path), cv2.COLOR_BGR2GRAY).reshape(3, 20, 40)
+    three = cv2.cvtColor(cv2.imread(path), cv2.COLOR_BGR2BGRA).reshape(3, 20, 40)
+    four = np.asarray(Image.open(path).convert("L").resize((60, 40))).reshape(3, 20, 40)
+    return torch.tensor(one), torch.tensor(two), torch.tensor(three), torch.tensor(four)
+""",
+    "rows of an image, a small grid": """
+def cut(path, points):
+    image = cv2.imread(path)
+    small = torch.randn(9, 4, 4, 3)
+    return torch.tensor(image.reshape(-1, 3)), torch.tensor(image).view(-1, 96), small.view(9, 3, 4, 4)
+""",
+    "made smaller in its place": """
+def read(path):
+    image = Image.open(path).convert("RGB").resize((80, 40))
+    image.thumbnail((20, 20))
+    return torch.tensor(np.array(image)).reshape(-1, 3, 40, 80)
+""",
+    "thrown away": """
+def read(path):
+    image = np.array([cv2.resize(cv2.imread(path), (64, 64))])
+    image.reshape(1, 3, 64, 64)
+    return torch.from_numpy(image).permute(0, 3, 1, 2)
+""",
+})
+def test_images(code):
+    holds(IMAGES + code)
