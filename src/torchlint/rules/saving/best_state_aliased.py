@@ -138,9 +138,12 @@ def _saved_at_once(view: View, event: Event, value: Value) -> bool:
 
 
 def _comes_without(save: Event, event: Event) -> bool:
-    """Whether a save comes in turns, too, in which what is saved is not taken anew: `if better: best = model.state_dict()`, and a save every
-    ten epochs."""
-    return bool(event.guards) and not set(event.guards) <= set(save.guards)
+    """Whether a save comes in turns, too, in which what is saved is not taken anew: `if loss < best: state = model.state_dict()`, and a save
+    every ten epochs. Of other conditions the contrary may have a state of its own: `if hasattr(model, "module"): ... else: ...`."""
+    return any(guard not in save.guards and _COMPARES.search(guard.site.text()) for guard in event.guards)
+
+
+_COMPARES = re.compile(r"[<>]|best", re.IGNORECASE)
 
 
 def _used_later(view: View, event: Event, value: Value) -> bool:

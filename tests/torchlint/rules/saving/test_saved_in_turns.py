@@ -30,6 +30,9 @@ def training(later, mark="  # <- 904", at_once="pass", taken="net.state_dict()")
     "every ten epochs": training('if epoch % 10 == 0:\n            torch.save(best, "best.pt")'),
     "in each epoch": training('torch.save({"best": best, "last": net.state_dict()}, "last.pt")'),
     "at once": training("print(total)", mark="", at_once='torch.save(best, "best.pt")'),
+    "one of two ways to take it": training('torch.save(best, "last.pt")', mark="").replace("if total < least", 'if hasattr(net, "module")').replace(
+        "        torch.save", "        else:\n            best = net.state_dict()\n        torch.save"
+    ).replace("least = total", "pass"),
     "a copy": training('torch.save(best, "best.pt")', mark="", taken="{name: value.clone() for name, value in net.state_dict().items()}"),
 })
 def test_saved_in_turns(code):
