@@ -60,8 +60,9 @@ def _loaded_bare(view: View, wrap: Event, saved: Event) -> bool:
     wrapped = [alt for other in view.of("wrap") for alt in real(other.get("module"))]
     classes = {id(alt.cls) for alt in real(wrap.get("module")) if isinstance(alt, Instance) and isinstance(alt.cls, Class)}
     bare = lambda alt: isinstance(alt, Instance) and id(alt.cls) in classes and alt not in wrapped
+    whole = lambda alt: isinstance(alt, Opaque) and alt.source == "call" and from_file(alt)
     return any(
-        all(map(bare, real(load.subject))) and all(isinstance(alt, Opaque) and alt.source == "call" and from_file(alt) for alt in real(load.get("state")))
+        all(map(bare, real(load.subject))) and all(map(whole, real(load.get("state"))))
         for load in view.of("load")
         if real(load.subject) and real(load.get("state")) and (load.serial > saved.serial or exclude_each_other(load.guards, saved.guards))
     )

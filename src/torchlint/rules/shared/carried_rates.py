@@ -20,7 +20,9 @@ from torchlint.rules.shared.kept_schedules import resumed_optimizers
 from torchlint.sieve.facts import FileFacts, Unit
 
 _OF_A_GROUP = re.compile(r"""\[["']lr["']\]$""")
-_OPTION = re.compile(r"(?:float\()?(?:\w+\.)*(?:args|opts?|options|flags|config|cfg|conf|hparams|hps?|C)(?:\.\w+|\[['\"][\w.]+['\"]\])+\)?$", re.IGNORECASE)
+_OPTION = re.compile(
+    r"(?:float\()?(?:\w+\.)*(?:args|opts?|options|flags|config|cfg|conf|hparams|hps?)(?:\.\w+|\[['\"][\w.]+['\"]\])+\)?$", re.IGNORECASE
+)
 _CONSTANT = re.compile(r"[A-Z][A-Z\d_]*$")
 # What asks how far the training is, or reads what it was.
 _GOES_ON = re.compile(r"resum|epoch|start|checkpoint|ckpt|restor|load|gamma|decay|param_groups|\*\*", re.IGNORECASE)
