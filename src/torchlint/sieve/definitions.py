@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 
 from torchlint.catalogue.effects import LAYERS, MISSPELT
 from torchlint.catalogue.vocabulary import CALLED_WITH_NOTHING, NAMED_AS_EVALUATION
@@ -22,6 +23,8 @@ def read_function(node: ast.FunctionDef | ast.AsyncFunctionDef, indent: bool) ->
     if NAMED_AS_EVALUATION.search(node.name):
         unit.words |= {"!evaluates"}
     return unit
+
+_CLASS = re.compile(r"[A-Z]+[A-Z\d]*[a-z]")  # not of constants
 
 
 def read_class(node: ast.ClassDef, everything: set[str]) -> ClassFacts:
@@ -65,7 +68,7 @@ def read_class(node: ast.ClassDef, everything: set[str]) -> ClassFacts:
     init = facts.methods.get("__init__")
     if init is not None and init.gives:
         used = frozenset().union(*(unit.words for unit in facts.methods.values() if unit is not init))
-        if any(name not in used and not LAYERS.isdisjoint(words) for name, words in init.gives.items()):
+        if any(name not in used and (not LAYERS.isdisjoint(words) or any(map(_CLASS.match, words))) for name, words in init.gives.items()):
             init.words |= {"!idle"}
     return facts
 

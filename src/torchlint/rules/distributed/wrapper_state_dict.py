@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Dict, Event, Instance, Opaque, Value, real
+from torchlint.dryrun.values import Class, Dict, Event, Instance, Opaque, Value, exclude_each_other, from_file, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.checkpoints import in_files, in_files_that_run
 
@@ -27,7 +27,7 @@ def check(view: View) -> Iterator[Report]:
         if state is None or state.site is None or in_files(view, event, _KNOWS) or _loaded(view, event):
             continue
         wrap = next((wrap for wrap in view.of("wrap") if wrap.subject is state.origin), None)
-        if wrap is not None and not _expected(view, event.site.parsed.facts.path):
+        if wrap is not None and not _expected(view, event.site.parsed.facts.path, _loaded_bare(view, wrap, event)):
             owner = state.site.text().rsplit(".state_dict", 1)[0]
             roles = {"model": owner if len(owner) <= 40 else "model", "wrapper": state.origin.type.rsplit(".", 1)[-1]}
             saved = [(event.site, "and saved here")] if _row(event.site) != _row(state.site) else []
@@ -54,14 +54,30 @@ def _row(site: Site) -> int:
     return site.location().row
 
 
-def _expected(view: View, path: str) -> bool:
+def _loaded_bare(view: View, wrap: Event, saved: Event) -> bool:
+    """Whether the program itself loads a file into a model of the class that is wrapped, which is another one and never wrapped; what is
+    loaded before the saving may be a teacher, and of another file."""
+    wrapped = [alt for other in view.of("wrap") for alt in real(other.get("module"))]
+    classes = {id(alt.cls) for alt in real(wrap.get("module")) if isinstance(alt, Instance) and isinstance(alt.cls, Class)}
+    bare = lambda alt: isinstance(alt, Instance) and id(alt.cls) in classes and alt not in wrapped
+    whole = lambda alt: isinstance(alt, Opaque) and alt.source == "call" and from_file(alt)
+    return any(
+        all(map(bare, real(load.subject))) and all(map(whole, real(load.get("state"))))
+        for load in view.of("load")
+        if real(load.subject) and real(load.get("state")) and (load.serial > saved.serial or exclude_each_other(load.guards, saved.guards))
+    )
+
+
+def _expected(view: View, path: str, bare: bool) -> bool:
     """Whether another file, beside this one or above or below it, is ready for the names: it loads a state into a wrapper, or
-    loads one and takes the name off. What stands elsewhere in the repository reads other files."""
+    loads one and takes the name off. What stands elsewhere in the repository reads other files, and so does what has a wrapper where the
+    program itself loads into a bare model."""
     project = view.run.world.project_of(path)
     others = [file for file in project.files.values() if file.path != path] if project is not None else []
     near = [file.code for file in others if _near(os.path.dirname(file.path), os.path.dirname(path))]
     return any(
-        _LOADS in code and _WRAPS.search(code) or (_LOADS in code or "torch.load(" in code) and _UNWRAPS.search(code) for code in near
+        not bare and _LOADS in code and _WRAPS.search(code) or (_LOADS in code or "torch.load(" in code) and _UNWRAPS.search(code)
+        for code in near
     )
 
 

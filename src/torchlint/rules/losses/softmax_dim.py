@@ -8,9 +8,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Instance, Tensor, Value, real
+from torchlint.dryrun.values import Event, Instance, Tensor, Value, number, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.rows import text_of, tree_of
+from torchlint.rules.shared.fed_batches import samples_of
 
 CODE = 312
 _FUNCTIONS = frozenset(f"torch.nn.functional.{name}" for name in ("softmax", "log_softmax", "softmin"))
@@ -31,6 +32,44 @@ def check(view: View) -> Iterator[Report]:
             right = _unused(event.site) or _only_for_rows(view, event)
         if not right:
             yield Report(CODE, event.site, {"call": view.call_text(event.site)})
+    yield from _over_samples(view)
+
+
+_OVER_SAMPLES = (
+    "`{call}` normalises over the samples of the batch: dimension 0 of what comes from the loader, with {classes} numbers to each sample",
+    "say `dim=-1`: the classes are the last dimension",
+)
+
+
+def _over_samples(view: View) -> Iterator[Report]:
+    """`F.softmax(self.head(x), dim=0)`, of the classes of each sample in a batch."""
+    told = set()
+    for event in (*view.of("call"), *view.of("forward")):
+        given = _along_the_first(event)
+        classes = _classes(view, given)
+        if classes and event.site not in told and samples_of(given) is not None:
+            told.add(event.site)
+            yield Report(CODE, event.site, {"call": view.call_text(event.site), "classes": str(classes)}, words=_OVER_SAMPLES)
+
+
+def _along_the_first(event: Event) -> Value | None:
+    """What a softmax over dimension 0 is given."""
+    dim: Value | None = None
+    if event.kind == "call" and event.name in _FUNCTIONS:
+        dim = event.args[1] if len(event.args) > 1 else event.kwargs.get("dim")
+    elif event.kind == "forward" and isinstance(event.subject, Instance) and event.subject.type in _LAYERS:
+        dim = event.subject.arg(0, "dim")
+    return event.args[0] if event.args and dim is not None and number(dim) == 0 else None
+
+
+def _classes(view: View, value: Value | None) -> int:
+    """How many scores a linear layer gives, if the value is what that has just given; 0 where it is one, or none is known."""
+    alts = real(value)
+    call = alts[0].traits.get("out_of") if len(alts) == 1 and isinstance(alts[0], Tensor) else None
+    if call is None or call.site != alts[0].site or getattr(call.subject, "type", "") != "torch.nn.Linear":
+        return 0
+    last = view.run.noted_shape(alts[0]).at(-1)
+    return last if isinstance(last, int) and last > 1 else 0
 
 
 def _one_dimension(value: Value | None) -> bool:

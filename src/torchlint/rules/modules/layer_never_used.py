@@ -31,7 +31,10 @@ _ANY = frozenset(
         "exec",
     }
 )
-_BASES = frozenset({"torch.nn.Module", "lightning.LightningModule"})
+# transformers' base of a family's models has a configuration, and what loads, but no layers and no forward.
+_BASES = re.compile(r"(?:torch\.nn\.Module|lightning\.LightningModule|transformers\.(?:\w+\.)*\w*PreTrainedModel)$")
+# What that base itself asks a model for.
+_READ_BY_BASES = frozenset("model encoder decoder lm_head embeddings embed_tokens shared base_model".split())
 
 
 def check(view: View) -> Iterator[Report]:
@@ -64,7 +67,8 @@ def check(view: View) -> Iterator[Report]:
 
 def _all_seen(cls: Class) -> bool:
     """Whether all of a class is in sight: its forward, its bases, nothing that reaches layers by other ways."""
-    if "forward" not in cls.cf.methods or not set(cls.externals()) <= _BASES or not cls.externals():
+    bases = cls.externals()
+    if "forward" not in cls.cf.methods or not bases or not all(map(_BASES.match, bases)):
         return False
     for item in cls.mro():
         if isinstance(item, Class) and any(unit.words & _ANY for unit in item.cf.methods.values()):
@@ -75,6 +79,8 @@ def _all_seen(cls: Class) -> bool:
 def _mentioned(event: Event, cls: Class, view: View) -> bool:
     """Whether the layer's name stands anywhere but where it is set."""
     name, init = event.name, event.site.parsed.unit
+    if name in _READ_BY_BASES and any(base.startswith("transformers.") for base in cls.externals()):
+        return True
     owners = {id(unit) for item in cls.mro() if isinstance(item, Class) for unit in item.cf.methods.values()}
     for unit in units_of(cls.facts):
         if (

@@ -67,10 +67,20 @@ def _layers(view: View, container: Value, depth: int = 0) -> Iterator[Value]:
         for alt in real(item):
             if isinstance(alt, Instance) and alt.kind in ("module", "wrapper") and _trains(view, alt):
                 yield alt
-            elif isinstance(alt, Tensor) and alt.traits.get("param") and alt.source == "made":
-                yield alt
+            elif isinstance(alt, Tensor):
+                yield from _parameters(alt)
             elif isinstance(alt, (Seq, Dict)) and depth < 3:
                 yield from _layers(view, alt, depth + 1)
+
+
+def _parameters(value: Tensor) -> Iterator[Value]:
+    """A tensor and the Parameter that it is, or was before it was moved, with what it was on the way."""
+    way: list[Value] = [value]
+    while isinstance(value, Tensor) and value.source != "made" and value.traits.get("graph") is True:
+        value = value.origin
+        way.append(value)
+    if isinstance(value, Tensor) and value.traits.get("param") and value.source == "made":
+        yield from reversed(way)
 
 
 def _trains(view: View, layer: Instance, depth: int = 0) -> bool:

@@ -11,13 +11,14 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Event, Instance, Opaque, Ref, Value, exclude_each_other, number, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared import best_scores
+from torchlint.rules.shared.carried_rates import carried
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, kept_in, left_out
 from torchlint.rules.shared.counted_rates import counted_anew
 from torchlint.rules.shared.goes_on import weights_gone_on_from
 from torchlint.rules.shared.kept_schedules import begun_anew, counts_by_itself, driven_by, moved_on
 
 CODE = 905
-CALLS = frozenset({"torch.load"})
+CALLS = frozenset({"torch.load", "[]="})
 
 
 def check(view: View) -> Iterator[Report]:
@@ -30,6 +31,9 @@ def check(view: View) -> Iterator[Report]:
         told = True
         yield report
     for report in () if told else _count_alone(view):
+        told = True
+        yield report
+    for report in () if told else _rate_alone(view):
         told = True
         yield report
     for step, optimizer in () if told else _steps_with_memory(view):
@@ -119,6 +123,23 @@ def _count_alone(view: View) -> Iterator[Report]:
         if saved is not None:
             roles = {"missing": f"{begun.subject.name or 'optimizer'}.{begun.name}", "first": str(begun.value.value)}
             yield Report(CODE, left_out(saved, begun.subject.site), roles, [(begun.site, "it begins here")], words=_BY_A_COUNT)
+            return
+
+
+_CARRIED = (
+    "training goes on from this checkpoint, and `{missing}`, which the learning rate is made of, does not: it begins at {first} again, and the "
+    "next decay goes from there",
+    "where the state of the optimizer is loaded, set `{missing}` to the rate in there: `optimizer.param_groups[0][\"lr\"]`",
+)
+
+
+def _rate_alone(view: View) -> Iterator[Report]:
+    """The optimizer's state is loaded, and the rate that the training multiplies on for itself is not."""
+    for load, rate in carried(view):
+        saved = next((event for event, _ in checkpoints(view) if load.subject in _owners(view, event)), None)
+        if saved is not None and _resumed(view, saved):
+            roles = {"missing": rate.name, "first": rate.first}
+            yield Report(CODE, left_out(saved, rate.decayed), roles, [(rate.decayed, "it is multiplied on here")], words=_CARRIED)
             return
 
 

@@ -14,7 +14,13 @@ from torchlint.rules.shared.loaders import body_of, dataset_of, loader_of, optio
 
 # Layers that work on each place by itself, and methods that leave all in its place.
 _EACH_PLACE = frozenset("Embedding Linear Dropout LayerNorm ReLU GELU Tanh Sigmoid LeakyReLU ELU SiLU Identity".split())
-_IN_PLACE = frozenset("to cuda cpu float double long int half type contiguous detach clone requires_grad_".split())
+_IN_PLACE = frozenset(
+    """to cuda cpu float double long int half type contiguous detach clone requires_grad_ relu relu_ leaky_relu elu gelu silu tanh sigmoid
+    dropout""".split()
+)
+# Those that work on each sample by itself.
+_EACH_SAMPLE = re.compile(r"(?:Conv|ConvTranspose|(?:Adaptive)?(?:Max|Avg)Pool|BatchNorm|Dropout)[123]d$|Flatten$")
+_FLATTENED = re.compile(r"(?:\w+\.(?:size\(0\)|shape\[0\]|size\(\)\[0\])|-1),\s*(?:-1|[\d\s*]+)$")
 _NO_SIZE = re.compile(r"-1|batch|bsz?\b|size\(|shape|len\(", re.IGNORECASE)  # of a sample
 _MOST = 12  # steps that are gone back
 
@@ -42,26 +48,46 @@ def came_from(value: Value | None) -> Instance | None:
     return None
 
 
-def _as_it_came(value: Value | None) -> Iterator[Value]:
+def samples_of(value: Value | None) -> Instance | None:
+    """The loader that stacks the samples that lie along the first dimension of a value, whatever was made of each of them."""
+    for part in _as_it_came(value, each_sample=True):
+        if part.source == "item" and not part.name.isidentifier():
+            return None  # one of the samples, where it is none of the parts of a batch: `x[0]`
+        loader = loader_of(part)
+        if loader is not None:
+            return loader if _stacks(loader) else None
+    return None
+
+
+def _as_it_came(value: Value | None, each_sample: bool = False) -> Iterator[Opaque]:
     """A value, and what it was before, as long as the first dimension stayed the first."""
     for _ in range(_MOST):
         alts = real(value)
         if len(alts) != 1 or not isinstance(alts[0], Opaque):
             return
         yield alts[0]
-        value = _before(alts[0])
+        value = _before(alts[0], each_sample)
 
 
-def _before(value: Opaque) -> Value | None:
+def _before(value: Opaque, each_sample: bool) -> Value | None:
     call = value.traits.get("out_of") if isinstance(value, Tensor) else None
     if call is not None and call.site == value.site:
         layer = getattr(call.subject, "type", "")
-        own = layer.removeprefix("torch.nn.") in _EACH_PLACE and layer.startswith("torch.nn.")
+        name = layer.removeprefix("torch.nn.")
+        own = layer.startswith("torch.nn.") and (name in _EACH_PLACE or each_sample and _EACH_SAMPLE.match(name))
         return call.args[0] if own and call.args else None
     node = value.site.node if value.site is not None else None
     if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
         return None
-    return value.origin if node.func.attr.value in _IN_PLACE or _sizes(value) else None
+    return value.origin if node.func.attr.value in _IN_PLACE or _sizes(value) or each_sample and _flattens(value, node) else None
+
+
+def _flattens(value: Opaque, node: cst.Call) -> bool:
+    """`x.view(x.size(0), -1)`, `torch.flatten(x, 1)`"""
+    name, given = node.func.attr.value, [value.site.parsed.text(arg.value) for arg in node.args]
+    if name in ("view", "reshape"):
+        return bool(_FLATTENED.match(", ".join(given)))
+    return name == "flatten" and given[-1:] == ["1"]
 
 
 def _sizes(value: Opaque) -> list[str]:

@@ -60,3 +60,63 @@ def test_a_function_beside_the_saving_may_be_called_by_a_framework():
 def test_the_wrapper_of_apex_gives_the_same_names(wrapper, told):
     text = "import apex\n" + IMPORTS + SAVES.format(first="pass").replace("nn.DataParallel", wrapper)
     assert any(number == 808 for _, number in found(text)) is told
+
+
+BOTH = """
+import sys
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+
+    def forward(self, x):
+        return self.body(x)
+
+
+def train(loader, path):
+    {first}
+    model = nn.DataParallel(Net())
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    torch.save(model.state_dict(), path)
+
+
+def predict(x, path):
+    net = {loaded_into}
+    {load}
+    return net.eval()(x)
+
+
+def main(loader, x, path):
+    if sys.argv[1] == "train":
+        train(loader, path)
+    else:
+        print(predict(x, path))
+
+
+main(make_loader(), make_images(), sys.argv[2])
+"""
+LOADS = "net.load_state_dict(torch.load(path))"
+BESIDE = """
+import torch
+from torch import nn
+
+def resume(net, path):
+    net = nn.DataParallel(net)
+    net.load_state_dict(torch.load(path))
+"""
+
+
+@pytest.mark.parametrize("first, loaded_into, load, told", [
+    ("pass", "Net()", LOADS, True), ("pass", "nn.DataParallel(Net())", LOADS, False), ("pass", "Net()", "print(path)", False),
+    ("pass", "make_net()", LOADS, False), ("teacher = Net(); teacher.load_state_dict(torch.load('teacher.pt'))", "Net()", "print(path)", False),
+])
+def test_a_program_that_loads_into_a_bare_model_itself_needs_no_other_file(tmp_path, first, loaded_into, load, told):
+    text = IMPORTS + BOTH.format(first=first, loaded_into=loaded_into, load=load)
+    path = write(tmp_path, {"resume.py": BESIDE, "main.py": text}) / "main.py"
+    assert any(number == 808 for _, number in found(text, path)) is told

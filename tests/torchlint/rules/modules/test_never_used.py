@@ -1,6 +1,8 @@
 """506: layers of the project's own classes that are built and never used."""
 
-from tests.torchlint.dryrun.support import holds, table
+from tests.torchlint.dryrun.support import IMPORTS, holds, table
+from torchlint.catalogue.pages import catalogue
+from torchlint.engine import Engine
 
 NET = """
 class Rows(nn.Module):
@@ -30,3 +32,53 @@ class Net(nn.Module):
 })
 def test_never_used(code):
     holds(code)
+
+
+HOSTED = """
+from transformers import BertModel, BertPreTrainedModel
+
+class Rows(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.layer = nn.Linear(width, 2)
+
+    def forward(self, x):
+        return torch.relu(self.layer(x))
+
+class Net({base}):
+    def __init__(self, config):
+        super().__init__({config})
+        self.bert = BertModel(config)
+        self.{name} = {made}{mark}
+
+    def forward(self, ids):
+        '''
+        return self.{name}(self.bert(ids)[0])
+        '''
+        return {used}
+"""
+BAD = "  # <- 506"
+
+
+def hosted(mark="", **other):
+    parts = {"base": "BertPreTrainedModel", "config": "config", "name": "rows", "made": "Rows(config.hidden_size)", "used": "self.bert(ids)[0]"}
+    return HOSTED.format(mark=mark, **(parts | other))
+
+
+@table({
+    "a layer of torch": hosted(BAD, made="nn.Linear(config.hidden_size, 2)"),
+    "one of the project's": hosted(BAD),
+    "of a module": hosted(BAD, base="nn.Module", config=""),
+    "used": hosted(used="self.rows(self.bert(ids)[0])"),
+    "what the base asks for": hosted(name="lm_head"),
+    "a model, which uses its own": hosted(base="BertModel"),
+})
+def test_of_models_of_transformers(code):
+    holds(code)
+
+
+def test_it_is_found_where_no_other_rule_is_asked(tmp_path):
+    path = tmp_path / "net.py"
+    path.write_text(IMPORTS + hosted(BAD, base="nn.Module", config=""))
+    rules = tuple(rule for rule in catalogue() if rule.code == 506)
+    assert [finding.number for finding in Engine(rules).check(str(path), path.read_text()).findings] == [506]
