@@ -16,7 +16,7 @@ import libcst as cst
 from torchlint.dryrun.comparisons import Comparison, compared, disjoint
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Const, Instance, Loop, Opaque, Union, Value
+from torchlint.dryrun.values import UNSET, Const, Instance, Loop, Opaque, Union, Value
 
 # What a condition may call and still be the same when it is asked again.
 _STEADY = re.compile(r"^(?:is_\w+|has\w*|isinstance|issubclass|len|bool|int|str|getattr|callable|get_rank|get_world_size|startswith|endswith)$")
@@ -140,7 +140,7 @@ def varying(value: Value, loops: tuple[Loop, ...], made_in: dict[int, tuple]) ->
     if isinstance(value, Const):
         return ()
     if isinstance(value, Union):
-        if any(isinstance(alt, Const) and alt.value is not None for alt in value.alts):
+        if any(isinstance(alt, Const) and alt.value is not None and alt is not UNSET for alt in value.alts):
             return loops
         return max((varying(alt, loops, made_in) for alt in value.alts), key=len)
     if isinstance(value, Instance):

@@ -185,7 +185,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     504: ((_any("forward"),),),
     505: ((_LAYERS, _any("!forward")),),
     506: ((_any("!idle"), _any("!class")),),
-    507: ((_any("!repeat"), _LAYERS), (_any("BatchNorm1d BatchNorm2d BatchNorm3d"), _any("!forward"))),
+    507: ((_any("!repeat"), _LAYERS), (_any("!default"),), (_any("BatchNorm1d BatchNorm2d BatchNorm3d"), _any("!forward"))),
     509: ((_any("Linear"),),),
     512: ((_any("register_forward_hook register_full_backward_hook register_backward_hook register_forward_pre_hook"),),),
     514: ((_any("!falls"), _any("!class")),),

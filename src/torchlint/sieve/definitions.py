@@ -27,6 +27,12 @@ def read_function(node: ast.FunctionDef | ast.AsyncFunctionDef, indent: bool) ->
 _CLASS = re.compile(r"[A-Z]+[A-Z\d]*[a-z]")  # not of constants
 
 
+def _layer_by_default(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    """Whether the default of a parameter is a layer with weights: `act=nn.PReLU()`."""
+    defaults = (*node.args.defaults, *node.args.kw_defaults)
+    return any(type(default) is ast.Call and dotted(default.func).rpartition(".")[2] in LAYERS for default in defaults)
+
+
 def read_class(node: ast.ClassDef, everything: set[str]) -> ClassFacts:
     facts = ClassFacts(
         node.name,
@@ -44,6 +50,8 @@ def read_class(node: ast.ClassDef, everything: set[str]) -> ClassFacts:
             unit = read_function(item, indent=True)
             if any(d.endswith((".setter", ".deleter")) for d in unit.decorators):
                 continue
+            if item.name == "__init__" and _layer_by_default(item):
+                unit.words |= {"!default"}
             if item.name == "__init__" and node.bases and _late(item):
                 unit.words |= {"!init"}
             elif item.name == "__getitem__":

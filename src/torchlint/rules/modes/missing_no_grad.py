@@ -30,6 +30,7 @@ from torchlint.rules.shared.thrown_away import only_gone_through
 from torchlint.sieve.facts import Unit
 
 CODE = 202
+CALLS = frozenset({"[]="})
 _OF_THE_MODEL = frozenset({"forward", "__call__", "training_step", "validation_step", "test_step", "predict_step"})
 GRADIENT_WORDS = frozenset(
     "requires_grad_ grad attack saliency retain_grad gradients GradCAM captum jacobian hessian vjp jvp hvp vhp".split()

@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import ONE_OF_DICTS, Class, Dict, Event, Instance, Opaque, Value, boolean, number, real, same
+from torchlint.dryrun.values import ONE_OF_DICTS, Class, Dict, Event, Instance, Opaque, Ref, Value, boolean, number, real, same
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.rows import text_of, tree_of
 from torchlint.rules.shared.loaders import body_of, option
@@ -29,7 +29,7 @@ def check(view: View) -> Iterator[Report]:
     """`val_loader = DataLoader(val_set, ..., drop_last=True)`."""
     for event in view.of("loader.create"):
         made = event.subject
-        if not isinstance(made, Instance) or not _drops(view, made) or _of_one(event, made):
+        if not isinstance(made, Instance) or not (_drops_by(made) or _drops(view, made)) or _of_one(event, made):
             continue
         name, loop = _called(view, made)
         given = _NOT_TRAINING.sub("", event.site.parsed.text(event.site.node.args[0].value)) if event.site.node.args else ""
@@ -39,9 +39,25 @@ def check(view: View) -> Iterator[Report]:
             continue
         if _wants_full_batches(view, event) or _draws(view, made) or _of_fixed_shapes(event.site):
             continue
-        shuffled = boolean(made.arg(2, "shuffle")) is True
+        batches = _drops_by(made)
+        shuffled = boolean(made.arg(2, "shuffle")) is True or batches is not None and _mixes(batches)
         roles = {"name": name, "which": "other samples each time" if shuffled else "the last samples"}
-        yield Report(CODE, event.site, roles, [(loop, f"`{name}` is that loader here")] if loop is not None else [])
+        related = [(loop, f"`{name}` is that loader here")] if loop is not None else []
+        if batches is not None and batches.site is not None:
+            related.append((batches.site, "this makes its batches"))
+        yield Report(CODE, event.site, roles, related)
+
+
+def _drops_by(loader: Instance) -> Instance | None:
+    """torch's sampler that makes a loader's batches, and drops the last one."""
+    samplers = real(option(loader, "batch_sampler"))
+    batches = samplers[0] if len(samplers) == 1 else None
+    known = isinstance(batches, Instance) and isinstance(batches.cls, Ref) and batches.type.endswith(".BatchSampler")
+    return batches if known and boolean(batches.arg(2, "drop_last")) is True else None
+
+
+def _mixes(batches: Instance) -> bool:
+    return any(isinstance(alt, Instance) and alt.type.endswith("RandomSampler") for alt in real(batches.arg(0, "sampler")))
 
 
 def _drops(view: View, loader: Instance) -> bool:
@@ -97,7 +113,7 @@ def _string(node: cst.BaseExpression) -> str:
 
 def _of_one(event: Event, loader: Instance) -> bool:
     """Whether batches are single samples: every batch is full then."""
-    size = loader.arg(1, "batch_size")
+    size = (_drops_by(loader) or loader).arg(1, "batch_size")
     if size is None:
         return "**" not in loader.kwargs
     return all(number(alt) == 1 or _one_by_default(event.site, alt) for alt in real(size))
@@ -188,8 +204,8 @@ def _wants_full_batches(view: View, event: Event) -> bool:
     on a shorter one."""
     if any(_is_told_size(model, event.subject) for call in view.of("forward") for model in real(call.subject)):
         return True
-    parsed = event.site.parsed
-    args = event.site.node.args
+    site = getattr(_drops_by(event.subject), "site", None) or event.site
+    parsed, args = site.parsed, getattr(site.node, "args", ())
     given = [arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "batch_size"]
     given = given or [arg.value for arg in args[1:2] if arg.keyword is None]
     if given and _OF_SEQUENCES.search(parsed.text(given[0])):
@@ -222,7 +238,7 @@ def _is_told_beside(view: View, parsed: Parsed, size: str) -> bool:
 
 def _is_told_size(model: Value, loader: Instance) -> bool:
     """Whether a model of the project is built for batches of the loader's size."""
-    size = loader.arg(1, "batch_size")
+    size = (_drops_by(loader) or loader).arg(1, "batch_size")
     if size is None or not isinstance(model, Instance) or not isinstance(model.cls, Class):
         return False
     init = model.cls.method("__init__")

@@ -11,9 +11,15 @@ from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Const, Event, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.modules.modules_in_plain_container import _trains
+from torchlint.rules.shared.layers_as_defaults import shared_defaults
 
 CODE = 507
 _ON_PURPOSE = re.compile(r"shar|tied|tie_|recur|same|universal", re.IGNORECASE)
+
+_DEFAULT = (
+    "`{call}` is made once, where the function is defined: all places of the model that are made without `{name}` hold this one layer",
+    "make it in the function: `{name}=None`, and `{call}` where that is None",
+)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -37,6 +43,9 @@ def check(view: View) -> Iterator[Report]:
             CODE, event.site, {"call": view.call_text(event.site), "what": "one layer", "where": where}, related
         )
     yield from _norms(view)
+    for site, name in shared_defaults(view):
+        if not _ON_PURPOSE.search(name):
+            yield Report(CODE, site, {"call": view.call_text(site), "name": name}, words=_DEFAULT)
 
 
 def _made_outside(view: View, event: Event, layer: Instance) -> bool:

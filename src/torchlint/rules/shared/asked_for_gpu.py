@@ -1,4 +1,5 @@
-"""An option that says whether to use the GPU, asked where one of two that meet is moved, and not where the other is.
+"""An option that says whether to use the GPU, asked where one of two that meet is moved, and not where the other is: model and input, or
+scores and labels.
 
 `--no-cuda` on a machine with a GPU: `model.cuda()` stands under `if args.cuda`, and `x.cuda()` does not. Without a GPU the latter
 raises by itself.
@@ -10,7 +11,7 @@ import re
 from typing import NamedTuple
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Instance, Opaque, Value, real
+from torchlint.dryrun.values import Event, Instance, Opaque, Tensor, Value, real
 from torchlint.files.project import without_comments
 from torchlint.rules.base import View
 from torchlint.rules.shared.blocks import conditional, conditions_of
@@ -18,14 +19,17 @@ from torchlint.rules.shared.blocks import conditional, conditions_of
 _ARGS = r"(?:args|opts?|options|params|flags|FLAGS|hparams|config|cfg|conf)"
 _FLAG = r"(?:(?:no|use|enable|disable)_?(?:cuda|gpu)|cuda)"
 _ASKED = re.compile(rf"(?P<not>not\s+)?(?P<owner>(?:self\.)?{_ARGS}\.|self\.)?(?P<name>{_FLAG})", re.IGNORECASE)
+# `--gpu 0`, for the number of one: `if args.gpu is not None: model.cuda(args.gpu)`
+_GIVEN = re.compile(rf"(?P<owner>(?:self\.)?{_ARGS}\.)(?P<name>gpus?|gpu_?ids?|cuda|device)(?P<given>\s+is\s+(?P<not>not\s+)?None)", re.IGNORECASE)
 _OF_OPTION = re.compile(rf"(?<![\w.])(?:self\.)?{_ARGS}\.({_FLAG})\b", re.IGNORECASE)
 
 
 class Forgotten(NamedTuple):
-    """What stays behind when the GPU is not asked for: in which case, in words; whether it is the model; and where the other is moved."""
+    """What stays behind when the GPU is not asked for: in which case, in words; of what the user has a name for; and where the other is
+    moved."""
 
     case: str
-    is_model: bool
+    value: Value
     moved: Site
 
 
@@ -35,19 +39,50 @@ def asked_for_one(view: View, event: Event) -> Forgotten | None:
     if not isinstance(model, Instance) or model.kind != "module" or event.get("wrapped") or event.get("inside") or not event.args:
         return None
     moves, given = view.about("module.move", model), real(event.args[0])
-    if not moves or any(move.device != "cuda" for move in moves) or not any(id(alt) in view.run.moved for alt in given):
+    if not moves or not all(map(_to_gpu, moves)) or not any(id(alt) in view.run.moved for alt in given):
         return None
     if event.get("device") == "cuda" and not any(conditional(move.site) for move in moves):
         return _input_stays(view, event, given, moves[-1].site)
-    asked = [case for move in moves if (case := _asked(view, move.site)) is not None]
-    return _model_stays(view, event, asked[0], given) if len(asked) == len(moves) else None
+    asked, site = _asked_of_all(view, moves), _moved_in_any_case(view, given)
+    return None if asked is None or site is None or _speaks_of(event.site, asked) else Forgotten(asked, model, site)
 
 
-def _model_stays(view: View, event: Event, asked: str, given: tuple[Value, ...]) -> Forgotten | None:
-    placed = [view.run.moved.get(id(alt), (None, None)) for alt in given]
-    if any(device != "cuda" or conditional(site) for device, site in placed) or _speaks_of(event.site, asked):
+def scores_stay(view: View, event: Event) -> Forgotten | None:
+    """Of a loss: the scores of a model that is moved only where an option asks for the GPU, as its input is, if the labels always are."""
+    forward, scores = event.source, real(event.input)
+    if forward is None or forward.get("wrapped") or forward.get("inside") or len(scores) != 1 or not _straight_out_of(view, scores[0], forward):
         return None
-    return Forgotten(asked, True, placed[0][1])
+    moves = view.about("module.move", forward.subject)
+    if not isinstance(forward.subject, Instance) or forward.subject.kind != "module" or not moves or not all(map(_to_gpu, moves)):
+        return None
+    asked, site = _asked_of_all(view, moves), _moved_in_any_case(view, real(event.target))
+    if asked is None or site is None or _speaks_of(event.site, asked) or not forward.args:
+        return None
+    inputs = [view.run.moved[id(alt)][1] for alt in real(forward.args[0]) if id(alt) in view.run.moved]
+    return Forgotten(asked, event.input, site) if all(_asked(view, moved) == asked for moved in inputs) else None
+
+
+def _to_gpu(move: Event) -> bool:
+    return move.device == "cuda" or move.get("name") == "cuda"
+
+
+def _straight_out_of(view: View, scores: Value, forward: Event) -> bool:
+    """Whether scores lie where the model lies that gave them: nobody moves them."""
+    if not isinstance(scores, Tensor):
+        return False
+    return scores.traits.get("out_of") is forward and "device" not in scores.traits and id(scores) not in view.run.moved
+
+
+def _asked_of_all(view: View, moves: list[Event]) -> str | None:
+    """The option that each move of a model stands under."""
+    asked = {_asked(view, move.site) for move in moves}
+    return asked.pop() if len(asked) == 1 else None
+
+
+def _moved_in_any_case(view: View, given: tuple[Value, ...]) -> Site | None:
+    """Where a value is brought to the GPU, whatever is asked for."""
+    placed = [view.run.moved.get(id(alt), (None, None)) for alt in given]
+    return placed[0][1] if placed and all(device == "cuda" and not conditional(site) for device, site in placed) else None
 
 
 def _input_stays(view: View, event: Event, given: tuple[Value, ...], moved: Site) -> Forgotten | None:
@@ -57,7 +92,7 @@ def _input_stays(view: View, event: Event, given: tuple[Value, ...], moved: Site
         device, site = view.run.moved.get(id(here), (None, None))
         if device == "cuda" and id(there) not in view.run.moved and isinstance(here, Opaque) and here.origin is there:
             asked = _asked(view, site)
-            return None if asked is None or _speaks_of(event.site, asked) else Forgotten(asked, False, moved)
+            return None if asked is None or _speaks_of(event.site, asked) else Forgotten(asked, event.args[0], moved)
     return None
 
 
@@ -67,10 +102,11 @@ def _asked(view: View, site: Site) -> str | None:
     if len(conditions) != 1:
         return None
     (text, holds), = conditions
-    found = _ASKED.fullmatch(text.strip())
-    if found is None or not _is_option(view, site, found["owner"] or "", found["name"]):
+    found = _ASKED.fullmatch(text.strip()) or _GIVEN.fullmatch(text.strip())
+    if found is None or not _is_option(view, site, found):
         return None
-    return f"{'without' if holds is (found['not'] is None) else 'with'} `{text.strip().removeprefix('not ').strip()}`"
+    on = holds is ((found["not"] is None) is (found.re is _ASKED))
+    return f"{'without' if on else 'with'} `{found['owner'] or ''}{found['name']}`"
 
 
 def _speaks_of(site: Site, asked: str) -> bool:
@@ -79,10 +115,10 @@ def _speaks_of(site: Site, asked: str) -> bool:
     return any(name in text for text, _ in conditions_of(site))
 
 
-def _is_option(view: View, site: Site, owner: str, name: str) -> bool:
+def _is_option(view: View, site: Site, asked: re.Match[str]) -> bool:
     """Whether who runs the program says it: a switch of the command line, or what is made of one; nothing else sets it, and no program
     ends where it is off."""
-    facts = site.parsed.facts
+    owner, name, facts = asked["owner"] or "", asked["name"], site.parsed.facts
     project = view.run.world.project_of(facts.path)
     others = [file.code for path, file in project.files.items() if path != facts.path] if project is not None else []
     own = without_comments(facts.lines)
@@ -90,10 +126,12 @@ def _is_option(view: View, site: Site, owner: str, name: str) -> bool:
     values = [value for text in (own, *(others if owner else ())) for value in re.findall(rf"(?m)^[ \t]*{full}[ \t]*=(?!=)(.*)$", text)]
     made_of = [_OF_OPTION.search(value) for value in values]
     options = {found[1] for found in made_of if found is not None} if values else {name}
-    ends = re.compile(rf"\bassert\b[^\n]*\b{full}\b|\bif\s+not\s+{full}\s*:\s*(?:raise\b|exit\(|sys\.exit\(|return\b)")
+    off = rf"not\s+{full}|{full}\s+is\s+None"
+    ends = re.compile(rf"\bassert\b[^\n]*\b{full}\b|\bif\s+(?:{off})\s*:\s*(?:raise\b|exit\(|sys\.exit\(|return\b)")
+    argument = _switch if asked.re is _ASKED else _left_out
     return (
         None not in made_of
-        and all(any(_switch(option).search(text) for text in (own, *others)) for option in options)
+        and all(any(argument(option).search(text) for text in (own, *others)) for option in options)
         and not any(ends.search(text) for text in (own, *others))
     )
 
@@ -103,3 +141,9 @@ def _switch(option: str) -> re.Pattern[str]:
     spelt = option.replace("_", "[-_]")
     kind = r"store_true|store_false|type\s*=\s*(?:bool|str2bool)|default\s*=\s*(?:True|False)"
     return re.compile(rf"add_argument\([^)]*[\"']--?{spelt}[\"'][^)]*(?:{kind})")
+
+
+def _left_out(option: str) -> re.Pattern[str]:
+    """An argument of the command line that is None where nothing is said."""
+    spelt = option.replace("_", "[-_]")
+    return re.compile(rf"add_argument\((?![^)]*(?:default\s*=\s*(?!None\b)|required|action\s*=))[^)]*[\"']--?{spelt}[\"']")

@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+import libcst as cst
+
 from torchlint.dryrun.guards import Guard
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, Opaque, Ref, Tensor, Union, Value, exclude_each_other, real
@@ -15,6 +17,7 @@ _INPUTS = frozenset({"x", "input", "inputs", "X", "data", "images", "image", "im
                      "inp", "embeddings", "embedding", "emb", "z", "y", "t", "tensor", "batch", "input_ids", "seq", "query", "key", "value"})
 
 _FAR = 4  # steps from a value to the one that it was made of
+_MAY_MOVE = ("to", "cuda", "cpu", "type", "type_as")
 _OF_GPUS = re.compile(r"cuda|gpu|^is_available$", re.IGNORECASE)
 
 
@@ -53,11 +56,23 @@ def placed_at(view: View, value: Value) -> tuple[Any, Site | None]:
         if id(value) in view.run.moved:
             return view.run.moved[id(value)]
         before = value.origin
-        stays = value.source == "op" if isinstance(value, Tensor) else value.source == "attr" and value.name == "data"
-        if not stays or type(before) is not Opaque:
+        if not _stays(value) or not isinstance(before, Opaque) or isinstance(before, Tensor) and before.traits.keys() & {"device", "made"}:
             break
         value = before
     return None, None
+
+
+def _stays(value: Opaque) -> bool:
+    """Whether a value lies where that lies that it was read or computed from: `x.data`, `x.clone()`, `x.view(-1, 1)`."""
+    if isinstance(value, Tensor) or value.source != "op":
+        return _method(value) != "type_as" if value.source == "op" else value.source == "attr" and value.name == "data"
+    return _method(value) not in ("", *_MAY_MOVE)
+
+
+def _method(value: Opaque) -> str:
+    """The method that gave a value; "" where it was none."""
+    node = value.site.node if value.site is not None else None
+    return node.func.attr.value if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else ""
 
 
 def weights_at(view: View, forward: Event) -> tuple[Any, Site | None]:

@@ -36,7 +36,13 @@ def read_out(view: View, event: Event) -> bool:
     return kept or any(
         comes_from(event, alt) for other in view.of("readout") if behind(event, other) or other.serial > event.serial
         for alt in real(other.subject)
-    ) or kept_as_numbers(view, event) or drawn_from(view, event) or _given_back_cut(view, event)
+    ) or kept_as_numbers(view, event) or drawn_from(view, event) or _given_back_cut(view, event) or _written_cut(view, event)
+
+
+def _written_cut(view: View, event: Event) -> bool:
+    """Whether a model in evaluation mode fills a table with what is cut off: `features[i : i + n] = model(x).data`."""
+    written = (other for other in view.of("item.set") if behind(event, other)) if event.mode is False and event.mode_site is not None else ()
+    return any(without_graph(alt) and comes_from(event, alt) for other in written for alt in real(other.value))
 
 
 def _given_back_cut(view: View, event: Event) -> bool:

@@ -13,7 +13,7 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.asked_for_gpu import asked_for_one
+from torchlint.rules.shared.asked_for_gpu import Forgotten, asked_for_one, scores_stay
 from torchlint.rules.shared.devices import has_parameters, on_gpu, placed_at, weights_at
 from torchlint.rules.shared.left_behind import asked_elsewhere, input_left_behind, read_by_workers, target_left_behind
 from torchlint.rules.shared.never_moved import input_put_elsewhere
@@ -133,15 +133,24 @@ def _models_left_behind(view: View) -> Iterator[Report]:
 
 
 def _asked_for_one(view: View) -> Iterator[Report]:
-    """One for each model that is moved as an option says, and given what is moved in any case; or the other way round."""
+    """One for each model that is moved as an option says, and given what is moved in any case, or whose scores meet that; or the other way
+    round."""
     told: set[int] = set()
     for event in view.of("forward"):
-        if id(event.subject) in told or (found := asked_for_one(view, event)) is None:
-            continue
-        told.add(id(event.subject))
-        name = view.owner_text(event, "the model") if found.is_model else _operand(event, event.args[0])
-        words = {"call": view.call_text(event.site), "other": f"{found.case}, `{name}`", "value": name}
-        yield Report(CODE, event.site, words, [(found.moved, "the other one is moved here, whatever is asked for")])
+        if id(event.subject) not in told and (found := asked_for_one(view, event)) is not None:
+            told.add(id(event.subject))
+            yield _forgotten(view, event, found)
+    for event in view.of("loss"):
+        model = event.source.subject if event.source is not None else None
+        if id(model) not in told and (found := scores_stay(view, event)) is not None:
+            told.add(id(model))
+            yield _forgotten(view, event, found)
+
+
+def _forgotten(view: View, event: Event, found: Forgotten) -> Report:
+    name = view.owner_text(event, "the model") if found.value is event.subject else _operand(event, found.value)
+    words = {"call": view.call_text(event.site), "other": f"{found.case}, `{name}`", "value": name}
+    return Report(CODE, event.site, words, [(found.moved, "the other one is moved here, whatever is asked for")])
 
 
 def _placed(view: View, value: Value) -> tuple[Any, Site | None]:

@@ -31,3 +31,36 @@ def train(settings, model, loader, optimizer):
 })
 def test_rounds(code):
     holds(code)
+
+
+OPTIONS = """
+def read(args):
+    config = SimpleNamespace(TRAIN=SimpleNamespace(CLIP=5.0), STEPS=SimpleNamespace())
+    if args.steps:
+        config.STEPS.every = args.steps
+    return config
+
+
+def main(args, model, loader, optimizer):
+    config = read(args)
+    scaler = torch.amp.GradScaler("cuda")
+    for number, (x, y) in enumerate(loader):
+        loss = F.cross_entropy(model(x), y)
+        if config.STEPS.every > 1:
+            scaler.scale(loss / config.STEPS.every).backward()
+            scaler.unscale_(optimizer)  # <- 712
+            nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+            if (number + 1) % config.STEPS.every == 0:
+                scaler.step(optimizer)
+                optimizer.zero_grad()
+                scaler.update()
+        else:
+            optimizer.zero_grad()
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+"""
+
+
+def test_an_option_that_is_set_only_where_it_is_given():
+    holds("from types import SimpleNamespace\n" + OPTIONS)

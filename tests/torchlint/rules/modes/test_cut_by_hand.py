@@ -1,4 +1,4 @@
-"""202 of single forwards in no mode: whoever takes the graph off the output by hand has gradients on."""
+"""202: whoever takes the graph off the output by hand has gradients on, in single forwards in no mode, and in a table that is filled."""
 
 from tests.torchlint.dryrun.support import holds, table
 
@@ -108,4 +108,41 @@ def main(args, image, images):
 """,
 })
 def test_one_look(code):
+    holds(code)
+
+
+TABLE = """
+def neighbours(net, bank, train_loader, test_loader, again):
+    net.{mode}()
+    features = bank.t()
+    if again:
+        for i, (x, y) in enumerate(train_loader):
+            n = x.size(0)
+            out = net(x){mark}
+            features[:, i * n : i * n + n] = {kept}
+            {behind}
+    with torch.no_grad():
+        for x, y in test_loader:
+            print(torch.mm(net(x), features).argmax(1).eq(y).sum().item())
+
+def main(net: nn.Module, bank, train_loader, test_loader, optimizer):
+    for epoch in range(3):
+        net.train()
+        for x, y in train_loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+        neighbours(net, bank, train_loader, test_loader, epoch == 2)
+"""
+
+
+@table({
+    "a table of what is cut off": TABLE.format(mode="eval", kept="out.data.t()", behind="", mark="  # <- 202"),
+    "detached": TABLE.format(mode="eval", kept="out.detach().t()", behind="", mark="  # <- 202"),
+    "with its graph": TABLE.format(mode="eval", kept="out.t()", behind="", mark=""),
+    "given to somebody who is not seen": TABLE.format(mode="eval", kept="out.data.t()", behind="improve(out, y)", mark=""),
+    "a loss of it is gone backward through": TABLE.format(mode="eval", kept="out.data.t()", behind="F.cross_entropy(out, y).backward()", mark="")
+    .replace("    net.eval()", "    net.zero_grad()\n    net.eval()"),
+})
+def test_tables(code):
     holds(code)

@@ -1,4 +1,4 @@
-"""208 where the options of a loader stand in a dict, and where layers are built for batches of its size."""
+"""208 where the options of a loader stand in a dict, or a sampler makes its batches, and where layers are built for batches of its size."""
 
 from tests.torchlint.dryrun.support import holds, table
 
@@ -118,4 +118,39 @@ print(test(nn.Linear(784, 10)))
     "a helper takes all batches to be full": HELD_OUT.format(train="False", rows="SIZE", mark=""),
 })
 def test_data_that_are_made_in_the_call(code):
+    holds(code)
+
+
+BATCHES = """
+from torch.utils import data
+
+def in_batches(sampler, size, rounds=None):
+    batches = data.sampler.BatchSampler(sampler, size, {drop})
+    return batches if rounds is None else Rounds(batches, rounds)
+
+class Rounds(data.BatchSampler):
+    def __init__(self, batches, rounds):
+        self.batches, self.rounds = batches, rounds
+
+def main(args, first, second, net: nn.Module):
+    train_loader = data.DataLoader(first, batch_sampler=in_batches(data.RandomSampler(first), args.size, args.rounds))
+    val_loader = data.DataLoader(second, batch_sampler=in_batches({sampler}, {size})){mark}
+    net.eval()
+    with torch.no_grad():
+        for x, y in val_loader:
+            print((net(x).argmax(1) == y).sum().item(), {used})
+"""
+IN_ORDER = {"sampler": "data.SequentialSampler(second)", "size": "args.size", "used": "x.size(0)"}
+
+
+@table({
+    "by a helper": BATCHES.format(**IN_ORDER, drop="drop_last=True", mark=BAD),
+    "by place": BATCHES.format(**IN_ORDER, drop="True", mark=BAD),
+    "mixed": BATCHES.format(**IN_ORDER | {"sampler": "data.RandomSampler(second)"}, drop="True", mark=BAD),
+    "all of them": BATCHES.format(**IN_ORDER, drop="False", mark=""),
+    "as training has it": BATCHES.format(**IN_ORDER, drop="args.drop", mark=""),
+    "one by one": BATCHES.format(**IN_ORDER | {"size": "1"}, drop="True", mark=""),
+    "other batches": BATCHES.format(**IN_ORDER | {"size": "args.size, args.rounds"}, drop="True", mark=""),
+})
+def test_batches_of_a_sampler(code):
     holds(code)

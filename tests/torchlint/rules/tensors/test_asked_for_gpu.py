@@ -1,4 +1,4 @@
-"""401: an option asks for the GPU where one of model and input is moved, and not where the other is."""
+"""401: an option asks for the GPU where one of model and input, or of scores and labels, is moved, and not where the other is."""
 
 from tests.torchlint.dryrun.support import holds, table
 
@@ -56,4 +56,32 @@ def program(model, batch, made=MADE, switch=SWITCH, told=False):
     "a wrapper brings it": program("model = nn.DataParallel(model).cuda()", ASKED_BATCH),
 })
 def test_asked_for_one(code):
+    holds(code)
+
+
+GPU = 'parser.add_argument("--gpu", default=None, type=int)'
+GIVEN = "if args.gpu is not None:\n        model.cuda(args.gpu)"
+X_GIVEN = "if args.gpu is not None:\n            x = x.cuda(args.gpu)\n        y = y.cuda(args.gpu)"
+
+
+def of_labels(model, batch, made=MADE, switch=SWITCH, told=False, between=""):
+    code = PROGRAM.format(model=model, batch=batch, made=made, switch=switch, mark=between)
+    return code.replace(".backward()", ".backward()  # <- 401") if told else code
+
+
+@table({
+    "labels in any case": of_labels(ASKED_MODEL, "if args.cuda:\n            x = x.cuda()\n        y = y.cuda()", told=True),
+    "the number of a GPU": of_labels(GIVEN, X_GIVEN, "", GPU, told=True),
+    "the input stays in any case": of_labels(GIVEN, "y = y.cuda()", "", GPU, told=True),
+    "a model in any case, with the number of a GPU": program("model.cuda()", X_GIVEN.replace("\n        y", "\n            y"), "", GPU, told=True),
+    "labels too": of_labels(GIVEN, X_GIVEN.replace("\n        y", "\n            y"), "", GPU),
+    "there is a number": of_labels(GIVEN, X_GIVEN, "", 'parser.add_argument("--gpu", default=0, type=int)'),
+    "it is asked for": of_labels(GIVEN, X_GIVEN, "", 'parser.add_argument("--gpu", required=True, type=int)'),
+    "a number is chosen": of_labels(GIVEN, X_GIVEN, "if args.gpu is None:\n    args.gpu = 0", GPU),
+    "the program ends without a number": of_labels(GIVEN, X_GIVEN, "if args.gpu is None:\n    raise SystemExit('needs a GPU')", GPU),
+    "else it is spread": of_labels(GIVEN + "\n    else:\n        model = nn.DataParallel(model).cuda()", X_GIVEN, "", GPU),
+    "else it is moved, too": of_labels(GIVEN + "\n    else:\n        model.cuda()", X_GIVEN, "", GPU),
+    "scores are moved, too": of_labels(GIVEN, X_GIVEN, "", GPU, between="\n        out = out.cuda()"),
+})
+def test_labels_in_any_case(code):
     holds(code)
