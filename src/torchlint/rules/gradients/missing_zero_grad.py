@@ -30,7 +30,7 @@ def check(view: View) -> Iterator[Report]:
     stepped = bool(view.of("optimizer.step"))
     told: set[Event] = set()
     for event in view.of("augment", "inplace", "assign"):
-        weights = _updated(event) if event.loops else ()
+        weights = _updated(event) if event.loops and "grad" in event.site.parsed.facts.words else ()
         if stepped and not all(_of_nobody(view, weight) for weight in weights):
             continue
         again = [backward for backward in backwards if weights and all(_reaches(view, backward, weight) for weight in weights)]
@@ -44,15 +44,16 @@ def check(view: View) -> Iterator[Report]:
 
 def _updated(event: Event) -> tuple[Value, ...]:
     """The weights that an event changes by what it computes from their own gradients."""
+    target = event.get("target")
+    if event.kind == "assign" and not (isinstance(target, cst.Attribute) and target.attr.value == "data"):
+        return ()
     value = event.get("value") if event.kind != "assign" else event.subject
     made = [part for alt in real(value) for part in (alt, *made_from(alt)) if isinstance(part, Tensor)]
     made += [cut for part in made for cut in real(part.traits.get("cut_of")) if isinstance(cut, Tensor)]  # `grad.sign()`
     weights = {id(leaf): leaf for part in made for leaf in real(part.traits.get("grad_of"))}
     if event.kind == "assign":
-        target = event.get("target")
-        own = isinstance(target, cst.Attribute) and target.attr.value == "data"
         held = {id(part) for part in made}
-        return tuple(leaf for key, leaf in weights.items() if own and key in held)
+        return tuple(leaf for key, leaf in weights.items() if key in held)
     changed = {id(part) for alt in real(event.subject) for part in _below(alt)}
     return tuple(leaf for key, leaf in weights.items() if key in changed)
 
@@ -93,20 +94,19 @@ def _next_ones(view: View, event: Event, again: list[Event], weights: tuple[Valu
     loop = max(shared, key=event.loops.index, default=None)
     if loop is None or loop.once or any(loop in view.run.made_in.get(id(weight), ()) for weight in weights):
         return
-    targets = set(again)
-    found, _ = after(event, lambda other: other in targets or _may_clear(view, other, event, weights), loop)
+    targets, alone = set(again), all(_of_nobody(view, weight) for weight in weights)
+    found, _ = after(event, lambda other: other in targets or _may_clear(other, event, weights, alone), loop)
     if not found or not all(other in targets for other in found):
         return
-    onward, _ = after(found[0], lambda other: other.site == event.site or _may_clear(view, other, event, weights), loop)
+    onward, _ = after(found[0], lambda other: other.site == event.site or _may_clear(other, event, weights, alone), loop)
     if onward and all(other.site == event.site for other in onward):
         for backward in found:
             yield backward, loop
 
 
-def _may_clear(view: View, other: Event, event: Event, weights: tuple[Value, ...]) -> bool:
-    """Whether something may clear a gradient, or put a new weight in the place of the old. In doubt, it may; but what was computed from a
-    leaf leads nobody to its gradient."""
-    alone = all(_of_nobody(view, weight) for weight in weights)
+def _may_clear(other: Event, event: Event, weights: tuple[Value, ...], alone: bool) -> bool:
+    """Whether something may clear a gradient, or put a new weight in the place of the old. In doubt, it may; but where nobody else has the
+    weights, what was computed from them leads nobody to their gradients."""
     if other.kind in ("optimizer.zero_grad", "optimizer.create") and alone:
         return any(alt in weights for alt in real(other.subject))
     if other.kind in ("optimizer.zero_grad", "grad.set", "optimizer.create"):
