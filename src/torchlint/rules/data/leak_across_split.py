@@ -86,11 +86,12 @@ def _split_by_hand(view: View) -> Iterator[Report]:
 def _scaled_by_hand(view: View) -> Iterator[Report]:
     """`data = (data - data.mean(0)) / data.std(0)`, and what is parted behind it: the first of a function, or of what is outside any."""
     told = set()
-    for event in sorted(view.of("assign", "item.set"), key=lambda event: event.serial):
+    scaled = (event for event in view.of("assign", "item.set") if scaled_by_hand(event.site))
+    for event in sorted(scaled, key=lambda event: event.serial):
         parsed = event.site.parsed
         around = parsed.unit if in_function(parsed) else parsed.facts
         name = _target(event) if id(around) not in told else None
-        if name is None or _PART.search(name) or not scaled_by_hand(event.site):
+        if name is None or _PART.search(name):
             continue
         if split_behind(event.site, name) is not None:
             told.add(id(around))

@@ -159,8 +159,9 @@ def _used_later(view: View, event: Event, value: Value) -> bool:
             return _carries(other.subject, value, view)
         return False
 
-    found, _ = after(event, reads)
-    return bool(found) or _kept_for_later(view, event)
+    if any(map(reads, view.of("load", "save", "return"))) and after(event, reads)[0]:
+        return True
+    return _kept_for_later(view, event)
 
 
 def _kept_for_later(view: View, event: Event) -> bool:

@@ -33,9 +33,10 @@ def forgotten(view: View) -> Iterator[tuple[Site, str, str]]:
     told: set[str] = set()
     for save in (*view.of("save"), *(event for event in view.of("unknown") if event.get("name") in _COPIES)):
         training = _training(view, save)
-        if training is None or not _is_gone_on_with(view, save) or not _is_one_file(save, training):
+        scores = [*_asked(view, save, training)] if training is not None and _is_one_file(save, training) else []
+        if not scores or not _is_gone_on_with(view, save):
             continue
-        for name, asked in _asked(view, save, training):
+        for name, asked in scores:
             first = _begins_at(view, save, name, asked.location().row, training) if name not in told else None
             if first is not None:
                 told.add(name)
@@ -53,7 +54,7 @@ def _is_gone_on_with(view: View, save: Event) -> bool:
     """Whether the state of an optimizer is loaded before the training."""
     return any(
         not load.loops and load.serial < save.serial and any(map(from_file, real(load.get("state")))) and any(map(_is_optimizer, real(load.subject)))
-        and happens_after(load, {save}.__contains__) and not for_something_else(load)
+        and not for_something_else(load) and happens_after(load, {save}.__contains__)
         for load in view.of("load")
     )
 
