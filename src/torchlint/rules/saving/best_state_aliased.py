@@ -13,6 +13,7 @@ from torchlint.dryrun.values import Dict, Event, Instance, Loop, Opaque, Value, 
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, binds, insert_after, insert_before
 from torchlint.rules.mends.imports import module_named
+from torchlint.rules.shared.blocks import block_of
 from torchlint.rules.shared.loaded_back import loaded_back
 
 CODE = 904
@@ -138,12 +139,22 @@ def _saved_at_once(view: View, event: Event, value: Value) -> bool:
 
 
 def _comes_without(save: Event, event: Event) -> bool:
-    """Whether a save comes in turns, too, in which what is saved is not taken anew: `if loss < best: state = model.state_dict()`, and a save
-    every ten epochs. Of other conditions the contrary may have a state of its own: `if hasattr(model, "module"): ... else: ...`."""
-    return any(guard not in save.guards and _COMPARES.search(guard.site.text()) for guard in event.guards)
+    """Whether a save comes in turns, too, in which what is saved is not taken anew: `if loss < least: state = model.state_dict()`, and a save
+    every ten epochs. Of other conditions the contrary may have a state of its own: `if len(parts) > 0: ... else: ...`."""
+    return any(guard not in save.guards and _keeps_the_best(guard.site, event) for guard in event.guards)
 
 
-_COMPARES = re.compile(r"[<>]|best", re.IGNORECASE)
+def _keeps_the_best(asked: Site, event: Event) -> bool:
+    """Whether a condition compares with the best so far, which is taken beside a state, or called so."""
+    compared = _COMPARED.search(asked.text())
+    if compared is None:
+        return False
+    lines, row = event.site.parsed.facts.lines, event.site.location().row
+    given = [name for line in block_of(lines, row) for name in re.findall(r"^\s*([\w.]+)\s*=[^=]", line)]
+    return "best" in event.site.parsed.text(event.target).lower() or not set(given).isdisjoint(compared.groups())
+
+
+_COMPARED = re.compile(r"([\w.]+)\s*[<>]=?\s*([\w.]+)")
 
 
 def _used_later(view: View, event: Event, value: Value) -> bool:

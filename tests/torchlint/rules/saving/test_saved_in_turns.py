@@ -33,6 +33,9 @@ def training(later, mark="  # <- 904", at_once="pass", taken="net.state_dict()")
     "one of two ways to take it": training('torch.save(best, "last.pt")', mark="").replace("if total < least", 'if hasattr(net, "module")').replace(
         "        torch.save", "        else:\n            best = net.state_dict()\n        torch.save"
     ).replace("least = total", "pass"),
+    "one of two ways, by how many": training('torch.save(state, "last.pt")', mark="").replace("total < least", "len(loader) > 0").replace(
+        "            best = net", "            state = net"
+    ).replace("        torch.save", "        else:\n            state = net.state_dict()\n        torch.save").replace("least = total", "pass"),
     "a copy": training('torch.save(best, "best.pt")', mark="", taken="{name: value.clone() for name, value in net.state_dict().items()}"),
 })
 def test_saved_in_turns(code):
