@@ -24,6 +24,7 @@ def read_function(node: ast.FunctionDef | ast.AsyncFunctionDef, indent: bool) ->
         unit.words |= {"!evaluates"}
     return unit
 
+
 _CLASS = re.compile(r"[A-Z]+[A-Z\d]*[a-z]")  # not of constants
 
 

@@ -38,6 +38,7 @@ def read_unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: b
     calls: set[str] = set()
     gives: dict[str, frozenset[str]] = {}
     rearranged: list[ast.Call] = []
+    subscripts: list[ast.Subscript] = []
     assigns: list[ast.Assign | ast.AnnAssign] = []
     todo = list(nodes)
     while todo:
@@ -88,7 +89,9 @@ def read_unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: b
                 calls.add(called)
             if (len(node.args) > 1 or type(node.args[0]) is ast.Tuple) and getattr(node.func, "attr", "") in ("view", "reshape"):
                 rearranged.append(node)
-        if kind is ast.For:
+        if kind is ast.Subscript:
+            subscripts.append(node)
+        elif kind is ast.For:
             assigns.append(node)
         elif kind is ast.Assign or kind is ast.AnnAssign:
             value = node.value
@@ -107,7 +110,7 @@ def read_unit(name: str, first: ast.stmt, last: ast.stmt, nodes: list, indent: b
         mark_views(rearranged, nodes, words)
     mark_containers(assigns, words)
     mark_tensors(assigns, words, name == "forward")
-    mark_quotients(assigns, nodes, words)
+    mark_quotients(assigns, subscripts, words)
     return Unit(
         name, first_row(first), last.end_lineno, indent, (), frozenset(words), frozenset(sets), frozenset(binds),
         frozenset(calls), gives, nodes=list(nodes)

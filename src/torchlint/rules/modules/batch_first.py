@@ -48,8 +48,8 @@ def _fed(view: View, told: set[int]) -> Iterator[Report]:
         if loader is not None:
             layer = module.type.removeprefix("torch.nn.")
             roles = {"call": view.call_text(event.site), "layer": layer, "loader": loader.name or "the loader"}
-            related = [(site, said) for site, said in ((loader.site, "its batches have the samples first"), (module.site, _NO_BATCH_FIRST.format(layer))) if site is not None]
-            yield Report(CODE, event.site, roles, related, words=_FED)
+            said = ((loader.site, "its batches have the samples first"), (module.site, _NO_BATCH_FIRST.format(layer)))
+            yield Report(CODE, event.site, roles, [(site, text) for site, text in said if site is not None], words=_FED)
 
 
 def _laid_flat(view: View, event: Event) -> tuple[Site, Instance] | None:

@@ -119,7 +119,7 @@ _BY_A_COUNT = (
 def _count_alone(view: View) -> Iterator[Report]:
     """The optimizer's state is loaded, and the count of its wrapper, which sets the rate by it, is not."""
     for load, begun in counted_anew(view):
-        saved = next((event for event, _ in checkpoints(view) if load.subject in _owners(view, event)), None)
+        saved = _written_with(view, load.subject)
         if saved is not None:
             roles = {"missing": f"{begun.subject.name or 'optimizer'}.{begun.name}", "first": str(begun.value.value)}
             yield Report(CODE, left_out(saved, begun.subject.site), roles, [(begun.site, "it begins here")], words=_BY_A_COUNT)
@@ -136,11 +136,16 @@ _CARRIED = (
 def _rate_alone(view: View) -> Iterator[Report]:
     """The optimizer's state is loaded, and the rate that the training multiplies on for itself is not."""
     for load, rate in carried(view):
-        saved = next((event for event, _ in checkpoints(view) if load.subject in _owners(view, event)), None)
+        saved = _written_with(view, load.subject)
         if saved is not None and _resumed(view, saved):
             roles = {"missing": rate.name, "first": rate.first}
             yield Report(CODE, left_out(saved, rate.decayed), roles, [(rate.decayed, "it is multiplied on here")], words=_CARRIED)
             return
+
+
+def _written_with(view: View, optimizer: Value | None) -> Event | None:
+    """Where a checkpoint is written that has the state of an optimizer."""
+    return next((event for event, _ in checkpoints(view) if optimizer in _owners(view, event)), None)
 
 
 def _owners(view: View, saved: Event) -> list[Value | None]:

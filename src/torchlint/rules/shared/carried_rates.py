@@ -10,16 +10,15 @@ from typing import NamedTuple
 import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
-from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Event, Loop
 from torchlint.rules.base import View
 from torchlint.rules.mends.rows import tree_of
 from torchlint.rules.shared.blocks import heads_of
 from torchlint.rules.shared.checkpoints import files_of
+from torchlint.rules.shared.counted_rates import RATE_OF_A_GROUP, nodes_of
 from torchlint.rules.shared.kept_schedules import resumed_optimizers
 from torchlint.sieve.facts import FileFacts, Unit
 
-_OF_A_GROUP = re.compile(r"""\[["']lr["']\]$""")
 _OPTION = re.compile(
     r"(?:float\()?(?:\w+\.)*(?:args|opts?|options|flags|config|cfg|conf|hparams|hps?)(?:\.\w+|\[['\"][\w.]+['\"]\])+\)?$", re.IGNORECASE
 )
@@ -52,13 +51,13 @@ def carried(view: View) -> Iterator[tuple[Event, Rate]]:
 
 def _is_of_a_group(event: Event) -> bool:
     node = event.site.node
-    return isinstance(node, cst.Assign) and len(node.targets) == 1 and bool(_OF_A_GROUP.search(event.site.parsed.text(node.targets[0].target)))
+    return isinstance(node, cst.Assign) and len(node.targets) == 1 and bool(RATE_OF_A_GROUP.search(event.site.parsed.text(node.targets[0].target)))
 
 
 def _carried_through(view: View, load: Event, given: Event) -> Rate | None:
     parsed, training = given.site.parsed, given.loops[0]
     name = parsed.text(given.site.node.value)
-    decayed = next((node for node in _nodes(parsed) if _multiplies_on(parsed, node, name)), None)
+    decayed = next((node for node in nodes_of(parsed) if _multiplies_on(parsed, node, name)), None)
     kept = _kept_as(given, name, training) if decayed is not None and training.site is not None else None
     if kept is None:
         return None
@@ -86,19 +85,19 @@ def _kept_as(given: Event, name: str, training: Loop) -> tuple[str, Parsed] | No
     if call is None or call.parsed.unit is not training.site.parsed.unit or name not in parsed.unit.params or not _returns(parsed, name):
         return None
     handed = _handed(call, parsed.unit, name)
-    taken = [call.parsed.text(node.targets[0].target) for node in _nodes(call.parsed) if isinstance(node, cst.Assign) and node.value is call.node]
+    taken = [call.parsed.text(node.targets[0].target) for node in nodes_of(call.parsed) if isinstance(node, cst.Assign) and node.value is call.node]
     return (handed, call.parsed) if handed is not None and taken == [handed] else None
 
 
 def _is_local(parsed: Parsed, name: str) -> bool:
     if any(unit is parsed.unit for unit in parsed.facts.body):
         return False
-    declared = (item.name.value for node in _nodes(parsed) if isinstance(node, cst.Global) for item in node.names)
+    declared = (item.name.value for node in nodes_of(parsed) if isinstance(node, cst.Global) for item in node.names)
     return name not in declared
 
 
 def _returns(parsed: Parsed, name: str) -> bool:
-    returned = [node.value for node in _nodes(parsed) if isinstance(node, cst.Return)]
+    returned = [node.value for node in nodes_of(parsed) if isinstance(node, cst.Return)]
     return bool(returned) and all(value is not None and parsed.text(value) == name for value in returned)
 
 
@@ -109,11 +108,6 @@ def _handed(call: Site, unit: Unit, name: str) -> str | None:
         if (arg.keyword.value == name if arg.keyword is not None else at == place):
             return call.parsed.text(arg.value)
     return None
-
-
-def _nodes(parsed: Parsed) -> Iterator[cst.CSTNode]:
-    for statement in parsed.body:
-        yield from walk(statement)
 
 
 class _Beginnings:

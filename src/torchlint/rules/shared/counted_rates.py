@@ -14,7 +14,7 @@ from torchlint.rules.base import View
 from torchlint.rules.shared.checkpoints import in_files
 from torchlint.rules.shared.kept_schedules import resumed_optimizers
 
-_RATE = re.compile(r"""\[["']lr["']\]$""")
+RATE_OF_A_GROUP = re.compile(r"""\[["']lr["']\]$""")
 
 
 def counted_anew(view: View) -> Iterator[tuple[Event, Event]]:
@@ -62,7 +62,7 @@ def _makes_rates(view: View, cls: Class) -> set[str]:
     methods = _Methods(view, cls)
     for name, tree in methods.trees.items():
         for node in _assignments(tree):
-            if any(_RATE.search(tree.text(target.target)) for target in node.targets):
+            if any(RATE_OF_A_GROUP.search(tree.text(target.target)) for target in node.targets):
                 methods.follow(name, node.value)
     return methods.attributes
 
@@ -90,7 +90,7 @@ class _Methods:
         if name not in self.trees:
             self.attributes.add(name)
         elif self._is_new("", name):
-            for node in _nodes(self.trees[name]):
+            for node in nodes_of(self.trees[name]):
                 if isinstance(node, cst.Return) and node.value is not None:
                     self.follow(name, node.value)
 
@@ -106,7 +106,7 @@ class _Methods:
 
     def _follow_argument(self, method: str, place: int, name: str) -> None:
         for caller, tree in self.trees.items():
-            for node in _nodes(tree):
+            for node in nodes_of(tree):
                 if isinstance(node, cst.Call) and tree.text(node.func) == f"self.{method}":
                     given = [arg.value for at, arg in enumerate(node.args, 1) if (arg.keyword.value == name if arg.keyword else at == place)]
                     for value in given:
@@ -118,10 +118,10 @@ class _Methods:
         return new
 
 
-def _nodes(tree: Parsed) -> Iterator[cst.CSTNode]:
+def nodes_of(tree: Parsed) -> Iterator[cst.CSTNode]:
     for statement in tree.body:
         yield from walk(statement)
 
 
 def _assignments(tree: Parsed) -> Iterator[cst.Assign]:
-    return (node for node in _nodes(tree) if isinstance(node, cst.Assign))
+    return (node for node in nodes_of(tree) if isinstance(node, cst.Assign))

@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-import libcst as cst
-
 from torchlint.dryrun.guards import Guard
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, Opaque, Ref, Tensor, Union, Value, exclude_each_other, real
 from torchlint.rules.base import View
+from torchlint.rules.shared.methods import method_of
 
 _INPUTS = frozenset({"x", "input", "inputs", "X", "data", "images", "image", "img", "feat", "features", "feature", "hidden", "tokens", "src", "tgt",
                      "inp", "embeddings", "embedding", "emb", "z", "y", "t", "tensor", "batch", "input_ids", "seq", "query", "key", "value"})
@@ -65,14 +64,8 @@ def placed_at(view: View, value: Value) -> tuple[Any, Site | None]:
 def _stays(value: Opaque) -> bool:
     """Whether a value lies where that lies that it was read or computed from: `x.data`, `x.clone()`, `x.view(-1, 1)`."""
     if isinstance(value, Tensor) or value.source != "op":
-        return _method(value) != "type_as" if value.source == "op" else value.source == "attr" and value.name == "data"
-    return _method(value) not in ("", *_MAY_MOVE)
-
-
-def _method(value: Opaque) -> str:
-    """The method that gave a value; "" where it was none."""
-    node = value.site.node if value.site is not None else None
-    return node.func.attr.value if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else ""
+        return method_of(value) != "type_as" if value.source == "op" else value.source == "attr" and value.name == "data"
+    return method_of(value) not in ("", *_MAY_MOVE)
 
 
 def weights_at(view: View, forward: Event) -> tuple[Any, Site | None]:

@@ -11,6 +11,7 @@ from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Const, Event, Instance, Opaque, Tensor, Value, number, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.loaders import body_of, dataset_of, loader_of, option, true
+from torchlint.rules.shared.methods import method_of
 
 # Layers that work on each place by itself, and methods that leave all in its place.
 _EACH_PLACE = frozenset("Embedding Linear Dropout LayerNorm ReLU GELU Tanh Sigmoid LeakyReLU ELU SiLU Identity".split())
@@ -22,6 +23,7 @@ _IN_PLACE = frozenset(
 _EACH_SAMPLE = re.compile(r"(?:Conv|ConvTranspose|(?:Adaptive)?(?:Max|Avg)Pool|BatchNorm|Dropout)[123]d$|Flatten$")
 _FLATTENED = re.compile(r"(?:\w+\.(?:size\(0\)|shape\[0\]|size\(\)\[0\])|-1),\s*(?:-1|[\d\s*]+)$")
 _NO_SIZE = re.compile(r"-1|batch|bsz?\b|size\(|shape|len\(", re.IGNORECASE)  # of a sample
+_LAID_OUT = ("view", "reshape")
 _MOST = 12  # steps that are gone back
 
 
@@ -76,26 +78,25 @@ def _before(value: Opaque, each_sample: bool) -> Value | None:
         name = layer.removeprefix("torch.nn.")
         own = layer.startswith("torch.nn.") and (name in _EACH_PLACE or each_sample and _EACH_SAMPLE.match(name))
         return call.args[0] if own and call.args else None
-    node = value.site.node if value.site is not None else None
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute):
-        return None
-    return value.origin if node.func.attr.value in _IN_PLACE or _sizes(value) or each_sample and _flattens(value, node) else None
+    return value.origin if method_of(value) in _IN_PLACE or _sizes(value) or each_sample and _flattens(value) else None
 
 
-def _flattens(value: Opaque, node: cst.Call) -> bool:
+def _flattens(value: Opaque) -> bool:
     """`x.view(x.size(0), -1)`, `torch.flatten(x, 1)`"""
-    name, given = node.func.attr.value, [value.site.parsed.text(arg.value) for arg in node.args]
-    if name in ("view", "reshape"):
-        return bool(_FLATTENED.match(", ".join(given)))
-    return name == "flatten" and given[-1:] == ["1"]
+    name = method_of(value)
+    if name in _LAID_OUT:
+        return bool(_FLATTENED.match(", ".join(_given(value))))
+    return name == "flatten" and _given(value)[-1:] == ["1"]
+
+
+def _given(value: Opaque) -> list[str]:
+    """What the call that gave a value is given, as it is written."""
+    return [value.site.parsed.text(arg.value) for arg in value.site.node.args]
 
 
 def _sizes(value: Opaque) -> list[str]:
     """The sizes that `x.view(-1, 28, 28)` gives a batch, as they are written; none where the batch may not stay the first."""
-    node = value.site.node if value.site is not None else None
-    if not isinstance(node, cst.Call) or not isinstance(node.func, cst.Attribute) or node.func.attr.value not in ("view", "reshape"):
-        return []
-    sizes = [value.site.parsed.text(arg.value) for arg in node.args]
+    sizes = _given(value) if method_of(value) in _LAID_OUT else []
     return sizes if len(sizes) > 1 and sizes[0] == "-1" and not any(map(_NO_SIZE.search, sizes[1:])) else []
 
 

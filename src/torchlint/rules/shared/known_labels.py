@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import libcst as cst
-
 from torchlint.catalogue.vision_labels import HIGHEST, HIGHEST_OF_EMNIST
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Event, Instance, Method, Opaque, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.loaders import option
+from torchlint.rules.shared.methods import method_of
 
 _KEEP = frozenset({"to", "cuda", "cpu", "long", "type", "int", "clone", "detach", "contiguous", "squeeze", "view", "reshape", "flatten"})
 _CHOOSE = ("sampler", "batch_sampler", "collate_fn")
@@ -44,9 +43,7 @@ def _as_it_came(view: View, target: Value) -> tuple[list[Opaque], Instance] | No
         steps.append(step)
         if step.source == "item":
             break
-        call = step.site.node if step.site is not None else None
-        name = call.func.attr.value if isinstance(call, cst.Call) and isinstance(call.func, cst.Attribute) else ""
-        if name not in _KEEP:
+        if method_of(step) not in _KEEP:
             return None
         value = step.origin
     else:

@@ -5,17 +5,14 @@ from __future__ import annotations
 import ast
 
 
-def mark_quotients(assigns: list, nodes: list[ast.stmt], words: set[str]) -> None:
+def mark_quotients(assigns: list, subscripts: list[ast.Subscript], words: set[str]) -> None:
     """Marks a unit where that was given a name before."""
     divided = {
         target.id for assign in assigns if type(assign) is ast.Assign and _divides(assign.value)
         for target in assign.targets if type(target) is ast.Name
     }
-    for statement in nodes if divided else ():
-        for node in ast.walk(statement):
-            if type(node) is ast.Subscript and any(getattr(key, "id", "") in divided for key in _keys(node)):
-                words.add("!quotient")
-                return
+    if divided and any(getattr(key, "id", "") in divided for node in subscripts for key in _keys(node)):
+        words.add("!quotient")
 
 
 def divides(node: ast.Subscript) -> bool:
