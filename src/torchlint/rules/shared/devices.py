@@ -17,7 +17,7 @@ _INPUTS = frozenset({"x", "input", "inputs", "X", "data", "images", "image", "im
 
 _FAR = 4  # steps from a value to the one that it was made of
 _MAY_MOVE = ("to", "cuda", "cpu", "type", "type_as")
-_OF_GPUS = re.compile(r"cuda|gpu|^is_available$", re.IGNORECASE)
+OF_GPUS = re.compile(r"cuda|gpu|^is_available$", re.IGNORECASE)
 
 
 def on_gpu(device: Any) -> bool:
@@ -85,7 +85,7 @@ def weights_at(view: View, forward: Event) -> tuple[Any, Site | None]:
 
 def _asks_for_gpu(guard: Guard) -> bool:
     names = [guard.site.text(), *(value.name for value in guard.reads if isinstance(value, Opaque))]
-    return any(_OF_GPUS.search(name) for name in names)
+    return any(OF_GPUS.search(name) for name in names)
 
 
 def made_on_default(view: View) -> Iterator[tuple[Event, Tensor]]:

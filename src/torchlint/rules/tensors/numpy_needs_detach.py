@@ -11,7 +11,8 @@ from torchlint.catalogue.array_reads import OF_LISTS, OF_TENSORS, PLOTS
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.devices import on_gpu, placed_at
+from torchlint.rules.shared.blocks import conditions_of
+from torchlint.rules.shared.devices import OF_GPUS, on_gpu, placed_at
 
 CODE = 416
 _DEEPEST = 2
@@ -121,9 +122,19 @@ def _refused(view: View, event: Event, alts: Sequence[Value]) -> _Refusal | None
     if _records(view, event) and all(isinstance(alt, Tensor) and _needs_grad(view, alt) for alt in alts) or all(_went_backward(view, event, alt) for alt in alts):
         site = alts[0].sites.get("graph") if isinstance(alts[0], Tensor) else None
         return _Refusal("it needs gradients", "detach()", site, "its graph begins here")
-    if all(on_gpu(placed_at(view, alt)[0]) and not _was_a_number(alt) and not _is_a_number(view, alt) for alt in alts):
+    if all(on_gpu(placed_at(view, alt)[0]) and not _was_a_number(alt) and not _is_a_number(view, alt) for alt in alts) and not _comes_back(view, event):
         return _Refusal("it is on the GPU", "cpu()", placed_at(view, alts[0])[1], "it is put there here")
     return None
+
+
+def _comes_back(view: View, event: Event) -> bool:
+    """Whether what is read is brought back wherever there is a GPU, `if use_gpu: x = x.cpu()`: where there is none, it was never put on one."""
+    for other in view.of(event.kind):
+        if other.site == event.site:
+            back = [site for device, site in (placed_at(view, alt) for alt in real(other.subject)) if device == "cpu" and site is not None]
+            if any(OF_GPUS.search(condition) for site in back for condition, holds in conditions_of(site) if holds):
+                return True
+    return False
 
 
 def _was_a_number(value: Value) -> bool:

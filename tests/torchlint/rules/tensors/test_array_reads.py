@@ -58,6 +58,8 @@ def on_gpu(body):
     "as it stands": on_gpu(["x = x.cuda(non_blocking=True)", "print(x.numpy())  # <- 416"]),
     "as a float": on_gpu(["x = x.cuda().float()", "np.abs(x)  # <- 416"]),
     "in a list": on_gpu(["y = y.cuda()", "kept.append(y)", "plt.plot(np.concatenate(kept))  # <- 416"]),
+    "brought back where there is a GPU": on_gpu(["x = x.cuda()", "if torch.cuda.is_available():", "    x = x.cpu()", "print(x.numpy())"]),
+    "brought back for another reason": on_gpu(["x = x.cuda()", "if kept:", "    x = x.cpu()", "print(x.numpy())  # <- 416"]),
     "brought back": on_gpu(["x, y = x.cuda(), y.cuda()", "metrics.accuracy_score(y.cpu(), model(x).cpu().argmax(1))"]),
     "brought back by name": on_gpu(["y = y.to(device)", "y = y.to('cpu')", "np.append(kept, y)"]),
     "its data, brought back": on_gpu(["y = y.cuda()", "print(y.data.cpu().numpy(), y.data.cpu().float().numpy(), y.detach().cpu().numpy())"]),
