@@ -13,6 +13,10 @@ _WORDS = (
     "`{model}` trains in evaluation mode: `from_pretrained` gives it so, and nothing puts it in training mode",
     "call `{model}.train()` before the loop, and after each evaluation",
 )
+_OF_A_PART = (
+    "`{part}` of `{model}` trains in evaluation mode: `from_pretrained` gives it so, and nothing puts it in training mode",
+    "call `{model}.train()` before the loop, and after each evaluation",
+)
 _HARMLESS = ("save", "eval", "valid", "test", "print", "log", "num_", "count", "summary", "resize", "optim", "sched", "collat", "loader")
 
 
@@ -24,17 +28,33 @@ def check(view: View) -> Iterator[Report]:
             model = forward.subject
             if forward.kind != "forward" or id(model) in told or not forward.loops or not _as_it_came(forward) or not _has_dropout(model):
                 continue
-            if _may_be_put(view, model, forward) or not _trained(view, model):
+            whole = _whole(view, backward, forward) if forward.get("inside") else forward
+            if whole is None or _may_be_put(view, whole.subject, forward) or _may_be_put(view, model, forward) or not _trained(view, whole.subject):
                 continue
             told.add(id(model))
             related = [(model.site, "it comes in evaluation mode from here")] if model.site is not None else []
-            yield Report(CODE, forward.site, {"model": view.owner_text(forward, "model")}, related, words=_WORDS)
+            roles = {"model": view.owner_text(whole, "model")}
+            if whole is forward:
+                yield Report(CODE, forward.site, roles, related, words=_WORDS)
+            else:
+                yield Report(CODE, whole.site, roles | {"part": view.owner_text(forward, "a part").removeprefix("self.")}, related, words=_OF_A_PART)
+
+
+def _whole(view: View, backward: Event, forward: Event) -> Event | None:
+    """The call of the project's own model in whose forward a part of it is called."""
+    if backward.framework is not None:
+        return None
+    for outer in sorted(backward.flows, key=lambda event: event.serial):
+        around = outer.kind == "forward" and not outer.get("inside") and outer.get("method") is None and outer.loops
+        if around and isinstance(outer.subject, Instance) and any(part is forward.subject for part in view.run.within(outer.subject)):
+            return outer
+    return None
 
 
 def _as_it_came(forward: Event) -> bool:
     """Whether a model runs with gradients in the evaluation mode that its maker gave it."""
     model = forward.subject
-    if not isinstance(model, Instance) or forward.mode is not False or forward.mode_site is not None or forward.get("inside"):
+    if not isinstance(model, Instance) or forward.mode is not False or forward.mode_site is not None:
         return False
     made = made_by(model.type)
     return made is not None and made.mode is False and forward.get("grad") is True and forward.get("method") is None and not forward.get("frozen")
