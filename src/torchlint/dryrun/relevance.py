@@ -39,11 +39,9 @@ class Relevance:
         for unit in units_of(facts):
             if unit.name[0] != "<" and unit.name not in ("__init__", "forward"):
                 self.named.setdefault(unit.name, []).append(unit)
-        # What makes an object of a class runs its __init__, and what calls that, its forward. Where many rules are asked for, some of
-        # them has something to say there anyway, and what is seen is the same.
+        # What makes an object of a class runs its __init__, and what calls that, its forward.
         self._made: dict[str, list[Unit]] = {}
-        self._few = isinstance(met, Met) and met.few
-        for cf in facts.all_classes() if self._few else ():
+        for cf in facts.all_classes():
             self._made.setdefault(cf.name, []).extend(cf.methods[name] for name in _RUN_BY_CALLS if name in cf.methods)
         # Of the words that nobody asks for there may be thousands to each unit.
         self._kept = met.words | IMPLIED.keys() | PASSED_ON if isinstance(met, Met) else None
@@ -116,9 +114,7 @@ class Relevance:
         """A unit leads to the names in it that functions have, and these to the functions: there may be thousands of one name."""
         if isinstance(node, str):
             return [_Node(unit) for unit in (*self.named.get(node, ()), *self._made.get(node, ()))]
-        words: set[str] | frozenset[str] = node.unit.words
-        if self._few:
-            words = words.union(*(self.given[name] for name in words & self.given.keys()))
+        words = node.unit.words.union(*(self.given[name] for name in node.unit.words & self.given.keys()))
         return (words & self.named.keys()) | (words & self._made.keys())
 
     def imported(self, name: str) -> frozenset[str]:

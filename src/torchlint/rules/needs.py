@@ -342,14 +342,10 @@ def _names(names: Iterable[str]) -> frozenset[str]:
     return frozenset(name.rsplit(".", 1)[-1] for name in names)
 
 
-_FEW = 40
-
-
 class Met:
-    """Tells of words whether some alternative is met. `words` are all that any of them asks for; `few` says that there are not many."""
+    """Tells of words whether some alternative is met. `words` are all that any of them asks for."""
 
     def __init__(self, needs: tuple[Need, ...]):
-        self.few = len(needs) <= _FEW
         self.words = frozenset().union(*(part for need in needs for part in need))
         self._enough = frozenset().union(*(need[0] for need in needs if len(need) == 1))  # each of these by itself
         # Of the others none is met where what the fewest texts have is not there: it is asked for first.
