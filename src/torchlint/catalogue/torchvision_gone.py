@@ -32,18 +32,20 @@ WARNING_DATASETS = frozenset(f"torchvision.datasets.{name}" for name in ("MNIST"
 GONE_DATASETS = frozenset({"torchvision.datasets.CIFAR10", "torchvision.datasets.CIFAR100"})
 DATA_RENAMED = Gone("0.2", "0.3")
 
-_RANGE = {"range": "value_range"}
-_TURNED = {"resample": "interpolation", "fillcolor": "fill"}
+_IN_0_15 = ("0.13", "0.15")
+_RANGE = {"range": Gone(*_IN_0_15, "value_range")}
+_RESAMPLE = {"resample": Gone(*_IN_0_15, "interpolation")}
+_TURNED = {**_RESAMPLE, "fillcolor": Gone(*_IN_0_15, "fill")}
 _FUNCTIONAL = "torchvision.transforms.functional"
 ARGUMENTS = {
     "torchvision.utils.make_grid": _RANGE,
     "torchvision.utils.save_image": _RANGE,
     "torchvision.transforms.RandomAffine": _TURNED,
-    "torchvision.transforms.RandomRotation": {"resample": "interpolation"},
+    "torchvision.transforms.RandomRotation": _RESAMPLE,
     f"{_FUNCTIONAL}.affine": _TURNED,
-    f"{_FUNCTIONAL}.rotate": {"resample": "interpolation"},
+    f"{_FUNCTIONAL}.rotate": _RESAMPLE,
+    "torchvision.datasets.LSUN": {"db_path": Gone("0.2", "0.3", "root")},
 }
-ARGUMENTS_AFTER, ARGUMENTS_BY = "0.13", "0.15"
 
 # The torch that a release of torchvision came out beside.
 TORCH_BESIDE = {"0.3": (1, 1), "0.11": (1, 10), "0.12": (1, 11), "0.14": (1, 13), "0.15": (2, 0), "0.16": (2, 1), "0.17": (2, 2)}

@@ -11,8 +11,6 @@ from torchlint.catalogue import torchtext_gone, torchvision_gone
 from torchlint.catalogue.apis import Gone, release
 from torchlint.catalogue.torchvision_gone import (
     ARGUMENTS,
-    ARGUMENTS_AFTER,
-    ARGUMENTS_BY,
     DATA,
     DATA_RENAMED,
     GONE_DATASETS,
@@ -21,6 +19,7 @@ from torchlint.catalogue.torchvision_gone import (
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, Ref, real
 from torchlint.rules.base import View
+from torchlint.rules.shared.asking import chosen_by_release
 from torchlint.rules.shared.blocks import heads_of
 from torchlint.rules.shared.written_names import calls, expected, imports, reads, second_choice
 
@@ -69,18 +68,17 @@ def renamed_data(view: View, gone: bool) -> Iterator[tuple[Site, str, str]]:
 
 def arguments_gone(view: View) -> Iterator[tuple[Event, cst.Arg, dict[str, str]]]:
     """`make_grid(images, range=(-1, 1))`, with the words of the finding."""
-    if not _has_it_not(view, "torchvision", ARGUMENTS_BY):
-        return
     for event in view.of("call"):
         renamed = ARGUMENTS.get(event.name)
-        if renamed is None or not isinstance(event.site.node, cst.Call) or second_choice(event.site) or expected(event.site):
+        if renamed is None or not isinstance(event.site.node, cst.Call) or second_choice(event.site) or expected(event.site) or chosen_by_release(event):
             continue
         for arg in event.site.node.args:
             word = arg.keyword.value if arg.keyword is not None else ""
-            if word in renamed:
+            gone = renamed.get(word)
+            if gone is not None and _has_it_not(view, "torchvision", gone.by):
                 name = event.name.rpartition(".")[2]
-                problem = f"`{name}` takes no `{word}` any more: torchvision {ARGUMENTS_AFTER} did, {ARGUMENTS_BY} does not"
-                yield event, arg, {"problem": problem, "mend": f"write `{renamed[word]}`"}
+                problem = f"`{name}` takes no `{word}` any more: torchvision {gone.after} did, {gone.by} does not"
+                yield event, arg, {"problem": problem, "mend": f"write `{gone.instead}`"}
 
 
 def _asked(site: Site) -> bool:

@@ -62,6 +62,30 @@ from torchvision import transforms
 def data():
     return transforms.Compose([transforms.RandomRotation(10, resample=2), transforms.RandomAffine(5, fill=0)])  # <- 943
 """,
+    "the root of LSUN": """
+import torchvision
+import torchvision.datasets as dset
+from torchvision.datasets import LSUN
+
+def rooms(path, old):
+    data = dset.LSUN(db_path=path, classes=["bedroom_train"])  # <- 943
+    towers = LSUN(classes="val", db_path="lsun")  # <- 943
+    return data, towers, torchvision.datasets.LSUN(root=path), torchvision.datasets.LSUN(path)
+""",
+    "an LSUN of one's own": """
+from rooms import LSUN
+
+def rooms(path):
+    return LSUN(db_path=path)
+""",
+    "LSUN by version": """
+import torchvision
+
+def rooms(path):
+    if torchvision.__version__ < "0.2.1":
+        return torchvision.datasets.LSUN(db_path=path)
+    return torchvision.datasets.LSUN(path)
+""",
     "a loss is a number": """
 def train(model, loader, optimizer):
     for x, y in loader:
