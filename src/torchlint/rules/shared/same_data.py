@@ -8,15 +8,16 @@ from dataclasses import dataclass
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Instance, Opaque, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.loaders import created, option
 from torchlint.rules.shared.surroundings import read
 
+_PARTS = r"(?:val|vali|valid|validation|dev|test|testing|eval|evaluation)"
 _HELD_OUT = re.compile(
-    r"(?:^|_)(?:val|vali|valid|validation|dev|test|testing|eval|evaluation)_?(?:data)?_?(?:loader|dl|iter|iterator|gen|generator|batches)$",
+    rf"(?:^|_){_PARTS}_?(?:data)?_?(?:loader|dl|iter|iterator|gen|generator|batches|set|ds)?$|^(?:data_?)?(?:loader|dl|iter|iterator)_{_PARTS}$",
     re.IGNORECASE,
 )
 _TRAINS = re.compile("train|trn", re.IGNORECASE)
@@ -37,15 +38,25 @@ class Twice:
 def made_twice(view: View) -> Iterator[Twice]:
     """`val_loader = DataLoader(Pictures(root))` beside `train_loader = DataLoader(Pictures(root), shuffle=True)`."""
     loaders = [(loader, data) for _, loader in created(view) if (data := _whole(loader)) is not None]
+    if len(loaders) < 2:
+        return
+    learnt_from = _learnt_from(view)
     for held, data in loaders:
         name = held.name.rpartition(".")[2]
-        if not _HELD_OUT.search(name) or _TRAINS.search(name):
+        if not _HELD_OUT.search(name) or _TRAINS.search(name) or id(held) in learnt_from:
             continue
         for other, trained in loaders:
             called = other.name.rpartition(".")[2]
-            if _TRAINS.search(called) and not _HELD_OUT.search(called) and data is not trained and _are_same(data, trained):
+            trains = bool(_TRAINS.search(called)) or id(other) in learnt_from
+            if trains and not _HELD_OUT.search(called) and data is not trained and _are_same(data, trained):
                 yield Twice(data.site, trained.site, name)
                 break
+
+
+def _learnt_from(view: View) -> set[int]:
+    """What the loops go over in which there is a backward."""
+    loops = {loop for step in view.of("backward") for loop in step.loops if loop.over is not None}
+    return {id(over) for loop in loops for over in real(view.run.iterated(loop.over))}
 
 
 def _whole(loader: Instance) -> Instance | Opaque | None:
@@ -68,7 +79,7 @@ def _are_same(data: Instance | Opaque, trained: Instance | Opaque) -> bool:
     parsed, nodes = data.site.parsed, (data.site.node, trained.site.node)
     if trained.site.parsed is not parsed or data.site == trained.site or parsed.text(nodes[0].func) != parsed.text(nodes[1].func):
         return False
-    texts = [[parsed.text(arg) for arg in _telling(node)] for node in nodes]
+    texts = [_said(parsed, made) for made in (data, trained)]
     if not texts[0] or texts[0] != texts[1] or any(_OTHERS.search(parsed.text(node)) for node in nodes):
         return False
     rows = sorted(made.site.location().row for made in (data, trained))
@@ -98,6 +109,20 @@ def _of_name(target: cst.BaseExpression) -> str:
 def _telling(call: cst.Call) -> list[cst.Arg]:
     """The arguments that may say which samples are meant."""
     return [arg for arg in call.args if arg.keyword is None or arg.keyword.value not in ("transform", "transforms", "download")]
+
+
+# What takes `train`, which is True unless it is given, behind `root`.
+_WITH_TRAIN = frozenset(f"torchvision.datasets.{name}" for name in ("MNIST", "FashionMNIST", "KMNIST", "CIFAR10", "CIFAR100", "USPS"))
+_PLACES = ("root", "train")
+
+
+def _said(parsed: Parsed, data: Instance | Opaque) -> list[str]:
+    """What the arguments of a call say of the samples."""
+    args = _telling(data.site.node)
+    if not isinstance(data, Instance) or data.type not in _WITH_TRAIN or any(arg.star for arg in args):
+        return [parsed.text(arg) for arg in args]
+    named = [(arg.keyword.value if arg.keyword is not None else "".join(_PLACES[at : at + 1]), parsed.text(arg.value)) for at, arg in enumerate(args)]
+    return [f"{name}={text}" for name, text in named if (name, text) != ("train", "True")]
 
 
 _HANDED = frozenset({"DataLoader", "len", "print", "str"})

@@ -256,3 +256,62 @@ BAD = "  # <- 616"
 })
 def test_made_twice(code):
     holds(code)
+
+
+LOOPS = """
+from torchvision import datasets, transforms
+from torch.utils.data import DataLoader
+
+{made}
+net = nn.Linear(784, 10)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+for epoch in range(3):
+    for x, y in {over}:
+        optimizer.zero_grad()
+        F.cross_entropy(net(x.flatten(1)), y).backward()
+        optimizer.step()
+with torch.no_grad():
+    print(sum((net(x.flatten(1)).argmax(1) == y).sum() for x, y in {asked}))
+"""
+
+
+def loops(first, second, over="digits", asked="digits_test"):
+    return LOOPS.format(made=f"{over} = {first}\n{asked} = {second}", over=over, asked=asked)
+
+
+@table({
+    "trained on by its loop": loops(
+        "DataLoader(datasets.MNIST('data', train=True), batch_size=8, shuffle=True)",
+        "DataLoader(datasets.MNIST('data', train=True), batch_size=8)  # <- 616"),
+    "one says the default, the other does not": loops(
+        "DataLoader(datasets.FashionMNIST('data', True, download=True), 8, shuffle=True)",
+        "DataLoader(datasets.FashionMNIST(root='data', transform=transforms.ToTensor()), 8)  # <- 616", over="loader", asked="test"),
+    "called the loader of the test": loops(
+        "DataLoader(datasets.CIFAR10('data', train=True), batch_size=8, shuffle=True)",
+        "DataLoader(datasets.CIFAR10('data', train=True), batch_size=8)  # <- 616", over="batches", asked="loader_test"),
+    "the test's own part": loops(
+        "DataLoader(datasets.MNIST('data', train=True), batch_size=8, shuffle=True)",
+        "DataLoader(datasets.MNIST('data', train=False), batch_size=8)"),
+    "the other way round": loops(
+        "DataLoader(datasets.MNIST('data', train=False), batch_size=8, shuffle=True)",
+        "DataLoader(datasets.MNIST('data'), batch_size=8)"),
+    "other pictures": loops(
+        "DataLoader(datasets.MNIST('data', train=True), batch_size=8, shuffle=True)",
+        "DataLoader(datasets.MNIST('other', train=True), batch_size=8)"),
+    "a sampler takes its part": loops(
+        "DataLoader(datasets.MNIST('data', train=True), 8, sampler=torch.utils.data.SubsetRandomSampler(range(50000)))",
+        "DataLoader(datasets.MNIST('data', train=True), 8, sampler=torch.utils.data.SubsetRandomSampler(range(50000, 60000)))"),
+    "nothing says that it is for a test": loops(
+        "DataLoader(datasets.MNIST('data', train=True), batch_size=8, shuffle=True)",
+        "DataLoader(datasets.MNIST('data', train=True), batch_size=8)", asked="in_order"),
+    "asked how well it has been learnt": loops(
+        "DataLoader(datasets.MNIST('data', train=True), batch_size=8, shuffle=True)",
+        "DataLoader(datasets.MNIST('data', train=True), batch_size=8)", asked="train_eval"),
+})
+def test_made_twice_and_trained_on(code):
+    holds(code)
+
+
+def test_what_a_test_learns_from_is_no_test():
+    code = loops("DataLoader(datasets.MNIST('data'), batch_size=8, shuffle=True)", "DataLoader(datasets.MNIST('data'), batch_size=8)")
+    holds(code.replace("for epoch in range(3):\n", "for x, y in digits_test:\n    F.cross_entropy(net(x.flatten(1)), y).backward()\nfor epoch in range(3):\n"))
