@@ -16,7 +16,7 @@ from torchlint.rules.shared.own_files import ALLOWED, Refused, asked_keys, refus
 from torchlint.rules.shared.read_configs import settings_asked
 from torchlint.rules.shared.read_objects import used_as_object
 from torchlint.rules.shared.replaced_objects import replaced_class
-from torchlint.rules.shared.written_beside import Beside, namespace_beside
+from torchlint.rules.shared.written_beside import Beside, object_beside
 from torchlint.sieve.facts import Unit
 
 CODE = 901
@@ -39,7 +39,7 @@ def check(view: View) -> Iterator[Report]:
             roles = {"call": view.call_text(event.site), "part": f'"{asked[0]}"', "kind": f"an object, as `{asked[1]}` is asked of it"}
             yield Report(CODE, event.site, roles, words=_OWN)
         elif (beside := _beside(view, event)) is not None:
-            kind = f"a Namespace, as {beside.path} writes it in line {beside.row}"
+            kind = f"{beside.kind}, as {beside.path} writes it in line {beside.row}"
             roles = {"call": view.call_text(event.site), "part": f'"{beside.key}"', "kind": kind}
             yield Report(CODE, event.site, roles, words=_OWN)
         elif event.site in models or used_as_object(event.site) is not None:
@@ -76,9 +76,9 @@ def _of_own(view: View, load: Site, own: Refused) -> Report:
 
 
 def _beside(view: View, load: Event) -> Beside | None:
-    """What other programs of the project put into the file, as two keys or more that are asked of it tell."""
+    """What other functions and programs of the project put into the file, as two keys or more that are asked of it tell."""
     keys = asked_keys(load.site)
-    return namespace_beside(view, load.site, keys) if len(keys) > 1 and not in_files(view, load, ALLOWED) else None
+    return object_beside(view, load.site, keys) if len(keys) > 1 and not in_files(view, load, ALLOWED) else None
 
 
 def _not_come_to(view: View) -> Iterator[Site]:

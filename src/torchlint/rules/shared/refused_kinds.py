@@ -14,10 +14,10 @@ _MADE = {
     "module": "a whole model", "wrapper": "a whole model", "optimizer": "a whole optimizer", "scheduler": "a whole scheduler",
     "loss": "a whole loss", "loader": "a whole DataLoader", "dataset": "a whole data set",
 }
-_NAMESPACE, _PATH, _TIME = "a Namespace", "a path", "a time"
+NAMESPACE, _PATH, _TIME = "a Namespace", "a path", "a time"
 # What plain functions of the standard library give, by their full names.
 _CALLED = {
-    "argparse.Namespace": _NAMESPACE, "types.SimpleNamespace": "a SimpleNamespace",
+    "argparse.Namespace": NAMESPACE, "types.SimpleNamespace": "a SimpleNamespace",
     "pathlib.Path": _PATH, "pathlib.PurePath": _PATH, "pathlib.PosixPath": _PATH, "pathlib.Path.cwd": _PATH, "pathlib.Path.home": _PATH,
     "datetime.datetime": _TIME, "datetime.datetime.now": _TIME, "datetime.datetime.today": _TIME, "datetime.date.today": _TIME,
     "datetime.datetime.utcnow": _TIME, "datetime.timedelta": _TIME,
@@ -67,16 +67,19 @@ def _kind(view: View, value: Value, depth: int) -> str | None:
         return None
     if value.source == "item":
         maker = value.origin
-        return _NAMESPACE if value.name == "0" and isinstance(maker, Opaque) and _of_parser(maker, "parse_known_args") else None
+        return NAMESPACE if value.name == "0" and isinstance(maker, Opaque) and _of_parser(maker, "parse_known_args") else None
     if value.source != "call":
         return None
     if _of_parser(value, "parse_args"):
-        return _NAMESPACE
+        return NAMESPACE
     if is_numpys(value):
         return "NumPy's"
-    if _CLASS.match(value.name):
-        return f"an object of `{value.name.removesuffix('.from_pretrained').rpartition('.')[2]}`"
-    return _CALLED.get(value.name)
+    return of_a_package(value.name) or _CALLED.get(value.name)
+
+
+def of_a_package(called: str) -> str | None:
+    """What a call by that full name makes, where it is a class of a package."""
+    return f"an object of `{called.removesuffix('.from_pretrained').rpartition('.')[2]}`" if _CLASS.match(called) else None
 
 
 def _held(view: View, container: Seq | Dict, depth: int) -> str | None:

@@ -433,6 +433,60 @@ def test_what_another_program_writes(tmp_path, files, told):
     assert len(found) == told and all("train.py writes it in line 13" in one.message for one in found)
 
 
+KEPT = """
+from sklearn import preprocessing
+from sklearn.preprocessing import LabelEncoder, StandardScaler as Scaler
+
+class Regressor(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.width = width
+        self.scaler = {made}
+        self.net = nn.Linear(width, 1)
+
+    def keep(self, path):
+        torch.save({{"width": self.width, "weights": self.net.state_dict(), "scaler": {given}}}, path)
+
+    @classmethod
+    def of_file(cls, path):
+        saved = torch.load(path, map_location="cpu"){mark}
+        model = cls(saved["width"])
+        model.net.load_state_dict(saved["weights"])
+        model.scaler = saved["scaler"]
+        return model
+"""
+
+
+def kept(made="Scaler()", given="self.scaler", mark="", more=""):
+    return KEPT.format(made=made, given=given, mark=mark) + more
+
+
+@table({
+    "a scaler that another method keeps": kept(mark="  # <- 901"),
+    "by the module that it is in": kept("preprocessing.MinMaxScaler((-1, 1))", mark="  # <- 901"),
+    "taken back by a method": kept(mark="  # <- 901", more="\n    def back(self, saved):\n        self.scaler = saved['scaler']\n"),
+    "between functions": """
+from torchvision import transforms
+
+def write(net, path):
+    steps = transforms.Compose([transforms.ToTensor()])
+    torch.save({"net": net.state_dict(), "steps": steps, "epoch": 3}, path)
+
+def read(path, net):
+    saved = torch.load(path)  # <- 901
+    net.load_state_dict(saved["net"])
+    return saved["epoch"], saved["steps"]
+""",
+    "what it has learnt, as numbers": kept(given="self.scaler.mean_.tolist()"),
+    "a scaler of one's own": kept("Scale()"),
+    "now this, now that": kept(more="\n    def plain(self):\n        self.scaler = None\n"),
+    "another dict with the same keys": kept(more="\ndef lean(net):\n    return {'width': 3, 'weights': net.state_dict(), 'scaler': None}\n"),
+    "allowed by name": kept(more="\ntorch.serialization.add_safe_globals([Scaler])\n"),
+})
+def test_what_other_functions_write(code):
+    holds(code)
+
+
 OFF = """
 import numpy as np
 
