@@ -101,11 +101,13 @@ class Devices:
         return made
 
     def emit_mix(self, node, values, module: Value | None = None, chosen: bool = False) -> None:
-        """Several tensors meet in one operation: of interest where the device of one of them is known. `chosen`: one or
-        another of them, not all."""
+        """Several tensors meet in one operation: of interest where the device of one of them is known, or is that of a model that
+        gave it, and another one is out of a batch. `chosen`: one or another of them, not all."""
         if self.unsure:
             return
-        if any(isinstance(alt, Tensor) and alt.traits.get("device") is not None for value in values for alt in real(value)):
+        alts = [alt for value in values for alt in real(value)]
+        known = any(isinstance(alt, Tensor) and alt.traits.get("device") is not None for alt in alts)
+        if known or any(map(_of_a_model, alts)) and any(map(_of_a_batch, alts)):
             self.emit("mix", module, node, values=values, chosen=chosen)
 
     def emit_taken(self, owner: Tensor, keys, node) -> None:
@@ -117,6 +119,23 @@ class Devices:
             self.emit("taken", owner, node, values=places)
 
 
+def _of_a_model(value: Value) -> bool:
+    return isinstance(value, Tensor) and bool(value.traits.keys() & {"out_of", "beside"})
+
+
+def _of_a_batch(value: Value) -> bool:
+    """Whether a value is a part of a batch, or made of one by calls of its own: `y.view(-1)`."""
+    for _ in range(_MOST_CALLS):
+        if type(value) is not Opaque or value.source not in ("item", "call", "op"):
+            return False
+        if value.source == "item" and value.tags & _BATCH:
+            return True
+        value = value.origin
+    return False
+
+
+_MOST_CALLS = 4
+_BATCH = frozenset({"batch", "batch?"})
 # What is known of a tensor whose device is, or that of what it was computed from.
 _TELL_DEVICE = frozenset({"device", "cut_of", "detached", "compared"})
 # What names a type and a place at once: the CPU's.

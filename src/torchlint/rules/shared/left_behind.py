@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.catalogue.effects import KEEPS
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Class, Const, Event, Instance, Opaque, Tensor, Value, real
+from torchlint.dryrun.values import Class, Const, Event, Instance, Opaque, Tensor, Value, alternatives, real
 from torchlint.rules.base import View
 
 _BATCH = frozenset({"batch", "batch?"})
@@ -28,15 +28,46 @@ def target_left_behind(view: View, event: Event) -> Site | None:
     wholes = _left(event.target)
     if not wholes or event.loss in _TARGET_ANYWHERE or not all(_stays(alt) for alt in real(event.input)):
         return None
-    for forward in _forwards(event.input):
-        if _brought_back(forward, event):
-            continue
-        for given in (*(forward.get("args") or ()), *(forward.get("kwargs") or {}).values()):
-            for alt in real(given):
-                site = moved(alt)
-                if site is not None and _whole(alt) in wholes and from_cpu(view, _whole(alt)) and _has_gpu(site):
-                    return site
+    sites = (_moved_for(view, forward, wholes) for forward in _forwards(event.input) if not _brought_back(forward, event))
+    return next((site for site in sites if site is not None), None)
+
+
+def _moved_for(view: View, forward: Event, wholes: list[Value]) -> Site | None:
+    """Where another part of the same batches is moved for a model."""
+    for given in (*(forward.get("args") or ()), *(forward.get("kwargs") or {}).values()):
+        for alt in real(given):
+            site = moved(alt)
+            if site is not None and _whole(alt) in wholes and from_cpu(view, _whole(alt)) and _has_gpu(site):
+                return site
     return None
+
+
+def operand_left_behind(view: View, event: Event) -> tuple[Value, Site] | None:
+    """What of an operation is a part of a batch that stays on the CPU, and where another part is moved for the model whose output it
+    meets: in a loss of the program's own, `(output * target).sum()`."""
+    if event.chosen:
+        return None
+    for value in event.values:
+        wholes = _left(value) if not isinstance(value, Tensor) and all(_is_tensor(alt) for alt in real(value)) else []
+        for other in event.values if wholes else ():
+            known = other.traits if isinstance(other, Tensor) and "device" not in other.traits else {}
+            forward = known.get("out_of") or known.get("beside")
+            site = _moved_for(view, forward, wholes) if forward is not None and not _brought_back(forward, event) else None
+            if site is not None:
+                return value, site
+    return None
+
+
+def _is_tensor(value: Value) -> bool:
+    """Whether a part of a batch is a tensor with a dimension: torch's loader has put it together, or it is reshaped."""
+    *made, item = _back(value)
+    source = item
+    while isinstance(source, Opaque) and source.origin is not None:
+        source = source.origin
+    if not isinstance(source, Instance) or source.kind != "loader":
+        return any(part.source == "call" for part in made)
+    size = source.arg(1, "batch_size")
+    return size is None or all(not isinstance(alt, Const) or bool(alt.value) for alt in alternatives(size))
 
 
 def input_left_behind(view: View, event: Event, value: Value) -> bool:

@@ -15,7 +15,7 @@ from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Seq, Te
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.asked_for_gpu import Forgotten, asked_for_one, scores_stay
 from torchlint.rules.shared.devices import has_parameters, on_gpu, placed_at, weights_at
-from torchlint.rules.shared.left_behind import asked_elsewhere, input_left_behind, read_by_workers, target_left_behind
+from torchlint.rules.shared.left_behind import asked_elsewhere, input_left_behind, operand_left_behind, read_by_workers, target_left_behind
 from torchlint.rules.shared.never_moved import input_put_elsewhere
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
 
@@ -65,6 +65,10 @@ def _meetings(view: View) -> Iterator[Report]:
     yield from _taken_from_cpu(view)
     for event in view.of("mix"):
         if event.chosen or _ACROSS.search(event.site.text()):
+            continue
+        left = operand_left_behind(view, event)
+        if left is not None and not _asks_first(event):
+            yield _of_batch(view, event, *left)
             continue
         tensors = [value for value in event.values if isinstance(value, Tensor)]
         cpu = [t for t in tensors if t.traits.get("device") in ("default", "cpu") and not t.traits.get("dim0") and not t.traits.get("maybe0")]
@@ -161,6 +165,17 @@ def _placed(view: View, value: Value) -> tuple[Any, Site | None]:
     if forward is None or "made" in value.traits or _moved_back(view, forward) or not _has_weights(view, forward.subject):
         return device, site
     return weights_at(view, forward)
+
+
+def _of_batch(view: View, event: Event, value: Value, site: Site) -> Report:
+    """A part of a batch that stays, told in the function that moves another part, where an operation of what it calls needs both."""
+    report = _report(view, event, value, site, "another part of the batch is moved here")
+    caller = next((call for call in reversed(event.calls) if call is not None and call.parsed is site.parsed), None)
+    if event.site.parsed is site.parsed or caller is None:
+        return report
+    report.site, report.roles["call"] = caller, view.call_text(caller)
+    report.related.append((event.site, "they meet here"))
+    return report
 
 
 def _asks_first(event: Event) -> bool:

@@ -173,3 +173,55 @@ def train(name):
 })
 def test_graphs(code):
     holds(code)
+
+
+OWN = """
+from torch.utils.data import DataLoader, Dataset
+from torchvision import datasets
+
+class Dice(nn.Module):
+    def forward(self, scores, truth, smooth=1):
+        scores, truth = scores.view(-1), truth.view(-1)
+        both = (scores * truth).sum()
+        return 1 - (2. * both + smooth) / (scores.sum() + truth.sum() + smooth)
+
+def overlap(scores, truth):
+    scores = torch.sigmoid(scores)
+    return 1 - (scores * truth.view(-1)).mean()
+
+def validate(loader, net, measure, device):
+    net.eval()
+    total = 0
+    with torch.no_grad():
+        for pictures, truth in loader:
+            pictures = pictures.to(device){more}
+            scores = net(pictures)
+            total += {loss}
+    return total
+
+def main():
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    loader = DataLoader({data}, batch_size={size})
+    net = nn.Sequential(nn.Flatten(), nn.Linear(784, 1)).to(device)
+    print(validate(loader, net, Dice(), device))
+"""
+
+
+def own(loss, more="", data="datasets.MNIST('data')", size="4"):
+    return OWN.format(loss=loss, more=more, data=data, size=size)
+
+
+@table({
+    "a loss of one's own class": own("measure(scores, truth).item()  # <- 401"),
+    "a loss of one's own function": own("overlap(scores, truth).item()  # <- 401"),
+    "in place": own("((scores - truth.float()) ** 2).mean().item()  # <- 401"),
+    "counted": own("(scores.squeeze(1) == truth).sum().item()  # <- 401"),
+    "both are moved": own("measure(scores, truth).item()", more="; truth = truth.to(device)"),
+    "moved where it is asked": own("measure(scores, truth.to(scores.device)).item()"),
+    "moved in the loss": own("measure(scores, truth).item()").replace("truth.view(-1)\n    ", "truth.view(-1).to(scores)\n    "),
+    "brought back": own("measure(scores.cpu(), truth).item()"),
+    "numbers that no loader has put together": own("((scores - truth) ** 2).mean().item()", size="None"),
+    "another loader's": own("((scores - truth) ** 2).mean().item()").replace("loader, net, Dice", "[(torch.zeros(2, 784).to(device), 3.0)], net, Dice"),
+})
+def test_operations_of_ones_own(code):
+    holds(code)
