@@ -200,8 +200,8 @@ def _mixed_before(view: View, loader: Instance, epochs: list[Loop] | None) -> li
     alts = real(whole_dataset(dataset))
     if len(alts) > 1:
         alts = tuple(alt for alt in alts if not _is_unpickled(alt)) or alts  # what the program has written before
-    if len(alts) == 1 and type(alts[0]) is Opaque:
-        counted = _is_counted(view, loader, alts[0]) and not mixes_in_training(view, epochs)
+    if alts and all(type(alt) is Opaque for alt in alts):
+        counted = all(_is_counted(view, loader, alt) for alt in alts) and not mixes_in_training(view, epochs)
         return mixings(view, [(loader.site.parsed.facts, None)], epochs) if counted else None
     if not means_nothing(view, dataset):
         return None
@@ -220,13 +220,13 @@ _NO_MAP = re.compile(r"iter|web|shard|pipe|batch|pair|triplet|episod|task|graph"
 
 def _is_counted(view: View, loader: Instance, dataset: Opaque) -> bool:
     """Whether a class that is in no file makes the data, and is one whose samples have numbers: the program asks for its length, gives it
-    what torchvision's data sets take, or mixes what another of the class gives, which a loader refuses of what is only gone through."""
+    what torchvision's data sets take, parts it, or mixes what another of the class gives, which a loader refuses of what is only gone through."""
     if dataset.source != "call" or dataset.site is None or not _CLASS.search(dataset.name):
         return False
     text = dataset.site.text()
     if OF_TIME.search(text) or _DRAWN.search(text) or re.search("random", text, re.IGNORECASE) or _NO_MAP.search(dataset.name):
         return False
-    if _AS_TORCHVISION.search(text) or any(_mixes(each.subject, dataset.name) for each in view.of("loader.create")):
+    if _AS_TORCHVISION.search(text) or _is_part(loader) or any(_mixes(each.subject, dataset.name) for each in view.of("loader.create")):
         return True
     names = "|".join(re.escape(name) for name in (loader.name, f"{loader.name}.dataset", _assigned(dataset)) if name)
     counted = re.compile(rf"\blen\(\s*(?:{names})\s*\)")
@@ -234,6 +234,12 @@ def _is_counted(view: View, loader: Instance, dataset: Opaque) -> bool:
 
 
 _AS_TORCHVISION = re.compile(r"\btrain\s*=\s*True\b.*\btransform\s*=|\btransform\s*=.*\btrain\s*=\s*True\b", re.DOTALL)
+
+
+def _is_part(loader: Instance) -> bool:
+    """Whether a loader goes through one of the parts that a random_split gave."""
+    alts = real(option(loader, "dataset"))
+    return bool(alts) and all(isinstance(alt, Instance) and alt.type == "torch.utils.data.Subset" for alt in alts)
 
 
 def _mixes(loader: Value | None, name: str) -> bool:

@@ -103,6 +103,44 @@ def test_data_of_a_class_that_is_in_no_file(code):
     holds(code)
 
 
+PARTED = """
+from torch.utils.data import DataLoader, random_split
+from mydata import Streets, Rooms, WebRooms, Rides
+
+def main(kind, net, optimizer):
+    {made}
+    loader = DataLoader({given}, batch_size=8){mark}
+    for epoch in range(9):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(net(x), y).backward()
+            optimizer.step()
+"""
+EITHER = """if kind == "streets":
+        data = Streets("here")
+    elif kind == "rooms":
+        data = {other}
+    else:
+        raise ValueError(kind)
+    {then}"""
+
+
+def parted(given, made, mark=""):
+    return PARTED.format(made=made, given=given, mark=mark)
+
+
+@table({
+    "one part": parted("parts[0]", "parts = random_split(Streets('here'), [0.8, 0.2])", "  # <- 603"),
+    "the length of one of several is asked": parted("data", EITHER.format(other="Rooms('there')", then="print(len(data))"), "  # <- 603"),
+    "a part of one of several": parted("parts[0]", EITHER.format(other="Rooms('there')", then="parts = random_split(data, [90, 10])"), "  # <- 603"),
+    "a part of data in an order of time": parted("parts[0]", "parts = random_split(Rides('here', window=8), [0.8, 0.2])"),
+    "one of several is only gone through": parted("data", EITHER.format(other="WebRooms('there')", then="print(len(data))")),
+    "nothing says that they have numbers": parted("data", EITHER.format(other="Rooms('there')", then="print(kind)")),
+})
+def test_parts_of_what_is_in_no_file(code):
+    holds(code)
+
+
 @table({
     "written out": f"""
 import torchvision
