@@ -18,6 +18,7 @@ from torchlint.rules.shared.devices import has_parameters, on_gpu, placed_at, we
 from torchlint.rules.shared.left_behind import asked_elsewhere, input_left_behind, operand_left_behind, read_by_workers, target_left_behind
 from torchlint.rules.shared.never_moved import input_put_elsewhere
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
+from torchlint.rules.shared.states_left_behind import states_left_behind
 
 CODE = 401
 CALLS = frozenset({"[]="})
@@ -27,7 +28,7 @@ _ACROSS = re.compile(r"\btensor_split\(")  # takes places on the CPU, wherever t
 
 def check(view: View) -> Iterator[Report]:
     """A moved model and a batch that was not; a tensor on the GPU and one made on the CPU."""
-    reports = [*_meetings(view), *_models_left_behind(view), *_asked_for_one(view)]
+    reports = [*_meetings(view), *_models_left_behind(view), *_asked_for_one(view), *_states_left_behind(view)]
     if reports and not _defaults_changed(view):
         yield from reports
 
@@ -155,6 +156,17 @@ def _forgotten(view: View, event: Event, found: Forgotten) -> Report:
     name = view.owner_text(event, "the model") if found.value is event.subject else _operand(event, found.value)
     words = {"call": view.call_text(event.site), "other": f"{found.case}, `{name}`", "value": name}
     return Report(CODE, event.site, words, [(found.moved, "the other one is moved here, whatever is asked for")])
+
+
+def _states_left_behind(view: View) -> Iterator[Report]:
+    for load, move in states_left_behind(view):
+        optimizer, model = view.owner_text(load, "optimizer"), view.owner_text(move, "the model")
+        words = (
+            f"`{view.call_text(load.site)}` puts the state where `{model}` is then, on the CPU, and it stays there: "
+            f"the first `{optimizer}.step()` behind the move to the GPU raises",
+            f"move `{model}` first, and load the state of `{optimizer}` then",
+        )
+        yield Report(CODE, load.site, {}, [(move.site, "the model is moved here")], words=words)
 
 
 def _placed(view: View, value: Value) -> tuple[Any, Site | None]:
