@@ -16,6 +16,7 @@ _NUMPY_SIZED = frozenset({"random", "random_sample", "standard_normal"})  # of n
 _NUMPY_AT = {"normal": 2, "uniform": 2, "randint": 2, "choice": 1}
 _MOST_NESTED = 6
 _COUNT = re.compile(r"(?:^|_)(?:batch_?size|bsz?|num_\w+|n_\w+)$", re.IGNORECASE)  # names of numbers
+_COUNT_OR_DATA = re.compile(r"(?:^|_)(?:num|n)_\w+$", re.IGNORECASE)  # `torch.Tensor(num_features)`
 
 
 class MadeShapes:
@@ -59,7 +60,8 @@ class MadeShapes:
     def legacy_shape(self, args) -> Shape:
         """torch.Tensor(2, 3) is of that size, torch.Tensor([2, 3]) of these numbers."""
         if len(args) == 1 and not isinstance(args[0], Const):
-            return self.nested_shape(args[0])
+            counts = self.is_one_size(args[0]) and not _COUNT_OR_DATA.search(args[0].name)
+            return Shape((None,), False) if counts else self.nested_shape(args[0])
         return Shape(tuple(self.whole(arg) for arg in args), False) if args and all(isinstance(arg, Const) for arg in args) else ANY
 
     def nested_shape(self, value: Value | None, depth: int = 0) -> Shape:
@@ -97,6 +99,8 @@ class MadeShapes:
             return ANY
         if last in _NUMPY_COPIES and args:
             return self.nested_shape(args[0])
+        if last == "stack" and args:
+            return self.stacked_shape("stack", args[0], args, {"dim": kwargs["axis"]} if "axis" in kwargs else {})
         if last in ("zeros", "ones", "empty", "full") and args:
             return self.one_size(args[0])
         if last in ("arange", "linspace"):

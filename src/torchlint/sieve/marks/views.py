@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 
 _SOURCES = frozenset({"size", "shape", "randn", "rand", "zeros", "ones"})  # of sizes that a view may be given
+
+_COLOURS = re.compile(r"chan|colou?r|depth|^n?c$|^ch$", re.IGNORECASE)
 
 
 def mark_views(calls: list[ast.Call], nodes: list[ast.stmt], words: set[str]) -> None:
@@ -13,9 +16,13 @@ def mark_views(calls: list[ast.Call], nodes: list[ast.stmt], words: set[str]) ->
 
 
 def _counts_images(call: ast.Call) -> bool:
-    """Whether sizes are given as numbers that may be those of images: with three colours, or several in no order."""
-    numbers = [part.value for arg in call.args for part in ast.walk(arg) if type(part) is ast.Constant and type(part.value) is int]
-    return 3 in numbers or len(numbers) > 2 and numbers != sorted(numbers)
+    """Whether sizes are given that may be those of images: with three colours, or several numbers in no order."""
+    parts = [part for arg in call.args for part in ast.walk(arg)]
+    numbers = [part.value for part in parts if type(part) is ast.Constant and type(part.value) is int]
+    if 3 in numbers or len(numbers) > 2 and numbers != sorted(numbers):
+        return True
+    named = [getattr(part, "id", None) or getattr(part, "attr", "") for part in parts if type(part) in (ast.Name, ast.Attribute)]
+    return len(numbers) + len(named) > 2 and any(map(_COLOURS.search, named))
 
 
 def _arranges(nodes: list[ast.stmt], calls: list[ast.Call]) -> bool:

@@ -107,6 +107,35 @@ def read(path):
     image = np.asarray(Image.open(path).convert("RGB").resize((80, 40)))
     return torch.from_numpy(image).view(1, 3, 40, 80)  # <- 408
 """,
+    "sizes by their names": """
+HEIGHT, WIDTH, CHANNELS = 64, 96, 3
+
+def read(path):
+    image = cv2.resize(cv2.imread(path), (WIDTH, HEIGHT))
+    return torch.Tensor(image).reshape(-1, CHANNELS, HEIGHT, WIDTH)  # <- 408
+
+def read_all(paths):
+    images = np.array([cv2.resize(cv2.imread(path), (WIDTH, HEIGHT)) for path in paths])
+    return images.reshape(len(images), CHANNELS, HEIGHT, WIDTH)  # <- 408
+""",
+    "stacked": """
+def read(paths):
+    images = np.stack([cv2.resize(cv2.imread(path), (64, 64)) for path in paths])
+    return torch.from_numpy(images).view(-1, 3, 64, 64)  # <- 408
+""",
+    "stacked, with the colours in front": """
+def read(paths):
+    images = np.stack([cv2.resize(cv2.imread(path), (64, 64)).transpose(2, 0, 1) for path in paths], axis=0)
+    last = np.stack([cv2.resize(cv2.imread(path), (64, 64), 0)[:, :, 0] for path in paths[:3]], axis=-1)
+    return torch.from_numpy(images).view(-1, 3, 64, 64), last
+""",
+    "sizes by their names, in their order": """
+HEIGHT, WIDTH, CHANNELS = 64, 96, 3
+
+def read(path):
+    image = torch.Tensor(cv2.resize(cv2.imread(path), (WIDTH, HEIGHT)))
+    return image.view(1, HEIGHT, WIDTH, CHANNELS), image.permute(2, 0, 1).reshape(1, CHANNELS, HEIGHT, WIDTH)
+""",
     "to be shown": """
 def show(image):
     image = torch.randn(3, 64, 64)
