@@ -53,6 +53,8 @@ def _classes(given: Shape, target: Shape) -> str | None:
         if given.rank == target.rank + 1:
             return "dimension 1 of the scores counts as the classes, so the others do not agree"
         return "their last dimensions do not agree"
+    if given.rank is None and target.rank == 1 and len(given.dims) > 2:
+        return "class numbers have one dimension less than the scores"
     if given.rank is None or target.rank is None or given.rank < 2:
         return None
     rest = (given.dims[0], *given.dims[2:])
@@ -75,6 +77,8 @@ def _unequal(event: Event, given: Shape, target: Shape) -> bool:
         return True
     if given.rank is not None and target.rank is not None and given.rank != target.rank:
         return True
+    if given.rank is not None and len(target.dims) > given.rank or target.rank is not None and len(given.dims) > target.rank:
+        return True  # however many more there are in front
     return any(differ(a, b) for a, b in zip(reversed(given.dims), reversed(target.dims)))
 
 

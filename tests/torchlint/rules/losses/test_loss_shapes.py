@@ -116,3 +116,46 @@ SEVERAL = ["shape", "sizes", "img.size()", "img.shape", "img.size(0), 1", "optio
 def test_labels_of_as_many_as_there_are(given, mark):
     """One number gives one dimension, whatever it is; what may be a tuple is not known."""
     holds(LABELS.replace("GIVEN", given).replace("MARK", mark))
+
+
+@table({
+    "a map of scores, and a row of labels": """
+from torch.utils.data import DataLoader
+
+def train(images, opt):
+    net, crit = nn.Sequential(nn.Conv2d(3, 8, 4), nn.ReLU(), nn.Conv2d(8, 1, 4), nn.Sigmoid()), nn.BCELoss()
+    label = torch.FloatTensor(opt.batchSize)
+    for img, _ in DataLoader(images, batch_size=opt.batchSize, drop_last=True):
+        label.data.fill_(1)
+        crit(net(img), label).backward()  # <- 308
+        crit(net(img).view(-1), label).backward()
+        crit(net(img).squeeze(), label).backward()
+        crit(net(img), torch.ones(img.size(0), 1, 1, 1)).backward()
+""",
+    "by the function": """
+def judge(x, labels):
+    real = torch.zeros(16)
+    scores = nn.ConvTranspose1d(4, 1, 3)(x)
+    F.binary_cross_entropy_with_logits(scores, real)  # <- 308
+    F.binary_cross_entropy_with_logits(real, scores)  # <- 308, 310
+    F.binary_cross_entropy_with_logits(scores.flatten(1), real.unsqueeze(1))
+    return F.binary_cross_entropy_with_logits(nn.Linear(4, 1)(x), real.view(-1, 1))
+""",
+    "classes of a map": """
+def segment(x, y):
+    scores = nn.Conv2d(3, 5, 1)(x)
+    F.cross_entropy(scores, y.view(-1))  # <- 308
+    F.cross_entropy(scores, y)
+    F.cross_entropy(scores.mean((2, 3)), y.view(-1))
+    return F.cross_entropy(scores.permute(0, 2, 3, 1).reshape(-1, 5), y.view(-1))
+""",
+    "what may be data": """
+def f(x, num_likes, batch_size):
+    scores = nn.Sigmoid()(nn.Conv2d(3, 1, 1)(x))
+    F.binary_cross_entropy(scores, torch.FloatTensor(num_likes))
+    F.binary_cross_entropy(scores, torch.FloatTensor(batch_size))  # <- 308
+    return F.binary_cross_entropy(scores, torch.FloatTensor(x.labels))
+""",
+})
+def test_however_many_dimensions_are_in_front(code):
+    holds(code)
