@@ -88,7 +88,9 @@ class Builtins:
         if isinstance(args[0], Seq) and (inner := self.spread(args[0])).alike:
             return self.sequence("list", list(inner.known), node, True, True)
         element = self.element(args[0])
-        return self.sequence("list", [element], node, True)
+        kinds = real(element)
+        of_parameters = bool(kinds) and all(isinstance(alt, Tensor) and alt.traits.get("param") for alt in kinds)
+        return self.sequence("list", [element], node, True, of_parameters)
 
     builtin_tuple = builtin_set = builtin_sorted = builtin_reversed = builtin_list
 

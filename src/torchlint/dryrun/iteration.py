@@ -149,6 +149,8 @@ class Iteration:
             value: Value = Tensor("", "item", None, NOTHING, NOTHING, over, traits)
         elif over.kind in ("modules", "children", "named_modules", "named_children"):
             value = Opaque("", "item", None, NOTHING, NOTHING, over, frozenset({"module"}))
+        elif over.kind == "filter" and all(isinstance(alt, Iter) and alt.kind == "parameters" for alt in real(over.base)):
+            return self.element(over.base)
         else:
             value = Opaque("", "item", None, over.flows, NOTHING, over)
         if over.kind.startswith("named_"):

@@ -31,6 +31,9 @@ def test_all_of_two_models(params):
 @pytest.mark.parametrize("params", [
     "[p for p in a.parameters()]",
     "filter(lambda p: p.requires_grad, a.parameters())",
+    "list(filter(lambda p: p.requires_grad, a.parameters()))",
+    "tuple(filter(None, a.parameters()))",
+    "[p for p in filter(lambda p: p.requires_grad, a.parameters())]",
     "[a.weight]",
     "[]\nfor p in a.parameters():\n    params.append(p)",
 ])

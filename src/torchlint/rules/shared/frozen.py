@@ -44,10 +44,15 @@ def switches(view: View) -> list[Switch]:
 def _for_each(event: Event) -> bool:
     """Whether it is done to each parameter that the loop gives: under no condition within the loop, which leaves none out."""
     loop = event.loops[-1] if event.loops else None
-    if loop is None or loop.site is None or event.wants is None or any(isinstance(node, _JUMPS) for node in walk(loop.site.node)):
+    if loop is None or loop.site is None or event.wants is None or _of_some(loop.over) or any(isinstance(node, _JUMPS) for node in walk(loop.site.node)):
         return False
     first = loop.site.location().row
     return not any(site.parsed is loop.site.parsed and site.location().row >= first for site, _ in event.guards)
+
+
+def _of_some(over: Value | None) -> bool:
+    """Whether a filter is gone over, which may leave parameters out."""
+    return any(isinstance(alt, Iter) and (alt.kind == "filter" or alt.kind in ("enumerate", "same") and _of_some(alt.base)) for alt in real(over))
 
 
 def frozen_by(view: View, module: Value, made: list[Switch]) -> Event | None:

@@ -32,6 +32,7 @@ EACH = "for p in net.parameters():\n        p.requires_grad = False"
     "each of them": PROGRAM % (EACH, ""),
     "the model at once": PROGRAM % ("net.requires_grad_(False)", ""),
     "one layer": PROGRAM % (EACH.replace("net", "net[0]"), "  # <- 202"),
+    "those that a filter leaves": PROGRAM % (EACH.replace("net.parameters()", "filter(lambda p: p.dim() > 1, net.parameters())"), "  # <- 202"),
     "on a condition": PROGRAM % (f"if quick:\n      {EACH}", "  # <- 202"),
     "and one on again": PROGRAM % (f"{EACH}\n    for p in net[2].parameters():\n        p.requires_grad = True", "  # <- 202"),
 })
