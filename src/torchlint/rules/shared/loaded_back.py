@@ -13,7 +13,7 @@ from torchlint.rules.shared.processes import unit_text
 
 def loaded_back(view: View) -> Iterator[tuple[Event, Opaque, Event]]:
     """Each assignment of a state, the state, and where it is loaded back."""
-    loads = [load for load in view.of("load") if len(real(load.get("state"))) == 1]
+    loads = [load for load in view.of("load") if real(load.get("state"))]
     for event in view.of("assign") if loads else ():
         for state in real(event.subject):
             if not isinstance(state, Opaque) or "state_dict" not in state.tags or state.origin is None:
@@ -26,8 +26,12 @@ def loaded_back(view: View) -> Iterator[tuple[Event, Opaque, Event]]:
 
 
 def _is_of(event: Event, load: Event, state: Opaque) -> bool:
-    """Whether a state is loaded, or a copy that is made of it only then: `load_state_dict(deepcopy(kept))`."""
-    given = real(load.get("state"))[0]
+    """Whether a state is loaded, of a model that is wrapped or not the one that was taken; or a copy that is made of it only then:
+    `load_state_dict(deepcopy(kept))`."""
+    given = real(load.get("state"))
+    if len(given) > 1:
+        return set(given) == set(real(event.subject)) and all(getattr(other, "site", None) == state.site for other in given)
+    given = given[0]
     if given is state or not isinstance(given, Opaque) or "copy" not in given.tags or given.site is None:
         return given is state
     name = re.escape(event.site.parsed.text(event.target))

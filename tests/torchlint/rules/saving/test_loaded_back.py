@@ -69,3 +69,41 @@ class Finder:
 })
 def test_loaded_back(code):
     holds(code)
+
+
+WRAPPED = """
+import copy
+
+def train(model, loader, optimizer):
+    best = TAKEN
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    INTO.load_state_dict(best)
+    return model
+
+def main(args, loader):
+    net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
+    spare = nn.Linear(4, 2)
+    if args.gpus > 1:
+        net = nn.DataParallel(net)
+    train(net, loader, torch.optim.SGD(PARAMETERS, lr=0.1))
+"""
+
+
+def wrapped(taken, into="model", parameters="net.parameters()"):
+    return WRAPPED.replace("TAKEN", taken).replace("INTO", into).replace("PARAMETERS", parameters)
+
+
+@table({
+    "of a model that may be wrapped": wrapped("model.state_dict()  # <- 904"),
+    "of which what learns is filtered into a list": wrapped(
+        "model.state_dict()  # <- 904", parameters="list(filter(lambda p: p.requires_grad, net.parameters()))"),
+    "a copy of it": wrapped("copy.deepcopy(model.state_dict())"),
+    "of two models, either into a third": wrapped("model.state_dict()", into="nn.DataParallel(nn.Linear(4, 2))"),
+    "of which another is trained": wrapped("model.state_dict()", parameters="spare.parameters()").replace("optimizer.step()", "optimizer.step()  # <- 103"),
+    "copied in between": wrapped("model.state_dict()").replace("optimizer.step()", "optimizer.step()\n        if len(y) > 4:\n            best = copy.deepcopy(model.state_dict())"),
+})
+def test_models_that_may_be_wrapped(code):
+    holds(code)
