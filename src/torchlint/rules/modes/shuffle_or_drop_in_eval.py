@@ -10,7 +10,7 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import ONE_OF_DICTS, Class, Dict, Event, Instance, Opaque, Ref, Value, boolean, number, real, same
+from torchlint.dryrun.values import ONE_OF_DICTS, Class, Dict, Event, Instance, Iter, Opaque, Ref, Value, boolean, number, real, same
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.rows import text_of, tree_of
 from torchlint.rules.shared.loaders import body_of, option
@@ -291,9 +291,20 @@ def _draws(view: View, loader: Instance) -> bool:
 
 
 def _trained_on(view: View, loader: Instance) -> bool:
-    """Whether a backward runs in a loop over the loader."""
-    over = {event.get("loop") for event in view.of("loop") if _goes_over(event.loop.over, loader)}
-    return any(loop in over for backward in view.of("backward") for loop in backward.loops)
+    """Whether a backward runs in a loop over the loader; not in one over whichever of several is asked for, that for training among them,
+    where only some phase goes backward."""
+    over = {event.get("loop"): event for event in view.of("loop") if _goes_over(event.loop.over, loader)}
+    return any(
+        loop in over and not (_has_one_for_training(loop.over) and set(backward.guards) - set(over[loop].guards))
+        for backward in view.of("backward") for loop in backward.loops
+    )
+
+
+def _has_one_for_training(value: Value | None) -> bool:
+    alts = real(value)
+    if len(alts) > 1:
+        return any(isinstance(alt, Instance) and "train" in (_key(alt) or alt.name or "").lower() for alt in alts)
+    return isinstance(value, Iter) and _has_one_for_training(value.base)
 
 
 def _goes_over(value, loader: Instance) -> bool:

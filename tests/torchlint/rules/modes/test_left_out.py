@@ -154,3 +154,34 @@ IN_ORDER = {"sampler": "data.SequentialSampler(second)", "size": "args.size", "u
 })
 def test_batches_of_a_sampler(code):
     holds(code)
+
+
+CHOSEN = """
+from torch.utils.data import DataLoader
+
+def main(first, second):
+    net = nn.Linear(4, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    train_loader = DataLoader(first, 16, shuffle=True, drop_last=True)
+    {name} = DataLoader(second, 16, drop_last=True){mark}
+    loaders = {loaders}
+    for epoch in range(10):
+        for turn, phase in enumerate(["train", "val"]):
+            net.train(phase == "train")
+            for x, y in loaders[{key}]:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(net(x), y)
+                {condition}loss.backward()
+                optimizer.step()
+"""
+
+
+@table({
+    "of a list": CHOSEN.format(name="val_loader", mark=BAD, loaders="[train_loader, val_loader]", key="turn", condition='if phase == "train": '),
+    "of a dict of which the key is not known": CHOSEN.format(
+        name="test_loader", mark=BAD, loaders='{"train": train_loader, "test": test_loader}', key="phase", condition="if net.training: ").replace('["train", "val"]', "PHASES"),
+    "both are trained on": CHOSEN.format(name="val_loader", mark="", loaders="[train_loader, val_loader]", key="turn", condition=""),
+    "none is for training": CHOSEN.format(name="val_loader", mark="", loaders="[val_loader, second]", key="turn", condition='if phase == "train": '),
+})
+def test_one_of_several_loaders(code):
+    holds(code)
