@@ -16,6 +16,7 @@ _WORDS = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 _FORMED = re.compile(r"(?:torch)?script(?:ed|ing)?|trac(?:ed?|er|ing)|jit(?:ted)?|quant(?!um|ile|it).*|prun.*|qat|qnn", re.IGNORECASE)
 
 _TRACE = re.compile(r"trac(?:er?|ing)|script", re.IGNORECASE)
+_OF_LOSSES = re.compile(r"loss(?:es)?|errors?|penalty", re.IGNORECASE)
 _OF_MODELS = re.compile(r"is|models?|net(?:work)?s?|modules?|graphs?|symbolic|make|fx|fn|func(?:tion)?|forward|mode|wrapper|inputs?|encoder|decoder", re.IGNORECASE)
 
 
@@ -110,8 +111,11 @@ def _of_a_form(text: str) -> bool:
 
 
 def _names_a_form(name: str) -> bool:
-    """The same of a name of the file: `set_trace` the trace of something else, `loss_trace`, and `eval_script` are about no model."""
+    """The same of a name of the file: `set_trace` the trace of something else, `loss_trace`, and `eval_script` are about no model; nor is a
+    loss, as that of a code that is to be binary: `quantization_loss`."""
     words = _WORDS.findall(name)
+    if any(map(_OF_LOSSES.fullmatch, words)):
+        return False
     formed = [word for word in words if _FORMED.fullmatch(word)]
     return bool(formed) and not (len(words) > len(formed) and all(map(_TRACE.fullmatch, formed)) and not any(map(_OF_MODELS.fullmatch, words)))
 

@@ -200,6 +200,7 @@ def train(model, loader, path):
     ("set_trace", True), ("eval_script", True), ("loss_trace", True), ("spoof_trace_syn", True),
     ("trace", False), ("trace_model", False), ("symbolic_trace", False), ("traced_cell", False), ("is_tracing", False),
     ("quantize_weights", False), ("script_trace", False),
+    ("quantization_loss", True), ("quant_error", True), ("QuantizationLoss", True), ("quantize_lossless", False), ("quantizer", False),
 ])
 def test_names_of_the_file(name, told):
     holds(NAMED.replace("NAME", name).replace("MARK", "  # <- 902" if told else ""))
