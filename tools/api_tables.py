@@ -90,6 +90,8 @@ _SAID_ELSEWHERE = {
         for inner in ("", "memory.")
         for of in ("allocated", "cached")
     },
+    "torch.jit.script": {"by": "2.10", "instead": ""},
+    "torch.jit.trace": {"by": "2.10", "instead": ""},
     "torch.distributed.reduce_op": {"by": "1.2", "instead": "torch.distributed.ReduceOp"},
     "torch.distributed.distributed_c10d.reduce_op": {"by": "1.2", "instead": "torch.distributed.ReduceOp"},
 }

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.catalogue.apis import COMMON_INITS, NUMBER_AMONG, NUMBER_FIRST, arguments, keywords, table
+from torchlint.catalogue.apis import COMMON_INITS, NUMBER_AMONG, NUMBER_FIRST, Deprecated, arguments, keywords, table
 from torchlint.catalogue.torchvision_gone import DATA
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
@@ -61,14 +61,12 @@ def check(view: View) -> Iterator[Report]:
             continue
         if name in COMMON_INITS and "init" not in event.site.parsed.text(event.site.node.func):
             continue  # the sieve does not read a file for each `normal` in it
-        then = f"; use `{entry.instead}`" if entry.instead else ""
-        yield Report(CODE, event.site, {"name": name, "by": entry.by, "then": then}, mend=_mend(event.site, name))
+        yield Report(CODE, event.site, {"name": name, "by": entry.by, "then": _then(name, entry)}, mend=_mend(event.site, name))
     for site, name in calls_within(view, _WORDS):
         entry = table().deprecated.get(name)
         if entry is not None and not name.startswith(AMP) and applies(entry, view) and not second_choice(site):
             if name not in COMMON_INITS or "init" in site.parsed.text(site.node.func):
-                then = f"; use `{entry.instead}`" if entry.instead else ""
-                yield Report(CODE, site, {"name": name, "by": entry.by, "then": then}, mend=_mend(site, name))
+                yield Report(CODE, site, {"name": name, "by": entry.by, "then": _then(name, entry)}, mend=_mend(site, name))
     yield from _named_only(view)
     yield from _unsaid_indexing(view)
     yield from _volatile(view)
@@ -86,6 +84,13 @@ def check(view: View) -> Iterator[Report]:
         yield Report(CODE, site, {"name": old, "new": new}, words=_DATA)
 
 
+def _then(name: str, entry: Deprecated) -> str:
+    """What to write in its place; of TorchScript two things have come, and which of them it is goes by what becomes of the model."""
+    if name.startswith("torch.jit."):
+        return "; use `torch.compile`, or `torch.export` for what runs without Python"
+    return f"; use `{entry.instead}`" if entry.instead else ""
+
+
 def _named_only(view: View) -> Iterator[Report]:
     """`dist.reduce_op.SUM`, `{"xavier": nn.init.xavier_normal}`: a name that is read and called elsewhere, or by nobody."""
     told = set()
@@ -96,8 +101,7 @@ def _named_only(view: View) -> Iterator[Report]:
         if name.rpartition(".")[2][0].isupper():
             continue  # asked for by isinstance(), or allowed in a file: only making one warns
         told.add(site)
-        then = f"; use `{entry.instead}`" if entry.instead else ""
-        yield Report(CODE, site, {"name": name, "by": entry.by, "then": then})
+        yield Report(CODE, site, {"name": name, "by": entry.by, "then": _then(name, entry)})
 
 
 _VOLATILE = re.compile(r"volatile ?= ?(?:True|not\b)")

@@ -79,7 +79,7 @@ class Tracer(nn.Module):
     def forward(self, x):
         return self.model(x)
 
-traced = torch.jit.trace(Tracer(), torch.randn(1, 4))
+traced = torch.jit.trace(Tracer(), torch.randn(1, 4))  # <- 942
 """,
     "scheduler-in-another-function": """
 net = nn.Linear(4, 2)

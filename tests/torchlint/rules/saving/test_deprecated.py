@@ -246,3 +246,52 @@ def files(client, x):
 })
 def test_storages(code):
     holds(code)
+
+
+@table({
+    "a model that is scripted": """
+def faster(model: nn.Module):
+    return torch.jit.script(model)  # <- 942
+""",
+    "by a name of one's own": """
+from torch import jit
+from torch.jit import trace as traced
+def hand_on(model: nn.Module, x, path):
+    jit.script(model).save(path)  # <- 942
+    traced(model, x).save(path)  # <- 942
+""",
+    "what only asks, or marks": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 2)
+
+    @torch.jit.ignore
+    def shape(self, x):
+        return x.shape
+
+    def forward(self, x):
+        return self.fc(x) if torch.jit.is_scripting() else self.fc(x.flatten(1))
+""",
+    "a script of somebody else": """
+import tools
+from tools import trace
+def hand_on(model: nn.Module, x):
+    tools.script(model)
+    return trace(model, x)
+""",
+    "only where nothing newer is there": """
+def hand_on(model: nn.Module, x):
+    if hasattr(torch, "export"):
+        return torch.export.export(model, (x,))
+    return torch.jit.trace(model, x)
+""",
+})
+def test_torchscript(code):
+    holds(code)
+
+
+@pytest.mark.parametrize(("torch", "told"), [("torch==2.4.0", False), ("torch>=1.8,<2.10", False), ("torch>=2.10", True)])
+def test_torchscript_is_told_of_by_the_torch_of_a_project(tmp_path, torch, told):
+    write(tmp_path, {"requirements.txt": f"{torch}\n", "train.py": "import torch\n\ndef f(m, x):\n    return torch.jit.trace(m, x)\n"})
+    assert [one.code for one in check(tmp_path / "train.py", cache=False)] == (["TL942"] if told else [])

@@ -73,7 +73,7 @@ def keep(path, log):
 """,
     "a traced one": """
 def keep(path):
-    pickle.dump(torch.jit.trace(Net(), torch.zeros(1, 4)), open(path, "wb"))
+    pickle.dump(torch.jit.trace(Net(), torch.zeros(1, 4)), open(path, "wb"))  # <- 942
 """,
     "a method that is not called": """
 def keep(path):
