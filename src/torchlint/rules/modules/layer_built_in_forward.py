@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Class, Event, Instance, Opaque, Value, boolean, real
+from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Tensor, Value, boolean, real
 from torchlint.rules.base import Report, View
 
 CODE = 505
@@ -19,6 +19,9 @@ def check(view: View) -> Iterator[Report]:
             kept.setdefault(id(alt), []).append(event)
     for event in view.of("module.create"):
         made = event.subject
+        if id(made) not in view.called and _rate_is_what_it_drops(made):
+            yield Report(CODE, event.site, {"call": view.call_text(event.site)}, words=_NO_RATE)
+            continue
         if not _matters(view, made):
             continue
         if id(made) in kept:
@@ -29,6 +32,20 @@ def check(view: View) -> Iterator[Report]:
             continue
         if id(made) in view.called:
             yield Report(CODE, event.site, {"call": view.call_text(event.site)})
+
+
+_NO_RATE = (
+    "`{call}` builds a dropout and takes the tensor for its rate: nothing is dropped, and a tensor of several values raises",
+    "write `F.dropout(x, p, self.training)`, or build it once in `__init__` and call it: `self.dropout(x)`",
+)
+
+
+def _rate_is_what_it_drops(made: Value) -> bool:
+    """Whether a dropout is given the output of a layer where it is built."""
+    if not isinstance(made, Instance) or not isinstance(made.cls, Ref) or "Dropout" not in made.type.rsplit(".", 1)[-1] or not made.args:
+        return False
+    given = real(made.args[0])
+    return bool(given) and all(isinstance(alt, Tensor) and alt.flows and not alt.traits.keys() & {"dim0", "maybe0"} for alt in given)
 
 
 def _matters(view: View, made: Value) -> bool:
