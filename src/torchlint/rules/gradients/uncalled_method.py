@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.catalogue.effects import READS
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.names import OPTIMIZER_NAME, SCHEDULER_NAME
-from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, real
+from torchlint.dryrun.values import Class, Event, Instance, Method, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, insert_after
 
@@ -57,6 +57,29 @@ def check(view: View) -> Iterator[Report]:
         if _keeps_a_method(event):
             site = Site(event.site.parsed, event.site.node.args[0].value)
             yield Report(CODE, site, {"call": view.call_text(site)}, mend=_called(site, False))
+    for event in view.of("optimizer.create"):
+        if _given_a_method(view, event):
+            site = Site(event.site.parsed, event.site.node.args[0].value)
+            yield Report(CODE, site, {"call": view.call_text(site)}, mend=_called(site, True))
+
+
+def _given_a_method(view: View, event: Event) -> bool:
+    """`SGD(model.parameters, lr=0.1)`: of what is a module, and keeps nothing of its own by that name."""
+    node = event.site.node
+    given = node.args[0].value if isinstance(node, cst.Call) and node.args else None
+    if not isinstance(given, cst.Attribute) or given.attr.value != "parameters":
+        return False
+    alts = real(event.params)
+    return bool(alts) and all(_is_method_of_module(view, alt, event) for alt in alts) and not _probes(event.site)
+
+
+def _is_method_of_module(view: View, value: Value, event: Event) -> bool:
+    if isinstance(value, Method):
+        return value.name == "parameters" and isinstance(value.owner, Instance) and value.owner.kind in ("module", "wrapper")
+    if type(value) is not Opaque or value.source != "attr" or value.name != "parameters":
+        return False
+    kept = any(re.search(r"\.parameters\s*=[^=]", line) for line in event.site.parsed.facts.lines)
+    return not kept and value.origin is not None and view.is_module(value.origin)
 
 
 def _keeps_a_method(event: Event) -> bool:

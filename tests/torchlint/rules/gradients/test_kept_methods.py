@@ -23,3 +23,40 @@ def train(net: nn.Module, loader, optimizer, scores):
 })
 def test_kept_methods(code):
     holds(code)
+
+
+@table({
+    "of a model": "model = nn.Linear(2, 2)\nopt = torch.optim.SGD(model.parameters, lr=0.1)  # <- 132\n",
+    "by its name, of what is annotated": "def f(model: nn.Module):\n    return torch.optim.Adam(params=model.parameters)  # <- 132\n",
+    "of a wrapped one": "model = nn.DataParallel(nn.Linear(2, 2))\nopt = torch.optim.AdamW(model.parameters, lr=0.1)  # <- 132\n",
+    "called": "model = nn.Linear(2, 2)\nopt = torch.optim.SGD(model.parameters(), lr=0.1)\n",
+    "of what may be anything": "def f(group):\n    return torch.optim.Adam(group.parameters)\n",
+    "a list of that name": """
+class Trainer:
+    def __init__(self, model: nn.Module):
+        self.parameters = list(model.parameters())
+        self.optimizer = torch.optim.SGD(self.parameters, lr=0.1)
+""",
+    "in a class whose parameters are a property": """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Linear(2, 2)
+
+    @property
+    def parameters(self):  # <- 521
+        return list(self.fc.parameters())
+
+opt = torch.optim.SGD(Net().parameters, lr=0.1)
+""",
+    "asked whether it raises": """
+import pytest
+
+def test_raises():
+    model = nn.Linear(2, 2)
+    with pytest.raises(TypeError):
+        torch.optim.SGD(model.parameters, lr=0.1)
+""",
+})
+def test_given_to_an_optimizer(code):
+    holds(code)
