@@ -100,7 +100,8 @@ _IN_NO_RELEASE = ("torch has no `{name}`, in no release{then}", "write the name 
 
 def _meant(name: str) -> str:
     module, _, own = name.rpartition(".")
-    near = get_close_matches(own, sorted(names_in(module) or ()), 1, 0.8)
+    known = sorted(names_in(module) or ())
+    near = [other for other in known if other.lower() == own] or get_close_matches(own, known, 1, 0.8)
     return f"; `{near[0]}` may be meant" if near else ""
 
 

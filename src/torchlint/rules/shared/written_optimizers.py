@@ -36,10 +36,27 @@ def calls_of_optim(view: View) -> Iterator[tuple[Site, str]]:
                     yield site, name
 
 
+def _small_letters(view: View) -> Iterator[tuple[Site, str]]:
+    """Calls by the name of a module, which is that of the class in small letters: `torch.optim.sgd(...)`."""
+    for tree in view.trees():
+        if tree.unit.words.isdisjoint(_IN_SMALL_LETTERS):
+            continue
+        for node in walk(tree.module):
+            if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value in _IN_SMALL_LETTERS:
+                site = Site(tree, node)
+                name = qualified(site, node.func)
+                if name == f"torch.optim.{node.func.attr.value}" and not asks_of_releases(site):
+                    yield site, name
+
+
+_IN_SMALL_LETTERS = frozenset(name.lower() for name in names_in("torch.optim") or () if name[:1].isupper())
+
+
 def in_no_release(view: View) -> Iterator[tuple[Site, str]]:
     """What is called or imported from there by a name that torch has had in no release."""
     yield from ((site, name) for site, name in calls_of_optim(view)
                if _is_unknown(name) and not asks_first(site) and not _put_there(view, name))
+    yield from ((site, name) for site, name in _small_letters(view) if not asks_first(site) and not _put_there(view, name))
     yield from ((site, name) for site, name in imports(view, _is_unknown) if not asks_first(site) and not _put_there(view, name))
 
 
