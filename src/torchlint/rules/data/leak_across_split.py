@@ -12,7 +12,7 @@ from torchlint.dryrun.values import Event, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.folds import one_for_all_folds
 from torchlint.rules.shared.forgotten_data import forgotten_loaders, forgotten_parts, forgotten_sets
-from torchlint.rules.shared.same_data import made_twice
+from torchlint.rules.shared.same_data import made_twice, one_for_both
 from torchlint.rules.shared.scaled_by_hand import scaled_by_hand
 from torchlint.rules.shared.split_by_hand import in_function, split_behind
 
@@ -25,6 +25,10 @@ _WENT = (
 _SAME = (
     "`{name}` evaluates on the samples that the model is trained on: the data for it are made of the same as those for training",
     "make them of the held-out part: another folder, split or list of samples",
+)
+_ONE = (
+    "`{name}` evaluates on the samples that the model is trained on: both loaders go through one data set",
+    "give it the held-out part: another folder, split or list of samples",
 )
 _FOLDS = (
     "`{model}` goes on learning from fold to fold: what a fold validates on was trained on in the folds before",
@@ -56,11 +60,17 @@ def check(view: View) -> Iterator[Report]:
     if not split:
         yield from _split_by_hand(view)
     yield from _scaled_by_hand(view)
-    for found in dict.fromkeys((*forgotten_loaders(view), *forgotten_sets(view), *forgotten_parts(view))):
+    forgotten = dict.fromkeys((*forgotten_loaders(view), *forgotten_sets(view), *forgotten_parts(view)))
+    for found in forgotten:
         roles = {"over": found.over, "name": found.name, "how": "given" if found.given else "made"}
         yield Report(CODE, found.site, roles, [(found.made, "this is read nowhere")], words=_WENT)
     for same in made_twice(view):
         yield Report(CODE, same.site, {"name": same.name}, [(same.trained, "these are trained on")], words=_SAME)
+    told = {(id(found.site.parsed), found.site.location().row) for found in forgotten}
+    for same in one_for_both(view):
+        place = same.site.location()
+        if not any((id(same.site.parsed), row) in told for row in range(place.row, (place.end_row or place.row) + 1)):
+            yield Report(CODE, same.site, {"name": same.name}, [(same.trained, "the training goes through them, too")], words=_ONE)
     for found in one_for_all_folds(view):
         roles = {"model": view.owner_text(found.model, "model")}
         yield Report(CODE, found.loop, roles, [(found.validated, "each fold validates it here")], words=_FOLDS)

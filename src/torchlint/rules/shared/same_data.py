@@ -1,4 +1,5 @@
-"""Data sets to train and to evaluate on that two calls make of the same things: the evaluation goes over the training's samples."""
+"""Data sets to train and to evaluate on that are one, or that two calls make of the same things: the evaluation goes over the training's
+samples."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Instance, Opaque, real
+from torchlint.dryrun.values import Event, Instance, Opaque, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.loaders import created, option
 from torchlint.rules.shared.surroundings import read
@@ -35,6 +36,66 @@ class Twice:
     name: str
 
 
+def one_for_both(view: View) -> Iterator[Twice]:
+    """`test_loader = DataLoader(pictures)` beside `train_loader = DataLoader(pictures, shuffle=True)`, under the same conditions."""
+    made = [(event, loader, data) for event, loader in created(view) if (data := _only(loader)) is not None]
+    for at, (event, held, data) in enumerate(made):
+        other = next((one for one, loader, trained in made[:at] if trained is data and _is_for_training(loader)), None)
+        if other is None or not _is_for_evaluation(held) or not _are_beside(other, event):
+            continue
+        name = _handed_over(event.site)
+        if name is None or name != _handed_over(other.site) or _OTHERS.search(name) or _is_touched(name, event.site):
+            continue
+        if _is_gone_through(held) and _is_gone_through(other.subject):
+            yield Twice(event.site, other.site, held.name.rpartition(".")[2])
+
+
+def _only(loader: Instance) -> Instance | Opaque | None:
+    """The one data set of a loader that draws from all of it."""
+    alts = real(option(loader, "dataset"))
+    if len(alts) != 1 or not isinstance(alts[0], (Instance, Opaque)) or not loader.name:
+        return None
+    return alts[0] if option(loader, "sampler") is None and option(loader, "batch_sampler") is None else None
+
+
+def _are_beside(one: Event, other: Event) -> bool:
+    """Whether two loaders are made in one function, or in what is outside any, whenever one of them is."""
+    return one.site.parsed.facts is other.site.parsed.facts and one.calls == other.calls and (
+        one.loops == other.loops and list(one.guards) == list(other.guards)
+    )
+
+
+def _handed_over(loader: Site) -> str | None:
+    """The name under which a loader is given its data set."""
+    args = loader.node.args if isinstance(loader.node, cst.Call) else ()
+    given = next((arg for arg in args if arg.keyword is not None and arg.keyword.value == "dataset"), args[0] if args else None)
+    return loader.parsed.text(given.value) if given is not None and isinstance(given.value, (cst.Name, cst.Attribute)) else None
+
+
+def _is_gone_through(loader: Instance) -> bool:
+    """Whether a line of the file goes through a loader, or gives it to somebody."""
+    name = re.escape(loader.name.rpartition(".")[2])
+    used = re.compile(rf"\bin\b.*\b{name}\b|\w\(.*\b{name}\b(?!\s*=(?!=)).*\)|=\s*(?:[\w.]*\.)?{name}\s*[,)]")
+    lines = (re.sub(r"\blen\([^()]*\)", "", line.split("#", 1)[0]) for line in loader.site.parsed.facts.lines)
+    return any(used.search(line) for line in lines if not re.match(r"\s*(?:return|def)\b", line))
+
+
+def _is_touched(name: str, loader: Site) -> bool:
+    """Whether something may be set on a data set, or called of it: `pictures.use("test")`."""
+    changes = re.compile(rf"(?<![\w.]){re.escape(name)}\s*(?:\.\w+\s*(?:=[^=]|\()|\[[^]]*\]\s*=[^=])")
+    return any(changes.search(line) for line in loader.parsed.facts.lines)
+
+
+def _is_for_evaluation(loader: Instance) -> bool:
+    name = loader.name.rpartition(".")[2]
+    return _HELD_OUT.search(name) is not None and not _TRAINS.search(name)
+
+
+def _is_for_training(loader: Instance) -> bool:
+    name = loader.name.rpartition(".")[2]
+    return _TRAINS.search(name) is not None and not _HELD_OUT.search(name)
+
+
 def made_twice(view: View) -> Iterator[Twice]:
     """`val_loader = DataLoader(Pictures(root))` beside `train_loader = DataLoader(Pictures(root), shuffle=True)`."""
     loaders = [(loader, data) for _, loader in created(view) if (data := _whole(loader)) is not None]
@@ -42,14 +103,12 @@ def made_twice(view: View) -> Iterator[Twice]:
         return
     learnt_from = _learnt_from(view)
     for held, data in loaders:
-        name = held.name.rpartition(".")[2]
-        if not _HELD_OUT.search(name) or _TRAINS.search(name) or id(held) in learnt_from:
+        if not _is_for_evaluation(held) or id(held) in learnt_from:
             continue
         for other, trained in loaders:
-            called = other.name.rpartition(".")[2]
-            trains = bool(_TRAINS.search(called)) or id(other) in learnt_from
-            if trains and not _HELD_OUT.search(called) and data is not trained and _are_same(data, trained):
-                yield Twice(data.site, trained.site, name)
+            trains = _is_for_training(other) or id(other) in learnt_from and not _HELD_OUT.search(other.name.rpartition(".")[2])
+            if trains and data is not trained and _are_same(data, trained):
+                yield Twice(data.site, trained.site, held.name.rpartition(".")[2])
                 break
 
 
