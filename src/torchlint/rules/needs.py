@@ -313,7 +313,7 @@ _CUSTOM |= {
         (frozenset(name.rpartition(".")[2] for name in COMMON_INITS), _any("init")),
         (words(name for name in table().deprecated if ".sparse." in name), _any("sparse !from_torch.sparse")),
         (words(name for name in table().deprecated if ".jit." in name), _any("jit !from_torch.jit")),
-        (_any("!reduced"),),
+        (_any("!reduced"),), (_any("saved_variables"), _any("!class")),
         (_SCHEDULERS, _any("step get_lr")),
         (words(builders()) | {"!pretrained"}, frozenset({"torchvision"})),
     ),

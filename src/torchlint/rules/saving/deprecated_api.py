@@ -21,6 +21,7 @@ from torchlint.rules.shared.inner_functions import calls_within
 from torchlint.rules.shared.legacy_weights import NAMES as MODELS
 from torchlint.rules.shared.legacy_weights import legacy_weights
 from torchlint.rules.shared.number_first import numbers_first
+from torchlint.rules.shared.saved_variables import saved_variables
 from torchlint.rules.shared.torchvision_old import renamed_data
 from torchlint.rules.shared.typed_storages import typed_storages
 from torchlint.rules.shared.which_scheduler import may_be_another
@@ -82,6 +83,8 @@ def check(view: View) -> Iterator[Report]:
         yield Report(CODE, site, {"name": old, "new": new}, words=_TORCHVISION)
     for site, old, new in renamed_data(view, gone=False):
         yield Report(CODE, site, {"name": old, "new": new}, words=_DATA)
+    for site, name in saved_variables(view):
+        yield Report(CODE, site, {"name": name, "by": "0.4", "then": f"; use `{name.replace('variables', 'tensors')}`"})
 
 
 def _then(name: str, entry: Deprecated) -> str:
