@@ -33,6 +33,8 @@ from torchlint.dryrun.values import (
 CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList",
                         "torch.nn.ParameterDict"})
 BATCHY = frozenset({"batch", "batch?"})
+_MOST_IN_ORDER = 64  # items that one line after the other appends: each is known by its place
+_MOST_IN_ANY_ORDER = 12  # of a list that may hold others, too
 TORCH = frozenset({"torch?"})  # only a tensor has a method of that name
 
 
@@ -177,17 +179,20 @@ class Containers:
             if name in ("append", "add", "appendleft", "insert") and args:
                 self.emit("append", owner, node, value=args[-1])
                 self.gather(owner, args[-1])
-                known = items.known if args[-1] in items.known else (*items.known, args[-1])
-                is_open = items.open or bool(self.loops) or name != "append"
+                is_open = items.open or bool(self.loops) or name != "append" or len(items.known) >= _MOST_IN_ORDER
+                known = items.known if is_open and args[-1] in items.known else (*items.known, args[-1])
                 last = args[-1] if name == "append" and self.is_at_home(owner) else None
-                self.store.set(owner, "[]", Items(known[-12:], is_open, items.of_known_kinds and len(known) <= 12, last=last))
+                alike = items.of_known_kinds and len(known) <= _MOST_IN_ANY_ORDER
+                self.store.set(owner, "[]", Items(known[-_MOST_IN_ANY_ORDER:] if is_open else known, is_open, alike, last=last))
                 return NONE
             if name in ("extend", "update") and args:
                 added = self.spread(args[0])
                 more = (*items.known, *(added.known or self.known_items(args[0])))
                 self.gather(owner, args[0])
-                alike = items.of_known_kinds and (added.of_known_kinds or self.is_of_known_kinds(args[0])) and len(more) <= 12
-                self.store.set(owner, "[]", Items(more[-12:], items.open or added.open, alike, last=self.ends_with(owner, added)))
+                is_open = items.open or added.open or len(more) > _MOST_IN_ORDER
+                alike = items.of_known_kinds and (added.of_known_kinds or self.is_of_known_kinds(args[0])) and len(more) <= _MOST_IN_ANY_ORDER
+                known = more[-_MOST_IN_ANY_ORDER:] if is_open else more
+                self.store.set(owner, "[]", Items(known, is_open, alike, last=self.ends_with(owner, added)))
                 return NONE
             if name in ("clear",):
                 self.store.set(owner, "[]", Items(()))

@@ -8,6 +8,7 @@ from typing import Any
 
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.torch_api.shapes import ANY, Shape
+from torchlint.dryrun.torch_api.vision_samples import is_transform, sizes_of_image, transform_of
 from torchlint.dryrun.values import (
     NOTHING,
     Class,
@@ -83,7 +84,18 @@ class Batches:
         if given.type == "torch.utils.data.ConcatDataset":
             samples = [self.sample_of(part, depth + 1) for part in self.items_of(given.arg(0, "datasets")) or ()]
             return samples[0] if samples and all(sample == samples[0] for sample in samples) else None
-        return self.item_of_class(given)
+        return self.item_of_class(given) or sizes_of_image(given, self._steps_of(given))
+
+    def _steps_of(self, images: Instance) -> list[Value] | None:
+        """The transforms that the images of a data set go through, one after the other."""
+        alts = real(transform_of(images))
+        if len(alts) != 1 or not isinstance(alts[0], Opaque) or self.store.get(images, "transform") is not None:
+            return None
+        if not alts[0].name.endswith(".Compose"):
+            return [alts[0]]
+        given = [self.items_of(part) for part in alts[0].parts if isinstance(part, Seq)]
+        lists = [items for items in given if items and any(map(is_transform, items))]
+        return lists[0] if len(lists) == 1 else None
 
     def item_of_class(self, dataset: Instance) -> Outline | None:
         """What the `__getitem__` of a class of the project gives: run once, aside, for its first sample."""
@@ -154,7 +166,10 @@ class Batches:
             for key, item in outline.items():
                 self.base_store.set(batch, f"[{key!r}]", self.filled(item, self._part(batch, key), more))
             return batch
-        return self.sequence("list", [self.filled(item, self._part(batch), more) for item in outline], None)
+        parts = [self._part(batch) for _ in outline]
+        for column, part in enumerate(parts):
+            self.base_store.set(part, " column", column)
+        return self.sequence("list", [self.filled(item, part, more) for item, part in zip(outline, parts)], None)
 
     def _part(self, batch: Opaque, name: str = "") -> Opaque:
         return Opaque(name, "item", None, NOTHING, NOTHING, batch, batch.tags)

@@ -276,6 +276,8 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, ImageShapes, Tables, Batches, 
 
     def seen_shape(self, name: str, owner: Value, args, kwargs, result: Value, node) -> Value:
         """What methods that only tensors and arrays have, called on something unknown, leave of its sizes."""
+        if type(owner) is Opaque and name in _RESHAPES_IN_PLACE and self.noted_shape(owner) != ANY:
+            self.base_store.set(owner, " shape", ANY)
         if type(owner) is not Opaque or not isinstance(result, Opaque) or result is owner or "module" in owner.tags:
             return result
         stand_in = Tensor("", "op", None, traits={"shape": self.noted_shape(owner)})
