@@ -87,7 +87,7 @@ class Counted(Sampler):
 def main():
     data = torchvision.datasets.CIFAR10('d', transform=transforms.Compose([{transform}, transforms.ToTensor()]))
     val_loader = DataLoader(data, batch_size=4, sampler=Counted(5000, start=45000)){mark}
-    net = nn.Linear(4, 2)
+    net = nn.Linear(32, 2)
     net.eval()
     with torch.no_grad():
         for x, y in val_loader:
