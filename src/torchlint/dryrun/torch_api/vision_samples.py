@@ -9,6 +9,7 @@ from typing import Any
 import libcst as cst
 
 from torchlint.catalogue.image_sizes import IMAGES
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.shapes import Shape
 from torchlint.dryrun.values import Instance, Opaque, Value, real
 
@@ -39,7 +40,7 @@ def sizes_of_image(data: Instance, steps: Iterable[Value] | None) -> tuple[Shape
             return None
         kind = alts[0].name.rpartition(".")[2]
         is_tensor = is_tensor or kind in _TENSORS
-        sizes = sizes if kind in _TENSORS or kind in _KEEP else _changed(kind, alts[0].site.node, sizes)
+        sizes = sizes if kind in _TENSORS or kind in _KEEP else _changed(kind, alts[0].site, sizes)
         if sizes is None:
             return None
     return (Shape(sizes, False), Shape((), False)) if is_tensor else None
@@ -63,10 +64,10 @@ def is_transform(value: Value) -> bool:
     )
 
 
-def _changed(kind: str, call: cst.Call, sizes: Sizes) -> Sizes | None:
+def _changed(kind: str, made: Site, sizes: Sizes) -> Sizes | None:
     """The sizes behind a transform that changes them; None of one that is not known."""
     colours, height, width = sizes
-    given = _literals(call)
+    given = _literals(kind, made)
     if kind == "RandomRotation":
         return sizes if "expand" not in given else (colours, None, None)
     if kind in _CUTS:
@@ -74,39 +75,42 @@ def _changed(kind: str, call: cst.Call, sizes: Sizes) -> Sizes | None:
     if kind == "Resize":
         size = given.get("size")
         shorter = size[0] if isinstance(size, (list, tuple)) and len(size) == 1 else size
-        if isinstance(shorter, int):
+        if _is_size(shorter):
             return (colours, shorter, shorter) if height is not None and height == width else (colours, None, None)
         return (colours, *_pair(size))
     if kind == "Pad":
         by = given.get("padding")
-        known = isinstance(by, int) and height is not None and width is not None
+        known = _is_size(by) and height is not None and width is not None
         return (colours, height + 2 * by, width + 2 * by) if known else (colours, None, None)
     if kind == "Grayscale":
         made = given.get("num_output_channels", 1)
-        return (made if isinstance(made, int) else None, height, width)
+        return (made if made in (1, 3) else None, height, width)
     return None
 
 
 _FIRST = {"Pad": "padding", "Grayscale": "num_output_channels"}
 
 
-def _literals(call: cst.Call) -> dict[str, Any]:
+def _literals(kind: str, made: Site) -> dict[str, Any]:
     """The arguments of a transform by their names, None for those that are no literals: of those by place the first alone is asked for."""
-    kind = call.func.attr.value if isinstance(call.func, cst.Attribute) else call.func.value if isinstance(call.func, cst.Name) else ""
     found: dict[str, Any] = {}
-    for place, arg in enumerate(call.args):
+    for place, arg in enumerate(made.node.args):
         name = arg.keyword.value if arg.keyword is not None else _FIRST.get(kind, "size") if place == 0 and not arg.star else f"*{place}"
         try:
-            found[name] = ast.literal_eval(cst.Module([]).code_for_node(arg.value))
-        except (ValueError, SyntaxError):
+            found[name] = ast.literal_eval(made.parsed.text(arg.value).strip())
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
             found[name] = None
     return found
 
 
 def _pair(size: Any) -> tuple[int | None, int | None]:
     """Height and width, of one number or of two."""
-    if isinstance(size, int):
+    if _is_size(size):
         return size, size
-    if isinstance(size, (list, tuple)) and len(size) == 2 and all(isinstance(part, int) for part in size):
+    if isinstance(size, (list, tuple)) and len(size) == 2 and all(map(_is_size, size)):
         return size[0], size[1]
     return None, None
+
+
+def _is_size(value: Any) -> bool:
+    return isinstance(value, int) and value > 0
