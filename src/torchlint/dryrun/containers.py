@@ -33,9 +33,9 @@ from torchlint.dryrun.values import (
 CONTAINERS = frozenset({"torch.nn.Sequential", "torch.nn.ModuleList", "torch.nn.ModuleDict", "torch.nn.ParameterList",
                         "torch.nn.ParameterDict"})
 BATCHY = frozenset({"batch", "batch?"})
+TORCH = frozenset({"torch?"})  # only a tensor has a method of that name
 _MOST_IN_ORDER = 64  # items that one line after the other appends: each is known by its place
 _MOST_IN_ANY_ORDER = 12  # of a list that may hold others, too
-TORCH = frozenset({"torch?"})  # only a tensor has a method of that name
 
 
 def _read_from(value: Value) -> Tensor | None:

@@ -145,7 +145,7 @@ class Axes:
     # -- sequences ------------------------------------------------------------------------------------------------
 
     def note_column(self, value: Value, whole: Value, index: int) -> None:
-        """Notes that a value is one of the several that a layer gave."""
+        """Notes that a value is one of the several that a layer gave, or a loader."""
         if type(value) is Opaque and type(whole) is Opaque and isinstance(whole.origin, Instance):
             self.base_store.set(value, " column", index)
 

@@ -168,7 +168,7 @@ class Batches:
             return batch
         parts = [self._part(batch) for _ in outline]
         for column, part in enumerate(parts):
-            self.base_store.set(part, " column", column)
+            self.note_column(part, batch, column)
         return self.sequence("list", [self.filled(item, part, more) for item, part in zip(outline, parts)], None)
 
     def _part(self, batch: Opaque, name: str = "") -> Opaque:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from torchlint.catalogue import effects
+from torchlint.dryrun.containers import BATCHY
 from torchlint.dryrun.values import Const, Instance, Opaque, Ref, Seq, Tensor, Value, real
 
 
@@ -128,14 +129,13 @@ def _of_a_batch(value: Value) -> bool:
     for _ in range(_MOST_CALLS):
         if type(value) is not Opaque or value.source not in ("item", "call", "op"):
             return False
-        if value.source == "item" and value.tags & _BATCH:
+        if value.source == "item" and value.tags & BATCHY:
             return True
         value = value.origin
     return False
 
 
 _MOST_CALLS = 4
-_BATCH = frozenset({"batch", "batch?"})
 # What is known of a tensor whose device is, or that of what it was computed from.
 _TELL_DEVICE = frozenset({"device", "cut_of", "detached", "compared"})
 # What names a type and a place at once: the CPU's.

@@ -24,15 +24,14 @@ _KEEP = frozenset(
     TrivialAugmentWide AugMix GaussianBlur ElasticTransform""".split()
 )
 _CUTS = frozenset({"CenterCrop", "RandomCrop", "RandomResizedCrop"})
-_CHANGES_LABELS = frozenset({"transforms", "target_transform", "loader", "*", "**"})
+_CHANGES_SAMPLES = frozenset({"transforms", "target_transform", "loader", "*", "**"})
 
 
 def sizes_of_image(data: Instance, steps: Iterable[Value] | None) -> tuple[Shape, Shape] | None:
-    """The sizes of one image and of its label, by the transforms that the image goes through; None where they cannot be told."""
-    name = data.type.removeprefix(_OF_IMAGES)
-    if steps is None or name not in IMAGES:
+    """The sizes of one image and of its label, by the transforms that the image goes through, which `transform_of` knew of; None where they cannot be told."""
+    if steps is None:
         return None
-    sizes: Sizes | None = IMAGES[name].sizes
+    sizes: Sizes | None = IMAGES[data.type.removeprefix(_OF_IMAGES)].sizes
     is_tensor = False
     for step in steps:
         alts = real(step)
@@ -49,7 +48,7 @@ def sizes_of_image(data: Instance, steps: Iterable[Value] | None) -> tuple[Shape
 def transform_of(data: Instance) -> Value | None:
     """The transform that a data set of torchvision's is given, where nothing else may change its images or labels."""
     name = data.type.removeprefix(_OF_IMAGES)
-    if not data.type.startswith(_OF_IMAGES) or name not in IMAGES or data.kwargs.keys() & _CHANGES_LABELS:
+    if not data.type.startswith(_OF_IMAGES) or name not in IMAGES or data.kwargs.keys() & _CHANGES_SAMPLES:
         return None
     place = IMAGES[name].transform
     if place is None:

@@ -10,6 +10,7 @@ from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import children
 from torchlint.dryrun.values import Class
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.autograd_functions import is_autograd_function
 
 CODE = 137
 
@@ -20,10 +21,7 @@ def check(view: View) -> Iterator[Report]:
     if root is None or root.name != "backward" or not isinstance(root.home, Class):
         return
     cls = root.home
-    if (
-        not any(base in ("torch.autograd.Function", "torch.autograd.function.Function") for base in cls.externals())
-        or "?" in cls.externals()
-    ):
+    if not is_autograd_function(cls) or "?" in cls.externals():
         return
     forward, backward = (_definition(view, cls, name) for name in ("forward", "backward"))
     if forward is None or backward is None:

@@ -8,10 +8,8 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Class
 from torchlint.rules.base import View
-
-_FUNCTIONS = frozenset({"torch.autograd.Function", "torch.autograd.function.Function"})
+from torchlint.rules.shared.autograd_functions import is_autograd_function
 
 
 def saved_variables(view: View) -> Iterator[tuple[Site, str]]:
@@ -19,7 +17,7 @@ def saved_variables(view: View) -> Iterator[tuple[Site, str]]:
     root = view.run.root
     if root is None or root.name != "backward" or root.unit is None or "saved_variables" not in root.unit.words or not view.admits((0, 4)):
         return
-    if not isinstance(root.home, Class) or _FUNCTIONS.isdisjoint(root.home.externals()) or "staticmethod" not in root.unit.decorators:
+    if not is_autograd_function(root.home) or "staticmethod" not in root.unit.decorators:
         return
     parsed = view.run.world.parse(root.facts, root.unit)
     for node in walk(parsed.module) if parsed is not None else ():
