@@ -35,7 +35,7 @@ def text_of(parsed: Parsed) -> str:
     return "".join(parsed.facts.lines)
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=6)  # the files that one run goes through by turns
 def tree_of(text: str) -> ast.Module:
     """The C parser's tree of a whole file."""
     return ast.parse(text)

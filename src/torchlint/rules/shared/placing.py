@@ -31,7 +31,7 @@ def places_itself(module: Value, index: int) -> bool:
     if index >= len(names):
         return False
     name = re.escape(names[index])
-    return bool(re.search(rf"\b{name}\.(?:to|cuda|cpu)\(|pack_padded_sequence\([^()]*,\s*{name}\b", text))
+    return bool(re.search(rf"\b{name}(?:\.\w+\([^()]*\))*\.(?:to|cuda|cpu)\(|pack_padded_sequence\([^()]*,\s*{name}\b", text))
 
 
 def same_device(one: Any, other: Any) -> bool:

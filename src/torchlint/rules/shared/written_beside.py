@@ -31,7 +31,7 @@ def object_beside(view: View, load: Site, keys: set[str]) -> Beside | None:
     """The Namespace, or the object of a package's class, that each dict of the project holds in which there is all that is asked of a file."""
     found: list[Beside | None] = []
     for path, code in _files(view, load):
-        if all(f'"{key}"' in code or f"'{key}'" in code for key in keys) and _SAVES.search(code):
+        if _saves(code) and all(f'"{key}"' in code or f"'{key}'" in code for key in keys):
             found += _of_file(path, code, frozenset(keys))
     return found[0] if found and None not in found else None
 
@@ -42,6 +42,11 @@ def _files(view: View, load: Site) -> Iterator[tuple[str, str]]:
     project = view.run.world.project_of(path)
     files = {other: file.code for other, file in project.files.items()} if project is not None else {}
     yield from sorted({path: text_of(load.parsed), **files}.items())
+
+
+@functools.lru_cache(maxsize=1024)  # each load of each run asks the same of all files
+def _saves(code: str) -> bool:
+    return _SAVES.search(code) is not None
 
 
 @functools.lru_cache(maxsize=64)  # each run that comes by a load asks the same of the same files

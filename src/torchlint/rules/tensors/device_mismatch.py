@@ -45,7 +45,7 @@ def _meetings(view: View) -> Iterator[Report]:
             left = _on_cpu(view, value) or index == 0 and _never_moves(event.subject) and (
                 bool(real(value)) and all(read_by_workers(view, alt) for alt in real(value)) or input_left_behind(view, event, value)
             )
-            if left and not places_itself(event.subject, index):
+            if left and not places_itself(event.subject, index) and not _placed_by_a_part(view, event.subject):
                 yield _report(view, event, value, moved, "the model is moved here")
                 break
         else:
@@ -80,6 +80,13 @@ def _meetings(view: View) -> Iterator[Report]:
         known = all(isinstance(value, Tensor) or device is not None for value, device, _ in placed)
         if gpu and known and not moved_elsewhere(cpu[0]) and not _asks_first(event):
             yield _report(view, event, cpu[0], gpu[0], "the other operand is put on its device here")
+
+
+def _placed_by_a_part(view: View, module: Value, depth: int = 0) -> bool:
+    """Whether a part of a model, or a part of that, puts what it is given on a device: `self.features(x)`, whose forward begins with
+    `x.cuda()`."""
+    parts = view.run.children.get(id(module), ()) if depth < _MOST_STEPS else ()
+    return any(places_itself(part, 0) or _placed_by_a_part(view, part, depth + 1) for part in parts)
 
 
 def _taken_from_cpu(view: View) -> Iterator[Report]:
