@@ -128,8 +128,11 @@ class Containers:
             each = self.element(value)
             each.traits["each"] = True  # it stands for all that the module has
             return Items((each,), True, True)
-        items = self.store.get(value, "[]") if isinstance(value, Seq) else None
-        return items if items is not None and items.alike else Items((), True)
+        if isinstance(value, Seq):
+            items = self.store.get(value, "[]")
+            return items if items is not None and items.alike else Items((), True)
+        each = [self.spread(alt) for alt in alts] if len(alts := real(value)) > 1 else []
+        return functools.reduce(Items.join, each) if each else Items((), True)
 
     def known_items(self, value: Value) -> tuple[Value, ...]:
         """Those items of a container that are known, also where there may be more."""

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from torchlint.catalogue.apis import holds
 from torchlint.dryrun.alternatives import exclusive
+from torchlint.dryrun.containers import CONTAINERS
 from torchlint.dryrun.torch_api.names import mode_dependent as layer_mode_dependent
 from torchlint.dryrun.touching import Touching
 from torchlint.dryrun.values import (
@@ -317,7 +318,7 @@ class View:
         if not isinstance(module, Instance) or depth > 6:
             return True
         if not isinstance(module.cls, Class) and module.type.startswith("torch.nn."):
-            if _LEARNS.search(module.type):
+            if _LEARNS.search(module.type) or self._holds_more(module):
                 return True
         elif not isinstance(module.cls, Class) or set(module.cls.externals()) != {"torch.nn.Module"}:
             return True
@@ -325,6 +326,11 @@ class View:
             return True
         given = [alt for event in self.of("setattr") if event.subject is module for alt in real(event.value)]
         return any(isinstance(alt, Tensor) and alt.traits.get("param") for alt in given)
+
+    def _holds_more(self, module: Instance) -> bool:
+        """Whether a container of layers may hold others than those that are known."""
+        items = self.run.store.get(module, "[]") or self.run.store.get(module, "{}") if module.type in CONTAINERS else None
+        return items is not None and not items.of_known_kinds
 
     def may_clear(self, event: Event, optimizer: Value) -> bool:
         """Whether an event may clear the gradients of an optimizer's parameters. In doubt, it may."""
