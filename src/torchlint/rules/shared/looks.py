@@ -23,6 +23,7 @@ _LOOKS = frozenset(
     images make_grid plot scatter contourf matshow hist savefig show display log info debug set_postfix set_description
     to_pil_image fromarray write format join histogram""".split()
 )
+_TO_IMAGES = ("to_pil_image", "ToPILImage")  # no graph goes on behind them
 # They ask what a tensor is like, and for none of its numbers.
 _OF_THE_FORM = frozenset("size dim ndimension numel nelement stride get_device is_contiguous data_ptr element_size register_hook retain_grad backward".split())
 _OF_MASKS = frozenset("masked_select masked_fill masked_fill_ masked_scatter masked_scatter_ where index_put index_put_".split())
@@ -32,7 +33,7 @@ _MOST = 60  # values that are gone back over
 def is_look(event: Event) -> bool:
     """Whether a call of what cannot be seen shows or measures what it is given, as far as its name tells."""
     if event.kind != "unknown":
-        return False
+        return event.kind == "called" and (event.name or "").endswith(_TO_IMAGES)
     return (event.name or "").rpartition(".")[2].lower() in _LOOKS or only_measures(event) or _is_of_a_logger(event)
 
 
@@ -205,8 +206,21 @@ def _derived(view: View, event: Event, value: Value | None, depth: int = 0) -> b
         elif isinstance(alt, Iter):
             if depth < 3 and _derived(view, event, alt.base, depth + 1):
                 return True
+        elif _is_image(alt):
+            continue
         elif comes_from(event, alt) or any(_cut(part) and comes_from(event, part) for part in _made_from(alt)):
             return True
+    return False
+
+
+def _is_image(value: Value) -> bool:
+    """Whether a value is an image of Pillow's that torchvision has made, or one that a method of it gave: `to_pil(x).convert("RGB")`."""
+    for _ in range(_MOST):
+        if type(value) is not Opaque:
+            return False
+        if (value.name or "").endswith(_TO_IMAGES):
+            return True
+        value = value.origin
     return False
 
 

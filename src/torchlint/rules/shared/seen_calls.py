@@ -29,6 +29,7 @@ from torchlint.sieve.facts import Unit
 GRADIENTS = ("backward", "autograd.grad", "optimizer.step", "optimizer.zero_grad", "inplace.flag", "flag.set")
 # Libraries that know nothing of torch, or only rearrange: what they are given comes to no backward.
 _WITHOUT_TORCH = frozenset("numpy einops scipy sklearn skimage pandas matplotlib seaborn PIL cv2 imageio tqdm yaml gym gymnasium".split())
+_TRANSFORMS = "torchvision.transforms."
 # Methods of strings, files, loggers, writers and progress bars, which no other object is asked for.
 _OF_TEXT = frozenset(
     """format join split strip startswith endswith lower upper write flush info debug warning add_scalar add_scalars
@@ -79,10 +80,12 @@ def unseen(event: Event) -> bool:
     """Whether an event is a call of something that cannot be seen, and that may do anything: not a method that tensors or
     strings have, not a function of a library that knows nothing of torch. A call of what is a module for certain is none."""
     if event.kind == "called":
-        return not is_module(event.subject)
+        return not is_module(event.subject) and not _is_a_transform(event.subject)
     if event.kind != "unknown":
         return False
     name = event.get("name") or ""
+    if name.startswith(_TRANSFORMS):
+        return False
     owner = event.subject
     made_by = owner.name if type(owner) is Opaque and owner.source == "call" and "." in (owner.name or "") else name  # `gym.make("Ant").step(x)`
     package, _, rest = made_by.partition(".")
@@ -91,6 +94,12 @@ def unseen(event: Event) -> bool:
     if event.subject is None or isinstance(event.subject, Instance):
         return True
     return name not in _OF_TEXT and (keywords(f"torch.Tensor.{name}") is None or name in _OF_AUTOGRAD)
+
+
+def _is_a_transform(value: Value | None) -> bool:
+    """Whether a value is one of torchvision's transforms, which goes backward through nothing by itself: `transforms.ToPILImage()`."""
+    alts = real(value)
+    return bool(alts) and all(type(alt) is Opaque and alt.source == "call" and (alt.name or "").startswith(_TRANSFORMS) for alt in alts)
 
 
 def is_module(value: Value | None) -> bool:
