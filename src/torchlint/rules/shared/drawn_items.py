@@ -40,7 +40,7 @@ def changed_at_random(view: View, dataset: Instance) -> Opaque | None:
         return None
     for name, call, found, its in _own_calls(view, dataset, parsed, definition):
         text = written(its, found)
-        if _ASKED.search(parsed.text(call)) or _ASKS.search(text) or not _DRAWN.search(text):
+        if _ASKED.search(parsed.text(call)) or _ASKS.search(text) or not (_DRAWN.search(text) or _is_given_a_draw(parsed, definition, call)):
             continue
         if _CHANGES.search(name):
             return Opaque(name, "call", Site(its, found))
@@ -65,6 +65,18 @@ def _own_calls(
             continue
         if found is not None:
             yield name, call, found, its
+
+
+def _is_given_a_draw(parsed: Parsed, definition: cst.FunctionDef, call: cst.Call) -> bool:
+    """Whether a call is given what the method draws, under no condition: `angle = np.random.rand() * 360`, `self.rotate(x, angle)`."""
+    named = {
+        target.target.value
+        for line in definition.body.body if isinstance(line, cst.SimpleStatementLine)
+        for node in line.body if isinstance(node, cst.Assign) and _DRAWN.search(parsed.text(node.value))
+        for target in node.targets if isinstance(target.target, cst.Name)
+    }
+    given = [parsed.text(arg.value) for arg in call.args]
+    return any(text in named or _DRAWN.search(text) for text in given)
 
 
 def _turned(parsed: Parsed, definition: cst.FunctionDef) -> Opaque | None:
