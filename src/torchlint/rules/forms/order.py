@@ -124,6 +124,10 @@ class SchedulerLinks(OptimizerLinks):
     role = "scheduler"
     loose = frozenset({"optimizer.step"})
 
+    def __init__(self, view: View):
+        super().__init__(view)
+        self._working: dict[int, list[Event]] = {}
+
     def keys(self) -> list[Value]:
         seen = {}
         for event in self.view.of("scheduler.step"):
@@ -145,9 +149,30 @@ class SchedulerLinks(OptimizerLinks):
             return not mine or any(alt in mine for alt in real(event.subject))
         return any(alt is key for alt in real(event.subject))
 
+    def working(self, key: Value) -> list[Event]:
+        """The steps of the optimizer that come with gradients: not one to which no backward leads from where the scheduler is built, which
+        changes nothing."""
+        if id(key) not in self._working:
+            made = self.belonging("scheduler.create", key) or [self.view.run.graph.start]
+            steps = self.belonging("optimizer.step", key)
+            self._working[id(key)] = [step for step in steps if not all(self._comes_without_gradients(start, step, key) for start in made)]
+        return self._working[id(key)]
+
+    def _comes_without_gradients(self, start: Event, step: Event, key: Value) -> bool:
+        def may_come(event: Event) -> bool:
+            return event is step or event.kind in _MAKES_GRADIENTS or "backward" in (event.get("name") or "") or self._may_step_unseen(event)
+
+        if step.get("closure") is not None or step.get("scaler") is not None or step.get("engine") is not None:
+            return False
+        found, _ = after(start, may_come)
+        return bool(found) and all(event is step for event in found)
+
     def possible(self, event: Event, kind: str, key: Value) -> bool:
         if event.kind == kind:
-            return True
+            return kind != "optimizer.step" or not self.certain(event, kind, key) or event in self.working(key)
+        return self._may_step_unseen(event)
+
+    def _may_step_unseen(self, event: Event) -> bool:
         if event.kind in ("unknown", "called"):
             name = event.get("name") or ""
             if not _MAY_STEP.search(name) or _MAKES.search(name) and not _WORKS.search(name):
@@ -156,6 +181,7 @@ class SchedulerLinks(OptimizerLinks):
         return False
 
 
+_MAKES_GRADIENTS = frozenset({"backward", "autograd.grad", "grad.set", "scaler.scale"})
 _UNSCALES = re.compile(r"unscale|scaler|grad_scal")
 
 
@@ -367,8 +393,7 @@ def _confirmed(view, order, event, found, links, key, loop) -> bool:
             return False
         return not view.in_own_time(event) and not _differentiable(found) and not _handed_over(found)
     if second == "scheduler.step":
-        steps = links.belonging("optimizer.step", key)
-        return any(common_loop(found, step) is not None for step in steps) and bool(found.loops)
+        return any(common_loop(found, step) is not None for step in links.working(key)) and bool(found.loops)
     if (first, second, wanted) == ("optimizer.step", "clip", "backward"):
         # After the clip, the gradients must be thrown away or added to before they are used.
         onward, _ = after(found, lambda e: e.kind in ("optimizer.step", "backward", "optimizer.zero_grad"), None)
@@ -535,11 +560,13 @@ def _report(view, code, order, links, key, first: Event, at: Event, last: Event 
         related.append((first.site, _DONE.get(first.kind, "after this")))
         related.append((last.site, "and would be used here" if used else f"and {_DONE[last.kind]}"))
     elif order["before"] == "scheduler.step":
-        for step in view.of("optimizer.step"):
-            if common_loop(at, step) is not None and links.certain(step, "optimizer.step", key):
+        for step in links.working(key):
+            if common_loop(at, step) is not None:
                 roles["optimizer"] = view.owner_text(step, "optimizer")
                 related.append((step.site, "the optimizer steps only here"))
                 break
+        others = [step for step in links.belonging("optimizer.step", key) if step not in links.working(key)]
+        related += [(step.site, "there is no gradient yet for this step, which changes nothing") for step in others[:1]]
     elif first.site is not None and first is not at:
         related.append((first.site, _DONE.get(first.kind, "after this")))
         for event in view.of("scaler.step") if order["after"] == "scaler.scale" else ():

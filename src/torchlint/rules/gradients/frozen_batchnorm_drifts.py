@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Event, Instance, Iter, Opaque, Value
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.called_without_gradients import called_without_gradients, is_pretrained
 from torchlint.rules.shared.frozen import Switch, may_be_let_go, switches
 
 CODE = 141
+_DEEPEST = 8
 _WITH_NORM = re.compile(r"^torchvision\.models\.(?:\w+\.)*(?:resnet|resnext|wide_resnet|densenet|mobilenet|mnasnet|shufflenet|efficientnet|regnet|googlenet|inception)\w*$")
 _HEADS = re.compile(r"^(?:fc|heads?|classifiers?|last_linear|linear|out|output|probe)\d*$")
 # Parts of torchvision's models that hold batch norm.
@@ -38,11 +40,42 @@ def check(view: View) -> Iterator[Report]:
         told.add(id(module))
         roles = {"model": view.owner_text(forward, "model"), "part": _named(view, switch)}
         yield Report(CODE, forward.site, roles, [(switch.event.site, "its parameters are frozen here")])
+    yield from _without_gradients(view, made, told)
+
+
+def _without_gradients(view: View, made: list[Switch], told: set[int]) -> Iterator[Report]:
+    """A pretrained part that its model calls under `no_grad`, and that runs in training mode."""
+    for event in called_without_gradients(view):
+        part = event.subject
+        if id(part) in told or not _has_norm(view, part) or not _is_pretrained(view, part) or _FOLLOWS.search(part.name or ""):
+            continue
+        if _is_kept_as_it_is(view, part) or any(switch.wants is not False and _related(view, switch.module, part) for switch in made):
+            continue
+        forward = _calls_and_learns(view, event)
+        if forward is None or _thought_of(forward.site) or _thought_of(event.site):
+            continue
+        told.add(id(part))
+        roles = {"model": view.owner_text(forward, "model"), "part": part.name or "a part of it"}
+        yield Report(CODE, forward.site, roles, [(event.get("grad_site"), "it is called without gradients here")])
+
+
+def _is_pretrained(view: View, part: Value, depth: int = 0) -> bool:
+    part = _gone_through(part)
+    return is_pretrained(part) or depth < _DEEPEST and any(_is_pretrained(view, child, depth + 1) for child in view.run.children.get(id(part), ()))
+
+
+def _calls_and_learns(view: View, event: Event) -> Event | None:
+    """The call of the model that a part is called in, where a backward is for what the model makes of it."""
+    for backward in view.of("backward"):
+        for forward in sorted(backward.flows, key=lambda flow: flow.serial):
+            if forward.kind == "forward" and not forward.get("inside") and forward.grad is True and forward.mode is True and forward.site in event.calls:
+                return forward
+    return None
 
 
 def _has_norm(view: View, module: Value, depth: int = 0) -> bool:
     module = _gone_through(module)
-    if not isinstance(module, Instance) or depth > 8:
+    if not isinstance(module, Instance) or depth > _DEEPEST:
         return False
     if not isinstance(module.cls, Class) and (module.type.startswith("torch.nn.BatchNorm") or _WITH_NORM.match(module.type)):
         return True

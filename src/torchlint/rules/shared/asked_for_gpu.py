@@ -14,13 +14,20 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, Opaque, Tensor, Value, real
 from torchlint.files.project import without_comments
 from torchlint.rules.base import View
-from torchlint.rules.shared.blocks import conditional, conditions_of
+from torchlint.rules.shared.blocks import conditions_of
+from torchlint.rules.shared.devices import placed_at
+from torchlint.rules.shared.placing import names_its_place
 
 _ARGS = r"(?:args|opts?|options|params|flags|FLAGS|hparams|config|cfg|conf)"
 _FLAG = r"(?:(?:no|use|enable|disable)_?(?:cuda|gpu)|cuda)"
 _ASKED = re.compile(rf"(?P<not>not\s+)?(?P<owner>(?:self\.)?{_ARGS}\.|self\.)?(?P<name>{_FLAG})", re.IGNORECASE)
 # `--gpu 0`, for the number of one: `if args.gpu is not None: model.cuda(args.gpu)`
 _GIVEN = re.compile(rf"(?P<owner>(?:self\.)?{_ARGS}\.)(?P<name>gpus?|gpu_?ids?|cuda|device)(?P<given>\s+is\s+(?P<not>not\s+)?None)", re.IGNORECASE)
+# `--ngpu 0`, for how many, or `--gpu -1`: `if args.ngpu > 0: model.cuda()`
+_COUNTED = re.compile(
+    rf"(?P<owner>(?:self\.)?{_ARGS}\.)(?P<name>(?:n|num|n_|num_)?gpus?(?:_?(?:id|num|count))?|device(?:_?id)?)"
+    r"(?P<given>\s*(?:>\s*0|>=\s*[01]|!=\s*0|>\s*-\s*1|!=\s*-\s*1))(?P<not>)", re.IGNORECASE
+)
 _OF_OPTION = re.compile(rf"(?<![\w.])(?:self\.)?{_ARGS}\.({_FLAG})\b", re.IGNORECASE)
 
 
@@ -36,15 +43,35 @@ class Forgotten(NamedTuple):
 def asked_for_one(view: View, event: Event) -> Forgotten | None:
     """Of a call of a model: what is moved only where an option asks for the GPU, if the other one of model and input always is."""
     model = event.subject
-    if not isinstance(model, Instance) or model.kind != "module" or event.get("wrapped") or event.get("inside") or not event.args:
+    if not isinstance(model, Instance) or model.kind != "module" or event.get("wrapped") or event.get("inside"):
         return None
-    moves, given = view.about("module.move", model), real(event.args[0])
-    if not moves or not all(map(_to_gpu, moves)) or not any(id(alt) in view.run.moved for alt in given):
+    moves = view.about("module.move", model)
+    if not moves or not all(map(_to_gpu, moves)):
         return None
-    if event.get("device") == "cuda" and not any(conditional(move.site) for move in moves):
-        return _input_stays(view, event, given, moves[-1].site)
+    found = (_of_input(view, event, moves, value) for value in _inputs(event))
+    return next((one for one in found if one is not None), None)
+
+
+def _inputs(event: Event) -> list[Value]:
+    """What a model is given: the first argument, or what is passed by name to a forward that has no use for another device."""
+    if event.args:
+        return [event.args[0]]
+    return [value for name, value in (event.get("kwargs") or {}).items() if not names_its_place(event.subject, name)]
+
+
+def _of_input(view: View, event: Event, moves: list[Event], value: Value) -> Forgotten | None:
+    given = real(value)
+    if event.get("device") == "cuda":
+        always = [move.site for move in moves if _in_any_case(move.site, event.subject)]
+        return _input_stays(view, event, value, always[-1]) if always else None
     asked, site = _asked_of_all(view, moves), _moved_in_any_case(view, given)
-    return None if asked is None or site is None or _speaks_of(event.site, asked) else Forgotten(asked, model, site)
+    return None if asked is None or site is None or _speaks_of(event.site, asked) else Forgotten(asked, event.subject, site)
+
+
+def _in_any_case(move: Site, model: Instance) -> bool:
+    """Whether a model is moved whatever is asked for, wherever it is made: in the block that makes it, say."""
+    made = _conditions(model.site) if model.site is not None and model.site.parsed.facts is move.parsed.facts else frozenset()
+    return _conditions(move) <= made
 
 
 def scores_stay(view: View, event: Event) -> Forgotten | None:
@@ -81,38 +108,47 @@ def _asked_of_all(view: View, moves: list[Event]) -> str | None:
 
 def _moved_in_any_case(view: View, given: tuple[Value, ...]) -> Site | None:
     """Where a value is brought to the GPU, whatever is asked for."""
-    placed = [view.run.moved.get(id(alt), (None, None)) for alt in given]
-    return placed[0][1] if placed and all(device == "cuda" and not conditional(site) for device, site in placed) else None
+    placed = [placed_at(view, alt) for alt in given]
+    return placed[0][1] if placed and all(device == "cuda" and site is not None and not _conditions(site) for device, site in placed) else None
 
 
-def _input_stays(view: View, event: Event, given: tuple[Value, ...], moved: Site) -> Forgotten | None:
+def _input_stays(view: View, event: Event, value: Value, moved: Site) -> Forgotten | None:
+    given = real(value)
     if len(given) != 2:
         return None
     for here, there in (given, given[::-1]):
         device, site = view.run.moved.get(id(here), (None, None))
         if device == "cuda" and id(there) not in view.run.moved and isinstance(here, Opaque) and here.origin is there:
             asked = _asked(view, site)
-            return None if asked is None or _speaks_of(event.site, asked) else Forgotten(asked, event.args[0], moved)
+            return None if asked is None or _speaks_of(event.site, asked) else Forgotten(asked, value, moved)
     return None
 
 
 def _asked(view: View, site: Site) -> str | None:
     """The one condition that a place stands under, if it asks an option for the GPU: as the words that say when it does not hold."""
-    conditions = conditions_of(site)
+    conditions = _conditions(site)
     if len(conditions) != 1:
         return None
     (text, holds), = conditions
-    found = _ASKED.fullmatch(text.strip()) or _GIVEN.fullmatch(text.strip())
+    found = next((found for form in (_ASKED, _GIVEN, _COUNTED) if (found := form.fullmatch(text.strip())) is not None), None)
     if found is None or not _is_option(view, site, found):
         return None
+    name = f"{found['owner'] or ''}{found['name']}"
+    if found.re is _COUNTED:
+        return f"unless `{name}{found['given']}`" if holds else None
     on = holds is ((found["not"] is None) is (found.re is _ASKED))
-    return f"{'without' if on else 'with'} `{found['owner'] or ''}{found['name']}`"
+    return f"{'without' if on else 'with'} `{name}`"
+
+
+def _conditions(site: Site) -> frozenset[tuple[str, bool]]:
+    """The conditions that a place stands under, but for the one that the file is the program."""
+    return frozenset((text, holds) for text, holds in conditions_of(site) if not text.startswith("__name__"))
 
 
 def _speaks_of(site: Site, asked: str) -> bool:
     """Whether a place stands under the same condition, or its contrary."""
-    name = asked.split("`")[1]
-    return any(name in text for text, _ in conditions_of(site))
+    name = asked.split("`")[1].split(" ")[0]
+    return any(name in text for text, _ in _conditions(site))
 
 
 def _is_option(view: View, site: Site, asked: re.Match[str]) -> bool:
@@ -126,9 +162,9 @@ def _is_option(view: View, site: Site, asked: re.Match[str]) -> bool:
     values = [value for text in (own, *(others if owner else ())) for value in re.findall(rf"(?m)^[ \t]*{full}[ \t]*=(?!=)(.*)$", text)]
     made_of = [_OF_OPTION.search(value) for value in values]
     options = {found[1] for found in made_of if found is not None} if values else {name}
-    off = rf"not\s+{full}|{full}\s+is\s+None"
+    off = rf"not\s+{full}|{full}\s+is\s+None|{full}\s*(?:==\s*-?\s*[01]|<=?\s*[01])"
     ends = re.compile(rf"\bassert\b[^\n]*\b{full}\b|\bif\s+(?:{off})\s*:\s*(?:raise\b|exit\(|sys\.exit\(|return\b)")
-    argument = _switch if asked.re is _ASKED else _left_out
+    argument = _ARGUMENTS[asked.re]
     return (
         None not in made_of
         and all(any(argument(option).search(text) for text in (own, *others)) for option in options)
@@ -147,3 +183,12 @@ def _left_out(option: str) -> re.Pattern[str]:
     """An argument of the command line that is None where nothing is said."""
     spelt = option.replace("_", "[-_]")
     return re.compile(rf"add_argument\((?![^)]*(?:default\s*=\s*(?!None\b)|required|action\s*=))[^)]*[\"']--?{spelt}[\"']")
+
+
+def _number(option: str) -> re.Pattern[str]:
+    """An argument of the command line that is a number, whichever is said."""
+    spelt = option.replace("_", "[-_]")
+    return re.compile(rf"add_argument\((?![^)]*\bchoices\s*=)[^)]*[\"']--?{spelt}[\"'][^)]*\btype\s*=\s*int\b")
+
+
+_ARGUMENTS = {_ASKED: _switch, _GIVEN: _left_out, _COUNTED: _number}

@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Class, Event, Instance, Ref, Value, real
+from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Value, real
 from torchlint.files.project import without_comments
 from torchlint.rules.base import View
 from torchlint.rules.shared.devices import has_parameters, on_gpu, placed_at
 
 # What brings a model to its device without a word of it here, or what it is given back to the CPU.
-_PLACES = re.compile(
+PLACES = re.compile(
     r"\b(?:Accelerator|Fabric|LightningModule|pytorch_lightning|lightning|deepspeed|DataParallel|DistributedDataParallel|DDP|data_parallel"
     r"|dispatch_model|cpu_offload|set_default_device|set_default_tensor_type)\b|\bwith\s+torch\.device\("
 )
@@ -28,7 +28,7 @@ def input_put_elsewhere(view: View, event: Event) -> Site | None:
     if event.get("device") is not None or event.get("wrapped") or event.get("inside"):
         return None
     put = _put_on_the_gpu(view, event)
-    if put is None or not _stays_where_it_was_made(view, model) or not _has_weights_here(view, model):
+    if put is None or not _stays_where_it_was_made(view, model) or not holds_weights_of_the_cpu(view, model):
         return None
     return None if _placed_elsewhere(view, event, model) else put
 
@@ -57,21 +57,31 @@ def _with_parts(view: View, model: Value, depth: int = 0) -> Iterator[Value]:
         yield from _with_parts(view, part, depth + 1)
 
 
-def _has_weights_here(view: View, model: Instance) -> bool:
-    """Whether all that a model is made of is seen, is made on the default device, and holds weights."""
-    parts = list(_with_parts(view, model))
-    return all(_is_made_on_the_cpu(part) for part in parts) and any(isinstance(part, Instance) and has_parameters(part) for part in parts)
+def holds_weights_of_the_cpu(view: View, model: Instance, methods: frozenset[str] = frozenset()) -> bool:
+    """Whether all that a model is made of is seen, is made on the default device, and holds weights. No method may speak of devices;
+    or none of these names."""
+    parts = [part for part in _with_parts(view, model) if not _is_a_setting(view, part)]
+    return all(_is_made_on_the_cpu(part, methods) for part in parts) and any(map(_has_weights, parts))
 
 
-def _is_made_on_the_cpu(part: Value) -> bool:
+def _is_a_setting(view: View, part: Value) -> bool:
+    """Whether what a model keeps is something unknown that nobody calls, as a size is that it was given: no layer."""
+    return type(part) is Opaque and "module" not in part.tags and not view.about("forward", part)
+
+
+def _has_weights(part: Value) -> bool:
+    return isinstance(part, Instance) and (has_parameters(part) or isinstance(part.cls, Ref) and part.type.startswith("torchvision.models."))
+
+
+def _is_made_on_the_cpu(part: Value, methods: frozenset[str]) -> bool:
     if not isinstance(part, Instance) or "**" in part.kwargs:
         return False
     if isinstance(part.cls, Ref):
-        return part.type.startswith("torch.nn.") and "device" not in part.kwargs
+        return part.type.startswith(("torch.nn.", "torchvision.models.")) and "device" not in part.kwargs
     if not isinstance(part.cls, Class) or not set(part.cls.externals()) <= {"torch.nn.Module"}:
         return False
-    methods = (unit for cls in part.cls.mro() if isinstance(cls, Class) for unit in cls.cf.methods.values())
-    return not any(unit.words & _BY_ITSELF for unit in methods)
+    units = (unit for cls in part.cls.mro() if isinstance(cls, Class) for unit in cls.cf.methods.values())
+    return not any(unit.words & _BY_ITSELF for unit in units if not methods or unit.name in methods)
 
 
 def _placed_elsewhere(view: View, event: Event, model: Instance) -> bool:
@@ -84,7 +94,7 @@ def _placed_elsewhere(view: View, event: Event, model: Instance) -> bool:
         rf"|\w*(?:device|gpu|cuda|parallel|move|place|prepare|setup)\w*\([^)\n]*{name}",
         re.IGNORECASE,
     )
-    return any(_PLACES.search(text) or moves.search(text) for text in _texts_around(view, event, model))
+    return any(PLACES.search(text) or moves.search(text) for text in _texts_around(view, event, model))
 
 
 def _texts_around(view: View, event: Event, model: Instance) -> Iterator[str]:

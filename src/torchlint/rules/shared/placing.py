@@ -17,6 +17,15 @@ from torchlint.sieve.facts import units_of
 def places_itself(module: Value, index: int) -> bool:
     """Whether a model of the project puts its argument number `index` on a device in its own forward, or has a use for
     it that wants the CPU: lengths of packed sequences."""
+    return _places(module, index)
+
+
+def names_its_place(module: Value, name: str) -> bool:
+    """The same of an argument that is passed by name."""
+    return _places(module, name)
+
+
+def _places(module: Value, argument: int | str) -> bool:
     if not isinstance(module, Instance) or not isinstance(module.cls, Class):
         return False
     found = module.cls.method("forward")
@@ -28,9 +37,11 @@ def places_itself(module: Value, index: int) -> bool:
         names = [arg.arg for arg in ast.parse(text).body[0].args.args][1:]
     except (SyntaxError, AttributeError, IndexError):
         return False
-    if index >= len(names):
-        return False
-    name = re.escape(names[index])
+    if isinstance(argument, int):
+        if argument >= len(names):
+            return False
+        argument = names[argument]
+    name = re.escape(argument)
     return bool(re.search(rf"\b{name}(?:\.\w+\([^()]*\))*\.(?:to|cuda|cpu)\(|pack_padded_sequence\([^()]*,\s*{name}\b", text))
 
 

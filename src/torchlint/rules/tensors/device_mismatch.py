@@ -16,9 +16,11 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.shared.asked_for_gpu import Forgotten, asked_for_one, scores_stay
 from torchlint.rules.shared.devices import has_parameters, on_gpu, placed_at, weights_at
 from torchlint.rules.shared.left_behind import asked_elsewhere, input_left_behind, operand_left_behind, read_by_workers, target_left_behind
+from torchlint.rules.shared.moved_too_late import moved_too_late
 from torchlint.rules.shared.never_moved import input_put_elsewhere
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
 from torchlint.rules.shared.states_left_behind import states_left_behind
+from torchlint.rules.shared.torchsummaries import summaries_of_the_cpu
 
 CODE = 401
 CALLS = frozenset({"[]="})
@@ -28,7 +30,7 @@ _ACROSS = re.compile(r"\btensor_split\(")  # takes places on the CPU, wherever t
 
 def check(view: View) -> Iterator[Report]:
     """A moved model and a batch that was not; a tensor on the GPU and one made on the CPU."""
-    reports = [*_meetings(view), *_models_left_behind(view), *_asked_for_one(view), *_states_left_behind(view)]
+    reports = [*_meetings(view), *_models_left_behind(view), *_asked_for_one(view), *_states_left_behind(view), *_summaries(view)]
     if reports and not _defaults_changed(view):
         yield from reports
 
@@ -131,17 +133,37 @@ def _pair(value: Value | None) -> Value | None:
 
 
 def _models_left_behind(view: View) -> Iterator[Report]:
-    """One for each model that nobody moves and that is given what was moved."""
+    """One for each model that nobody moves, or not yet, and that is given what was moved."""
     told: set[int] = set()
     for event in view.of("forward"):
-        if id(event.subject) in told or (found := input_put_elsewhere(view, event)) is None:
+        if id(event.subject) in told:
+            continue
+        late = moved_too_late(view, event)
+        found = late[0] if late is not None else input_put_elsewhere(view, event)
+        if found is None:
             continue
         told.add(id(event.subject))
         name, own = view.owner_text(event, "the model"), event.subject.name
         if own and own.rpartition(".")[2] != name.rpartition(".")[2]:
             name = own  # `checkpoint(model, x)` calls it
-        related = [(found, "its input is put on the device here")] if found is not None else []
-        yield Report(CODE, event.site, {"call": view.call_text(event.site), "other": f"`{name}`", "value": name}, related)
+        yield from [_left_behind(view, event, name, found)] if late is None else [_too_late(view, event, late)]
+
+
+def _left_behind(view: View, event: Event, name: str, found: Site) -> Report:
+    related = [(found, "its input is put on the device here")]
+    return Report(CODE, event.site, {"call": view.call_text(event.site), "other": f"`{name}`", "value": name}, related)
+
+
+def _too_late(view: View, event: Event, late: tuple[Site, Event]) -> Report:
+    """Told in the function that moves the model, where the call is made from."""
+    put, move = late
+    at = next((call for call in reversed(event.calls) if call is not None and call.parsed is move.site.parsed), None)
+    if event.site.parsed is move.site.parsed or at is None:
+        at = event.site
+    name = view.owner_text(move, "the model")
+    words = {"call": view.call_text(at), "other": f"`{name}`, which is moved only later,", "value": name}
+    related = [(put, "its input is put on the device here"), (move.site, "the model is moved only here")]
+    return Report(CODE, at, words, related if at is event.site else [*related, (event.site, "they meet here")])
 
 
 def _asked_for_one(view: View) -> Iterator[Report]:
@@ -174,6 +196,17 @@ def _states_left_behind(view: View) -> Iterator[Report]:
             f"move `{model}` first, and load the state of `{optimizer}` then",
         )
         yield Report(CODE, load.site, {}, [(move.site, "the model is moved here")], words=words)
+
+
+def _summaries(view: View) -> Iterator[Report]:
+    for event, model in summaries_of_the_cpu(view):
+        given = event.site.parsed.text(event.site.node.args[0].value)
+        name = given if re.fullmatch(r"[\w.]+", given) else "the model"
+        words = (
+            f"`{view.call_text(event.site)}` makes its input on the GPU wherever there is one, and `{name}` is on the CPU: it raises there",
+            f'pass `device="cpu"`, or move `{name}` to the device first',
+        )
+        yield Report(CODE, event.site, {}, [], words=words)
 
 
 def _placed(view: View, value: Value) -> tuple[Any, Site | None]:

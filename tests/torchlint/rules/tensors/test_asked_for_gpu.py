@@ -85,3 +85,82 @@ def of_labels(model, batch, made=MADE, switch=SWITCH, told=False, between=""):
 })
 def test_labels_in_any_case(code):
     holds(code)
+
+
+NGPU = 'parser.add_argument("--ngpu", type=int, default=1)'
+COUNTED = "if args.ngpu > 0:\n        model.cuda()"
+
+
+@table({
+    "how many": program(COUNTED, BATCH, "", NGPU, told=True),
+    "the number of one": program("if args.gpu >= 0:\n        model.cuda(args.gpu)", BATCH, "", NGPU.replace("ngpu", "gpu"), told=True),
+    "where the batch is moved": program("model.cuda()", ASKED_BATCH.replace("args.cuda", "args.ngpu != 0"), "", NGPU, told=True),
+    "several, and one": program("if args.ngpu > 1:\n        model = nn.DataParallel(model)\n    " + COUNTED, BATCH, "", NGPU, told=True),
+    "more than one": program("if args.ngpu > 1:\n        model.cuda()\n    else:\n        model.cuda()", BATCH, "", NGPU),
+    "where both are moved": program(COUNTED, ASKED_BATCH.replace("args.cuda", "args.ngpu > 0"), "", NGPU),
+    "one of some": program(COUNTED, BATCH, "", NGPU.replace("default=1", "choices=[1, 2]")),
+    "set besides": program(COUNTED, BATCH, "args.ngpu = max(args.ngpu, 1)", NGPU),
+    "the program ends without one": program(COUNTED, BATCH, "if args.ngpu == 0:\n    raise SystemExit('needs a GPU')", NGPU),
+    "no option": program(COUNTED, BATCH, "args.ngpu = torch.cuda.device_count()", ""),
+})
+def test_how_many(code):
+    holds(code)
+
+
+REFINED = "model.cuda()\n    if args.cuda:\n        model.cuda()"
+MADE_AGAIN = "if args.refine:\n        model = nn.Linear(4, 10)\n        model.cuda()\n    if args.cuda:\n        model.cuda()"
+
+
+@table({
+    "moved twice": program(REFINED, ASKED_BATCH, told=True),
+    "moved where it is made": program(MADE_AGAIN, ASKED_BATCH, told=True),
+    "not moved where it is made": program(MADE_AGAIN.replace("        model.cuda()\n    if", "    if"), ASKED_BATCH),
+    "the first one is not moved, and the batches are": program(MADE_AGAIN, BATCH, told=True),
+    "moved, and so are the batches": program(MADE_AGAIN.replace("if args.cuda:\n    ", ""), BATCH),
+})
+def test_moved_where_it_is_made(code):
+    holds(code)
+
+
+PAIRS = """
+import argparse
+
+parser = argparse.ArgumentParser()
+parser.add_argument("--use-cuda", action="store_true")
+args = parser.parse_args()
+
+
+class Pairs(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(4, 8)
+
+    def forward(self, one, other):
+        {inside}
+        return (self.layer(one) - self.layer(other)).pow(2).sum()
+
+
+if __name__ == "__main__":
+    model = Pairs()
+    if args.use_cuda:
+        model.cuda()
+    model.eval()
+    with torch.no_grad():
+        for number in range(10):
+            one = torch.rand(3, 4)
+            {one}
+            other = torch.rand(3, 4)
+            if args.use_cuda:
+                other = other.cuda()
+            print(model(one=one, other=other)){mark}
+"""
+ASKED_ONE = "if args.use_cuda:\n                one = one.cuda()"
+
+
+@table({
+    "one in any case": PAIRS.format(one="one = one.cuda()", inside="", mark="  # <- 401"),
+    "both where it is asked for": PAIRS.format(one=ASKED_ONE, inside="", mark=""),
+    "the model brings it": PAIRS.format(one="one = one.cuda()", inside="one = one.to(self.layer.weight.device)", mark=""),
+})
+def test_passed_by_name(code):
+    holds(code)

@@ -5,6 +5,7 @@ from tests.torchlint.dryrun.support import holds, table
 HEAD = """
 import random
 from torch.utils.data import DataLoader
+from torchvision import models
 
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 
@@ -16,6 +17,17 @@ class Net(nn.Module):
 
     def forward(self, x):
         return self.layers(x)
+
+
+class Sized(Net):
+    def __init__(self, size, encoder=None):
+        super().__init__()
+        self.size, self.encoder = size, encoder
+
+
+class Behind(Sized):
+    def forward(self, x):
+        return super().forward(self.encoder(x))
 
 
 class Placing(Net):
@@ -41,6 +53,9 @@ MOVES = "x, y = x.to(device), y.to(device)"
 @table({
     "a batch": FIT.format(made="model = Net()", batch=MOVES, mark="  # <- 401"),
     "a layer of torch, with cuda()": FIT.format(made="model = nn.Linear(4, 2)", batch="x, y = x.cuda(), y.cuda()", mark="  # <- 401"),
+    "it keeps what it was given": FIT.format(made="model = Sized(options.size)", batch=MOVES, mark="  # <- 401"),
+    "it is given a layer": FIT.format(made="model = Behind(options.size, helper.encoder)", batch=MOVES, mark=""),
+    "a model of torchvision": FIT.format(made="model = models.resnet18(num_classes=2)", batch=MOVES, mark="  # <- 401"),
     "moved in place": FIT.format(made="model = Net()\n    model.to(device)", batch=MOVES, mark=""),
     "moved where there is a GPU": FIT.format(made="model = Net()\n    if torch.cuda.is_available():\n        model.cuda()", batch=MOVES, mark=""),
     "a part of it is moved": FIT.format(made="model = Net()\n    model.layers.to(device)", batch=MOVES, mark=""),
