@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Class, Event, Instance, Iter, Opaque, Value
+from torchlint.dryrun.values import Class, Event, Instance, Iter, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.called_without_gradients import called_without_gradients, is_pretrained
 from torchlint.rules.shared.frozen import Switch, may_be_let_go, switches
@@ -22,6 +22,7 @@ _FOLLOWS = re.compile(r"target|teacher|ema|momentum|average|mean|old|prev|key|sh
 _OF_PARTS = frozenset({"children", "named_children", "modules", "named_modules"})
 # Somebody has thought of it: functions and classes that keep batch norm as it is.
 _KNOWS = re.compile(r"freez\w*_?(?:bn|batch_?norm)|(?:bn|batch_?norm)s?_?(?:eval|freez|frozen)|fix_?bn|set_bn|frozenbatchnorm|track_running_stats", re.IGNORECASE)
+_KEEPS = re.compile(r"eval|mode|prepare|fix|norm|bn|setup|init", re.IGNORECASE)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -44,12 +45,12 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _without_gradients(view: View, made: list[Switch], told: set[int]) -> Iterator[Report]:
-    """A pretrained part that its model calls under `no_grad`, and that runs in training mode."""
+    """A pretrained model that is called under `no_grad`, in front of one that learns or as a part of it, and that runs in training mode."""
     for event in called_without_gradients(view):
         part = event.subject
         if id(part) in told or not _has_norm(view, part) or not _is_pretrained(view, part) or _FOLLOWS.search(part.name or ""):
             continue
-        if _is_kept_as_it_is(view, part) or any(switch.wants is not False and _related(view, switch.module, part) for switch in made):
+        if _is_kept_as_it_is(view, part) or _may_be_kept(view, part) or any(switch.wants is not False and _related(view, switch.module, part) for switch in made):
             continue
         forward = _calls_and_learns(view, event)
         if forward is None or _thought_of(forward.site) or _thought_of(event.site):
@@ -65,8 +66,11 @@ def _is_pretrained(view: View, part: Value, depth: int = 0) -> bool:
 
 
 def _calls_and_learns(view: View, event: Event) -> Event | None:
-    """The call of the model that a part is called in, where a backward is for what the model makes of it."""
+    """The call of the model that a part is called in, where a backward is for what the model makes of it; or the call itself, where
+    another model learns from what it gives."""
     for backward in view.of("backward"):
+        if not event.get("inside") and event.loops and _feeds(view, event, backward):
+            return event
         for forward in sorted(backward.flows, key=lambda flow: flow.serial):
             if forward.kind == "forward" and not forward.get("inside") and forward.grad is True and forward.mode is True and forward.site in event.calls:
                 return forward
@@ -129,6 +133,14 @@ def _is_kept_as_it_is(view: View, module: Value) -> bool:
     return any(
         isinstance(owner, Instance) and isinstance(owner.cls, Class) and owner.cls.method("train") is not None
         for event in view.of("forward") for owner in (event.subject,) if owner is not None and view.related_modules(owner, module)
+    )
+
+
+def _may_be_kept(view: View, part: Value) -> bool:
+    """Whether a call that is not seen gets a part, and may by its name put it in evaluation mode or let it go."""
+    return may_be_let_go(view, part) or any(
+        _KEEPS.search(event.get("name") or "") and any(view.related_modules(alt, part) for value in event.get("args", ()) for alt in real(value))
+        for event in view.of("unknown", "called")
     )
 
 

@@ -1,4 +1,4 @@
-"""A pretrained part of a model that the model itself calls without gradients: it is frozen, whatever its parameters say."""
+"""Pretrained models, and parts of models, that are called without gradients alone: they are frozen, whatever their parameters say."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _MOVED_ALONG = re.compile(r"(?:^|_)ema(?:_|$)|momentum_?(?:update|encoder)|movin
 
 
 def called_without_gradients(view: View) -> Iterator[Event]:
-    """The calls in training mode of parts that are called in a `no_grad` of the function itself, and nowhere with gradients."""
+    """The calls in training mode of what is called in a `no_grad` of the function itself, and nowhere with gradients."""
     seen: set[int] = set()
     for event in view.of("forward"):
         part = event.subject
-        if not event.get("inside") or event.grad is not False or event.mode is not True or not isinstance(part, Instance) or id(part) in seen:
+        if event.grad is not False or event.mode is not True or not isinstance(part, Instance) or id(part) in seen:
             continue
         seen.add(id(part))
         around = event.get("grad_site")

@@ -80,3 +80,38 @@ def test_called_without_gradients(code):
 
 def test_an_evaluation_without_gradients():
     holds(program(context="if True").replace("encoder(images)", "encoder(images)\n            with torch.no_grad():\n                encoder(images)"))
+
+
+IN_FRONT = """
+from torchvision import models
+
+
+def train(loader, helper):
+    body = models.resnet18(weights="DEFAULT")
+    head = nn.Linear(1000, 3)
+    optimizer = torch.optim.SGD(head.parameters(), lr=0.1)
+    for epoch in range(3):
+        {mode}
+        for x, y in loader:
+            with torch.no_grad():
+                features = body(x){mark}
+            {loss}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+"""
+LOSS = "loss = F.cross_entropy(head(features), y)"
+TOLD = "  # <- 141"
+
+
+@table({
+    "in front of what learns": IN_FRONT.format(mode="pass", mark=TOLD, loss=LOSS),
+    "in training mode by name": IN_FRONT.format(mode="body.train()", mark=TOLD, loss=LOSS),
+    "in evaluation mode": IN_FRONT.format(mode="body.eval()", mark="", loss=LOSS),
+    "as a target": IN_FRONT.format(mode="pass", mark="", loss="loss = (head(x) - features.mean(1, True)).pow(2).mean()"),
+    "trained as well": IN_FRONT.format(mode="pass", mark="", loss="loss = F.cross_entropy(head(body(x)), y) + head(features).sum()"),
+    "put in evaluation mode by somebody who is not seen": IN_FRONT.format(mode="helper.set_eval(body)", mark="", loss=LOSS),
+    "frozen by somebody who is not seen": IN_FRONT.format(mode="helper.freeze(body)", mark="", loss=LOSS),
+})
+def test_in_front_of_what_learns(code):
+    holds(code)
