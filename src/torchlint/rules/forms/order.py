@@ -160,7 +160,9 @@ class SchedulerLinks(OptimizerLinks):
 
     def _comes_without_gradients(self, start: Event, step: Event, key: Value) -> bool:
         def may_come(event: Event) -> bool:
-            return event is step or event.kind in _MAKES_GRADIENTS or "backward" in (event.get("name") or "") or self._may_step_unseen(event)
+            if event is step or event.kind in _MAKES_GRADIENTS:
+                return True
+            return "backward" in (event.get("name") or "") or self._may_step_unseen(event)
 
         if step.get("closure") is not None or step.get("scaler") is not None or step.get("engine") is not None:
             return False

@@ -50,7 +50,9 @@ def _without_gradients(view: View, made: list[Switch], told: set[int]) -> Iterat
         part = event.subject
         if id(part) in told or not _has_norm(view, part) or not _is_pretrained(view, part) or _FOLLOWS.search(part.name or ""):
             continue
-        if _is_kept_as_it_is(view, part) or _may_be_kept(view, part) or any(switch.wants is not False and _related(view, switch.module, part) for switch in made):
+        if _is_kept_as_it_is(view, part) or _may_be_kept(view, part):
+            continue
+        if any(switch.wants is not False and _related(view, switch.module, part) for switch in made):
             continue
         forward = _calls_and_learns(view, event)
         if forward is None or _thought_of(forward.site) or _thought_of(event.site):
@@ -62,7 +64,9 @@ def _without_gradients(view: View, made: list[Switch], told: set[int]) -> Iterat
 
 def _is_pretrained(view: View, part: Value, depth: int = 0) -> bool:
     part = _gone_through(part)
-    return is_pretrained(part) or depth < _DEEPEST and any(_is_pretrained(view, child, depth + 1) for child in view.run.children.get(id(part), ()))
+    if is_pretrained(part) or depth == _DEEPEST:
+        return is_pretrained(part)
+    return any(_is_pretrained(view, child, depth + 1) for child in view.run.children.get(id(part), ()))
 
 
 def _calls_and_learns(view: View, event: Event) -> Event | None:
@@ -72,7 +76,9 @@ def _calls_and_learns(view: View, event: Event) -> Event | None:
         if not event.get("inside") and event.loops and _feeds(view, event, backward):
             return event
         for forward in sorted(backward.flows, key=lambda flow: flow.serial):
-            if forward.kind == "forward" and not forward.get("inside") and forward.grad is True and forward.mode is True and forward.site in event.calls:
+            if forward.kind != "forward" or forward.get("inside") or forward.site not in event.calls:
+                continue
+            if forward.grad is True and forward.mode is True:
                 return forward
     return None
 
@@ -138,10 +144,10 @@ def _is_kept_as_it_is(view: View, module: Value) -> bool:
 
 def _may_be_kept(view: View, part: Value) -> bool:
     """Whether a call that is not seen gets a part, and may by its name put it in evaluation mode or let it go."""
-    return may_be_let_go(view, part) or any(
-        _KEEPS.search(event.get("name") or "") and any(view.related_modules(alt, part) for value in event.get("args", ()) for alt in real(value))
-        for event in view.of("unknown", "called")
-    )
+    if may_be_let_go(view, part):
+        return True
+    named = [event for event in view.of("unknown", "called") if _KEEPS.search(event.get("name") or "")]
+    return any(view.related_modules(alt, part) for event in named for value in event.get("args", ()) for alt in real(value))
 
 
 def _whole_model(view: View, module: Value) -> bool:

@@ -109,7 +109,8 @@ def _asked_of_all(view: View, moves: list[Event]) -> str | None:
 def _moved_in_any_case(view: View, given: tuple[Value, ...]) -> Site | None:
     """Where a value is brought to the GPU, whatever is asked for."""
     placed = [placed_at(view, alt) for alt in given]
-    return placed[0][1] if placed and all(device == "cuda" and site is not None and not _conditions(site) for device, site in placed) else None
+    always = all(device == "cuda" and site is not None and not _conditions(site) for device, site in placed)
+    return placed[0][1] if placed and always else None
 
 
 def _input_stays(view: View, event: Event, value: Value, moved: Site) -> Forgotten | None:

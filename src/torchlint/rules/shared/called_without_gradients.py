@@ -9,7 +9,9 @@ from torchlint.dryrun.values import Const, Event, Instance, Value, real
 from torchlint.rules.base import View
 
 # Another model's copy, which the program moves along.
-_MOVED_ALONG = re.compile(r"(?:^|_)ema(?:_|$)|momentum_?(?:update|encoder)|moving_?average|update_?(?:target|key|teacher|ema|moving)", re.IGNORECASE)
+_MOVED_ALONG = re.compile(
+    r"(?:^|_)ema(?:_|$)|momentum_?(?:update|encoder)|moving_?average|update_?(?:target|key|teacher|ema|moving)", re.IGNORECASE
+)
 
 
 def called_without_gradients(view: View) -> Iterator[Event]:
@@ -21,7 +23,9 @@ def called_without_gradients(view: View) -> Iterator[Event]:
             continue
         seen.add(id(part))
         around = event.get("grad_site")
-        if around is None or around.parsed is not event.site.parsed or any(other.grad is not False for other in view.about("forward", part)):
+        if around is None or around.parsed is not event.site.parsed:
+            continue
+        if any(other.grad is not False for other in view.about("forward", part)):
             continue
         if not any(map(_MOVED_ALONG.search, event.site.parsed.facts.words)):
             yield event

@@ -36,7 +36,8 @@ def may_be_moved_before(view: View, event: Event, model: Instance, harmless: fro
 
     def may_move(other: Event) -> bool:
         if other.kind == "module.move":
-            return other.device != "cpu" and any(not isinstance(alt, Instance) or view.related_modules(alt, model) for alt in real(other.subject))
+            moved = real(other.subject)
+            return other.device != "cpu" and any(not isinstance(alt, Instance) or view.related_modules(alt, model) for alt in moved)
         return other.kind in ("unknown", "called") and other.get("name") not in _HARMLESS | harmless and _is_given(view, other, model)
 
     return bool(before(event, may_move)[0])
@@ -53,7 +54,9 @@ def _comes_later(event: Event, move: Event) -> bool:
     calls = [site for site in (event.site, *event.calls) if site is not None and site.parsed is move.site.parsed]
     loops = [loop.site.location().end_row for loop in event.loops if loop.site is not None and loop.site.parsed is move.site.parsed]
     row = move.site.location().row
-    return bool(calls) and move.serial > event.serial and all(site.location().row < row for site in calls) and all(end and end < row for end in loops)
+    if not calls or move.serial < event.serial:
+        return False
+    return all(site.location().row < row for site in calls) and all(end and end < row for end in loops)
 
 
 def _put_on_the_gpu(view: View, value: Value) -> Site | None:

@@ -70,7 +70,9 @@ def _is_a_setting(view: View, part: Value) -> bool:
 
 
 def _has_weights(part: Value) -> bool:
-    return isinstance(part, Instance) and (has_parameters(part) or isinstance(part.cls, Ref) and part.type.startswith("torchvision.models."))
+    if not isinstance(part, Instance):
+        return False
+    return has_parameters(part) or isinstance(part.cls, Ref) and part.type.startswith("torchvision.models.")
 
 
 def _is_made_on_the_cpu(part: Value, methods: frozenset[str]) -> bool:

@@ -79,7 +79,8 @@ def test_called_without_gradients(code):
 
 
 def test_an_evaluation_without_gradients():
-    holds(program(context="if True").replace("encoder(images)", "encoder(images)\n            with torch.no_grad():\n                encoder(images)"))
+    again = "encoder(images)\n            with torch.no_grad():\n                encoder(images)"
+    holds(program(context="if True").replace("encoder(images)", again))
 
 
 IN_FRONT = """

@@ -30,7 +30,7 @@ def program(head="pass", end="pass", before="pass"):
     "behind the batches": program(end=SILENCED),
     "behind the batches alone": program(end="scheduler.step()"),
     "once, before the epochs": program(before="optimizer.step()\n    scheduler.step()", end="scheduler.step()"),
-    "wound forward": program(before="for _ in range(helper.start):\n        optimizer.step()\n        scheduler.step()", end="scheduler.step()"),
+    "wound forward": program(before="for _ in range(helper.start):\n        " + SILENCED, end="scheduler.step()"),
     "with a gradient": program("F.mse_loss(net(helper.x), helper.y).backward()\n        " + SILENCED),
     "with a gradient that is not seen": program("helper.train_step(net)\n        " + SILENCED),
     "with a gradient by hand": program("for p in net.parameters():\n            p.grad = torch.zeros_like(p)\n        " + SILENCED),

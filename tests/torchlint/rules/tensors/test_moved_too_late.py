@@ -66,7 +66,7 @@ def program(first=TOLD, then="net.cuda()", moved=MOVES, forward=""):
     "the model brings them back": program("test(net, loader)", forward="x = x.to(self.layers[0].weight.device)"),
     "given to somebody who is not seen": program("helper.place(net)\n    test(net, loader)"),
     "for the CPU": program("test(net, loader)", "net.to('cpu')", moved="x, y = x.to('cpu'), y.to('cpu')"),
-    "where there is none": program("test(net, loader)", moved="if not torch.cuda.is_available():\n                x, y = x.cuda(), y.cuda()"),
+    "where there is none": program("test(net, loader)", moved=ASKED.replace("if torch", "if not torch")),
 })
 def test_moved_too_late(code):
     holds(code)
