@@ -151,20 +151,23 @@ class SchedulerLinks(OptimizerLinks):
 
     def working(self, key: Value) -> list[Event]:
         """The steps of the optimizer that come with gradients: not one to which no backward leads from where the scheduler is built, which
-        changes nothing."""
+        changes nothing. All of them where none does: gradients come from what is not seen."""
         if id(key) not in self._working:
             made = self.belonging("scheduler.create", key) or [self.view.run.graph.start]
             steps = self.belonging("optimizer.step", key)
-            self._working[id(key)] = [step for step in steps if not all(self._comes_without_gradients(start, step, key) for start in made)]
+            with_gradients = [step for step in steps if not all(self._comes_without_gradients(start, step) for start in made)]
+            self._working[id(key)] = with_gradients or steps
         return self._working[id(key)]
 
-    def _comes_without_gradients(self, start: Event, step: Event, key: Value) -> bool:
+    def _comes_without_gradients(self, start: Event, step: Event) -> bool:
         def may_come(event: Event) -> bool:
             if event is step or event.kind in _MAKES_GRADIENTS:
                 return True
             return "backward" in (event.get("name") or "") or self._may_step_unseen(event)
 
         if step.get("closure") is not None or step.get("scaler") is not None or step.get("engine") is not None:
+            return False
+        if any(event.serial < start.serial for event in self.view.of(*_MAKES_GRADIENTS)):
             return False
         found, _ = after(start, may_come)
         return bool(found) and all(event is step for event in found)

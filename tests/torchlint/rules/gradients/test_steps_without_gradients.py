@@ -5,6 +5,7 @@ from tests.torchlint.dryrun.support import holds, table
 PROGRAM = """
 def train(net, loader, helper):
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    {first}
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1)
     {before}
     for epoch in range(3):
@@ -19,8 +20,8 @@ def train(net, loader, helper):
 SILENCED = "optimizer.step()\n        scheduler.step()"
 
 
-def program(head="pass", end="pass", before="pass"):
-    return PROGRAM.format(head=head, end=end, before=before)
+def program(head="pass", end="pass", before="pass", first="pass"):
+    return PROGRAM.format(head=head, end=end, before=before, first=first)
 
 
 @table({
@@ -35,6 +36,7 @@ def program(head="pass", end="pass", before="pass"):
     "with a gradient that is not seen": program("helper.train_step(net)\n        " + SILENCED),
     "with a gradient by hand": program("for p in net.parameters():\n            p.grad = torch.zeros_like(p)\n        " + SILENCED),
     "where there was an epoch": program("if epoch:\n            optimizer.step()\n            scheduler.step()"),
+    "with a gradient from before": program(SILENCED, first="F.mse_loss(net(helper.x), helper.y).backward()"),
     "with a closure": program("optimizer.step(helper.closure)\n        scheduler.step()"),
 })
 def test_steps_without_gradients(code):
