@@ -263,6 +263,48 @@ def clean(x, y):
     torch.clamp(x, 0, 1, out=x)
     return x
 """,
+    "405: a function of numbers": """
+def draw(net: nn.Module):
+    for layer in net.modules():
+        if isinstance(layer, nn.Linear):
+            layer.weight.detach().normal_(0, 0.02)
+            torch.fmod(layer.weight, 0.04)  # <- 405
+            nn.init.constant_(layer.bias, 0)
+
+def noisy(x, noise):
+    with torch.no_grad():
+        torch.add(x, noise)  # <- 405
+    torch.add(x, noise, out=x)
+    torch.abs_(x)
+    return x
+""",
+    "405: functions that are shown, timed or tried": """
+import time
+import pytest
+
+def shown(x):
+    torch.abs(x)
+    torch.exp(x)
+    return x
+
+def timed(x):
+    begun = time.perf_counter()
+    torch.mul(x, x)
+    return time.perf_counter() - begun
+
+def warm(x):
+    for _ in range(10):
+        torch.mul(x, x)
+
+def tried(x, y):
+    try:
+        torch.add(x, y)
+    except RuntimeError:
+        return False
+    with pytest.raises(RuntimeError):
+        torch.add(x, y)
+    return True
+""",
     "406: what is compared lies as its first operand does": """
 def accuracy(output, target, topk=(1,)):
     _, predicted = output.topk(max(topk), 1, True, True)

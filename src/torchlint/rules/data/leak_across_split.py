@@ -15,6 +15,7 @@ from torchlint.rules.shared.forgotten_data import forgotten_loaders, forgotten_p
 from torchlint.rules.shared.same_data import made_twice, one_for_both
 from torchlint.rules.shared.scaled_by_hand import scaled_by_hand
 from torchlint.rules.shared.split_by_hand import in_function, split_behind
+from torchlint.rules.shared.tested_on_validation import tested_on_validation
 
 CODE = 616
 CALLS = frozenset({"[]="})
@@ -37,6 +38,10 @@ _FOLDS = (
 _BY_HAND = (
     "`{statement}` scales by what was computed of the rows that become the test set, too: the score knows what it should not",
     "split first, compute this of the training part alone, and scale both parts with it",
+)
+_TESTED = (
+    "`{statement}` takes the score of the test on `{over}`, by the very call that validates: `{name}` is read nowhere",
+    "test on `{name}`",
 )
 _FITTED = re.compile(
     r"\.(?:StandardScaler|MinMaxScaler|RobustScaler|MaxAbsScaler|QuantileTransformer|PowerTransformer|PCA|TruncatedSVD"
@@ -71,6 +76,9 @@ def check(view: View) -> Iterator[Report]:
         place = same.site.location()
         if not any((id(same.site.parsed), row) in told for row in range(place.row, (place.end_row or place.row) + 1)):
             yield Report(CODE, same.site, {"name": same.name}, [(same.trained, "the training goes through them, too")], words=_ONE)
+    for tested in tested_on_validation(view):
+        roles = {"statement": view.call_text(tested.site), "over": tested.over, "name": tested.name}
+        yield Report(CODE, tested.site, roles, [(tested.validated, "this validates")], words=_TESTED)
     for found in one_for_all_folds(view):
         roles = {"model": view.owner_text(found.model, "model")}
         yield Report(CODE, found.loop, roles, [(found.validated, "each fold validates it here")], words=_FOLDS)

@@ -88,7 +88,7 @@ def forgotten_parts(view: View) -> Iterator[Forgotten]:
             if not _SPLITS.search(parsed.text(split.value.func)):
                 continue
             names = list(_names(split.targets[0].target))
-            forgotten = [name for name in names if _is_held_out(name) and _times(name, _scope(parsed)) == 1]
+            forgotten = [name for name in names if _is_held_out(name) and _times(name, scope_text(parsed)) == 1]
             trained = {name for name in names if _TRAINS.search(name)}
             made = [(next(_names(other.targets[0].target), ""), other.value) for other in given if other is not split]
             of_it = [(name, call) for name, call in made if trained & _given_to(call)]
@@ -109,7 +109,7 @@ def _given_to(call: cst.Call) -> set[str]:
 
 def read_nowhere(parsed: Parsed, called: re.Pattern[str]) -> Iterator[tuple[str, Site]]:
     """The names of a function, or of a file outside its functions, that are given something once and never read."""
-    text = _scope(parsed)
+    text = scope_text(parsed)
     for node in walk(parsed.module):
         if not isinstance(node, cst.Assign) or isinstance(node.value, cst.Name) and node.value.value == "None":
             continue
@@ -121,7 +121,7 @@ def read_nowhere(parsed: Parsed, called: re.Pattern[str]) -> Iterator[tuple[str,
 
 def given_in_vain(parsed: Parsed, called: re.Pattern[str]) -> Iterator[tuple[str, Site]]:
     """The parameters of a function that it reads nowhere. What may be left out was perhaps never given."""
-    text = _scope(parsed)
+    text = scope_text(parsed)
     called_so = parsed.unit.name.rpartition(".")[2]
     for node in walk(parsed.module):
         for param in node.params.params if isinstance(node, cst.FunctionDef) and node.name.value == called_so else ():
@@ -142,7 +142,7 @@ def _names(target: cst.BaseExpression) -> Iterator[str]:
             yield from _names(element.value)
 
 
-def _scope(parsed: Parsed) -> str:
+def scope_text(parsed: Parsed) -> str:
     """The text in which a name of a unit may be read, without comments: the function's own, or all of the file."""
     unit, facts = parsed.unit, parsed.facts
     inside = unit in facts.functions.values() or any(unit in cls.methods.values() for cls in facts.all_classes())

@@ -14,6 +14,7 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, binds, code_of, insert_before
 from torchlint.rules.mends.rows import statement_at
 from torchlint.rules.shared.placing import same_device
+from torchlint.rules.shared.run_for_show import is_meant
 
 CODE = 405
 # Methods that, on a value of unknown kind, only a tensor can mean.
@@ -85,7 +86,9 @@ def _mend(event: Event) -> Mend | None:
 def _pure_function(event: Event) -> bool:
     """Whether a function of torch that changes nothing is called on something that has a name: `torch.clamp(x, 0)`."""
     owner, args = event.owner, event.site.node.args
-    if not isinstance(owner, Ref) or event.name not in (_FUNCTIONS.get(owner.name) or ()) or not args or args[0].keyword is not None:
+    if not isinstance(owner, Ref) or not args or args[0].keyword is not None:
+        return False
+    if event.name not in _FUNCTIONS.get(owner.name, ()) and not (owner.name == "torch" and event.name in effects.PURE_FUNCTIONS and is_meant(event.site)):
         return False
     if event.name in _IN_PLACE_TOO and len(args) > 1:
         return False

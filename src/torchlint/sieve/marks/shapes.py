@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from torchlint.catalogue.apis import NUMBER_AMONG, everywhere
 from torchlint.catalogue.apis import words as last_words
-from torchlint.catalogue.effects import ANSWERS, ARRAYS, INPLACE, PURE_IF_TENSOR, PURE_TENSOR_ONLY, READS, SIZED, WAYS_OUT
+from torchlint.catalogue.effects import ANSWERS, ARRAYS, INPLACE, PURE_FUNCTIONS, PURE_IF_TENSOR, PURE_TENSOR_ONLY, READS, SIZED, WAYS_OUT
 from torchlint.sieve.marks.quotients import divides
 from torchlint.sieve.nodes import last_name, of_self
 
@@ -49,10 +49,14 @@ def _mark_expr(node: ast.Expr, words: set[str]) -> None:
         name = last_name(value.func)
         if name in _CONTEXTS:
             words.add("!dropped")
-        elif type(value.func) is ast.Attribute and name in _PURE:
+        elif type(value.func) is ast.Attribute and (name in _PURE or name in PURE_FUNCTIONS and _is_torch(value.func.value)):
             words.add("!discarded")
         elif name == "load_state_dict" and any(type(item) is ast.Constant and item.value is False for item in _given(value)):
             words.add("!loose")
+
+
+def _is_torch(owner: ast.expr) -> bool:
+    return type(owner) is ast.Name and owner.id == "torch"
 
 
 def _given(call: ast.Call) -> list[ast.expr]:

@@ -209,6 +209,47 @@ def test_a_part_that_is_forgotten(code):
     holds(code)
 
 
+TESTED = MODEL + """
+def score(net, loader):
+    net.eval()
+    with torch.no_grad():
+        return sum((net(x).argmax(1) == y).sum().item() for x, y in loader), 0.0
+
+def main(net, train_loader, val_loader, {given}):
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(9):
+        net.train()
+        for x, y in train_loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+        {validated} = score(net, val_loader)
+        {tested}
+    {more}
+"""
+
+
+def scored(line, given="test_loader", validated="val_right, val_loss", more="return net"):
+    return TESTED.format(tested=line, given=given, validated=validated, more=more)
+
+
+@table({
+    "the same call": scored("test_right, test_loss = score(net, val_loader)  # <- 616"),
+    "made, and handed out with others": scored(
+        "test_right, _ = score(net, val_loader)  # <- 616", given="loaders", more="return net"
+    ).replace("    optimizer =", "    train_loader, val_loader, test_loader = loaders(32)\n    optimizer ="),
+    "the test has its own": scored("test_right, test_loss = score(net, test_loader)"),
+    "tested behind the loop": scored("test_right, _ = score(net, val_loader)", more="return score(net, test_loader)"),
+    "nothing is left over": scored("test_right, _ = score(net, val_loader)", given="rest"),
+    "perhaps not given": scored("test_right, _ = score(net, val_loader)", given="test_loader=None"),
+    "a test is what the validation is called": scored("print(epoch)", validated="test_right, test_loss"),
+    "another question": scored("test_right = len(val_loader)"),
+    "of the training": scored("train_right, _ = score(net, val_loader)"),
+})
+def test_the_test_on_the_validation(code):
+    holds(code)
+
+
 TWICE = """
 from torchvision import datasets, transforms
 from torch.utils.data import DataLoader
