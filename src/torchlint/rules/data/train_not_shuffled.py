@@ -11,6 +11,7 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Const, Dict, Event, Instance, Loop, Opaque, Ref, Value, alternatives, boolean, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.asked_in_order import asked_in_order
 from torchlint.rules.shared.cut_in_order import given_to, singles_of, slices_of
 from torchlint.rules.shared.fitted import fitted
 from torchlint.rules.shared.loaders import option, true
@@ -24,6 +25,7 @@ _DRAWN = re.compile(r"sampler|sampled|resampl|shuffl|permut", re.IGNORECASE)
 _HANDFUL = 64
 _MIX = "draw `order = torch.randperm(n)` in each epoch, and take `x[order[i : i + batch_size]]`"
 _MIX_NUMBERS = "go over `torch.randperm(n).tolist()` in each epoch, in place of `range(n)`"
+_SAID = ("`shuffle` is False here", "pass `shuffle=True`, or say in a comment at this line why the order is meant")
 _SHUFFLE = re.compile(r"\bshuffle\s*=\s*(?:not\s+)?[\w.]+")  # what it stands for is asked by its value
 _SAMPLER = re.compile(r"(?<![\w.])sampler\s*=\s*[\w.]+")
 _OF_ORDER = re.compile(r"order|sort|shuffl|sequen|determin|reproduc|random|same|mix", re.IGNORECASE)
@@ -67,17 +69,24 @@ def _loaders(view: View) -> Iterator[Report]:
         if mixed is None:
             continue
         told.add(id(loader))
-        elsewhere = event.site.location().row != loader.site.location().row or event.site.path != loader.site.path
-        related = [(event.site, "training goes through it here, once an epoch")] if elsewhere else []
-        yield Report(CODE, loader.site, _roles(view, loader, words), related + _once(mixed))
+        yield from _told_of(view, loader, words, [(event.site, "training goes through it here, once an epoch"), *_once(mixed)])
+
+
+def _told_of(view: View, loader: Instance, words: tuple[str, str], related: list[tuple[Site, str]]) -> Iterator[Report]:
+    """At the loader, or at the call of the function around it that says `False`, unless a comment there says why."""
+    site, roles = loader.site, {"loader": loader.name or "the loader", "why": words[0], "mend": words[1]}
+    asked = asked_in_order(view, loader, _written(loader, "shuffle")) if words == _SAID else None
+    if asked is not None and _says_so(asked.site):
+        return
+    if asked is not None:
+        site, related = asked.site, [*related, (loader.site, f"`{asked.name}` is its `shuffle`")]
+        roles |= {"why": f"`{asked.name}` is False here", "mend": words[1].replace("shuffle=", f"{asked.name}=")}
+    elsewhere = (one for one in related if (one[0].path, one[0].location().row) != (site.path, site.location().row))
+    yield Report(CODE, site, {**roles, "call": view.call_text(site)}, list(elsewhere))
 
 
 def _once(mixed: list[Event]) -> list[tuple[Site, str]]:
     return [(event.site, "this mixes once, before the first epoch") for event in mixed[:1]]
-
-
-def _roles(view: View, loader: Instance, words: tuple[str, str]) -> dict[str, str]:
-    return {"loader": loader.name or "the loader", "call": view.call_text(loader.site), "why": words[0], "mend": words[1]}
 
 
 def _fitted(view: View) -> Iterator[Report]:
@@ -90,8 +99,7 @@ def _fitted(view: View) -> Iterator[Report]:
         told.add(id(loader))
         mixed = _mixed_before(view, loader, None) if words is not None else None
         if mixed is not None:
-            related = [(call.site, "the trainer goes through it here, once an epoch"), *_once(mixed)]
-            yield Report(CODE, loader.site, _roles(view, loader, words), related)
+            yield from _told_of(view, loader, words, [(call.site, "the trainer goes through it here, once an epoch"), *_once(mixed)])
     for call in view.of("unknown"):
         found = given_to(view, call) if call.get("name") == "fit_generator" and not _ONE_EPOCH.search(call.site.text()) else None
         if found is not None and found[0] not in told:
@@ -157,7 +165,7 @@ def _why(view: View, loader: Instance) -> tuple[str, str] | None:
         return "`shuffle` is False unless it is passed", "pass `shuffle=True`"
     if boolean(shuffle) is not False or _explained(loader) or _few_samples(view, loader) or _steps_of_time(loader):
         return None
-    return "`shuffle` is False here", "pass `shuffle=True`, or say in a comment at this line why the order is meant"
+    return _SAID
 
 
 def _why_counted(view: View, loader: Instance, sampler: str) -> tuple[str, str] | None:
@@ -170,12 +178,16 @@ def _why_counted(view: View, loader: Instance, sampler: str) -> tuple[str, str] 
 
 def _explained(loader: Instance) -> bool:
     """Whether a comment at the call, or over it, speaks of the order; or one where a name is given what the call is."""
-    lines, at = loader.site.parsed.facts.lines, loader.site.location()
-    said = lines[max(at.row - 3, 0) : at.end_row or at.row]
-    given = _written(loader, "shuffle")
-    if isinstance(given, cst.Name) and given.value != "False":
-        said = [*said, *(line for line in lines if re.match(rf"\s*{given.value}\s*=[^=]", line))]
-    return any(_OF_ORDER.search(line.partition("#")[2]) for line in said)
+    lines, given = loader.site.parsed.facts.lines, _written(loader, "shuffle")
+    named = isinstance(given, cst.Name) and given.value != "False"
+    said = [line for line in lines if named and re.match(rf"\s*{given.value}\s*=[^=]", line)]
+    return _says_so(loader.site) or any(_OF_ORDER.search(line.partition("#")[2]) for line in said)
+
+
+def _says_so(site: Site) -> bool:
+    """Whether a comment at a call, or over it, speaks of the order."""
+    lines, at = site.parsed.facts.lines, site.location()
+    return any(_OF_ORDER.search(line.partition("#")[2]) for line in lines[max(at.row - 3, 0) : at.end_row or at.row])
 
 
 def _steps_of_time(loader: Instance) -> bool:

@@ -501,3 +501,32 @@ def singly(made="torch.FloatTensor(training_set)", epochs="9", before="net.train
 })
 def test_samples_taken_by_their_number(code):
     holds(code)
+
+
+HELPER = """
+import torchvision
+def loader_of({params}):
+    data = torchvision.datasets.CIFAR10("d", train=train)
+    return torch.utils.data.DataLoader(data, batch_size=32, shuffle={handed}){inside}
+
+def main():
+    loader = {made}{mark}
+    held_out = loader_of(False, shuffles=False)
+""" + TRAIN
+
+
+def helped(made, mark="", params="train, shuffles=False", handed="shuffles", inside=""):
+    return HELPER.format(made=made, mark=mark, params=params, handed=handed, inside=inside)
+
+
+@table({
+    "told by name": helped("loader_of(True, shuffles=False)", "  # <- 603"),
+    "told by place": helped("loader_of(True, False)", "  # <- 603"),
+    "left out": helped("loader_of(True)", inside="  # <- 603"),
+    "told what is computed": helped("loader_of(True, shuffles=1 > 2)", inside="  # <- 603").replace("1 > 2", "OFF").replace("def loader", "OFF = False\n\ndef loader"),
+    "told to shuffle": helped("loader_of(True, shuffles=True)"),
+    "a comment at the call": helped("loader_of(True, shuffles=False)", "  # easy samples first: the order is meant"),
+    "not handed on": helped("loader_of(True, shuffles=False)", handed="train"),
+})
+def test_a_function_that_is_told(code):
+    holds(code)
