@@ -305,7 +305,7 @@ _CUSTOM |= {
     708: ((_any("autocast GradScaler custom_fwd custom_bwd"),),),
     941: (
         (frozenset(name.rpartition(".")[2] for name in gone_names()), _any("transformers !from_transformers")),
-        *(_gone(name) for name in table().removed), (_any("next reinforce stft", *DATA),), (_any("fft"),), (_any("backward !first"),), (_any("optim !from_torch.optim"),),
+        *(_gone(name) for name in table().removed), (_any("next reinforce stft", *DATA),), (_any("fft !autograd"),), (_any("backward !first"),), (_any("optim !from_torch.optim"),),
         *_old(torchvision_gone.NAMES, "torchvision"), *_old(torchtext_gone.NAMES, "torchtext"), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),),
     ),
     942: (
@@ -313,7 +313,7 @@ _CUSTOM |= {
         (frozenset(name.rpartition(".")[2] for name in COMMON_INITS), _any("init")),
         (words(name for name in table().deprecated if ".sparse." in name), _any("sparse !from_torch.sparse")),
         (words(name for name in table().deprecated if ".jit." in name), _any("jit !from_torch.jit")),
-        (_any("!reduced"),), (_any("saved_variables"), _any("!class")),
+        (_any("!reduced"),), (_any("saved_variables"), _any("!class")), (_any("!autograd"),),
         (_SCHEDULERS, _any("step get_lr")),
         (words(builders()) | {"!pretrained"}, frozenset({"torchvision"})),
     ),

@@ -16,6 +16,7 @@ from torchlint.dryrun.values import Class, Const, Instance, Ref, Seq, Value, rea
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend, replace, without_argument
 from torchlint.rules.mends.imports import Use, imported_again, is_program, last_argument, use_at
+from torchlint.rules.shared.autograd_instances import instances
 from torchlint.rules.shared.deprecations import AMP, applies, rename
 from torchlint.rules.shared.inner_functions import calls_within
 from torchlint.rules.shared.legacy_weights import NAMES as MODELS
@@ -34,6 +35,10 @@ _TORCHVISION = (
 )
 _DATA = ("`{name}` is deprecated (torchvision 0.3 says so); use `{new}`", "`data` and `targets` are what `train` has chosen, of both halves")
 _NO_GRAD = ("`volatile` does nothing since torch 0.4 but warn: gradients are kept as without it", "put what runs on it under `with torch.no_grad():`")
+_INSTANCE = (
+    "`{name}` makes an instance of an autograd function, which torch 2.0 warns of and a later one is to refuse",
+    "call `{cls}.apply(...)`, with static methods `forward(ctx, ...)` and `backward(ctx, ...)`",
+)
 _NAMES = frozenset(canonical(name) for name in table().deprecated if not name.startswith(AMP))
 _WORDS = frozenset(name.rpartition(".")[2] for name in table().deprecated if not name.startswith(AMP))
 # Losses that still take what `reduction` replaced in 0.4.1.
@@ -85,6 +90,10 @@ def check(view: View) -> Iterator[Report]:
         yield Report(CODE, site, {"name": old, "new": new}, words=_DATA)
     for site, name in saved_variables(view):
         yield Report(CODE, site, {"name": name, "by": "0.4", "then": f"; use `{name.replace('variables', 'tensors')}`"})
+    if view.admits((2, 0)):
+        for site, name, is_called in instances(view):
+            if not is_called and not second_choice(site):
+                yield Report(CODE, site, {"name": view.call_text(site), "cls": name}, words=_INSTANCE)
 
 
 def _then(name: str, entry: Deprecated) -> str:

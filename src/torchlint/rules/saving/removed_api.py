@@ -22,6 +22,7 @@ from torchlint.rules.mends.rows import indent_of, statement_at
 from torchlint.rules.saving.deprecated_api import rename
 from torchlint.rules.shared import hosted_names
 from torchlint.rules.shared.asking import asks_first, chosen_by_release, tried_twice
+from torchlint.rules.shared.autograd_instances import instances
 from torchlint.rules.shared.inner_functions import calls_within
 from torchlint.rules.shared.number_losses import first_items
 from torchlint.rules.shared.torchvision_old import NAMES as OF_OTHERS
@@ -95,6 +96,15 @@ def check(view: View) -> Iterator[Report]:
             yield Report(CODE, site, {"name": name, "then": _meant(name)}, words=_IN_NO_RELEASE)
 
 
+    for site, name, is_called in instances(view):
+        if is_called and view.admits(release("1.6")) and not second_choice(site) and not expected(site):
+            yield Report(CODE, site, {"call": view.call_text(site), "name": name}, words=_LEGACY_FUNCTION)
+
+
+_LEGACY_FUNCTION = (
+    "`{call}` calls an instance of an autograd function: torch 1.4 takes that, torch 1.6 raises",
+    "call `{name}.apply(...)`, with static methods `forward(ctx, ...)` and `backward(ctx, ...)`",
+)
 _IN_NO_RELEASE = ("torch has no `{name}`, in no release{then}", "write the name that torch has, or import it from where it is defined")
 
 
