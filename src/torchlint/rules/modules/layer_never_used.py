@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 
 from torchlint.dryrun.values import Class, Event, Instance, Ref, real
@@ -93,7 +93,25 @@ def _mentioned(event: Event, cls: Class, view: View) -> bool:
         if isinstance(item, Class) and item is not cls and any(name in unit.words for unit in item.cf.methods.values()):
             return True
     places = {other.site for other in view.of("setattr") if other.name == name and other.site.parsed.unit is init}
-    return _of_self("".join(cls.facts.lines[init.start - 1 : init.end]))[name] != len(places) or name in _quoted("".join(cls.facts.lines))
+    own, text = "".join(cls.facts.lines[init.start - 1 : init.end]), "".join(cls.facts.lines)
+    return _of_self(own)[name] != len(places) or name in _quoted(text.replace(own, _LISTS.sub(_unless_read(cls), own)))
+
+
+# A list of texts that is kept, as `self.layers = ["conv1", "conv2"]` or by `self.__setattr__`.
+_LISTS = re.compile(
+    r"self\.(?:(?P<kept>\w+)\s*=\s*|__setattr__\(\s*[\"'](?P<set>\w+)[\"']\s*,\s*)(?P<list>\[(?:\s*(?:\"\w+\"|'\w+'),?)+\s*\])"
+)
+
+
+def _unless_read(cls: Class) -> Callable[[re.Match[str]], str]:
+    """Takes lists of layers' names out, where nothing in the file reads what they are kept as: who goes over the layers of others
+    gives them to an optimizer, and calls none."""
+    def without(found: re.Match[str]) -> str:
+        name = found["kept"] or found["set"]
+        read = any(name in unit.words for unit in units_of(cls.facts) if unit is not cls.cf.methods.get("__init__"))
+        return found[0] if read else found[0].replace(found["list"], "")
+
+    return without
 
 
 @lru_cache(maxsize=2)

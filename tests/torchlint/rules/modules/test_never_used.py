@@ -34,6 +34,42 @@ def test_never_used(code):
     holds(code)
 
 
+LISTED = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 4)
+        self.rows = nn.Linear(4, 4){mark}
+        {kept}
+
+    def forward(self, x):
+        return self.body(x)
+{more}
+"""
+
+
+def listed(kept, mark="", more=""):
+    return LISTED.format(kept=kept, mark=mark, more=more)
+
+
+READ = """
+    def groups(self, rate):
+        return [{"params": self.get(name), "lr": rate} for name in self.exclusive]
+"""
+
+
+@table({
+    "in a list for the optimizer": listed("self.__setattr__('exclusive', ['body', 'rows'])", "  # <- 506"),
+    "over several lines": listed("self.exclusive = ['body',\n                          'rows',\n        ]", "  # <- 506"),
+    "a list that the class reads": listed("self.exclusive = ['body', 'rows']", more=READ),
+    "a table": listed("self.exclusive = {'body': 'rows'}"),
+    "a name by itself": listed("self.last = 'rows'"),
+    "a list that the file reads": listed("self.exclusive = ['rows']", more="\ndef last(net):\n    return [net.get_submodule(one) for one in net.exclusive]"),
+})
+def test_listed_by_name(code):
+    holds(code)
+
+
 HOSTED = """
 from transformers import BertModel, BertPreTrainedModel
 
