@@ -10,13 +10,12 @@ from functools import lru_cache
 from torchlint.dryrun.values import Class, Event, Instance, Ref, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.modules.modules_in_plain_container import _trains
+from torchlint.rules.shared.reached_by_name import names_asked
 from torchlint.sieve.facts import units_of
 
 CODE = 506
 _ANY = frozenset(
     {
-        "getattr",
-        "setattr",
         "_modules",
         "children",
         "modules",
@@ -61,8 +60,17 @@ def check(view: View) -> Iterator[Report]:
             or "Dropout" in layer.type
         ):
             continue
-        if not _mentioned(event, cls, view):
+        if not _mentioned(event, cls, view) and not _is_asked(event.name, cls):
             yield Report(CODE, event.site, {"name": f"self.{event.name}", "model": cls.name})
+
+
+def _is_asked(name: str, cls: Class) -> bool:
+    """Whether the class may ask for a layer by a name that it puts together."""
+    for item in cls.mro():
+        asked = names_asked(item) if isinstance(item, Class) else []
+        if asked is None or any(pattern.fullmatch(name) for pattern in asked):
+            return True
+    return False
 
 
 def _all_seen(cls: Class) -> bool:

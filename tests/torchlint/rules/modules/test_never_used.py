@@ -70,6 +70,47 @@ def test_listed_by_name(code):
     holds(code)
 
 
+BY_NAME = """
+from torchvision import models
+
+class Net(nn.Module):
+    def __init__(self, act):
+        super().__init__()
+        {made}
+        self.norm2 = nn.BatchNorm2d(4){mark}
+        self.down = nn.ModuleList([nn.Conv2d(4, 4, 3)])
+
+    def forward(self, x):
+        for i in (1, 3):
+            x = self.down[0]({asked}(x))
+        return x
+"""
+
+
+def by_name(asked, mark="", made="self.norm1 = nn.BatchNorm2d(4); self.norm3 = nn.BatchNorm2d(4)"):
+    return BY_NAME.format(asked=asked, mark=mark, made=made)
+
+
+@table({
+    "one name alone": by_name("getattr(self, f'norm1')", "  # <- 506").replace("; self.norm3 = nn.BatchNorm2d(4)", ""),
+    "names of another kind": by_name("getattr(self, f'conv{i}')", "  # <- 506", "self.conv1, self.conv3 = nn.Conv2d(4, 4, 3), nn.Conv2d(4, 4, 3)"),
+    "set by such names, too": by_name("getattr(self, 'conv_%d' % i)", "  # <- 506", "setattr(self, 'conv_%d' % act, nn.Conv2d(4, 4, 3))"),
+    "put together with a plus": by_name("getattr(self, 'conv' + str(i))", "  # <- 506", "self.conv1 = nn.Conv2d(4, 4, 3)"),
+    "by format": by_name("getattr(self, 'conv{}'.format(i))", "  # <- 506", "self.conv1 = nn.Conv2d(4, 4, 3)"),
+    "of a module of another library": by_name("getattr(models, act)()", "  # <- 506", "pass"),
+    "names of its kind": by_name("getattr(self, f'norm{i}')"),
+    "its name by format": by_name("getattr(self, 'norm{}'.format(i))"),
+    "its name with a per cent": by_name("getattr(self, 'norm%d' % i)"),
+    "its name with a plus": by_name("getattr(self, 'norm' + str(i))"),
+    "any name": by_name("getattr(self, act)"),
+    "any name, in a text": by_name("getattr(self, f'{act}')"),
+    "of something else": by_name("getattr(x, 'conv1')"),
+    "among all": by_name("list(self.children())[i]"),
+})
+def test_asked_by_name(code):
+    holds(code)
+
+
 HOSTED = """
 from transformers import BertModel, BertPreTrainedModel
 
