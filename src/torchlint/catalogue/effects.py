@@ -76,11 +76,13 @@ PURE_TENSOR_ONLY = frozenset(
     """unsqueeze squeeze permute contiguous view reshape clamp clamp_min clamp_max detach masked_fill type_as view_as expand_as flatten
     scatter_add index_fill index_select sigmoid softmax log_softmax relu""".split()
 )
-# Functions of torch's that give each value of a tensor, or its place, anew: as a statement of their own they do nothing, but to be shown or timed.
+# Functions of torch's that give each value of a tensor, or its place, anew: as a statement of their own they do nothing,
+# unless they are shown or timed.
 PURE_FUNCTIONS = frozenset(
     """fmod remainder abs neg exp expm1 log log2 log10 log1p sqrt rsqrt square reciprocal floor ceil round trunc frac sign sin cos tan tanh
     pow add sub mul div true_divide threshold renorm triu tril flip fliplr flipud roll nan_to_num softmax log_softmax index_fill index_add
-    index_copy scatter scatter_add masked_scatter movedim moveaxis swapaxes swapdims broadcast_to addcmul addcdiv lerp cumsum logical_not""".split()
+    index_copy scatter scatter_add masked_scatter movedim moveaxis swapaxes swapdims broadcast_to
+    addcmul addcdiv lerp cumsum logical_not""".split()
 )
 # Methods whose result is a tensor, if it has a method `to` or `float` at all.
 ONLY_TENSORS_GIVE = frozenset("long int short byte char bool argmax argmin argsort eq ne gt lt ge le".split())

@@ -29,9 +29,10 @@ def names_asked(cls: Class) -> list[re.Pattern[str]] | None:
 
 def _calls(cls: Class) -> Iterator[ast.Call]:
     rows = [range(unit.start, unit.end + 1) for unit in cls.cf.methods.values() if unit.words & ASKS]
-    for node in ast.walk(tree_of("".join(cls.facts.lines))) if rows else ():
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ASKS and any(node.lineno in each for each in rows):
-            yield node
+    calls = (node for node in ast.walk(tree_of("".join(cls.facts.lines))) if isinstance(node, ast.Call)) if rows else ()
+    for call in calls:
+        if isinstance(call.func, ast.Name) and call.func.id in ASKS and any(call.lineno in each for each in rows):
+            yield call
 
 
 def _pattern(node: ast.expr) -> str | None:

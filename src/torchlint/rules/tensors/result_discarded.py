@@ -88,7 +88,8 @@ def _pure_function(event: Event) -> bool:
     owner, args = event.owner, event.site.node.args
     if not isinstance(owner, Ref) or not args or args[0].keyword is not None:
         return False
-    if event.name not in _FUNCTIONS.get(owner.name, ()) and not (owner.name == "torch" and event.name in effects.PURE_FUNCTIONS and is_meant(event.site)):
+    of_numbers = owner.name == "torch" and event.name in effects.PURE_FUNCTIONS
+    if event.name not in _FUNCTIONS.get(owner.name, ()) and not (of_numbers and is_meant(event.site)):
         return False
     if event.name in _IN_PLACE_TOO and len(args) > 1:
         return False

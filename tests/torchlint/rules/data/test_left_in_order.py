@@ -523,7 +523,7 @@ def helped(made, mark="", params="train, shuffles=False", handed="shuffles", ins
     "told by name": helped("loader_of(True, shuffles=False)", "  # <- 603"),
     "told by place": helped("loader_of(True, False)", "  # <- 603"),
     "left out": helped("loader_of(True)", inside="  # <- 603"),
-    "told what is computed": helped("loader_of(True, shuffles=1 > 2)", inside="  # <- 603").replace("1 > 2", "OFF").replace("def loader", "OFF = False\n\ndef loader"),
+    "told by another name": helped("loader_of(True, shuffles=OFF)", inside="  # <- 603").replace("def loader", "OFF = False\n\ndef loader"),
     "told to shuffle": helped("loader_of(True, shuffles=True)"),
     "a comment at the call": helped("loader_of(True, shuffles=False)", "  # easy samples first: the order is meant"),
     "not handed on": helped("loader_of(True, shuffles=False)", handed="train"),
