@@ -263,7 +263,8 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     901: ((_any("load"),),),
     902: ((_any("save dump"),),),
     905: (
-        (_any("save load_state_dict"), _any("step")),
+        (_any("save"), _any("step")),
+        (_any("load_state_dict"),),
         (_any("step"), _any("backward")),
         (_OPTIMIZERS, _any("!class")),
         (_any("save_state"), _any("step")),

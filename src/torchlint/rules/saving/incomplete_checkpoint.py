@@ -14,6 +14,7 @@ from torchlint.rules.shared import best_scores
 from torchlint.rules.shared.carried_rates import carried
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, kept_in, left_out
 from torchlint.rules.shared.counted_rates import counted_anew
+from torchlint.rules.shared.crossed_files import crossed
 from torchlint.rules.shared.goes_on import weights_gone_on_from
 from torchlint.rules.shared.kept_schedules import begun_anew, counts_by_itself, driven_by, moved_on
 
@@ -28,6 +29,9 @@ def check(view: View) -> Iterator[Report]:
         told = True
         yield report
     for report in () if told else _schedule_alone(view):
+        told = True
+        yield report
+    for report in () if told else _out_of_another_file(view):
         told = True
         yield report
     for report in () if told else _count_alone(view):
@@ -107,6 +111,19 @@ def _schedule_alone(view: View) -> Iterator[Report]:
         known = {id(site.parsed.facts) for site in (scheduler.site, step.site) if site is not None}
         loaded = next((site for site in (load.site, *reversed(load.calls)) if id(site.parsed.facts) in known), load.site)
         yield Report(CODE, _place(saved, step) if saved is not None else loaded, roles, [(step.site, "where it stands is lost with the process")])
+        return
+
+
+_CROSSED = (
+    "training goes on from `{own}`, and the state of `{missing}` is taken out of another file",
+    "load it out of the file that the state of its optimizer comes from: `{own}`",
+)
+
+
+def _out_of_another_file(view: View) -> Iterator[Report]:
+    """The schedule's state is loaded out of the file of another model."""
+    for found in crossed(view):
+        yield Report(CODE, found.site, {"missing": found.schedule, "own": found.other}, words=_CROSSED)
         return
 
 

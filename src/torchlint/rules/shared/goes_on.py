@@ -10,14 +10,15 @@ from collections.abc import Callable, Iterator
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Loop, Opaque, Value, from_file, real
 from torchlint.rules.base import View
-from torchlint.rules.shared.blocks import around_row, block_of, excluded, heads_of, leaves
+from torchlint.rules.shared.blocks import around_row, block_of, conditions_of, excluded, heads_of, leaves
 from torchlint.rules.shared.brought_back import brought_back
 from torchlint.rules.shared.checkpoint_options import does_nothing_but_train, goes_on_from_option, helped
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, kept_in
 from torchlint.rules.shared.counted_loops import begins, counted_from, never_turns
+from torchlint.rules.shared.named_counts import counts_of_name
 from torchlint.rules.shared.own_checkpoints import is_literal, named_by, read_in, writes_what_it_read, written_again
 from torchlint.rules.shared.written_loads import WrittenLoad, is_out_of_a_file, loads_of_made, stands_before, updated_by_name, written_loads
-from torchlint.sieve.facts import FileFacts
+from torchlint.sieve.facts import FileFacts, Unit
 
 # Names of what a training begins at, and what is said where its weights are loaded.
 _BEGINNING = re.compile(r"start|begin|resume|last|restor|done|current|init", re.IGNORECASE)
@@ -39,6 +40,8 @@ _ANEW = re.compile(
     r"|(?:resum|continue|restor|restart|start_)\w*\s*(?:==|\bis)\s*(?:None\b|False\b|0\b|\"\"|'')",
     re.IGNORECASE,
 )
+_HELD = re.compile(r"^\s*(?:el)?if\b[^=]*(?:checkpoint|ckpt|state)\w*(?:\[|\.get\()")  # asks what is in a file, which is read in any case
+_NOT = re.compile(r"not\b[^=]*$")
 _WHICH = re.compile(r"==\s*[\"']\w|\bin [\[(\"']")  # asks for a kind, not for whether
 # A function that brings a training back; not its best weights, or those of an average.
 _RESUMING = re.compile(r"_?(?:auto_?|maybe_?|try_?)?(?:resume|restore)(?!\w*(?:best|ema|avg|average|backup|shadow|from))", re.IGNORECASE)
@@ -78,14 +81,37 @@ def weights_gone_on_from(view: View, step: Event, optimizer: Value) -> Site | No
     for says in (_goes_on, _is_meant_to):
         for load in loads:
             for site in (load.site, *reversed(load.calls)):
-                if site.parsed.facts not in here or site in step.calls or _ends_there(site, step, around):
+                if not (site.parsed.facts in here or _made_beside(site, load, step, optimizer)) or site in step.calls or _ends_there(site, step, around):
                     continue
                 if says(view, site, step, loop):
                     return site
         written = _as_written(view, step, optimizer, loop, says)
         if written is not None:
             return written
-    return next((site for load in loads if (site := _own_again(view, load, step, around, here)) is not None), None)
+    again = (site for load in loads if (site := _own_again(view, load, step, around, here) or _by_option_elsewhere(load, step, around, here)) is not None)
+    return next(again, None)
+
+
+def _made_beside(site: Site, load: Event, step: Event, optimizer: Value) -> bool:
+    """Whether a place stands in the file that makes the optimizer, and is come to before the training."""
+    made = getattr(optimizer, "site", None)
+    return made is not None and site.parsed.facts is made.parsed.facts and _comes_before(load, step)
+
+
+def _comes_before(load: Event, step: Event) -> bool:
+    return load.serial < step.serial and not any(guard.contrary() in step.guards for guard in load.guards)
+
+
+def _by_option_elsewhere(load: Event, step: Event, loop: Loop, here: tuple[FileFacts, ...]) -> Site | None:
+    """Where a function of another file is called that asks for an option to resume, and fills what is trained."""
+    sites = (load.site, *reversed(load.calls))
+    shown = next((site for site in sites if site.parsed.facts in here and site not in step.calls), None)
+    if shown is None or not _comes_before(load, step) or _ends_there(shown, step, loop):
+        return None
+    inner = sites[: sites.index(shown)]
+    if not any(map(_by_option, inner)) or any(_about_others(site, heads_alone=True) for site in sites[len(inner) :]):
+        return None
+    return shown if not any(_ANEW.search(line) for site in sites for line in heads_of(site.parsed.facts.lines, site.location().row)) else None
 
 
 def _ends_there(load: Site, step: Event, loop: Loop) -> bool:
@@ -102,7 +128,7 @@ def _own_again(view: View, load: Event, step: Event, loop: Loop, here: tuple[Fil
     """Where a training begins with weights out of a file that it writes, too, or by a function that is called so."""
     read = read_in(load)
     shown = next((site for site in (load.site, *reversed(load.calls)) if site.parsed.facts in here and site not in step.calls), None)
-    if read is None or shown is None or load.serial > step.serial or any(guard.contrary() in step.guards for guard in load.guards):
+    if read is None or shown is None or not _comes_before(load, step):
         return None
     named = is_literal(*read)
     if any(_about_others(site, named=named) for site in (read[0], load.site)):
@@ -170,7 +196,7 @@ def _loads_around(view: View, step: Event, loop: Loop | None) -> Iterator[tuple[
 
 def _goes_on(view: View, site: Site, step: Event, loop: Loop | None) -> bool:
     """Whether what stands around a load says that the training around a step goes on from it."""
-    if any(_ANEW.search(line) for line in heads_of(site.parsed.facts.lines, site.location().row)):
+    if any(_ANEW.search(line) for line in heads_of(site.parsed.facts.lines, site.location().row)) or _in_else_for_else(site):
         return False
     if loop is not None and _is_resumed(site, loop):
         return True
@@ -185,7 +211,10 @@ def _is_meant_to(view: View, site: Site, step: Event, loop: Loop | None) -> bool
     lines, row = site.parsed.facts.lines, site.location().row
     heads = [line.split("#", 1)[0] for line in heads_of(lines, row)]
     asks = [line for line in heads if line.lstrip().startswith(("if ", "if(", "elif ", "try:")) and "__name__" not in line]
+    asks = [line for line in asks if not _HELD.search(line)]
     if not asks or any(_ELSE.search(line) for line in (lines[row - 1], *asks)) or _WHICH.search(asks[0]) or any(map(_ANEW.search, asks)):
+        return False
+    if _in_else_for_else(site):
         return False
     if any(_OTHERS.search(line) for line in around_row(lines, row)):
         return False
@@ -233,21 +262,23 @@ def _same_file(load: WrittenLoad) -> bool:
     if len(load.source) < _LONG_ENOUGH or not heads:
         return False
     same = re.compile(rf"\bsave\w*\(.*[,=(]\s*{re.escape(load.source)}\s*\)")
-    here = any(same.search(line.split("#", 1)[0]) for line in lines[row : _end_of_function(load.site)])
+    here = any(same.search(line.split("#", 1)[0]) for line in _rest_of_unit(load.site))
     own = here and does_nothing_but_train(lines)
     asks = [_PRETRAIN.sub("", line) if own else line for line in (lines[row - 1], *heads)]
     return not any(_ELSE.search(line) or _OTHERS.search(line) for line in asks) and (here or any(same.search(line) for line in lines[row:]))
 
 
-def _end_of_function(site: Site) -> int:
-    """The last row of the function that a place stands in; that of the place where it stands in none."""
-    unit = site.parsed.unit
-    return unit.end if any(unit is one for one in site.parsed.facts.functions.values()) else site.location().row
+def _rest_of_unit(site: Site) -> list[str]:
+    """The lines behind a place in its function; where it stands in none, those of its file that stand in none."""
+    facts, unit, row = site.parsed.facts, site.parsed.unit, site.location().row
+    outside = [item for item in facts.body if isinstance(item, Unit)]
+    units = outside if unit in outside else [one for one in facts.functions.values() if one is unit]
+    return [line for one in units for line in facts.lines[max(one.start - 1, row) : one.end]]
 
 
 def _counts_on(view: View, site: Site, step: Event) -> bool:
     """Whether a number that the training counts is read beside the weights: `self.episode = checkpoint["episode"]`; in the rest of their
-    block one that a loop begins at."""
+    block one that a loop begins at; or is taken out of the name of their file."""
     lines, row = site.parsed.facts.lines, site.location().row
     near = around_row(lines, row)
     for line in (*near, *(line for line in block_of(lines, row) if line not in near)):
@@ -256,7 +287,8 @@ def _counts_on(view: View, site: Site, step: Event) -> bool:
             begun, counted = rf"range\([^)]*(?<![\w.]){re.escape(name)}\b[^)]*,", rf"(?<![\w.]){_counted_up(name)}\s*\+="
             if in_files(view, step, f"{begun}|{counted}" if line in near else rf"range\(\s*{re.escape(name)}\b[^,)]*,"):
                 return True
-    return False
+    named = (rf"range\(\s*{re.escape(name)}\b[^,)]*,|(?<![\w.]){_counted_up(name)}\s*\+=" for name in counts_of_name(site, near))
+    return any(in_files(view, step, counted) for counted in named)
 
 
 def _counted_up(name: str) -> str:
@@ -303,6 +335,11 @@ def _by_option(site: Site) -> bool:
     if not asks or any(map(_for_else, at)) or any(map(_STAGED.search, lines)) or any(map(_OTHERS.search, near)):
         return False
     return told or any(map(_OPTION.search, asks)) or goes_on_from_option(site)
+
+
+def _in_else_for_else(site: Site) -> bool:
+    """Whether a place stands in the `else` of what is done where weights are for nothing else: `if not (args.evaluate or args.finetune)`."""
+    return any(not holds and _NOT.match(text) and _ELSE.search(text) for text, holds in conditions_of(site))
 
 
 def _for_else(line: str) -> bool:

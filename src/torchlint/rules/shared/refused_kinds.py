@@ -22,8 +22,14 @@ _CALLED = {
     "datetime.datetime": _TIME, "datetime.datetime.now": _TIME, "datetime.datetime.today": _TIME, "datetime.date.today": _TIME,
     "datetime.datetime.utcnow": _TIME, "datetime.timedelta": _TIME,
     "collections.defaultdict": "a defaultdict", "collections.deque": "a deque",
-    "easydict.EasyDict": "an EasyDict", "omegaconf.OmegaConf.load": "a configuration of OmegaConf", "omegaconf.OmegaConf.create": "a configuration of OmegaConf",
+    "easydict.EasyDict": "an EasyDict", "addict.Dict": "a Dict of addict", "munch.Munch": "a Munch",
+    **dict.fromkeys((f"omegaconf.OmegaConf.{name}" for name in ("load", "create", "merge", "structured", "from_cli")), "a configuration of OmegaConf"),
+    **dict.fromkeys(("yacs.config.CfgNode", "fvcore.common.config.CfgNode"), "a CfgNode"),
+    **dict.fromkeys(("ml_collections.ConfigDict", "ml_collections.config_dict.ConfigDict"), "a ConfigDict"),
+    **dict.fromkeys(("mmcv.Config.fromfile", "mmcv.utils.Config.fromfile", "mmengine.Config.fromfile", "mmengine.config.Config.fromfile"), "a Config"),
 }
+# Methods that give such a thing once more.
+_COPIES = frozenset({"clone", "copy", "copy_and_resolve_references"})
 # Classes of packages whose objects are pickled by their names: encoders, tokenizers.
 _CLASS = re.compile(r"(?:sklearn|torchvision\.transforms|albumentations)\.(?:\w+\.)*[A-Z]\w+$|transformers\.(?:\w+\.)*\w*Tokenizer\w*\.from_pretrained$")
 
@@ -68,6 +74,8 @@ def _kind(view: View, value: Value, depth: int) -> str | None:
     if value.source == "item":
         maker = value.origin
         return NAMESPACE if value.name == "0" and isinstance(maker, Opaque) and _of_parser(maker, "parse_known_args") else None
+    if value.name in _COPIES and value.source in ("op", "call") and isinstance(value.origin, Opaque) and value.origin.name in _CALLED:
+        return _CALLED[value.origin.name]
     if value.source != "call":
         return None
     if _of_parser(value, "parse_args"):

@@ -84,3 +84,46 @@ def main(loader, path):
 def test_a_number_is_read_further_down(number, told):
     code = FAR.replace("NUMBER", number).replace("MARK", "  # <- 905" if told else "")
     holds(code)
+
+
+NAMED = """
+def main(opt, loader):
+    model = nn.Linear(4, 2)
+    if opt.weights is not None:
+        path = opt.weights if opt.weights.endswith(".pt") else newest(opt.folder)
+        try:
+            NUMBER
+        except ValueError:
+            last = 0
+        try:
+            model.load_state_dict(torch.load(path), strict=False)MARK
+        except RuntimeError as error:
+            print(error)
+    else:
+        last = 0
+    optimizer = torch.optim.AdamW(model.parameters())
+    BEGUN
+    for epoch in range(opt.epochs):
+        if epoch < step // len(loader):
+            continue
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            step += 1
+            if step % 1000 == 0:
+                torch.save(model.state_dict(), f"net_{epoch}_{step}.pt")
+"""
+
+
+@pytest.mark.parametrize(("number", "begun", "told"), [
+    ('last = int(os.path.basename(path).split("_")[-1].split(".")[0])', "step = max(0, last)", True),
+    ('last = int(re.search("[0-9]+", path).group())', "step = last + 1", True),
+    ("last = int(path[-8:-3])", "step = last", True),
+    ('step = int(path.split("_")[-1])', "print(step)", True),
+    ('last = int(path.split("_")[-1])', "step = 0", False),  # it is only shown
+    ('last = int(opt.name.split("_")[-1])', "step = last", False),  # of something else
+    ("last = int(opt.first)", "step = last", False),
+])
+def test_a_number_in_the_name_of_the_file(number, begun, told):
+    holds(NAMED.replace("NUMBER", number).replace("BEGUN", begun).replace("MARK", "  # <- 905" if told else ""))

@@ -52,6 +52,37 @@ def main(args, loader):
 """ + LOOP.format(start="0") + """
         torch.save(model.state_dict(), "last.pt")
 """,
+    "resumed to be finetuned": MADE + """
+    if args.resume:
+        checkpoint = torch.load(args.resume)
+        if not (args.evaluate or args.finetune):
+            print(checkpoint["step"])
+        else:
+            model.load_state_dict(checkpoint["model"])
+""" + LOOP.format(start="0") + """
+        torch.save(model.state_dict(), "last.pt")
+""",
+    "resumed, and not from the start": MADE + """
+    if args.resume:
+        checkpoint = torch.load(args.resume)
+        if not args.quiet:
+            print(checkpoint["step"])
+        else:
+            model.load_state_dict(checkpoint["model"])  # <- 905
+""" + LOOP.format(start="0") + """
+        torch.save(model.state_dict(), "last.pt")
+""",
+    "an average of the weights, if the file has one": MADE + """
+    checkpoint = torch.load("first.pt")
+    if checkpoint["average"] is not None:
+        model.load_state_dict(checkpoint["average"])
+    else:
+        model.load_state_dict(checkpoint["model"])
+""" + LOOP.format(start="0") + SAVED,
+    "a file, if there is one": MADE + """
+    if os.path.exists("first.pt"):
+        model.load_state_dict(torch.load("first.pt"))  # <- 905
+""" + LOOP.format(start="0") + SAVED,
     "for a test of what is resumed": MADE + """
     if args.resume and args.test:
         model.load_state_dict(torch.load(args.net))
@@ -209,6 +240,36 @@ OWN = MADE + """
 ])
 def test_pretrained_weights_of_its_own(option, mark):
     holds("import argparse\n\nparser = argparse.ArgumentParser()\n" + option + OWN.replace("MARK", mark))
+
+
+SCRIPT = """
+FILE = "resnet.pt"
+
+def test(model, loader):
+    print(F.cross_entropy(model(loader[0]), loader[1]))
+    AFTER
+
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1, momentum=0.9)
+is_pretrain = False
+if is_pretrain == True:
+    model.load_state_dict(torch.load(FILE))MARK
+for epoch in range(9):
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+    SAVED
+"""
+
+
+@pytest.mark.parametrize(("after", "saved", "told"), [
+    ("pass", "torch.save(model.state_dict(), FILE)", True),
+    ("pass", 'torch.save(model.state_dict(), "last.pt")', False),
+    ("torch.save(model.state_dict(), FILE)", 'torch.save(model.state_dict(), "last.pt")', False),  # in a function that does not train
+])
+def test_pretrained_weights_of_a_script_of_its_own(after, saved, told):
+    holds(SCRIPT.replace("AFTER", after).replace("SAVED", saved).replace("MARK", "  # <- 905" if told else ""))
 
 
 HELPERS = """

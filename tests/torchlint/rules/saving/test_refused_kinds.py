@@ -34,6 +34,51 @@ def test_what_is_refused(given, mark):
     holds(KEPT.replace("GIVEN", given).replace("MARK", mark))
 
 
+CONFIGURED = """
+from addict import Dict
+from ml_collections import ConfigDict
+from omegaconf import OmegaConf
+from yacs.config import CfgNode as CN
+import mmengine
+
+_C = CN()
+_C.TRAIN = CN()
+_C.TRAIN.EPOCHS = 9
+
+def defaults():
+    return _C.clone()
+
+def load(net, config):
+    checkpoint = torch.load(config.RESUME, map_location="cpu")MARK
+    net.load_state_dict(checkpoint["model"])
+    return checkpoint["epoch"]
+
+def main(net: nn.Module, options):
+    config = GIVEN
+    start = load(net, config) if config.RESUME else 0
+    for epoch in range(start, config.TRAIN.EPOCHS):
+        torch.save({"model": net.state_dict(), "epoch": epoch, "config": KEPT_AS}, f"{epoch}.pt")
+"""
+
+
+@pytest.mark.parametrize(("given", "kept", "told"), [
+    ("defaults()", "config", True),
+    ("CN(new_allowed=True)", "config", True),
+    ("OmegaConf.merge(OmegaConf.load('a.yaml'), OmegaConf.from_cli())", "config", True),
+    ("OmegaConf.structured(options).copy()", "config", True),
+    ("Dict(options)", "config", True),
+    ("ConfigDict(options)", "config", True),
+    ("mmengine.Config.fromfile('a.py')", "config", True),
+    ("defaults()", "config.dump()", False),
+    ("defaults()", "config.TRAIN.EPOCHS", False),
+    ("OmegaConf.load('a.yaml')", "OmegaConf.to_container(config)", False),
+    ("options", "config", False),
+    ("options.clone()", "config", False),
+])
+def test_configurations(given, kept, told):
+    holds(CONFIGURED.replace("GIVEN", given).replace("KEPT_AS", kept).replace("MARK", "  # <- 901" if told else ""))
+
+
 BEST = """
 import numpy as np
 
