@@ -52,7 +52,9 @@ def _beside(load: Event) -> Iterator[Crossed]:
     own = next((one for one in filled if one.row == load.site.location().row), None)
     for one in filled if own is not None else ():
         mates = [other for other in filled if other.source == one.source and other is not one]
-        if one.source == own.source or one.owner not in _driven_by(nodes, own.owner) or not mates or any(_of_a_training(mate) for mate in mates):
+        if one.source == own.source or one.owner not in _driven_by(nodes, own.owner):
+            continue
+        if not mates or any(map(_of_a_training, mates)):
             continue
         site = _site_at(parsed, one.row)
         if site is not None and _is_saved(nodes, one):
@@ -61,7 +63,8 @@ def _beside(load: Event) -> Iterator[Crossed]:
 
 def _scope_of(tree: ast.Module, row: int) -> ast.AST:
     """The innermost function around a row, or the whole file."""
-    around = [node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.lineno <= row <= (node.end_lineno or row)]
+    functions = (node for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)))
+    around = [node for node in functions if node.lineno <= row <= (node.end_lineno or row)]
     return max(around, key=lambda node: node.lineno) if around else tree
 
 
@@ -86,7 +89,9 @@ def _read_once(nodes: list[ast.AST]) -> set[str]:
 
 
 def _fills(node: ast.AST) -> _Filled | None:
-    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "load_state_dict" or len(node.args) != 1:
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr != "load_state_dict":
+        return None
+    if len(node.args) != 1:
         return None
     state = node.args[0]
     if not isinstance(state, ast.Subscript) or not isinstance(state.value, ast.Name) or not isinstance(state.slice, ast.Constant):
@@ -121,5 +126,5 @@ def _called(value: ast.expr) -> str:
 
 def _site_at(parsed: Parsed, row: int) -> Site | None:
     """The call of `load_state_dict` at a row of the same unit."""
-    calls = (Site(parsed, node) for node in walk(parsed.module) if isinstance(node, cst.Call) and dotted(node.func).endswith(".load_state_dict"))
-    return next((site for site in calls if site.location().row == row), None)
+    calls = (node for node in walk(parsed.module) if isinstance(node, cst.Call) and dotted(node.func).endswith(".load_state_dict"))
+    return next((site for site in (Site(parsed, node) for node in calls) if site.location().row == row), None)

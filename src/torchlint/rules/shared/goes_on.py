@@ -81,15 +81,17 @@ def weights_gone_on_from(view: View, step: Event, optimizer: Value) -> Site | No
     for says in (_goes_on, _is_meant_to):
         for load in loads:
             for site in (load.site, *reversed(load.calls)):
-                if not (site.parsed.facts in here or _made_beside(site, load, step, optimizer)) or site in step.calls or _ends_there(site, step, around):
+                if site.parsed.facts not in here and not _made_beside(site, load, step, optimizer):
+                    continue
+                if site in step.calls or _ends_there(site, step, around):
                     continue
                 if says(view, site, step, loop):
                     return site
         written = _as_written(view, step, optimizer, loop, says)
         if written is not None:
             return written
-    again = (site for load in loads if (site := _own_again(view, load, step, around, here) or _by_option_elsewhere(load, step, around, here)) is not None)
-    return next(again, None)
+    again = (_own_again(view, load, step, around, here) or _by_option_elsewhere(load, step, around, here) for load in loads)
+    return next((site for site in again if site is not None), None)
 
 
 def _made_beside(site: Site, load: Event, step: Event, optimizer: Value) -> bool:
@@ -111,7 +113,8 @@ def _by_option_elsewhere(load: Event, step: Event, loop: Loop, here: tuple[FileF
     inner = sites[: sites.index(shown)]
     if not any(map(_by_option, inner)) or any(_about_others(site, heads_alone=True) for site in sites[len(inner) :]):
         return None
-    return shown if not any(_ANEW.search(line) for site in sites for line in heads_of(site.parsed.facts.lines, site.location().row)) else None
+    heads = (line for site in sites for line in heads_of(site.parsed.facts.lines, site.location().row))
+    return None if any(map(_ANEW.search, heads)) else shown
 
 
 def _ends_there(load: Site, step: Event, loop: Loop) -> bool:
@@ -338,7 +341,7 @@ def _by_option(site: Site) -> bool:
 
 
 def _in_else_for_else(site: Site) -> bool:
-    """Whether a place stands in the `else` of what is done where weights are for nothing else: `if not (args.evaluate or args.finetune)`."""
+    """Whether a place stands in the `else` of what is done where weights are for nothing else: `if not args.evaluate`."""
     return any(not holds and _NOT.match(text) and _ELSE.search(text) for text, holds in conditions_of(site))
 
 

@@ -9,13 +9,14 @@ from torchlint.dryrun.source_text import Site
 from torchlint.sieve.facts import FileFacts
 
 _READ = re.compile(r"\bload\(\s*([A-Za-z_][\w.]*)\s*[,)]")
-_TAKEN = re.compile(r"\s*([A-Za-z_][\w.]*)\s*=\s*int\((.*\b(?:split|rsplit|splitext|search|findall|match|strip|stem|replace)\b.*|.*\[-?\d*:-?\d*\].*)")
+_CUT = r"\b(?:split|rsplit|splitext|search|findall|match|strip|stem|replace)\b|\[-?\d*:-?\d*\]"
+_TAKEN = re.compile(rf"\s*([A-Za-z_][\w.]*)\s*=\s*int\((.*(?:{_CUT}).*)")
 _MADE = r"(?:max\(\s*\d+\s*,\s*|int\(\s*)*{0}\s*\)*(?:\s*[-+]\s*\d+)?\)*\s*$"
 
 
 def counts_of_name(site: Site, near: list[str]) -> Iterator[str]:
-    """The names of the numbers that are taken, in the function that a load stands in, out of the name of the file that is read near it, and of
-    what is made of them: `last = int(path.split("_")[-1])`, `step = max(0, last)`."""
+    """The names of the numbers that are taken, in the function that a load stands in, out of the name of the file that is read near it,
+    and of what is made of them: `last = int(path.split("_")[-1])`, `step = max(0, last)`."""
     files = [re.escape(found[1]) for line in near for found in _READ.finditer(line.split("#", 1)[0])]
     if not files:
         return

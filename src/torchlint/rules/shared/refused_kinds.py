@@ -23,10 +23,10 @@ _CALLED = {
     "datetime.datetime.utcnow": _TIME, "datetime.timedelta": _TIME,
     "collections.defaultdict": "a defaultdict", "collections.deque": "a deque",
     "easydict.EasyDict": "an EasyDict", "addict.Dict": "a Dict of addict", "munch.Munch": "a Munch",
-    **dict.fromkeys((f"omegaconf.OmegaConf.{name}" for name in ("load", "create", "merge", "structured", "from_cli")), "a configuration of OmegaConf"),
+    **{f"omegaconf.OmegaConf.{name}": "a configuration of OmegaConf" for name in ("load", "create", "merge", "structured", "from_cli")},
     **dict.fromkeys(("yacs.config.CfgNode", "fvcore.common.config.CfgNode"), "a CfgNode"),
     **dict.fromkeys(("ml_collections.ConfigDict", "ml_collections.config_dict.ConfigDict"), "a ConfigDict"),
-    **dict.fromkeys(("mmcv.Config.fromfile", "mmcv.utils.Config.fromfile", "mmengine.Config.fromfile", "mmengine.config.Config.fromfile"), "a Config"),
+    **{f"{package}.Config.fromfile": "a Config" for package in ("mmcv", "mmcv.utils", "mmengine", "mmengine.config")},
 }
 # Methods that give such a thing once more.
 _COPIES = frozenset({"clone", "copy", "copy_and_resolve_references"})
