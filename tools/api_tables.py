@@ -69,8 +69,6 @@ _SAID_SINCE = {
     "torch.cuda.max_memory_cached": "1.6",
     "torch.nn.NLLLoss2d": "1.6",
     "torch.nn.Container": "1.6",
-    "torch.nn.UpsamplingBilinear2d": "1.6",
-    "torch.nn.UpsamplingNearest2d": "1.6",
 }
 _SAID_ELSEWHERE = {
     **{
