@@ -110,7 +110,12 @@ class Operators:
             self.emit_mix(node, sides)
             traits, sites = {}, {}
             graphs = [t.traits.get("graph") for t in tensors]
-            if any(graph is True for graph in graphs):
+            in_place = type(node) is cst.AugAssign and any(
+                isinstance(alt, Tensor) and alt.traits.get("graph") is not False for alt in alternatives(left)
+            )
+            if not in_place and self.grad_state()[0] is False:
+                traits["graph"] = False
+            elif any(graph is True for graph in graphs):
                 traits["graph"] = True
                 sites.update({k: t.sites[k] for t in tensors for k in ("graph",) if k in t.sites})
             elif all(graph is False for graph in graphs) and all(

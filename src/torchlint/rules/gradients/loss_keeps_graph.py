@@ -15,6 +15,7 @@ from torchlint.dryrun.values import MOST, Const, Dict, Event, Instance, Opaque, 
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend, insert_after, insert_before
 from torchlint.rules.mends.rows import text_of, tree_of
+from torchlint.rules.shared.arithmetic_on_losses import computed_from
 from torchlint.rules.shared.only_shown import only_shown
 
 CODE = 106
@@ -264,9 +265,9 @@ def _trained_on(view: View, event: Event, value: Value) -> Event | None:
             continue
         for alt in alts:
             # What is sent backward has a graph, whatever made it: the call raises without one.
-            if backward.subject is alt or _computed_from(alt, backward.subject):
+            if backward.subject is alt or computed_from(alt, backward.subject):
                 return backward
-            if may_learn and (alt in backward.parts or any(_computed_from(alt, loss) for loss in _losses_in(backward))):
+            if may_learn and (alt in backward.parts or any(computed_from(alt, loss) for loss in _losses_in(backward))):
                 return backward
     return None
 
@@ -291,12 +292,3 @@ def _losses_in(backward: Event) -> Iterator[Value]:
     for part in backward.parts:
         if isinstance(part, Tensor) and part.traits.get("loss") and part.traits.get("graph") is not False:
             yield part
-
-
-def _computed_from(value: Opaque, loss: Value) -> bool:
-    """Whether a value is arithmetic on the loss: what a call that cannot be seen made of it may be a number."""
-    if loss not in value.parts or (value.source == "call" and not isinstance(value, Tensor)):
-        return False
-    return not any(
-        type(part) is Opaque and part.source == "call" and "again" not in part.tags and loss in part.parts for part in value.parts
-    )

@@ -212,6 +212,8 @@ def _wants_full_batches(view: View, event: Event) -> bool:
         return True
     if given and _is_told_beside(view, parsed, parsed.text(given[0])):
         return True
+    if given and isinstance(given[0], cst.Name) and _model_uses_size(view, event, given[0].value):
+        return True
     size = parsed.text(given[0]).rpartition(".")[2] if given else ""
     if not size or size.isdigit() and int(size) < 8:  # a small number may be anything
         return False
@@ -245,6 +247,21 @@ def _is_told_size(model: Value, loader: Instance) -> bool:
     names = init[1].params[1:] if init is not None else ()
     given = [*zip(names, model.args), *model.kwargs.items()]
     return any("batch" in name and same(value, size) for name, value in given)
+
+
+def _model_uses_size(view: View, event: Event, size: str) -> bool:
+    """Whether a model that is given the batches goes by the file's own name for their size: `x.view(BATCH_SIZE, -1)` in its forward."""
+    facts, loops = event.site.parsed.facts, _loops_over(view, event.subject)
+    given = (call for call in view.of("forward") if any(loop.site in loops for loop in call.loops))
+    models = (model.cls for call in given for model in real(call.subject) if isinstance(model, Instance))
+    for cls in dict.fromkeys(cls for cls in models if isinstance(cls, Class) and cls.facts is facts):
+        for name, unit in cls.cf.methods.items():
+            if size not in unit.words or size in unit.binds or size in unit.params:
+                continue  # nowhere in it, or a name of its own
+            definition, parsed = body_of(view, cls, name)
+            if definition is not None and _uses_size(Site(parsed, definition.body), size):
+                return True
+    return False
 
 
 # Kernels in 8 bits, graphs of the device and ahead-of-time compilers run on batches of one size.

@@ -15,6 +15,9 @@ from torchlint.sieve.facts import Unit, units_of
 
 CODE = 501
 
+# Parameters that are asked for to know them again: `list(map(id, net.blocks[0].parameters()))`. Nothing is trained by that.
+_BY_ID = re.compile(r"\bmap\(\s*id\s*,[^()]*\.parameters\(\)\s*\)|\bid\((\w+)\)\s+for\s+\1\s+in\s+[^()]*\.parameters\(\)")
+
 
 def check(view: View) -> Iterator[Report]:
     """A list of layers on self that nothing registers later."""
@@ -128,7 +131,7 @@ def _trained_from_outside(owner: Instance, name: str) -> bool:
     taken = re.compile(rf"(?<!\bself)\.{re.escape(name)}\b")
     return any(
         id(unit) not in own and {name, "parameters"} <= unit.words
-        and taken.search("".join(facts.lines[unit.start - 1 : unit.end]))
+        and taken.search(_BY_ID.sub("", "".join(facts.lines[unit.start - 1 : unit.end])))
         for unit in units_of(facts)
     )
 

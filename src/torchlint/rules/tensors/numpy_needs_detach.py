@@ -9,8 +9,9 @@ import libcst as cst
 
 from torchlint.catalogue.array_reads import OF_LISTS, OF_TENSORS, PLOTS
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Opaque, Seq, Tensor, Value, real
+from torchlint.dryrun.values import Event, Opaque, Seq, Tensor, Value, number, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.arithmetic_on_losses import computed_from
 from torchlint.rules.shared.blocks import conditions_of
 from torchlint.rules.shared.devices import OF_GPUS, on_gpu, placed_at
 
@@ -106,7 +107,7 @@ def _refused_in(view: View, event: Event, value: Value, depth: int = 0) -> Itera
     if len(lists) != 1 or not isinstance(lists[0], Seq) or depth > _DEEPEST:
         return
     for item in view.run.known_items(lists[0]):
-        alts = real(item)
+        alts = [alt for alt in real(item) if number(alt) is None]  # what a sum was before its loop
         before = all(isinstance(alt, Opaque) and alt.serial < event.serial for alt in alts)
         refusal = _refused(view, event, alts) if before else None
         if refusal is not None:
@@ -151,10 +152,16 @@ def _is_a_number(view: View, value: Value) -> bool:
 
 
 def _went_backward(view: View, event: Event, value: Value) -> bool:
-    """Whether a value has a graph since backward was called on it, which raises without one."""
+    """Whether a value has a graph since backward was called on it, which raises without one, or on what it is computed from: a sum of losses."""
     if not isinstance(value, Opaque) or not value.flows or isinstance(value, Tensor) and value.traits.get("graph") is False:
         return False
-    return any(other.serial < event.serial and other.framework is None and value in real(other.subject) for other in view.of("backward"))
+    summed = isinstance(value, Tensor) and value.source == "op"
+    return any(
+        other.serial < event.serial and other.framework is None
+        and any(value is loss or summed and type(loss) is Tensor and loss.traits.get("graph") is not False and computed_from(value, loss)
+                for loss in real(other.subject))
+        for other in view.of("backward")
+    )
 
 
 def _records(view: View, event: Event) -> bool:

@@ -185,3 +185,43 @@ def main(first, second):
 })
 def test_one_of_several_loaders(code):
     holds(code)
+
+
+IN_FORWARD = """
+from torch.utils.data import DataLoader
+
+SIZE = 64
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.out = nn.Linear(784, 10)
+
+    def forward(self, x):
+        {before}
+        return self.out(x.view({rows}, -1))
+
+net = Net()
+net.load_state_dict(torch.load("net.pt"))
+test_loader = DataLoader(data, batch_size={size}, drop_last=True){mark}
+net.eval()
+right = 0
+with torch.no_grad():
+    for x, y in test_loader:
+        right += (net(x).argmax(1) == y).sum().item()
+print(right)
+"""
+
+
+def in_forward(mark="", **other):
+    return IN_FORWARD.format(mark=mark, **({"before": "x = x.float()", "rows": "SIZE", "size": "SIZE"} | other))
+
+
+@table({
+    "the size of a batch, by the file's name for it": in_forward(),
+    "as many rows as there are": in_forward(BAD, rows="len(x)"),
+    "another size": in_forward(BAD, size="100"),
+    "a name of its own": in_forward(BAD, before="SIZE = x.size(0)"),
+})
+def test_a_model_that_knows_the_size_of_a_batch(code):
+    holds(code.replace("data, batch_size", "HELD_OUT, batch_size"))

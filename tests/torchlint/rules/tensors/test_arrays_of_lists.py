@@ -110,3 +110,53 @@ def show(fig, history):
 })
 def test_axes_ask_for_arrays_as_pyplot_does(code):
     holds(code)
+
+
+SUMMED = """
+import matplotlib.pyplot as plt
+import numpy as np
+
+def train(net: nn.Module, loader, show):
+    optimizer = torch.optim.Adam(net.parameters())
+    history = []
+    for epoch in range(9):
+        total = {start}
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.mse_loss(net(x), y)
+            loss.backward()
+            optimizer.step()
+            {added}
+        {kept}
+    {behind}
+"""
+GRAPH = "  # <- 106"
+
+
+def summed(added="total += loss" + GRAPH, kept="history.append(total / len(loader))" + GRAPH, behind="plt.plot(range(9), history)", start="0"):
+    return SUMMED.format(start=start, added=added, kept=kept, behind=behind)
+
+
+def off(line):
+    return f"with torch.no_grad():\n                {line}"
+
+
+@table({
+    "the mean of an epoch": summed(behind="plt.plot(range(9), history)  # <- 416"),
+    "the sum": summed(kept="history.append(total)", behind="plt.plot(history)  # <- 416"),
+    "of a tensor": summed(start="torch.zeros(1)", behind="print(np.mean(history))  # <- 416"),
+    "times the size of the batch": summed("total += loss * len(x)" + GRAPH, behind="plt.plot(range(9), history)  # <- 416"),
+    "numbers": summed("total += loss.item()", "history.append(total / len(loader))"),
+    "numbers, as a tensor": summed("total += loss.item() * torch.ones(1)", "history.append(total / len(loader))"),
+    "detached": summed("total += loss.detach()", "history.append(total / len(loader))"),
+    "the number of each epoch": summed(kept="history.append(total.item() / len(loader))"),
+    "what somebody else makes of them": summed("total += show(loss)", "history.append(total / len(loader))"),
+    "added without gradients": summed(off("total += loss"), "history.append(total / len(loader))"),
+    "divided without gradients": summed(kept=off("history.append(total / len(loader))")),
+    "added in place, without gradients": summed(
+        "total = total + loss" + GRAPH, off("total += 1") + "\n        history.append(total)" + GRAPH, "plt.plot(history)  # <- 416"
+    ),
+    "a comparison": summed("total += loss > 3", "history.append(total / len(loader))"),
+})
+def test_sums_of_losses(code):
+    holds(code)
