@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torchlint.dryrun.guards import Guard
-from torchlint.dryrun.values import Instance, Value, exclude_each_other
+from torchlint.dryrun.values import Instance, Opaque, Value, exclude_each_other
 
 
 def conditions(value: Instance) -> tuple[Guard, ...]:
@@ -40,3 +40,11 @@ def possible(alts: tuple[Value, ...], guards: tuple[Guard, ...]) -> tuple[Value,
     lasting = [guard for guard in guards if not guard.varies]
     found = tuple(alt for alt in alts if not exclude_each_other(lasting, chosen(alt, alts))) if lasting else alts
     return found or alts
+
+
+def models_made(alts: tuple[Value, ...]) -> tuple[Value, ...]:
+    """The models among alternatives that are models of the program, and else such as it has saved whole: `model = Net()`, or
+    `model = torch.load(path)`. What is read so is one of these, so that what they give is what it gives. None in any other case."""
+    made = tuple(alt for alt in alts if isinstance(alt, Instance) and alt.kind in ("module", "wrapper"))
+    rest = [alt for alt in alts if alt not in made]
+    return made if rest and all(type(alt) is Opaque and "loaded" in alt.tags for alt in rest) else ()

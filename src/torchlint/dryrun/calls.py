@@ -8,7 +8,7 @@ import re
 
 import libcst as cst
 
-from torchlint.dryrun.alternatives import chosen, possible
+from torchlint.dryrun.alternatives import chosen, models_made, possible
 from torchlint.dryrun.builtins import Builtins
 from torchlint.dryrun.classes import ProjectClasses
 from torchlint.dryrun.functions import Functions
@@ -32,6 +32,7 @@ from torchlint.dryrun.values import (
     Tensor,
     Value,
     join,
+    now,
     real,
     union_of,
     with_parts,
@@ -58,7 +59,7 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls, Switches):
                 results = [self.call_method(alt, func.attr.value, args, kwargs, node) for alt in alts]
                 result = functools.reduce(join, results) if results else Opaque("", "call")
             else:
-                result = self.each(alts, lambda alt: self.call_method(alt, func.attr.value, args, kwargs, node))
+                result = self.each(alts, lambda alt: self.call_method(alt, func.attr.value, args, kwargs, node), func.attr.value == "forward")
             self.last_call = (owner, func.attr.value, args)
             return result
         if type(func) is cst.Name and func.value == "super":
@@ -71,25 +72,25 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls, Switches):
             return Opaque("super", "call")
         callee = self.eval(func)
         args, kwargs = self.arguments(node)
-        result = self.each(real(callee), lambda alt: self.call_value(alt, args, kwargs, node))
+        result = self.each(real(callee), lambda alt: self.call_value(alt, args, kwargs, node), forward=True)
         self.last_call = (None, func.value if type(func) is cst.Name else "", args)
         return result
 
-    def each(self, alts: tuple[Value, ...], call) -> Value:
-        """Calls each of several alternatives on a path of its own."""
+    def each(self, alts: tuple[Value, ...], call, forward: bool = False) -> Value:
+        """Calls each of several alternatives on a path of its own; `forward` where it is they that are called."""
         if not alts:
             return Opaque("", "call")
         if len(alts) > 1 and (self.guards or self.choice):
             alts = possible(alts, (*self.guards, *self.choice))
         if len(alts) == 1:
             return call(alts[0])
-        results: list[Value] = []
-        before = self.choice
+        results: list[tuple[Value, Value]] = []
+        before, begun = self.choice, now()
 
         def path(alt: Value):
             def go():
                 self.choice = (*before, *chosen(alt, alts))
-                results.append(call(alt))
+                results.append((alt, call(alt)))
 
             return go
 
@@ -97,10 +98,11 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls, Switches):
         self.branch([path(alt) for alt in alts])
         self.unsure -= 1
         self.choice = before
-        result = results[0]
-        for other in results[1:]:
-            result = join(result, other)
-        return result
+        known = models_made(alts) if forward else ()
+        found = functools.reduce(join, [result for alt, result in results if not known or alt in known])
+        if known and type(found) in (Opaque, Tensor) and found.serial > begun:  # it comes out of whichever it was
+            found.flows = union_of((found.flows, *(result.flows for alt, result in results if alt not in known)))
+        return found
 
     def arguments(self, node: cst.Call) -> tuple[list[Value], dict[str, Value]]:
         """Positional and keyword arguments; "*" and "**" stand in the keywords where more may have been given."""

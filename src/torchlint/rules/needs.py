@@ -306,7 +306,7 @@ _CUSTOM |= {
     708: ((_any("autocast GradScaler custom_fwd custom_bwd"),),),
     941: (
         (frozenset(name.rpartition(".")[2] for name in gone_names()), _any("transformers !from_transformers")),
-        *(_gone(name) for name in table().removed), (_any("next reinforce stft !autograd", *DATA),), (_any("fft"),), (_any("backward !first"),), (_any("optim !from_torch.optim"),),
+        *(_gone(name) for name in table().removed), (_any("next reinforce multinomial stft !autograd", *DATA),), (_any("fft"),), (_any("backward !first"),), (_any("optim !from_torch.optim"),),
         *_old(torchvision_gone.NAMES, "torchvision"), *_old(torchtext_gone.NAMES, "torchtext"), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),),
     ),
     942: (

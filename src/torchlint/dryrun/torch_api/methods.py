@@ -39,7 +39,7 @@ class Methods(Tensors, Devices, Modules, Optimizers, Contexts, Unknown):
         """Calls `owner.name(...)`."""
         set_value = self.store.get(owner, name)
         if set_value is not None and not isinstance(owner, (Ref, ProjectModule)) and not (isinstance(set_value, Opaque) and set_value.origin is owner):
-            return self.each(real(set_value), lambda alt: self._call_kept(alt, owner, name, args, kwargs, node))
+            return self.each(real(set_value), lambda alt: self._call_kept(alt, owner, name, args, kwargs, node), forward=True)
         return self._call_own(owner, name, args, kwargs, node)
 
     def _call_kept(self, kept: Value, owner: Value, name: str, args, kwargs, node: cst.CSTNode) -> Value:
@@ -56,7 +56,7 @@ class Methods(Tensors, Devices, Modules, Optimizers, Contexts, Unknown):
                 return self.inline(value, [owner, *args], kwargs, node)
             if name == "__init__" and args and isinstance(args[0], Instance):
                 return self.base_init(owner, value, args, kwargs, node)
-            return self.each(real(value), lambda alt: self.call_value(alt, args, kwargs, node))
+            return self.each(real(value), lambda alt: self.call_value(alt, args, kwargs, node), forward=True)
         if isinstance(owner, Instance):
             return self.instance_method(owner, name, args, kwargs, node)
         if isinstance(owner, Super):

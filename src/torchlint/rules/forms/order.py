@@ -104,8 +104,8 @@ class OptimizerLinks:
 _CLIPS = re.compile("cli[pm]|clamp|norm|grad", re.IGNORECASE)
 
 
-# Words of a name that may stand for steps of an optimizer: not the end of `from_pretrained`.
-_MAY_STEP = re.compile(r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:step|train|fit|optim|epoch|update|learn|run)")
+# Words of a name that may stand for steps of an optimizer: not the end of `from_pretrained`, nor what is `running` as a mean is.
+_MAY_STEP = re.compile(r"(?:(?<![A-Za-z])|(?<=[a-z])(?=[A-Z]))(?i:step|train|fit|optim|epoch|update|learn|run(?!ning))")
 # A name says so, too, where only something is made: `get_training_dataloader`, `build_optimizer`, `adjust_learning_rate`.
 _MAKES = re.compile(
     r"(?:^|\.)(?:(?:get|load|make|build|create|read|prepare|parse|define|configure|log|print|plot|count|adjust)_\w+"

@@ -35,7 +35,7 @@ CODE = 941
 _FFT, _STFT = Gone("1.7", "1.8", "torch.fft.fft"), Gone("1.13", "2.0", "return_complex=True")
 WATCHED = frozenset(map(canonical, table().removed)) | gone_names().keys() | OF_OTHERS.keys() | {"torch.fft", "torch.stft"}
 _WORDS = frozenset(name.rpartition(".")[2] for name in table().removed)
-CALLS = frozenset({".next", ".reinforce", *(f".{name}" for name in DATA)})
+CALLS = frozenset({".next", ".reinforce", ".multinomial", *(f".{name}" for name in DATA)})
 _LOADER = re.compile(r"loader$|(?:^|_)(?:train|test|vali?|valid|dev)(?:_data)?_(?:iter|dl)$", re.I)
 # The same under another name; of the last two only as `_same` says.
 _RENAMED = {
@@ -76,6 +76,7 @@ def check(view: View) -> Iterator[Report]:
     yield from _otherwise(view)
     yield from _next_of_python_2(view)
     yield from _reinforced(view)
+    yield from _drawn_without_a_number(view)
     for site, name, gone in names_gone(view):
         then = f"; use `{gone.instead}`" if gone.instead else ""
         yield Report(CODE, site, {"name": name, "package": name.partition(".")[0], "after": gone.after, "by": gone.by, "then": then})
@@ -168,6 +169,19 @@ def _reinforced(view: View) -> Iterator[Report]:
         if any(map(_DRAWS.search, lines)) and not any(map(_OF_ITS_OWN.search, lines)):
             then = "; use `-distribution.log_prob(action) * reward` of `torch.distributions.Categorical` as the loss"
             roles = {"name": f"{view.owner_text(event, 'action')}.reinforce", "package": "torch", "after": "0.3", "by": "0.4", "then": then}
+            yield Report(CODE, event.site, roles)
+
+
+def _drawn_without_a_number(view: View) -> Iterator[Report]:
+    """`probabilities.multinomial()`: until 0.4 a Variable was drawn from once where no number was given."""
+    for event in view.of("method"):
+        made = real(event.subject)
+        if event.name != "multinomial" or event.args or event.kwargs or not all(type(one) is Opaque or isinstance(one, Tensor) for one in made):
+            continue
+        if view.admits((0, 4)) and not second_choice(event.site) and not expected(event.site):
+            owner = view.owner_text(event, "probabilities")
+            roles = {"name": f"{owner}.multinomial()` without `num_samples", "package": "torch", "after": "0.3", "by": "0.4",
+                     "then": f"; use `{owner}.multinomial(1)`"}
             yield Report(CODE, event.site, roles)
 
 

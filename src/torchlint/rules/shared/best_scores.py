@@ -23,8 +23,12 @@ _NAME = r"(?:self\.)?\w*best\w*"
 _BETTER = re.compile(rf"\(?[^<>=]+[<>]=?\s*(?P<right>{_NAME})\s*\)?$|\(?\s*(?P<left>{_NAME})\s*[<>]=?[^<>=]+$", re.IGNORECASE)
 _NUMBER = re.compile(r"-?\s*(?:\d[\d._]*(?:e[-+]?\d+)?|(?:np|numpy|math|torch|sys)\.(?:inf|maxsize)|float\(\s*[\"'][-+]?inf\w*[\"']\s*\))$", re.IGNORECASE)
 _COPIES = ("shutil.copyfile", "shutil.copy", "shutil.copy2")
-# Each run writes into a folder of its own, or values are set by their names.
-_APART = re.compile(r"strftime|isoformat|\bnow\(|increment_path|mkdtemp|uuid|__dict__|\bsetattr\(|\bvars\(|\bglobals\(")
+# Each run writes into a folder of its own, or values are set by their names: not where they are only shown (`s.format(**self.__dict__)`).
+_SHOWN = r"\.(?:items|keys|values|get)\("
+_APART = re.compile(
+    rf"strftime|isoformat|\bnow\(|increment_path|mkdtemp|uuid|\bsetattr\(|\bglobals\("
+    rf"|(?<!\.format\(\*\*self\.)__dict__(?!{_SHOWN})|\bvars\((?![\w.]+\){_SHOWN})"
+)
 
 
 def forgotten(view: View) -> Iterator[tuple[Site, str, str]]:

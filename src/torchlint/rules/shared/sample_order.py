@@ -28,6 +28,8 @@ _MIXES = re.compile(
     r"|\bsort\w*\(.*\blen\b|bucket",
     re.IGNORECASE,
 )
+# Labels that are drawn, to be wrong ones: `np.random.choice(self.num_classes, wrong.sum())`.
+_DRAWS_LABELS = re.compile(r"\bchoices?\s*\(\s*(?:self\.)?_?(?:n|nb|num)_(?:class|classes|labels)\b", re.IGNORECASE)
 # Pieces of one long array: `data[i : i + length]`, `data[i - length : i]`.
 _PIECE = re.compile(r"\[\s*(?P<at>[\w.]+)\s*(?:-[^\[\]:]*)?:\s*(?P=at)\s*(?:\+[^\[\]:]*)?\]")
 _IN_LIBRARIES = frozenset({"Sequential", "Sequence", "MutableSequence", "StreamHandler", "BytesIO"})
@@ -137,7 +139,7 @@ def _speaks_of_order(dataset: Instance) -> bool:
             if any(OF_TIME.search(word) for word in _own(unit.words)):
                 return True
             text = _text(owner.facts, unit)
-            if _cuts_pieces(text) or id(unit) not in item and _MIXES.search(WRITTEN.sub("", text)):
+            if _cuts_pieces(text) or id(unit) not in item and _MIXES.search(_DRAWS_LABELS.sub("", WRITTEN.sub("", text))):
                 return True
     return False
 

@@ -175,3 +175,21 @@ def test_mixed_where_a_file_is_imported(tmp_path, mixing, more, each, told):
 })
 def test_options_in_one_dict_or_another(code):
     holds(code)
+
+
+@table({
+    "labels are drawn": program(
+        init="pass", options="", mark="  # <- 603", item=PLAIN + """
+
+    def spoil(self, wrong):
+        self.labels[wrong] = numpy.random.choice(self.num_classes, wrong.sum())"""
+    ).replace("import random", "import random, numpy"),
+    "samples are drawn": program(
+        init="pass", options="", item=PLAIN + """
+
+    def spoil(self, wrong):
+        self.files = numpy.random.choice(self.files, wrong.sum())"""
+    ).replace("import random", "import random, numpy"),
+})
+def test_wrong_labels(code):
+    holds(code)

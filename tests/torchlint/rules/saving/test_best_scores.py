@@ -54,6 +54,10 @@ def program(mark="", **other):
         "            best = acc", '            best = acc\n            path = "best.pt"').replace('save(state, "best.pt")', "save(state, path)"),
     "a name that is another one": program(asked='path = f"{epoch}.pt"; torch.save(state, path)').replace(
         "            best = acc", '            best = acc\n            if args.short:\n                path = "best.pt"').replace('save(state, "best.pt")', "save(state, path)"),
+    "beside what shows its values": program(BAD, more='class Layer(nn.Module):\n    def extra_repr(self):\n        return "{width}".format(**self.__dict__)'),
+    "beside what shows the options": program(BAD, before='for name, value in vars(args).items():\n        print(name, value)'),
+    "values set by their names": program(load='args.__dict__.update(kept)'),
+    "values set by their names, otherwise": program(load='vars(args)["best"] = kept["best"]'),
     "it is loaded": program(load='best = kept["best"]'),
     "it is loaded if it is there": program(load='best = kept.get("best", 0.0)'),
     "loaded with others": program(load='start, best = kept["epoch"], kept["best"]'),
