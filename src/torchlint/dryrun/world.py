@@ -195,19 +195,24 @@ class World:
     def resolve(self, name: str, importer: str) -> str | None:
         """The file of the module `name` (with leading dots if relative) as `importer` would import it; None if it is not
         a file of the project."""
-        folder = os.path.dirname(importer)
-        self.ask("module", folder, name)
-        return self.modules.module(folder, name)
+        folder, added = os.path.dirname(importer), self._added(importer)
+        self.ask("module", folder, name, added)
+        return self.modules.module(folder, name, added)
 
     def is_package(self, name: str, importer: str) -> str | None:
         """The folder of a namespace package (one without __init__.py), if `name` is one."""
-        folder = os.path.dirname(importer)
-        self.ask("package", folder, name)
-        return self.modules.package(folder, name)
+        folder, added = os.path.dirname(importer), self._added(importer)
+        self.ask("package", folder, name, added)
+        return self.modules.package(folder, name, added)
 
-    def ask(self, kind: str, folder: str, name: str = "") -> None:
+    def _added(self, importer: str) -> tuple[str, ...]:
+        """The folders that a file puts on the import path by itself."""
+        facts = self._facts.get(importer)
+        return facts.added if facts is not None else ()
+
+    def ask(self, kind: str, folder: str, name: str = "", added: tuple[str, ...] = ()) -> None:
         """Makes the verdict depend on what a question about the project's folders is answered with."""
-        asked = self.modules.question(kind, folder, name)
+        asked = self.modules.question(kind, folder, name, added)
         if asked is not None:
             self.asked.add(asked[0])
             self.hashes.setdefault(*asked)

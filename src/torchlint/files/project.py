@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from torchlint.files.modules import Modules
 from torchlint.files.notebook import parse_notebook
 from torchlint.files.reading import NO_SOURCE
+from torchlint.files.search_path import added_folders
 from torchlint.files.source import SourceError
 
 MOST_BYTES = 4_000_000  # of a file
@@ -26,12 +27,13 @@ _NAME = re.compile(r"[.\w]+")
 @dataclass(slots=True, eq=False)
 class Neighbour:
     """A file of the project: its code without comments, what each of its imports may mean, and what that is: files, and names
-    that no file was found for."""
+    that no file was found for; and the folders that it puts on the import path."""
 
     path: str
     code: str
     digest: str
     wanted: tuple[tuple[str, ...], ...] = ()
+    added: tuple[str, ...] = ()
     imports: frozenset[str] = frozenset()
     unknown: frozenset[str] = frozenset()
 
@@ -52,7 +54,7 @@ class Project:
         self.folders: dict[str, str | None] = {}
         self.unread: dict[str, str | None] = {}
         self.questions: dict[str, str | None] = {}
-        self._asked: set[tuple[str, str]] = set()  # imports, and the folders that they stand in
+        self._asked: set[tuple[str, str, tuple[str, ...]]] = set()  # imports, the folders that they stand in, and those added there
         self.complete = self._read(modules)
         if self.complete:
             self._ask_elsewhere(modules)
@@ -88,8 +90,8 @@ class Project:
         files: set[str] = set()
         unknown: set[str] = set()
         for wanted in file.wanted:
-            self._asked.update((folder, name) for name in wanted)
-            paths = [modules.module(folder, name) for name in wanted]
+            self._asked.update((folder, name, file.added) for name in wanted)
+            paths = [modules.module(folder, name, file.added) for name in wanted]
             files.update(found for found in paths if found is not None)
             if not any(paths):
                 unknown.update(name.rsplit(".", 1)[-1] for name in wanted[:1])
@@ -99,15 +101,15 @@ class Project:
         """Notes the imports whose files are looked for where `folders` does not tell what comes and goes: above the project,
         in folders of what was made or installed, behind links."""
         elsewhere: dict[str, bool] = {}
-        for folder, name in self._asked:
+        for folder, name, added in self._asked:
             inside = NO_SOURCE.isdisjoint(name.split("."))
-            for place in modules.looked_in(folder, name) if inside else ():
+            for place in modules.looked_in(folder, name, added) if inside else ():
                 if place not in elsewhere:
                     elsewhere[place] = place + os.sep not in self.folders and (
                         modules.disk.exists(place) or os.path.dirname(place) + os.sep not in self.folders
                     )
                 inside = inside and not elsewhere[place]
-            asked = None if inside else modules.question("module", folder, name)
+            asked = None if inside else modules.question("module", folder, name, added)
             if asked is not None:
                 self.questions[asked[0]] = asked[1]
 
@@ -142,7 +144,7 @@ def _read(path: str, data: bytes, digest: str) -> Neighbour:
         else:
             inside = module if module.endswith(".") else module + "."
             imports.append((module, *(inside + name for name in _NAME.findall(names))))
-    return Neighbour(path, code, digest, tuple(filter(None, imports)))
+    return Neighbour(path, code, digest, tuple(filter(None, imports)), added_folders(text))
 
 
 def without_comments(lines: list[str]) -> str:

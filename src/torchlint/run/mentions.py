@@ -12,6 +12,7 @@ from typing import Optional
 import msgspec
 
 from torchlint.files.modules import OUTSIDE
+from torchlint.files.search_path import added_folders
 from torchlint.files.tests import runs_tests
 from torchlint.run.outline import Block, outline_of
 
@@ -29,10 +30,11 @@ State = Optional[tuple[int, int, int, int]]
 
 
 class Mentions(msgspec.Struct, frozen=True, array_like=True):
-    """The names that a file may import, the attributes that it takes of names, whether it has what pytest would run, whether it takes all
+    """The names that a file may import, the folders that it puts on the import path, the attributes that it takes of names, whether it has what pytest would run, whether it takes all
     names of another file, and its statements."""
 
     names: tuple[str, ...]
+    added: tuple[str, ...]
     attributes: tuple[str, ...]
     runs_tests: bool
     star: bool
@@ -44,7 +46,7 @@ def mentions_of(text: str) -> Mentions:
     names = {name for name in _names(text) if name.partition(".")[0] not in OUTSIDE}
     inside = any(_NAME.match(name) for name in names)
     attributes = tuple(sorted(set(_ATTRIBUTE.findall(text)))) if inside else ()
-    return Mentions(tuple(sorted(names)), attributes, runs_tests(text), *outline_of(text))
+    return Mentions(tuple(sorted(names)), added_folders(text.lstrip("\ufeff")), attributes, runs_tests(text), *outline_of(text))
 
 
 def _names(text: str) -> Iterator[str]:

@@ -89,7 +89,7 @@ class Users:
         while todo:
             path = todo.pop()
             folder, mentions = os.path.dirname(path), self._mentions(path)
-            imported = {self._modules.module(folder, name) for name in mentions.names} - {None, path}
+            imported = {self._modules.module(folder, name, mentions.added) for name in mentions.names} - {None, path}
             # A module is met as an attribute of its package, too.
             places = {os.path.dirname(one) for one in imported}
             around = {stems[place, word] for place in places for word in mentions.attributes if (place, word) in stems}

@@ -102,6 +102,7 @@ class FileFacts:
     imports: dict[str, str] = field(default_factory=dict)  # local name -> qualified name, relative ones with leading dots
     instead: dict[str, list[str]] = field(default_factory=dict)  # what else a name is imported from, under other conditions
     stars: list[str] = field(default_factory=list)
+    added: tuple[str, ...] = ()  # folders that it puts on the import path: see files/search_path.py
     own_words: frozenset[str] = frozenset()
     digest: str = ""
     reach: dict[str, frozenset[str]] = field(default_factory=dict)  # by function: the words in it and in what it mentions

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from torchlint.files.modules import OUTSIDE, Modules
 from torchlint.files.parse import parse_source
+from torchlint.files.search_path import added_folders
 from torchlint.files.source import SourceError
 from torchlint.sieve.facts import FileFacts
 from torchlint.sieve.imports import note_imports
@@ -32,7 +33,7 @@ class Leads:
 
     def __init__(self, modules: Modules, more: Iterable[bytes] = ()):
         self._modules, self._more = modules, tuple(more)
-        self._files: dict[str, tuple[str | None, bool, tuple[str, ...]]] = {}
+        self._files: dict[str, tuple[str | None, bool, tuple[str, ...], tuple[str, ...]]] = {}
 
     def forget(self) -> None:
         """Files may have changed since the last question."""
@@ -49,45 +50,48 @@ class Leads:
         depends: dict[str, str | None] = {}
         if not names or not path or not _DOES.search(text) or not _TRAINS.search(text):
             return False, depends
-        todo = [(os.path.abspath(path), names, 0)]
+        todo = [(os.path.abspath(path), names, added_folders(text), 0)]
         seen: set[str] = {todo[0][0]}
         while todo and len(seen) < _MOST_FILES:
-            importer, names, depth = todo.pop(0)
-            for found in self._found(os.path.dirname(importer), names, depends):
+            importer, names, added, depth = todo.pop(0)
+            for found in self._found(os.path.dirname(importer), names, added, depends):
                 if found in seen:
                     continue
                 seen.add(found)
-                digest, matters, inner = self._read(found)
+                digest, matters, inner, more = self._read(found)
                 depends[found] = digest
                 if matters:
                     return True, depends
                 if depth < _DEPTH:
-                    todo.append((found, inner, depth + 1))
+                    todo.append((found, inner, more, depth + 1))
         return False, depends
 
-    def _found(self, folder: str, names: tuple[str, ...], depends: dict[str, str | None]) -> Iterator[str]:
+    def _found(
+        self, folder: str, names: tuple[str, ...], added: tuple[str, ...], depends: dict[str, str | None]
+    ) -> Iterator[str]:
         """The files of the project that some names are imported from."""
         for name in names:
             for wanted in (name, name.rpartition(".")[0]):
                 if not wanted.strip(".") and wanted == "":
                     continue
-                asked = self._modules.question("module", folder, wanted)
+                asked = self._modules.question("module", folder, wanted, added)
                 if asked is not None:
                     depends.setdefault(*asked)
-                path = self._modules.module(folder, wanted)
+                path = self._modules.module(folder, wanted, added)
                 if path is not None:
                     yield path
                     break
 
-    def _read(self, path: str) -> tuple[str | None, bool, tuple[str, ...]]:
+    def _read(self, path: str) -> tuple[str | None, bool, tuple[str, ...], tuple[str, ...]]:
         if path not in self._files:
             try:
                 data = self._modules.disk.read(path)
                 text = parse_source(path, data).text
                 matters = may_matter(text, self._more)
-                self._files[path] = hashlib.sha256(data).hexdigest(), matters, () if matters else _imports(path, text)
+                names = () if matters else _imports(path, text)
+                self._files[path] = hashlib.sha256(data).hexdigest(), matters, names, added_folders(text) if names else ()
             except (OSError, ValueError, SourceError, SyntaxError):
-                self._files[path] = self._modules.disk.digest(path), False, ()
+                self._files[path] = self._modules.disk.digest(path), False, (), ()
         return self._files[path]
 
 

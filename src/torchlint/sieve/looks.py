@@ -135,7 +135,7 @@ def _outline(facts: FileFacts) -> str:
     again = [(name, [_of_definition(item) for item in items]) for name, items in facts.again.items()]
     functions = [_of_unit(unit) for unit in facts.functions.values()]
     classes = [_of_class(cls) for cls in facts.classes.values()]
-    return repr((body, functions, classes, again, facts.imports, facts.instead, facts.stars))
+    return repr((body, functions, classes, again, facts.imports, facts.instead, facts.stars, facts.added))
 
 
 def _of_definition(item: Unit | ClassFacts) -> tuple:

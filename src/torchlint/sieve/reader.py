@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from torchlint.files.search_path import added_folders
 from torchlint.sieve.definitions import read_class, read_function
 from torchlint.sieve.facts import ClassFacts, FileFacts, Unit, all_units, units_of
 from torchlint.sieve.imports import note_imports
@@ -54,6 +55,7 @@ def read_facts(path: str, text: str) -> FileFacts:
     for node in tree.body:
         note_imports(node, facts)
         _conditional_classes(node, facts)
+    facts.added = added_folders(text, tree)
     facts.own_words = frozenset(everything)
     _mark_models(facts)
     for unit in all_units(facts):

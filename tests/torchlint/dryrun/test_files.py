@@ -37,6 +37,16 @@ LAYOUTS = {
                    "    F.cross_entropy(h.soft(x), y)  # <- 301\n    F.cross_entropy(h.hard(x), y)\n",
         "heads.py": SOFT,
     }),
+    "in a folder that the file adds": ("main.py", {
+        "main.py": "import sys\nsys.path.append('lib')\nfrom heads import soft, hard\nfrom more import *\nimport deep.heads as d\ndef f(x, y):\n"
+                   "    F.cross_entropy(hard(x), y)\n    F.cross_entropy(soft(x), y)  # <- 301\n    F.cross_entropy(softer(x), y)  # <- 301\n"
+                   "    F.cross_entropy(d.soft(x), y)  # <- 301\n",
+        "lib/heads.py": SOFT, "lib/deep/heads.py": SOFT, "lib/more.py": "from heads import soft\ndef softer(x):\n    return soft(x)\n",
+    }),
+    "in a folder that another file adds": ("main.py", {
+        "main.py": "from heads import soft, hard\nfrom other import harder\ndef f(x, y):\n    F.cross_entropy(soft(x), y)\n",
+        "lib/heads.py": SOFT, "other.py": "import sys\nsys.path.append('lib')\nfrom heads import hard as harder\n",
+    }),
     "by their names": ("main.py", {
         "main.py": "import config\nimport heads as h\ndef f(x, y):\n"
                    "    F.cross_entropy(h.__dict__[config.name](x), y)  # <- 301\n"

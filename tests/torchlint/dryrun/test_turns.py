@@ -150,6 +150,16 @@ def test_a_main_file_that_never_names_torch_runs_what_does(tmp_path, main, packa
     assert [number for _, number in found(text, tmp_path / "main.py")] == [101]
 
 
+@pytest.mark.parametrize("between", ["", "from inner import Agent\n"])
+def test_a_main_file_that_adds_the_folder(tmp_path, between):
+    adds = "import sys\nsys.path.append('lib')\n"
+    files = {"lib/agent.py": adds + between if between else AGENT, "lib/lib/inner.py": AGENT, "data.py": "def batches():\n    yield from []\n"}
+    text = "from agent import Agent\nfrom data import batches\nagent = Agent(4)\nfor x, y in batches():\n    agent.learn(x, y)\n"
+    write(tmp_path, {**files, "main.py": text})
+    assert [number for _, number in found(adds + text, tmp_path / "main.py")] == [101]
+    assert found(text, tmp_path / "main.py") == []
+
+
 def test_a_sum_in_a_main_file_that_never_names_torch(tmp_path):
     write(tmp_path, {"agent.py": AGENT.replace("loss.backward()", "self.opt.zero_grad()\n        loss.backward()"), "data.py": "def batches():\n    yield from []\n"})
     text = "from agent import Agent\nfrom data import batches\nagent, total = Agent(4), 0\nfor x, y in batches():\n    total += agent.learn(x, y)  # <- 106\nprint(total)\n"

@@ -55,3 +55,65 @@ def test_a_file_of_its_own_stands_before_the_library_of_that_name(tmp_path):
     (tmp_path / "datasets.py").write_text("")
     assert Modules().module(str(tmp_path), "datasets") == str(tmp_path / "datasets.py")
     assert Modules().module(str(tmp_path), "transformers") is None
+
+
+def placed(root, *names):
+    for name in names:
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text("")
+    return Modules()
+
+
+def test_folders_that_a_file_adds(tmp_path):
+    """Seen from the file's folder, then from the top of the project, where it is not said which is meant."""
+    modules = placed(tmp_path, "setup.cfg", "tools/train.py", "tools/lib/near.py", "lib/near.py", "lib/far.py", "lib/pack/deep.py")
+    tools, lib = str(tmp_path / "tools"), str(tmp_path / "lib")
+    assert modules.module(tools, "near") is None and modules.module(tools, "far") is None
+    assert modules.module(tools, "near", ("lib",)) == str(tmp_path / "tools/lib/near.py")
+    assert modules.module(tools, "far", ("lib",)) == f"{lib}/far.py" == modules.module(tools, "far", ("../lib",))
+    assert modules.module(tools, "far", ("./../lib",)) == f"{lib}/far.py" and modules.module(tools, "far", ("./lib",)) is None
+    assert modules.module(tools, "pack.deep", ("lib",)) == f"{lib}/pack/deep.py"
+    assert modules.package(tools, "pack", ("lib",)) == f"{lib}/pack" and modules.package(tools, "pack") is None
+    assert modules.module(tools, ".far", ("lib",)) is None and modules.module(tools, "torch", ("lib",)) is None
+    assert modules.module("", "far", ("lib",)) is None
+
+
+def test_what_is_found_without_added_folders_goes_first(tmp_path):
+    modules = placed(tmp_path, "setup.cfg", "net.py", "src/head.py", "space/part.py", "lib/net.py", "lib/head.py", "lib/space.py", "data/x.txt",
+                     "lib/data.py")
+    top = str(tmp_path)
+    for name in ("net", "head", "space", "space.part"):
+        assert modules.module(top, name, ("lib",)) == modules.module(top, name)
+    assert modules.package(top, "space", ("lib",)) == modules.package(top, "space") == str(tmp_path / "space")
+    assert modules.module(top, "data", ("lib",)) == str(tmp_path / "lib/data.py")
+
+
+def test_a_folder_that_is_added_is_no_package(tmp_path):
+    modules = placed(tmp_path, "setup.cfg", "main.py", "utils/utils.py", "utils/more.py")
+    assert modules.module(str(tmp_path), "utils") is None
+    assert modules.module(str(tmp_path), "utils", ("utils",)) == str(tmp_path / "utils/utils.py")
+    assert modules.module(str(tmp_path), "utils.more", ("utils",)) == str(tmp_path / "utils/more.py")
+
+
+def test_no_folder_outside_of_the_project_is_added(tmp_path):
+    modules = placed(tmp_path, "lib/net.py", "own/setup.cfg", "own/main.py", "own-lib/net.py")
+    own = str(tmp_path / "own")
+    for added in ("../lib", "../own-lib", "./../lib", str(tmp_path / "lib"), "x/../../lib"):
+        assert modules.module(own, "net", (added,)) is None and modules.package(own, "net", (added,)) is None
+        assert modules.question("module", own, "net", (added,))[1] is None
+    (tmp_path / "own/setup.cfg").rename(tmp_path / "setup.cfg")
+    assert Modules().module(own, "net", ("../lib",)) == str(tmp_path / "lib/net.py")
+
+
+def test_a_question_holds_what_is_added(tmp_path):
+    modules = placed(tmp_path, "setup.cfg", "main.py")
+    asked, before = modules.question("module", str(tmp_path), "net.Net", ("lib", "more"))
+    assert before is None and modules.again(asked) is None
+    assert modules.question("module", str(tmp_path), "net.Other", ("lib", "more"))[0] == asked
+    placed(tmp_path, "more/net.py")
+    modules.look_again()
+    assert modules.again(asked) is not None
+    asked, found = modules.question("module", str(tmp_path), "net", ("lib", "more"))
+    placed(tmp_path, "lib/net.py")
+    modules.look_again()
+    assert modules.again(asked) not in (None, found)

@@ -62,6 +62,13 @@ PROJECTS = {
         {"lib/models/reader.py": MODEL, "lib/models/__init__.py": "from .reader import Reader\n", "lib/__init__.py": "",
          "train.py": TRAIN.format(module="lib.models", move="")}, False,
     ),
+    "in a folder that its user adds": (
+        {"lib/model.py": MODEL, "train.py": "import sys\nsys.path.append('lib')\n" + TRAIN.format(module="model", move="")}, False,
+    ),
+    "moved by one that adds its folder": (
+        {"lib/model.py": MODEL, "tools/train.py": "import sys\nsys.path.append('../lib')\n" + TRAIN.format(module="model", move=".cuda()")},
+        True,
+    ),
     "only gathered in a package": ({"lib/reader.py": MODEL, "lib/__init__.py": "from .reader import Reader\n"}, True),
     "others move others": (
         {"model.py": MODEL, "train.py": TRAIN.format(module="model", move=""),

@@ -70,6 +70,35 @@ def test_everybody_says_the_same(project, capsys, monkeypatch):
         assert [(one.location.filename, one.location.row, one.code) for one in found] == want
 
 
+ADDS = "import sys\nsys.path.append('{}')\n"
+
+
+@pytest.mark.parametrize("added", ["utils", "./utils/", "../utils"])
+def test_everybody_knows_the_folders_that_a_program_adds(project, capsys, monkeypatch, added):
+    main = ADDS.format(added) + MAIN
+    project(utils__helper=HELPER, tools__main=main, **{f"tools__other{number}": main for number in range(9)})
+    want = [("utils/helper.py", 2, "TL132")]
+    assert told(capsys, ".")[0] == told(capsys, "utils/helper.py")[0] == told(capsys, "-j2", ".")[0] == want
+    assert "note: 1 finding stands in utils/helper.py" in told(capsys, "tools/main.py")[1]
+    assert by_stdin(capsys, monkeypatch, "utils/helper.py", HELPER) == want
+    assert [(at, row, code) for at, row, code in by_flake8("utils/helper.py")] == want
+    for found in (torchlint.check("utils/helper.py"), Session().check("utils/helper.py")):
+        assert [(one.location.filename, one.location.row, one.code) for one in found] == want
+
+
+def test_a_finding_in_a_program_that_adds_folders(project, capsys, monkeypatch):
+    soft = "def soft(x):\n    return x.softmax(1)\n"
+    text = ADDS.format("../utils") + "import torch.nn.functional as F\nfrom helper import soft\n\n\ndef f(x, y):\n    F.cross_entropy(soft(x), y)\n"
+    project(utils__helper=soft, tools__main=text)
+    want = [("tools/main.py", 8, "TL301")]
+    assert told(capsys, ".")[0] == told(capsys, "tools/main.py")[0] == told(capsys, "-j2", "tools", "utils")[0] == want
+    assert by_stdin(capsys, monkeypatch, "tools/main.py", text) == want == by_flake8("tools/main.py")
+    session = Session()
+    assert [one.code for one in session.check("tools/main.py", text)] == ["TL301"]
+    assert not session.check("tools/main.py", text.replace("../utils", "../more"))
+    assert [one.code for one in session.check("tools/main.py", text)] == ["TL301"]
+
+
 def test_what_stands_elsewhere_is_told_when_that_is_asked_for(project, capsys):
     project(helper=HELPER, main=MAIN)
     found, err = told(capsys, "main.py")

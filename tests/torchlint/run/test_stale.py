@@ -94,9 +94,44 @@ COMES = {
         {"tools.py": "def place(net):\n    return net.cuda()\n"}),
     "in a folder that is in no list": (
         {"model.py": MODEL, "use.py": "from env.model import Reader\nReader(8)\n"}, {"env/model.py": ""}),
+    "in a folder that the program adds": (
+        {"pkg/train.py": train("import sys\nsys.path.append('../lib')\nfrom net import Net"), "lib/zero.py": ""}, {"lib/net.py": SOFT}),
+    "a folder that the program adds": (
+        {"train.py": train("import os, sys\nsys.path.append(os.path.join(os.path.dirname(__file__), 'lib'))\nfrom net import Net")},
+        {"lib/net.py": SOFT}),
+    "a nearer folder that the program adds": (
+        {"pkg/train.py": train("import sys\nsys.path.append('lib')\nfrom net import Net"), "lib/net.py": PLAIN}, {"pkg/lib/net.py": SOFT}),
+    "before the folder that the program adds": (
+        {"train.py": train("import sys\nsys.path.append('lib')\nfrom net import Net"), "lib/net.py": PLAIN}, {"net.py": SOFT}),
+    "a package, and no file of the folder that the program adds": (
+        {"train.py": train("import sys\nsys.path.append('lib')\nimport net", "net.Net"), "lib/net.py": SOFT}, {"net/zero.py": ""}),
+    "in a folder that a helper adds": (
+        {"train.py": train("from helper import Net"), "helper.py": "import sys\nsys.path.append('lib')\nfrom net import Net\n"},
+        {"lib/net.py": SOFT}),
+    "who moves the model, which is in a folder that it adds": (
+        {"lib/model.py": MODEL, "train.py": "import sys\nsys.path.append('lib')\nfrom model import Reader\nReader(8)\n"},
+        {"serve.py": "import sys\nsys.path.append('lib')\nfrom model import Reader\nReader(8).cuda()\n"}),
+    "a mark that puts the folder out of the project": (
+        {"own/train.py": train("import sys\nsys.path.append('../lib')\nfrom net import Net"), "lib/net.py": SOFT}, {"own/setup.cfg": ""}),
     "a file of a name that is nobody's": (
         {"train.py": train("from net import Net"), "net.py": SOFT}, {"zero.py": ""}),
 }
+
+
+HELPER = "import sys\n{}from net import Net\n"
+
+
+def test_a_helper_that_adds_another_folder(tmp_path):
+    """Where a helper looks for what it imports is part of what its users see of it."""
+    helpers = [HELPER.format(added) for added in ("", "sys.path.append('lib')\n", "sys.path.append('more')\n")]
+    root = write(tmp_path, {"setup.cfg": "", "train.py": train("from helper import Net"), "lib/net.py": SOFT, "more/net.py": PLAIN})
+    told = []
+    for helper in (*helpers, *helpers):
+        write(root, {"helper.py": helper})
+        with_cache, without = both(root)
+        assert with_cache == without
+        told.append(len(without[0]))
+    assert told == [1, 2, 1, 1, 2, 1]
 
 
 @pytest.mark.parametrize("name", COMES)
@@ -131,9 +166,10 @@ PROGRAMS = [
     for module in ("net", ".net", "pkg.net", "pkg", ".", "..net")
     for what, net in (("Net", "Net"), ("*", "Net"), ("net", "net.Net"))
 ] + 8 * [train("from net import Net")] + [train("import net", "net.Net"), train("import pkg.net as net", "net.Net"), MODEL,
+     *(train(f"import sys\nsys.path.append('{folder}')\nfrom net import Net") for folder in ("pkg", "../src", "deep", "./pkg/deep")),
      "from model import Reader\nReader(8).cuda()\n", "from pkg.model import Reader\nReader(8)\n"]
 PARTS = 6 * [SOFT] + 3 * [PLAIN] + [ "", "x = (\n", b"# coding: latin-1\n# \xe9\n" + SOFT.encode(), b"\xff", SOFT.replace("\n", "\r\n"),
-         "from .net import Net\n", "from net import *\n", "from pkg.net import Net\n", "from . import net\n", MODEL]
+         "import sys\nsys.path.insert(0, 'pkg')\nfrom net import Net\n", "from .net import Net\n", "from net import *\n", "from pkg.net import Net\n", "from . import net\n", MODEL]
 SETTINGS = {
     "requirements.txt": ["torch>=1.5\n", "torch>=2.5\n", "x\n"],
     "environment.yml": ["dependencies:\n  - pytorch=2.6\n"],

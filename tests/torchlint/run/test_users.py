@@ -64,6 +64,13 @@ def test_a_file_that_imports_it_is_there_whatever_it_mentions(tmp_path):
     assert users(tmp_path, {"user.py": "import pack.net as n\nn.load()\n"}) == {"user.py"}
 
 
+def test_a_file_that_adds_the_folder(tmp_path):
+    text = "import sys\n{}from net import Net\nNet()\n"
+    texts = {"setup.cfg": "", "user.py": text.format("sys.path.append('pack')\n"), "tools/run.py": text.format("sys.path.append('../pack')\n"),
+             "other.py": text.format("sys.path.append('elsewhere')\n"), "mute.py": text.format("")}
+    assert users(tmp_path, texts) == {"user.py", "tools/run.py"}
+
+
 def test_names_go_on_over_files(tmp_path):
     texts = {
         "first.py": "from pack.net import Net\ndef build():\n    return Net()\n",
