@@ -17,6 +17,7 @@ from torchlint.rules.shared.devices import OF_GPUS, on_gpu, placed_at
 
 CODE = 416
 _DEEPEST = 2
+_PLAIN = frozenset({"float", "int", "bool", "complex", "object", "float32", "float64"})  # types of arrays without fields
 _FIRST_TENSOR_NORM = (1, 5)  # what clip_grad_norm_ gives
 _PYPLOT = "matplotlib.pyplot."
 # What pyplot gives that is axes, or that has them in it or makes them.
@@ -89,7 +90,7 @@ def _whole(view: View, event: Event, place: int, value: Value) -> Report | None:
 
 def _listed(view: View, event: Event, value: Value) -> Report | None:
     """`np.mean(losses)` and `plt.plot(losses)`, of losses that were put into a list as they were."""
-    found = next(_refused_in(view, event, value), None) if _reader(event) in OF_LISTS else None
+    found = next(_refused_in(view, event, value), None) if _reader(event) in OF_LISTS and not _of_fields(event) else None
     if found is None:
         return None
     item, refusal = found
@@ -99,6 +100,13 @@ def _listed(view: View, event: Event, value: Value) -> Report | None:
     mend = f"{name}.{refusal.mend}" if name else f".{refusal.mend}"
     roles = {"call": view.call_text(event.site), "value": name or "a tensor in it", "why": refusal.why, "mend": mend}
     return Report(CODE, event.site, roles, because)
+
+
+def _of_fields(event: Event) -> bool:
+    """Whether an array has, or may have, fields, `dtype=[("x", "f4")]`: each of them asks what it is given for a number."""
+    args = getattr(event.site.node, "args", ())
+    types = [arg.value for arg in args if arg.keyword is not None and arg.keyword.value == "dtype"]
+    return any(isinstance(one, cst.List) or isinstance(one, cst.Name) and one.value not in _PLAIN for one in types)
 
 
 def _refused_in(view: View, event: Event, value: Value, depth: int = 0) -> Iterator[tuple[Opaque, _Refusal]]:
