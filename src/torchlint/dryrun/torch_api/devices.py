@@ -8,6 +8,8 @@ from torchlint.catalogue import effects
 from torchlint.dryrun.containers import BATCHY
 from torchlint.dryrun.values import Const, Instance, Opaque, Ref, Seq, Tensor, Value, real
 
+_DTYPE = re.compile(r"torch\.[a-z_]*\d*")  # torch.float32
+
 
 class Devices:
     """The part of a run that knows devices. See `interpreter.Run` for the state it works on."""
@@ -32,12 +34,14 @@ class Devices:
 
     def note_moved(self, owner: Opaque, made: Opaque, method: str, args, kwargs) -> None:
         """Where something unknown is from now on, as far as the method says so that moves it: `x.cuda()`, `x.to(device)`."""
-        if method in ("half", "float", "double", "bfloat16"):
+        named = type_name(args[0]) if args and method in ("to", "type") else ""
+        only_cast = len(args) == 1 and _DTYPE.fullmatch(named) is not None and "device" not in kwargs or not args and kwargs.keys() == {"dtype"}
+        if method in ("half", "float", "double", "bfloat16") or only_cast:
             if id(owner) in self.moved:
                 self.moved[id(made)] = self.moved[id(owner)]
             return
         if method == "type":
-            device = "cuda" if args and type_name(args[0]).startswith("torch.cuda.") else None
+            device = "cuda" if named.startswith("torch.cuda.") else None
         elif method == "to":
             device = self.device_of(args[0] if args else kwargs.get("device"))
         else:
@@ -89,7 +93,7 @@ class Devices:
     def typed(self, owner: Tensor, to: Value, site) -> Tensor:
         """x.type(...): a type of torch.cuda moves the tensor, one of torch brings it to the CPU; an unknown one may do either."""
         name = type_name(to)
-        if re.fullmatch(r"torch\.[a-z_]*\d*", name):  # torch.float32: a dtype
+        if _DTYPE.fullmatch(name):
             return owner.with_(site, layout=None, leaf=None)
         made = owner.with_(site, layout=None, leaf=None, made=None, out_of=None, beside=None)
         made.traits.pop("device", None)

@@ -106,6 +106,8 @@ class ModuleParts:
             if len(args) == 1:
                 inner = self.ordered_items(args[0])
                 items = Items(inner) if inner is not None else None
+                if items is None and isinstance(args[0], Dict):  # `layers["fc" + str(i)] = ...`
+                    items = Items(self.known_items(args[0]), True, self.is_of_known_kinds(args[0]))
                 if items is None:
                     items = Items(tuple(args), not isinstance(args[0], Instance))
             else:
