@@ -80,7 +80,7 @@ def unseen(event: Event) -> bool:
     """Whether an event is a call of something that cannot be seen, and that may do anything: not a method that tensors or
     strings have, not a function of a library that knows nothing of torch. A call of what is a module for certain is none."""
     if event.kind == "called":
-        return not is_module(event.subject) and not _is_a_transform(event.subject)
+        return not is_module(event.subject) and not _is_a_transform(event.subject) and not _is_a_layer_by_name(event.subject)
     if event.kind != "unknown":
         return False
     name = event.get("name") or ""
@@ -94,6 +94,15 @@ def unseen(event: Event) -> bool:
     if event.subject is None or isinstance(event.subject, Instance):
         return True
     return name not in _OF_TEXT and (keywords(f"torch.Tensor.{name}") is None or name in _OF_AUTOGRAD)
+
+
+def _is_a_layer_by_name(value: Value | None) -> bool:
+    """Whether a value is what a module keeps under a name that is put together, `getattr(self, f"layer{i}")`, and that is called."""
+    alts = real(value)
+    return bool(alts) and all(
+        type(alt) is Opaque and alt.source == "call" and not alt.name and isinstance(alt.origin, Instance) and alt.origin.kind == "module"
+        for alt in alts
+    )
 
 
 def _is_a_transform(value: Value | None) -> bool:
