@@ -138,7 +138,7 @@ def in_files(view: View, event: Event, pattern: str | re.Pattern[str]) -> bool:
 def files_of(view: View, event: Event) -> list[FileFacts]:
     """The files that an event and what leads to it stand in, and the others of the run."""
     files = {id(site.parsed.facts): site.parsed.facts for site in (event.site, *event.calls)}
-    files.update({id(other.site.parsed.facts): other.site.parsed.facts for other in view.run.graph.events if other.site is not None})
+    files.update({id(tree.facts): tree.facts for tree in view.trees()})
     return list(files.values())
 
 
