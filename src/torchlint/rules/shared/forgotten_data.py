@@ -16,6 +16,7 @@ from torchlint.dryrun.values import Event, Instance, Loop, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.loaders import created, option
 from torchlint.rules.shared.surroundings import bound
+from torchlint.sieve.facts import Unit
 
 _HELD_OUT = r"(?:val|vali|valid|validation|dev|test|testing|eval|evaluation)"
 _LOADER = re.compile(
@@ -52,7 +53,7 @@ def forgotten_loaders(view: View) -> Iterator[Forgotten]:
         if event.mode is not False and event.grad is not False or not _learns_from(view, event, loop) or not _is_said(event, loop):
             continue
         for parsed in dict.fromkeys(site.parsed for site in (loop.site, *event.calls) if site is not None):
-            found = next(chain(read_nowhere(parsed, _LOADER), given_in_vain(parsed, _LOADER)), None)
+            found = next(chain(read_nowhere(view, parsed, _LOADER), given_in_vain(parsed, _LOADER)), None)
             if found is not None:
                 told.add(loop.site)
                 yield Forgotten(loop.site, _name_of(view, loop), *found)
@@ -70,7 +71,7 @@ def forgotten_sets(view: View) -> Iterator[Forgotten]:
         same = [other for other in loaders if other is not loader and real(whole_dataset(option(other, "dataset"))) == data]
         if not any(_TRAINS.search(other.name) for other in same):
             continue
-        found = next(read_nowhere(loader.site.parsed, _SET), None)
+        found = next(read_nowhere(view, loader.site.parsed, _SET), None)
         if found is not None and isinstance(data[0], Instance):
             yield Forgotten(loader.site, data[0].name or name, *found)
 
@@ -107,16 +108,25 @@ def _given_to(call: cst.Call) -> set[str]:
     return {node.value for arg in call.args for node in walk(arg.value) if isinstance(node, cst.Name)}
 
 
-def read_nowhere(parsed: Parsed, called: re.Pattern[str]) -> Iterator[tuple[str, Site]]:
+def read_nowhere(view: View, parsed: Parsed, called: re.Pattern[str]) -> Iterator[tuple[str, Site]]:
     """The names of a function, or of a file outside its functions, that are given something once and never read."""
-    text = scope_text(parsed)
-    for node in walk(parsed.module):
-        if not isinstance(node, cst.Assign) or isinstance(node.value, cst.Name) and node.value.value == "None":
-            continue
-        for target in node.targets:
-            for name in _names(target.target):
-                if called.search(name) and not _TRAINS.search(name) and _times(name, text) == 1:
-                    yield name, Site(parsed, node.value)
+    for tree in _of_one_scope(view, parsed):
+        for node in walk(tree.module):
+            if not isinstance(node, cst.Assign) or isinstance(node.value, cst.Name) and node.value.value == "None":
+                continue
+            for target in node.targets:
+                for name in _names(target.target):
+                    if called.search(name) and not _TRAINS.search(name) and _times(name, _text_that_may_read(parsed, name)) == 1:
+                        yield name, Site(tree, node.value)
+
+
+def _of_one_scope(view: View, parsed: Parsed) -> Iterator[Parsed]:
+    """A function; of a file outside its functions, all statements, which stand in several units."""
+    yield parsed
+    for item in parsed.facts.body if any(item is parsed.unit for item in parsed.facts.body) else ():
+        tree = view.run.world.parse(parsed.facts, item) if isinstance(item, Unit) and item is not parsed.unit else None
+        if tree is not None:
+            yield tree
 
 
 def given_in_vain(parsed: Parsed, called: re.Pattern[str]) -> Iterator[tuple[str, Site]]:
@@ -148,6 +158,17 @@ def scope_text(parsed: Parsed) -> str:
     inside = unit in facts.functions.values() or any(unit in cls.methods.values() for cls in facts.all_classes())
     lines = facts.lines[unit.start - 1 : unit.end] if inside else facts.lines
     return "".join(line.split("#", 1)[0].rstrip("\n") + "\n" for line in lines)
+
+
+def _text_that_may_read(parsed: Parsed, name: str) -> str:
+    """The same, without the functions of the file that have this name for something of their own."""
+    text = scope_text(parsed)
+    own = re.compile(rf"(?m)^[ \t]+(?:\w+\s*,\s*)*{re.escape(name)}\s*(?:,\s*\w+\s*)*=(?!=)|^def \w+\([^)]*\b{re.escape(name)}\b")
+    for unit in () if parsed.unit in parsed.facts.functions.values() else parsed.facts.functions.values():
+        inside = "".join(line.split("#", 1)[0].rstrip("\n") + "\n" for line in parsed.facts.lines[unit.start - 1 : unit.end])
+        if own.search(inside) and f"global {name}" not in inside:
+            text = text.replace(inside, "", 1)
+    return text
 
 
 def _learns_from(view: View, event: Event, loop: Loop) -> bool:
