@@ -47,14 +47,19 @@ def check(view: View) -> Iterator[Report]:
             roles = {"missing": getattr(optimizer, "name", "") or "optimizer", "problem": "is not loaded"}
             yield Report(CODE, load, roles, [(step.site, "it begins with no running averages")])
             break
-    for place, name, first in () if told else best_scores.forgotten(view):
-        yield Report(CODE, place, {"missing": name, "first": first}, words=_BEST)
+    for place, name, first, anew in () if told else best_scores.forgotten(view):
+        yield Report(CODE, place, {"missing": name, "first": first}, words=_SET_ANEW if anew else _BEST)
 
 
 _BEST = (
     "training goes on from a checkpoint, and `{missing}` does not: it begins at `{first}` again, and the first epoch writes over the file "
     "that was best",
     "save `{missing}` in the checkpoint too, and load it with the rest",
+)
+_SET_ANEW = (
+    "training goes on from a checkpoint, and `{missing}` does not: it is set to `{first}` again in front of the training, and the first epoch "
+    "writes over the file that was best",
+    "set `{missing}` to `{first}` before the checkpoint is read",
 )
 # Where `torch` itself comes from a file that is missing (`from utils import *`), nothing but the name is known.
 _BARE = frozenset({"Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "SGD"})

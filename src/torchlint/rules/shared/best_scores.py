@@ -24,16 +24,16 @@ _BETTER = re.compile(rf"\(?[^<>=]+[<>]=?\s*(?P<right>{_NAME})\s*\)?$|\(?\s*(?P<l
 _NUMBER = re.compile(r"-?\s*(?:\d[\d._]*(?:e[-+]?\d+)?|(?:np|numpy|math|torch|sys)\.(?:inf|maxsize)|float\(\s*[\"'][-+]?inf\w*[\"']\s*\))$", re.IGNORECASE)
 _COPIES = ("shutil.copyfile", "shutil.copy", "shutil.copy2")
 # Each run writes into a folder of its own, or values are set by their names: not where they are only shown (`s.format(**self.__dict__)`).
-_SHOWN = r"\.(?:items|keys|values|get)\("
+_SHOWN = r"\.(?:items|keys|values|get)\(|\[[^\]]*\](?!\s*=[^=])"  # `models.__dict__[args.arch]` is one of them
 _APART = re.compile(
     rf"strftime|isoformat|\bnow\(|increment_path|mkdtemp|uuid|\bsetattr\(|\bglobals\("
     rf"|(?<!\.format\(\*\*self\.)__dict__(?!{_SHOWN})|\bvars\((?![\w.]+\){_SHOWN})"
 )
 
 
-def forgotten(view: View) -> Iterator[tuple[Site, str, str]]:
+def forgotten(view: View) -> Iterator[tuple[Site, str, str, bool]]:
     """Where one file is written over if a score is better than the best one so far, what that is called, and the number that it begins
-    at, in a training that goes on from a checkpoint, too."""
+    at, in a training that goes on from a checkpoint, too; whether it is set to that behind what a checkpoint said."""
     told: set[str] = set()
     for save in (*view.of("save"), *(event for event in view.of("unknown") if event.get("name") in _COPIES)):
         training = _training(view, save)
@@ -44,7 +44,8 @@ def forgotten(view: View) -> Iterator[tuple[Site, str, str]]:
             first = _begins_at(view, save, name, asked.location().row, training) if name not in told else None
             if first is not None:
                 told.add(name)
-                yield next((site for site in (save.site, *reversed(save.calls)) if site.parsed.unit is asked.parsed.unit), save.site), name, first
+                place = next((site for site in (save.site, *reversed(save.calls)) if site.parsed.unit is asked.parsed.unit), save.site)
+                yield place, name, first, _is_set_anew(name, training)
 
 
 def _training(view: View, save: Event) -> Loop | None:
@@ -88,9 +89,10 @@ def _comparison(view: View, guard: Guard) -> Site:
 
 def _is_one_file(save: Event, training: Loop) -> bool:
     """Whether the same file is written in each epoch: its name is made of nothing that the training sets."""
+    inner, holes = None, []
     for site in (save.site, *reversed(save.calls)):
         try:
-            names = _names_at(save, site)
+            names = _names_at(save, site) or ([] if inner is None else _handed_over(site, inner, holes))
         except SyntaxError:
             return False
         if not names:
@@ -98,6 +100,7 @@ def _is_one_file(save: Event, training: Loop) -> bool:
         holes = [part.text for name in names for part in name if isinstance(part, Hole)]
         if not any(hole in site.parsed.unit.params and hole != "self" for hole in holes) or site.parsed.unit is training.site.parsed.unit:
             return all(_stays(hole, site, training) for hole in holes)
+        inner = site
     return False
 
 
@@ -110,6 +113,17 @@ def _names_at(save: Event, site: Site) -> list[Name]:
     return [names.name(ast.parse(site.parsed.text(path[0].value), mode="eval").body, names.scope_at(row))] if path else []
 
 
+def _handed_over(call: Site, inner: Site, holes: list[str]) -> list[Name]:
+    """What a call hands to the function that a place stands in for the parts of a file's name: `save(state, is_best, args.save)`."""
+    names, row = bindings_of(text_of(call.parsed)), call.location().row
+    params = [param for param in inner.parsed.unit.params if param != "self"]
+    args = call.node.args if isinstance(call.node, cst.Call) else ()
+    by_place = dict(zip(params, (arg for arg in args if arg.keyword is None), strict=False))
+    given = {**by_place, **{arg.keyword.value: arg for arg in args if arg.keyword is not None}}
+    texts = [call.parsed.text(given[hole].value) for hole in holes if hole in given]
+    return [names.name(ast.parse(text, mode="eval").body, names.scope_at(row)) for text in texts]
+
+
 def _nearest(names: Bindings, value: ast.expr, function: int, site: Site) -> ast.expr:
     """What a name is set to over a place, on every way to it, where other places set it to something else."""
     text, row, lines = ast.unparse(value), site.location().row, site.parsed.facts.lines
@@ -118,8 +132,8 @@ def _nearest(names: Bindings, value: ast.expr, function: int, site: Site) -> ast
         return value
     given = max(over, key=lambda given: given.lineno)
     between = [line for line in lines[given.lineno - 1 : row] if line.strip()]
-    margin = len(between[0]) - len(between[0].lstrip())
-    return given if all(len(line) - len(line.lstrip()) >= margin for line in between) else value
+    margin = _margin(between[0])
+    return given if all(_margin(line) >= margin for line in between) else value
 
 
 def _stays(text: str, site: Site, training: Loop) -> bool:
@@ -142,12 +156,32 @@ def _begins_at(view: View, save: Event, name: str, row: int, training: Loop) -> 
     for facts in files_of(view, save):
         if any(_APART.search(line.split("#", 1)[0]) for line in facts.lines):
             return None
-        for at, value in _sets(facts, name):
+        for at, value in _last_of(_sets(facts, name), training) if facts is training.site.parsed.facts else _sets(facts, name):
             in_training = any(facts is inner and first <= at <= last for inner, first, last in trained)
             if in_training and at < row or not in_training and (value is None or not _NUMBER.match(value)):
                 return None
             begun = begun if in_training else value
     return begun
+
+
+def _last_of(sets: Iterator[tuple[int, str | None]], training: Loop) -> list[tuple[int, str | None]]:
+    """Without what a name was set to before it is set to a number in front of the training, whatever came before: `best = 0.0` behind
+    `best = checkpoint["best"]`."""
+    lines, head = training.site.parsed.facts.lines, training.site.location().row
+    margin, found = _margin(lines[head - 1]), list(sets)
+    begins = next((at for at in range(head - 1, 0, -1) if lines[at - 1].strip() and _margin(lines[at - 1]) < margin), 0)
+    numbers = [at for at, value in found if begins < at < head and value is not None and _NUMBER.match(value) and _margin(lines[at - 1]) == margin]
+    return [(at, value) for at, value in found if not numbers or not begins < at < numbers[-1]]
+
+
+def _is_set_anew(name: str, training: Loop) -> bool:
+    """Whether something else than a number was set in front of the training, which `_last_of` has left out."""
+    head = training.site.location().row
+    return any(at < head and (value is None or not _NUMBER.match(value)) for at, value in _sets(training.site.parsed.facts, name))
+
+
+def _margin(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def _rows_of(save: Event, training: Loop) -> list[tuple[FileFacts, int, int]]:
