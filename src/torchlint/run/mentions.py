@@ -30,8 +30,8 @@ State = Optional[tuple[int, int, int, int]]
 
 
 class Mentions(msgspec.Struct, frozen=True, array_like=True):
-    """The names that a file may import, the folders that it puts on the import path, the attributes that it takes of names, whether it has what pytest would run, whether it takes all
-    names of another file, and its statements."""
+    """The names that a file may import, the folders that it puts on the import path, the attributes that it takes of names, whether
+    it has what pytest would run, whether it takes all names of another file, and its statements."""
 
     names: tuple[str, ...]
     added: tuple[str, ...]

@@ -156,7 +156,10 @@ def scope_text(parsed: Parsed) -> str:
     """The text in which a name of a unit may be read, without comments: the function's own, or all of the file."""
     unit, facts = parsed.unit, parsed.facts
     inside = unit in facts.functions.values() or any(unit in cls.methods.values() for cls in facts.all_classes())
-    lines = facts.lines[unit.start - 1 : unit.end] if inside else facts.lines
+    return _code(facts.lines[unit.start - 1 : unit.end] if inside else facts.lines)
+
+
+def _code(lines: list[str]) -> str:
     return "".join(line.split("#", 1)[0].rstrip("\n") + "\n" for line in lines)
 
 
@@ -165,7 +168,7 @@ def _text_that_may_read(parsed: Parsed, name: str) -> str:
     text = scope_text(parsed)
     own = re.compile(rf"(?m)^[ \t]+(?:\w+\s*,\s*)*{re.escape(name)}\s*(?:,\s*\w+\s*)*=(?!=)|^def \w+\([^)]*\b{re.escape(name)}\b")
     for unit in () if parsed.unit in parsed.facts.functions.values() else parsed.facts.functions.values():
-        inside = "".join(line.split("#", 1)[0].rstrip("\n") + "\n" for line in parsed.facts.lines[unit.start - 1 : unit.end])
+        inside = _code(parsed.facts.lines[unit.start - 1 : unit.end])
         if own.search(inside) and f"global {name}" not in inside:
             text = text.replace(inside, "", 1)
     return text
