@@ -34,15 +34,26 @@ def _places(module: Value, argument: int | str) -> bool:
     cls, unit = found
     text = textwrap.dedent("".join(cls.facts.lines[unit.start - 1 : unit.end]))
     try:
-        names = [arg.arg for arg in ast.parse(text).body[0].args.args][1:]
+        forward = ast.parse(text).body[0]
+        names = [arg.arg for arg in forward.args.args][1:]
     except (SyntaxError, AttributeError, IndexError):
         return False
     if isinstance(argument, int):
         if argument >= len(names):
             return False
         argument = names[argument]
-    name = re.escape(argument)
-    return bool(re.search(rf"\b{name}(?:\.\w+\([^()]*\))*\.(?:to|cuda|cpu)\(|pack_padded_sequence\([^()]*,\s*{name}\b", text))
+    lengths = rf"pack_padded_sequence\([^()]*,\s*{re.escape(argument)}\b"
+    return any(_moves(node, argument) for node in ast.walk(forward)) or bool(re.search(lengths, text))
+
+
+def _moves(node: ast.AST, name: str) -> bool:
+    """`x.to(device)`, and `x.reshape(-1, x.size(-1))[0].float().cuda()`."""
+    if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node.func.attr not in ("to", "cuda", "cpu"):
+        return False
+    moved: ast.AST = node.func.value
+    while isinstance(moved, (ast.Call, ast.Attribute, ast.Subscript)):
+        moved = moved.func if isinstance(moved, ast.Call) else moved.value
+    return isinstance(moved, ast.Name) and moved.id == name
 
 
 def same_device(one: Any, other: Any) -> bool:

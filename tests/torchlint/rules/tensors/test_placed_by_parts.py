@@ -35,6 +35,7 @@ def main():
 @table({
     "moved": MODEL.format(images="images.cuda()", mark=""),
     "turned and moved": MODEL.format(images="images.permute(0, 1, 3, 2).cuda()", mark=""),
+    "reshaped by its own sizes and moved": MODEL.format(images="images.reshape(-1, *images.size()[1:]).to(next(self.parameters()).device)", mark=""),
     "turned only": MODEL.format(images="images.permute(0, 1, 3, 2)", mark="  # <- 401"),
     "as it is": MODEL.format(images="images", mark="  # <- 401"),
 })
