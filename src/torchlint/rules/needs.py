@@ -155,7 +155,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     315: ((_any("backward"),),),
     318: ((_any("masked_fill masked_fill_"),),),
     401: ((_any("to cuda"), CREATES | {"DataLoader", "torch_geometric", "!kept"}), (_any("to cuda"), _TARGETS | _VALUES), (_any("to cuda"), _LAYERS),
-          (_any("to cuda"), _any("load_state_dict"), _OPTIMIZERS), (_any("torchsummary"), _any("summary"))),
+          (_any("to cuda"), _any("load_state_dict"), _OPTIMIZERS), (_any("torchsummary"), _any("summary")), (_any("to cuda"), _any("pack_padded_sequence"))),
     402: ((CREATES, _any("!forward !step")),),
     403: ((_any("cuda to device") | CREATES,),),
     404: ((_any("to cuda cpu"), _any("!forward")),),

@@ -18,19 +18,20 @@ from torchlint.rules.shared.devices import has_parameters, on_gpu, placed_at, we
 from torchlint.rules.shared.left_behind import asked_elsewhere, input_left_behind, operand_left_behind, read_by_workers, target_left_behind
 from torchlint.rules.shared.moved_too_late import moved_too_late
 from torchlint.rules.shared.never_moved import input_put_elsewhere
+from torchlint.rules.shared.packed_lengths import PACKS, lengths_of, lengths_on_gpu
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
 from torchlint.rules.shared.states_left_behind import states_left_behind
 from torchlint.rules.shared.torchsummaries import summaries_of_the_cpu
 
 CODE = 401
-CALLS = frozenset({"[]="})
+CALLS = frozenset({"[]="}) | PACKS
 _MOST_STEPS = 6
 _ACROSS = re.compile(r"\btensor_split\(")  # takes places on the CPU, wherever the tensor is
 
 
 def check(view: View) -> Iterator[Report]:
     """A moved model and a batch that was not; a tensor on the GPU and one made on the CPU."""
-    reports = [*_meetings(view), *_models_left_behind(view), *_asked_for_one(view), *_states_left_behind(view), *_summaries(view)]
+    reports = [*_meetings(view), *_models_left_behind(view), *_asked_for_one(view), *_states_left_behind(view), *_summaries(view), *_packed(view)]
     if reports and not _defaults_changed(view):
         yield from reports
 
@@ -207,6 +208,22 @@ def _summaries(view: View) -> Iterator[Report]:
             f'pass `device="cpu"`, or move `{name}` to the device first',
         )
         yield Report(CODE, event.site, {}, [], words=words)
+
+
+def _packed(view: View) -> Iterator[Report]:
+    """Told where the lengths are packed by, or, of another file than the one that moves them, where that leads there."""
+    for event, put in lengths_on_gpu(view):
+        name, file = event.site.parsed.text(lengths_of(event.site.node)), put.parsed.facts
+        words = (
+            f"`pack_padded_sequence` takes lengths that are on the CPU, and `{name}` is on the GPU: it raises there",
+            f"give it `{name}.cpu()`, or leave the lengths where they are",
+        )
+        related = [(put, "the lengths are put on the GPU here")]
+        at = next((call for call in reversed(event.calls) if call is not None and call.parsed.facts is file), None)
+        if event.site.parsed.facts is file or at is None:
+            yield Report(CODE, event.site, {}, related, words=words)
+        else:
+            yield Report(CODE, at, {}, [*related, (event.site, "they are packed by here")], words=words)
 
 
 def _placed(view: View, value: Value) -> tuple[Any, Site | None]:

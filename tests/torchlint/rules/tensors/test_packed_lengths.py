@@ -1,0 +1,93 @@
+"""401 of lengths on the GPU that are given to `pack_padded_sequence`."""
+
+from tests.torchlint.dryrun.support import holds, table
+
+MODEL = """
+from torch.nn.utils.rnn import pack_padded_sequence
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.rnn, self.head = nn.Embedding(100, 16), nn.LSTM(16, 32, batch_first=True), nn.Linear(32, 2)
+
+    def forward(self, x, lengths):
+        order = lengths.argsort(descending=True)
+        packed = pack_padded_sequence(self.embedding(x), {lengths}, batch_first=True, enforce_sorted=False){mark}
+        return self.head(self.rnn(packed)[1][0][-1])
+
+def main(loader):
+    model = Tagger().to(device)
+    optimizer = torch.optim.Adam(model.parameters())
+    for epoch in range(10):
+        for x, lengths, y in loader:
+            x, {moved}, y = x.to(device), {there}, y.to(device)
+            optimizer.zero_grad()
+            F.cross_entropy(model(x, {moved}), y).backward()
+            optimizer.step()
+"""
+
+TOLD = "  # <- 401"
+
+
+def model(lengths="lengths", mark=TOLD, moved="lengths", there="lengths.to(device)"):
+    return MODEL.format(lengths=lengths, mark=mark, moved=moved, there=there)
+
+
+@table({
+    "as they come": model(),
+    "by name": model("lengths=lengths"),
+    "in another order": model("lengths[order]"),
+    "sorted": model("lengths.sort(descending=True)[0]"),
+    "sorted by a function": model("torch.sort(lengths, descending=True)[0]"),
+    "one less": model("lengths - 1"),
+    "counted in what was moved": model("x.ne(0).sum(1).int()"),
+    "brought back": model("lengths.cpu()", ""),
+    "a list": model("lengths.tolist()", ""),
+    "an array": model("lengths.data.cpu().numpy() - 1", ""),
+    "brought back in another way": model('lengths.to("cpu")', ""),
+    "never moved": model(mark="", there="lengths"),
+    "one less, never moved": model("lengths - 1", mark="", there="lengths"),
+})
+def test_lengths_are_packed_by(code):
+    holds(code)
+
+
+def test_lengths_that_a_loss_packs_by_are_told_where_it_is_called_in_each_epoch():
+    holds(
+        """
+from torch.nn.utils.rnn import pack_padded_sequence
+
+class Batches:
+    def __init__(self, data):
+        self.data = data
+
+    def create_batches(self):
+        self.batches = [[d] for d in self.data]
+
+    def __iter__(self):
+        return iter(self.batches)
+
+class Loss(nn.Module):
+    def forward(self, scores, targets, lengths):
+        scores, _, _, _ = pack_padded_sequence(scores, lengths, batch_first=True)  # <- 401
+        targets, _, _, _ = pack_padded_sequence(targets, lengths, batch_first=True)  # <- 401
+        return F.cross_entropy(scores, targets)
+
+def train(loader, model, criterion, optimizer):
+    for x, y, lengths in loader:
+        x, y, lengths = x.cuda(), y.cuda(), lengths.cuda()
+        loss = criterion(model(x), y, lengths - 1)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+
+def main(data, model):
+    model, criterion, loader = model.cuda(), Loss(), Batches(data)
+    optimizer = torch.optim.Adam(model.parameters())
+    for epoch in range(10):
+        loader.create_batches()
+        train(loader, model, criterion, optimizer)
+"""
+    )
