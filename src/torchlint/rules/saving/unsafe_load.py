@@ -20,7 +20,7 @@ from torchlint.rules.shared.written_beside import Beside, object_beside
 from torchlint.sieve.facts import Unit
 
 CODE = 901
-CALLS = frozenset({"torch.load"})
+CALLS = frozenset({"torch.load", "[]="})
 _AS_MODEL = ("forward", "module.train", "module.eval", "optimizer.create")
 
 

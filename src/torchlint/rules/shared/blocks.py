@@ -53,7 +53,7 @@ def conditional(site: Site) -> bool:
 
 def conditions_of(site: Site) -> frozenset[tuple[str, bool]]:
     """The conditions that a place stands under in its function, and whether they hold."""
-    return _conditions(site.parsed.facts.lines, site.location().row)
+    return conditions_at(site.parsed.facts.lines, site.location().row)
 
 
 def excluded(load: Site, behind: Site) -> bool:
@@ -63,7 +63,7 @@ def excluded(load: Site, behind: Site) -> bool:
 
 def exclude_each_other(lines: list[str], row: int, other: int) -> bool:
     """Whether what two rows stand under cannot be so at once: `if mode == "train"` and its `else` further up, or another mode."""
-    here, there = _conditions(lines, row), _conditions(lines, other)
+    here, there = conditions_at(lines, row), conditions_at(lines, other)
     if any((text, not holds) in there for text, holds in here):
         return True
     named = [{found[1]: found[2] for text, holds in asked if holds and (found := _IS.fullmatch(text))} for asked in (here, there)]
@@ -90,7 +90,7 @@ def _of(lines: list[str]) -> _OfLines:
     return _last
 
 
-def _conditions(lines: list[str], row: int) -> frozenset[tuple[str, bool]]:
+def conditions_at(lines: list[str], row: int) -> frozenset[tuple[str, bool]]:
     """The conditions that a row stands under in its function, and whether they hold."""
     known = _of(lines).conditions
     if row not in known:

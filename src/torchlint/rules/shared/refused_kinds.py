@@ -8,6 +8,7 @@ import re
 from torchlint.dryrun.values import Class, Const, Dict, Instance, Opaque, Ref, Seq, Value, from_file, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.numpys import is_numpys
+from torchlint.rules.shared.numpys_in_groups import numpys_in_groups
 
 _DEEP = 2  # lists of dicts of lists
 _MADE = {
@@ -37,6 +38,8 @@ _CLASS = re.compile(r"(?:sklearn|torchvision\.transforms|albumentations)\.(?:\w+
 def refused(view: View, alts: tuple[Value, ...], depth: int = 0) -> str | None:
     """What kind of object a value is, or holds, that is pickled with the name of a class; None where it may be something else. What was
     read from a file is what the program itself has saved."""
+    if any(isinstance(alt, Opaque) and "optimizer_state" in alt.tags for alt in alts):
+        alts = tuple(alt for alt in alts if not isinstance(alt, Const) or alt.value is not None)  # left out of the last file alone
     kinds = [_kind(view, alt, depth) for alt in alts if not from_file(alt)]
     return kinds[0] if kinds and all(kinds) else None
 
@@ -78,6 +81,9 @@ def _kind(view: View, value: Value, depth: int) -> str | None:
         return _CALLED[value.origin.name]
     if value.source != "call":
         return None
+    if "optimizer_state" in value.tags:
+        key = numpys_in_groups(view, value.origin)
+        return f'a state with a number of NumPy\'s in it, the `{key}` of its groups' if key is not None else None
     if _of_parser(value, "parse_args"):
         return NAMESPACE
     if is_numpys(value):
