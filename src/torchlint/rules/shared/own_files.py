@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Const, Event, real
+from torchlint.dryrun.values import Const, Event, from_file, real
 from torchlint.rules.base import View
 from torchlint.rules.mends.rows import call_at, text_of
 from torchlint.rules.shared.checkpoints import in_files, put_together
@@ -48,7 +48,8 @@ def _put_in(view: View, load: Event) -> Refused | None:
 
 def _among_saved(view: View, keys: set[str], is_same: Callable[[Event], bool | None]) -> list[Refused] | None:
     """What is no weight in the files that a load may read; None where one of those has what is asked of it, and nothing else."""
-    found = []
+    found: list[Refused] = []
+    again: list[set[str]] = []  # the keys of what was read and is written again: that tells nothing of what it is
     for save in view.of("save"):
         same = is_same(save)
         if same is False:
@@ -63,10 +64,13 @@ def _among_saved(view: View, keys: set[str], is_same: Callable[[Event], bool | N
             continue
         kinds = {key: refused(view, alts := real(value)) or best_figure(view, key, alts) for key, value in known.items()}
         parts = [(key, kind) for key, kind in kinds.items() if key not in items.sometimes and kind is not None]
-        if not parts:
+        if parts:
+            found.append(Refused(f'"{parts[0][0]}"', parts[0][1], put_together(save)))
+            continue
+        again.append({f'"{key}"' for key, value in known.items() if key not in items.sometimes and all(map(from_file, real(value)))})
+        if not again[-1]:
             return None
-        found.append(Refused(f'"{parts[0][0]}"', parts[0][1], put_together(save)))
-    return found
+    return found if all(one.text in kept for kept in again for one in found) else None
 
 
 def _same_path(load: Event, save: Event) -> bool | None:

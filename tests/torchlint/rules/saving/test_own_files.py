@@ -519,3 +519,36 @@ def test_a_load_that_is_switched_off(mean, told):
 
 def test_a_load_that_is_switched_off_and_allows_all():
     holds(OFF.replace("MEAN", "np.array(seen).mean()").replace("FILE", '"last.pt", weights_only=False').replace("MARK", ""))
+
+
+AGAIN = """
+import argparse
+
+class Reader:
+    def __init__(self, args, words):
+        self.args, self.words = args, words
+        self.net = nn.Linear(4, 2)
+
+    def save(self, path):
+        torch.save({"model": self.net.state_dict(), "words": self.words, "args": self.args}, path)
+
+    @staticmethod
+    def load(path):
+        saved = torch.load(path, map_location="cpu")MARK
+        reader = Reader(saved["args"], saved["words"])
+        reader.net.load_state_dict(saved["model"])
+        return reader
+
+def main(words, path, old):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--width", default=4)
+    args = parser.parse_args()
+    reader = Reader.load(old)
+    reader.save(path)
+    Reader(GIVEN, words).save(path)
+"""
+
+
+@pytest.mark.parametrize(("given", "mark"), [("args", "  # <- 901"), ("vars(args)", "")])
+def test_what_is_read_and_written_again(given, mark):
+    holds(AGAIN.replace("GIVEN", given).replace("MARK", mark))
