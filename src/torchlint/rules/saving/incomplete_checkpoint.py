@@ -47,7 +47,7 @@ def check(view: View) -> Iterator[Report]:
             roles = {"missing": getattr(optimizer, "name", "") or "optimizer", "problem": "is not loaded"}
             yield Report(CODE, load, roles, [(step.site, "it begins with no running averages")])
             break
-    for place, name, first, anew in () if told else best_scores.forgotten(view):
+    for place, name, first, anew in best_scores.forgotten(view):
         yield Report(CODE, place, {"missing": name, "first": first}, words=_SET_ANEW if anew else _BEST)
 
 

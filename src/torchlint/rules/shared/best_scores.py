@@ -21,14 +21,16 @@ from torchlint.sieve.facts import FileFacts
 
 _NAME = r"(?:self\.)?\w*best\w*"
 _BETTER = re.compile(rf"\(?[^<>=]+[<>]=?\s*(?P<right>{_NAME})\s*\)?$|\(?\s*(?P<left>{_NAME})\s*[<>]=?[^<>=]+$", re.IGNORECASE)
-_NUMBER = re.compile(r"-?\s*(?:\d[\d._]*(?:e[-+]?\d+)?|(?:np|numpy|math|torch|sys)\.(?:inf|maxsize)|float\(\s*[\"'][-+]?inf\w*[\"']\s*\))$", re.IGNORECASE)
+_NUMBER = re.compile(r"None$|-?\s*(?:\d[\d._]*(?:e[-+]?\d+)?|(?:np|numpy|math|torch|sys)\.(?:inf|maxsize)|float\(\s*[\"'][-+]?inf\w*[\"']\s*\))$", re.IGNORECASE)
 _COPIES = ("shutil.copyfile", "shutil.copy", "shutil.copy2")
-# Each run writes into a folder of its own, or values are set by their names: not where they are only shown (`s.format(**self.__dict__)`).
+# Each run writes into a folder of its own, or values are set by their names: not where they are only shown (`s.format(**self.__dict__)`,
+# `"args": vars(args)`).
 _SHOWN = r"\.(?:items|keys|values|get)\(|\[[^\]]*\](?!\s*=[^=])"  # `models.__dict__[args.arch]` is one of them
 _APART = re.compile(
     rf"strftime|isoformat|\bnow\(|increment_path|mkdtemp|uuid|\bsetattr\(|\bglobals\("
-    rf"|(?<!\.format\(\*\*self\.)__dict__(?!{_SHOWN})|\bvars\((?![\w.]+\){_SHOWN})"
+    rf"|(?<!\.format\(\*\*self\.)__dict__(?!{_SHOWN})|\*\*vars\(|(?<!: )\bvars\((?![\w.]+\)(?:{_SHOWN}|\s*[,)}}]))"
 )
+_OF_ITSELF = re.compile(r"\bself\.__dict__|\bsetattr\(self,")  # sets attributes of an object, and no variable
 
 
 def forgotten(view: View) -> Iterator[tuple[Site, str, str, bool]]:
@@ -154,7 +156,8 @@ def _begins_at(view: View, save: Event, name: str, row: int, training: Loop) -> 
     begun = None
     trained = _rows_of(save, training)
     for facts in files_of(view, save):
-        if any(_APART.search(line.split("#", 1)[0]) for line in facts.lines):
+        lines = (line.split("#", 1)[0] for line in facts.lines)
+        if any(_APART.search(line if "." in name else _OF_ITSELF.sub("", line)) for line in lines):
             return None
         for at, value in _last_of(_sets(facts, name), training) if facts is training.site.parsed.facts else _sets(facts, name):
             in_training = any(facts is inner and first <= at <= last for inner, first, last in trained)
