@@ -7,6 +7,8 @@ import re
 from torchlint.dryrun.source_text import Site
 from torchlint.rules.shared.blocks import heads_of
 
+# The data that weights come from which were trained for something else; its little sisters are data to train on.
+IMAGENET = r"(?<!mini)(?<!mini[-_])(?<!tiny)(?<!tiny[-_])imagenet"
 _ADDED = re.compile(r"add_(?:argument|option)\(.*?[\"']--([\w-]+)")
 _ASKED = re.compile(r"\s*(?:el)?if\b[^#]*?(?<![\w.])(?:args?|opts?|options?|params|flags)\.(\w+)", re.IGNORECASE)
 _ABSENT = re.compile(r"\bnot\s+(?!None\b)|\bis\s+None\b|==\s*(?:None\b|\"\"|'')")
@@ -28,10 +30,10 @@ _OTHERWISE = re.compile(
     re.IGNORECASE,
 )
 _OTHER_WEIGHTS = re.compile(
-    r"pre-?_?train|fine-?_?tun|transfer|imagenet|coco|teacher|\binit|(?<!la)(?<!grea)test|eval|infer|predict", re.IGNORECASE
+    rf"pre-?_?train|fine-?_?tun|transfer|{IMAGENET}|coco|teacher|\binit|(?<!la)(?<!grea)test|eval|infer|predict", re.IGNORECASE
 )
 _GOES_ON = re.compile(r"to continue training|continu\w* (?:the )?(?:train|from|form)|resum|restart", re.IGNORECASE)
-_TUNED = re.compile(r"fine-?_?tun|transfer|imagenet", re.IGNORECASE)
+_TUNED = re.compile(rf"fine-?_?tun|transfer|{IMAGENET}", re.IGNORECASE)
 
 
 def help_of(lines: list[str], option: str) -> str | None:

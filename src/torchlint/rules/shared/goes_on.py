@@ -12,7 +12,7 @@ from torchlint.dryrun.values import Event, Loop, Opaque, Value, from_file, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.blocks import around_row, block_of, conditions_of, excluded, heads_of, leaves
 from torchlint.rules.shared.brought_back import brought_back
-from torchlint.rules.shared.checkpoint_options import does_nothing_but_train, goes_on_from_option, helped
+from torchlint.rules.shared.checkpoint_options import IMAGENET, does_nothing_but_train, goes_on_from_option, helped
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, kept_in
 from torchlint.rules.shared.counted_loops import begins, counted_from, never_turns
 from torchlint.rules.shared.named_counts import counts_of_name
@@ -27,10 +27,10 @@ _RESUMED = re.compile(r"resum|continu|restor|restart|reload|start|begin|last|lat
 _OPTION = re.compile(r"resum|(?<![a-z])continue[_d]|_continue\b|(?<![a-z])cont_|restor(?!ation)|restart", re.IGNORECASE)
 _ELSE = re.compile(
     r"pre_?train|fine_?tun|transfer|teacher|backbone_w|(?<!_)init_|(?<!la)(?<!las)(?<!grea)test|(?<!ri)eval|valid|infer|predict|demo"
-    r"|sampl|generat|imagenet|export|prun|quanti[sz]|distill",
+    rf"|sampl(?!es?_(?:num|rate|size|per))|generat|{IMAGENET}|export|prun|quanti[sz]|distill",
     re.IGNORECASE,
 )
-_OTHERS = re.compile(r"pre-?_?train|fine-?_?tun|transfer|imagenet|coco", re.IGNORECASE)
+_OTHERS = re.compile(rf"pre-?_?train|fine-?_?tun|transfer|{IMAGENET}|coco", re.IGNORECASE)
 _SAID = re.compile(r"\s*(?:print|log\w*(?:\.\w+)?)\(")
 _PRETRAINED = re.compile(r"pre-?_?trained", re.IGNORECASE)  # what is said of any weights that were trained before
 _PRETRAIN = re.compile(r"pre-?_?train(?:ed)?", re.IGNORECASE)

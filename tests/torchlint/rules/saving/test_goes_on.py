@@ -363,3 +363,14 @@ def evaluate(args, loader):
 })
 def test_goes_on(code):
     holds(code)
+
+
+def test_words_of_other_data():
+    """`imagenet` stands for weights of something else, and neither does `miniimagenet` nor the number of samples."""
+    for name, mark in (("miniimagenet_{args.sample_num}.pt", "  # <- 905"), ("imagenet_{args.num}.pt", ""), ("samples_{args.num}.pt", "")):
+        holds(MADE + f"""
+    if os.path.exists(f"{name}"):
+        model.load_state_dict(torch.load(f"{name}")){mark}
+""".replace("    if", "    import os\n    if", 1) + LOOP.format(start="0") + f"""
+        torch.save(model.state_dict(), f"{name}")
+""")
