@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.names import canonical
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Event, Ref
 from torchlint.rules.base import View
 from torchlint.rules.shared.asking import asks_first
@@ -21,6 +22,8 @@ def calls(view: View) -> Iterator[tuple[Event, str]]:
         if not isinstance(node, cst.Call):
             continue
         name = qualified(event.site, node.func)
+        if canonical(name) != event.name:
+            name = _imported_there(event.site, node.func)
         if canonical(name) != event.name:
             name = _by_way_of_files(view, event.site, node.func)
         if name and canonical(name) == event.name:
@@ -44,6 +47,17 @@ def qualified(site: Site, node: cst.BaseExpression) -> str:
     first, parts = _parts(node)
     known = site.parsed.facts.imports.get(first)
     return ".".join([known, *parts]) if known else ""
+
+
+def _imported_there(site: Site, node: cst.BaseExpression) -> str:
+    """The same for a name that the function around it imports: `from torch.cuda.amp import autocast`."""
+    first, parts = _parts(node)
+    for item in walk(site.parsed.module):
+        if isinstance(item, cst.ImportFrom) and item.module is not None and not item.relative and not isinstance(item.names, cst.ImportStar):
+            for alias in item.names:
+                if (alias.evaluated_alias or alias.evaluated_name) == first:
+                    return ".".join([site.parsed.text(item.module), alias.evaluated_name, *parts])
+    return ""
 
 
 def _by_way_of_files(view: View, site: Site, node: cst.BaseExpression) -> str:
