@@ -179,8 +179,9 @@ def _last_of(sets: Iterator[tuple[int, str | None]], training: Loop) -> list[tup
 
 def _is_set_anew(name: str, training: Loop) -> bool:
     """Whether something else than a number was set in front of the training, which `_last_of` has left out."""
-    head = training.site.location().row
-    return any(at < head and (value is None or not _NUMBER.match(value)) for at, value in _sets(training.site.parsed.facts, name))
+    found = list(_sets(training.site.parsed.facts, name))
+    kept = _last_of(iter(found), training)
+    return any(value is None or not _NUMBER.match(value) for _, value in (one for one in found if one not in kept))
 
 
 def _margin(line: str) -> int:
