@@ -10,6 +10,7 @@ from torchlint.dryrun.torch_api.devices import OF_THE_CPU, type_name
 from torchlint.dryrun.torch_api.hosted import is_table
 from torchlint.dryrun.torch_api.modules import MOVES, PARAMETER_VIEWS
 from torchlint.dryrun.torch_api.names import FRAMEWORK_NAME, OPTIMIZER_NAME, SCALER_NAME, SCHEDULER_NAME
+from torchlint.dryrun.torch_api.vision_samples import is_transformed
 from torchlint.dryrun.values import (
     FALSE,
     NONE,
@@ -88,7 +89,7 @@ class Unknown:
             site, parts = self.site(node), union_of((frozenset({owner}), owner.parts))
             return Tensor("", "op", site, owner.flows, parts, owner, {"device": "cpu"}, {"device": site})
         if name in MOVES:
-            of_tensor = isinstance(owner, Opaque) and owner.source == "call" and owner.name in effects.ONLY_TENSORS_GIVE
+            of_tensor = isinstance(owner, Opaque) and owner.source == "call" and (owner.name in effects.ONLY_TENSORS_GIVE or is_transformed(owner))
             of_tensor = of_tensor or isinstance(owner, Opaque) and owner.source == "attr" and owner.name == "data" and id(owner.origin) in self.moved
             if isinstance(owner, Opaque) and (of_tensor or owner.tags & {"batch", "batch?"} or owner.source in ("op", "item")):
                 made = Opaque(owner.name, "op", self.site(node), owner.flows, union_of((frozenset({owner}), owner.parts)), owner, owner.tags)

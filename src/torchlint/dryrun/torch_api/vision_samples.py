@@ -63,6 +63,11 @@ def is_transform(value: Value) -> bool:
     )
 
 
+def is_transformed(value: Opaque) -> bool:
+    """Whether a value is what a transform of torchvision's has made: it goes by the same name."""
+    return value.name.startswith(_OF_TRANSFORMS) and (value.origin is not None or ".functional." in value.name)
+
+
 def _changed(kind: str, made: Site, sizes: Sizes) -> Sizes | None:
     """The sizes behind a transform that changes them; None of one that is not known."""
     colours, height, width = sizes

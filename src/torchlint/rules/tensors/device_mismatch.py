@@ -21,6 +21,7 @@ from torchlint.rules.shared.never_moved import input_put_elsewhere
 from torchlint.rules.shared.packed_lengths import PACKS, lengths_of, lengths_on_gpu
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
 from torchlint.rules.shared.states_left_behind import states_left_behind
+from torchlint.rules.shared.tensors_of_images import tensor_of_image
 from torchlint.rules.shared.torchsummaries import summaries_of_the_cpu
 
 CODE = 401
@@ -307,8 +308,10 @@ def _on_cpu(view: View, value: Value) -> bool:
 
 
 def _alternative_on_cpu(view: View, alt: Value) -> bool:
-    if isinstance(alt, Tensor):
-        return alt.traits.get("device") in ("default", "cpu") and not alt.traits.keys() & {"dim0", "maybe0"}
+    if isinstance(alt, Tensor) and "device" in alt.traits:
+        return alt.traits["device"] in ("default", "cpu") and not alt.traits.keys() & {"dim0", "maybe0"}
+    if tensor_of_image(view, alt):
+        return True
     source = alt
     while isinstance(source, Opaque) and source.source == "item" and "batch" in source.tags and source.origin is not None:
         source = source.origin
