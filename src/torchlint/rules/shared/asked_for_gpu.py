@@ -19,7 +19,7 @@ from torchlint.rules.shared.devices import placed_at
 from torchlint.rules.shared.placing import names_its_place
 
 _ARGS = r"(?:args|opts?|options|params|flags|FLAGS|hparams|config|cfg|conf)"
-_FLAG = r"(?:(?:no|use|enable|disable)_?(?:cuda|gpu)|cuda)"
+_FLAG = r"(?:(?:no|use|enable|disable)_?(?:cuda|gpu)|cuda|(?:use_?)?cpu)"
 _ASKED = re.compile(rf"(?P<not>not\s+)?(?P<owner>(?:self\.)?{_ARGS}\.|self\.)?(?P<name>{_FLAG})", re.IGNORECASE)
 # `--gpu 0`, for the number of one: `if args.gpu is not None: model.cuda(args.gpu)`
 _GIVEN = re.compile(rf"(?P<owner>(?:self\.)?{_ARGS}\.)(?P<name>gpus?|gpu_?ids?|cuda|device)(?P<given>\s+is\s+(?P<not>not\s+)?None)", re.IGNORECASE)
@@ -63,9 +63,10 @@ def _of_input(view: View, event: Event, moves: list[Event], value: Value) -> For
     given = real(value)
     if event.get("device") == "cuda":
         always = [move.site for move in moves if _in_any_case(move.site, event.subject)]
-        return _input_stays(view, event, value, always[-1]) if always else None
+        if always or not event.subject.under:
+            return _input_stays(view, event, value, always[-1]) if always else None
     asked, site = _asked_of_all(view, moves), _moved_in_any_case(view, given)
-    return None if asked is None or site is None or _speaks_of(event.site, asked) else Forgotten(asked, event.subject, site)
+    return None if asked is None or site is None or _speaks_of(event, asked) else Forgotten(asked, event.subject, site)
 
 
 def _in_any_case(move: Site, model: Instance) -> bool:
@@ -83,7 +84,7 @@ def scores_stay(view: View, event: Event) -> Forgotten | None:
     if not isinstance(forward.subject, Instance) or forward.subject.kind != "module" or not moves or not all(map(_to_gpu, moves)):
         return None
     asked, site = _asked_of_all(view, moves), _moved_in_any_case(view, real(event.target))
-    if asked is None or site is None or _speaks_of(event.site, asked) or not forward.args:
+    if asked is None or site is None or _speaks_of(event, asked) or not forward.args:
         return None
     inputs = [view.run.moved[id(alt)][1] for alt in real(forward.args[0]) if id(alt) in view.run.moved]
     return Forgotten(asked, event.input, site) if all(_asked(view, moved) == asked for moved in inputs) else None
@@ -121,7 +122,7 @@ def _input_stays(view: View, event: Event, value: Value, moved: Site) -> Forgott
         device, site = view.run.moved.get(id(here), (None, None))
         if device == "cuda" and id(there) not in view.run.moved and isinstance(here, Opaque) and here.origin is there:
             asked = _asked(view, site)
-            return None if asked is None or _speaks_of(event.site, asked) else Forgotten(asked, value, moved)
+            return None if asked is None or _speaks_of(event, asked) else Forgotten(asked, value, moved)
     return None
 
 
@@ -146,10 +147,10 @@ def _conditions(site: Site) -> frozenset[tuple[str, bool]]:
     return frozenset((text, holds) for text, holds in conditions_of(site) if not text.startswith("__name__"))
 
 
-def _speaks_of(site: Site, asked: str) -> bool:
-    """Whether a place stands under the same condition, or its contrary."""
+def _speaks_of(event: Event, asked: str) -> bool:
+    """Whether something happens under the same condition, or its contrary."""
     name = asked.split("`")[1].split(" ")[0]
-    return any(name in text for text, _ in _conditions(site))
+    return any(name in text for site in (event.site, *event.calls) if site is not None for text, _ in _conditions(site))
 
 
 def _is_option(view: View, site: Site, asked: re.Match[str]) -> bool:

@@ -42,6 +42,10 @@ def program(model, batch, made=MADE, switch=SWITCH, told=False):
     "by another name": program("if use_cuda:\n        model = model.cuda()", BATCH, "use_cuda = not args.no_cuda and torch.cuda.is_available()", told=True),
     "the other way round": program("if not args.no_cuda:\n        model.cuda()", BATCH, "", told=True),
     "of a switch that is off": program("model.cuda()", ASKED_BATCH, "", 'parser.add_argument("--cuda", action="store_true")', told=True),
+    "of a switch for the CPU": program("if not args.cpu:\n        model.cuda()", BATCH, "", 'parser.add_argument("--cpu", action="store_true")', told=True),
+    "of a model that is made under another condition": program(
+        "if args.net:\n        model = nn.Linear(4, 10)\n    else:\n        raise ValueError\n    " + ASKED_MODEL, BATCH, told=True),
+    "asked where it is called": program(ASKED_MODEL, BATCH).replace("\nmain()", "\nif args.cuda:\n    main()"),
     "over several lines": program(ASKED_MODEL, BATCH, "", 'parser.add_argument(\n    "--cuda", default=False,\n    action="store_true")', told=True),
     "where both are moved": program(ASKED_MODEL, ASKED_BATCH),
     "for nothing": program("model.cuda()", BATCH),
