@@ -18,14 +18,17 @@ _METRICS = """
     multilabel_confusion_matrix normalized_mutual_info_score precision_recall_curve precision_recall_fscore_support precision_score
     r2_score recall_score roc_auc_score roc_curve root_mean_squared_error zero_one_loss
 """.split()
+_STATISTICS = "describe entropy kendalltau mode pearsonr spearmanr ttest_ind ttest_rel zscore".split()
 
 OF_TENSORS = frozenset(
     [f"numpy.{name}" for name in _NUMPY]
     + [f"matplotlib.pyplot.{name}" for name in _PLOTS]
     + [f"sklearn.metrics.{name}" for name in _METRICS]
+    + [f"scipy.stats.{name}" for name in _STATISTICS]
 )
 """What asks each tensor among its arguments for its ndarray."""
 OF_LISTS = OF_TENSORS | frozenset(f"numpy.{name}" for name in _OF_LISTS_ALONE)
 """What does so with each tensor in a list, too."""
 PLOTS = frozenset(_PLOTS)
 METRICS = frozenset(_METRICS)
+STATISTICS = frozenset(_STATISTICS)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 
 from torchlint.catalogue import torchtext_gone, torchvision_gone
 from torchlint.catalogue.apis import COMMON_INITS, NUMBER_FIRST, table, words
-from torchlint.catalogue.array_reads import METRICS, PLOTS
+from torchlint.catalogue.array_reads import METRICS, PLOTS, STATISTICS
 from torchlint.catalogue.effects import CREATES, KEEP_RESULT
 from torchlint.catalogue.hosted import gone_names, hosted
 from torchlint.catalogue.pages import Rule
@@ -168,7 +168,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     412: ((_any("!copied"),),),
     414: ((_any("expand expand_as"), _any("!inplace")),),
     415: ((_any("!forward"),),),
-    416: ((_any("numpy np asarray"),), (_any("plt pyplot"), PLOTS), (METRICS,)),
+    416: ((_any("numpy np asarray"),), (_any("plt pyplot"), PLOTS), (METRICS,), (_any("scipy stats"), STATISTICS)),
     418: ((_any("!forward"),),),
     419: ((_any("!forward"),),),
     421: ((_any("cat concat concatenate hstack vstack"),),),

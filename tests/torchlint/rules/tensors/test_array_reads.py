@@ -1,10 +1,11 @@
-"""416: what NumPy, matplotlib and scikit-learn make arrays of, as a whole and in lists, with gradients or on the GPU."""
+"""416: what NumPy, matplotlib, scikit-learn and SciPy make arrays of, as a whole and in lists, with gradients or on the GPU."""
 
 from tests.torchlint.dryrun.support import holds, table
 
 TEST = """
 import numpy as np
 import matplotlib.pyplot as plt
+from scipy import stats
 from sklearn import metrics
 
 def test(model, loader):
@@ -54,6 +55,8 @@ def on_gpu(body):
 @table({
     "concatenated": on_gpu(["x = x.cuda()", "np.concatenate([x.data, model(x).data])  # <- 416"]),
     "in a device": on_gpu(["y = y.to(device)", "print(metrics.accuracy_score(y, model(x).argmax(1)))  # <- 416"]),
+    "for a statistic": on_gpu(["x, y = x.cuda(), y.cuda()", "print(stats.mode(y).mode)  # <- 416"]),
+    "for a statistic, on the CPU": on_gpu(["x, y = x.cuda(), y.cuda()", "print(stats.mode(y.cpu()).mode)"]),
     "as the second argument": on_gpu(["x, y = x.cuda(), y.cuda()", "np.append(kept, y)  # <- 416"]),
     "as it stands": on_gpu(["x = x.cuda(non_blocking=True)", "print(x.numpy())  # <- 416"]),
     "as a float": on_gpu(["x = x.cuda().float()", "np.abs(x)  # <- 416"]),
