@@ -36,8 +36,9 @@ def _is_of_image(view: View, value: Value, depth: int) -> bool:
         return all(tensor_of_image(view, part, depth + 1) for part in together)
     if value.source == "call" and value.name.startswith(_FUNCTIONS):
         return value.name.rpartition(".")[2] in _MAKE_TENSORS or tensor_of_image(view, _newest(value), depth + 1)
-    if value.source == "call" and value.origin is not None and all(map(_is_a_transform, real(value.origin))):
-        return all(_makes_tensors(view, alt) for alt in real(value.origin))
+    makers = real(value.origin) if value.source == "call" else ()
+    if makers and all(map(_is_a_transform, makers)):
+        return all(isinstance(alt, Opaque) and _makes_tensors(view, alt) for alt in makers)
     return _stays(value) and tensor_of_image(view, value.origin, depth + 1)
 
 
@@ -48,10 +49,10 @@ def _stays(value: Opaque) -> bool:
 
 
 def _is_a_transform(value: Value) -> bool:
-    return is_transform(value) and not is_transformed(value)
+    return isinstance(value, Opaque) and is_transform(value) and not is_transformed(value)
 
 
-def _makes_tensors(view: View, transform: Value) -> bool:
+def _makes_tensors(view: View, transform: Opaque) -> bool:
     """Whether a transform makes a tensor of an image, and what comes behind in a Compose leaves it where that is."""
     kind = transform.name.rpartition(".")[2]
     if kind != "Compose":
@@ -68,7 +69,8 @@ _ANYTHING = frozenset({"", "Lambda"})
 
 def _kind(step: Value) -> str:
     alts = real(step)
-    return alts[0].name.rpartition(".")[2] if len(alts) == 1 and is_transform(alts[0]) else ""
+    one = alts[0] if len(alts) == 1 else None
+    return one.name.rpartition(".")[2] if isinstance(one, Opaque) and is_transform(one) else ""
 
 
 def _newest(value: Opaque) -> Value | None:
