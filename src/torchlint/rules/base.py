@@ -305,7 +305,7 @@ class View:
         if modules and complete and not sources and _of_tensors_only(backward):
             return False
         known = [s for s in sources if isinstance(s, Instance) and s.kind in ("module", "wrapper")]
-        if known and not any(self.may_learn(source) for source in known):
+        if known and not any(self.may_learn(source) for source in sources if source is not None):
             return None  # only layers of a loss: which model gave it its input is not known
         if modules and complete and known and len(known) == len([s for s in sources if s is not None]):
             return False
@@ -317,6 +317,8 @@ class View:
         """Whether a module may have parameters."""
         if not isinstance(module, Instance) or depth > 6:
             return True
+        if module.kind == "wrapper":
+            return not module.args or any(self.may_learn(alt, depth + 1) for alt in real(module.args[0]))
         if not isinstance(module.cls, Class) and module.type.startswith("torch.nn."):
             if _LEARNS.search(module.type) or self._holds_more(module):
                 return True

@@ -129,3 +129,33 @@ def main(args, loader, model):
 })
 def test_counted_by_hand(code):
     holds(code)
+
+
+WHOLE = """
+from missing import Net, groups
+
+class Smooth(nn.Module):
+    def forward(self, scores, labels):
+        return F.cross_entropy(scores, labels, label_smoothing=0.1)
+
+def main(args, loader, state):
+    {made}
+    for epoch in range(args.epochs):
+        for step, (x, y) in enumerate(loader):
+            loss = {loss} / args.every
+            loss.backward()
+            if (step + 1) % args.every == 0:
+                optimizer.step(){mark}
+                optimizer.zero_grad()
+"""
+RESUMED = "model, optimizer, criterion = state['model'], state['optimizer'], Smooth()"
+WRAPPED = "model = nn.DataParallel(Net()); optimizer = torch.optim.SGD(groups(args), lr=0.1); criterion = nn.CrossEntropyLoss()"
+
+
+@table({
+    "a loss of its own beside a model that is not seen": WHOLE.format(made=RESUMED, loss="criterion(model(x), y)", mark=TOLD),
+    "of a wrapped model by an optimizer of what is not seen": WHOLE.format(made=WRAPPED, loss="criterion(model(x), y)", mark=TOLD),
+    "only the loss of its own is seen": WHOLE.format(made=RESUMED, loss="criterion(args.scores, y)", mark=""),
+})
+def test_which_model(code):
+    holds(code)
