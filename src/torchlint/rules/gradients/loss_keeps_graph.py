@@ -163,7 +163,9 @@ def _added(view: View, event: Event) -> tuple[Value, str] | None:
     """The value that is added up, and the name of the sum that outlives the iteration."""
     node = event.site.node
     if event.kind == "augment":
-        if event.operator != "Add" or not (_carries(event.subject, node, event.value) or _kept_unseen(view, event)):
+        if event.operator != "Add":
+            return None
+        if not (_carries(event.subject, node, event.value) or _carries_by_others(view, event) or _kept_unseen(view, event)):
             return None
         return event.value, event.site.parsed.text(event.target)
     if event.kind == "append":
@@ -235,6 +237,18 @@ def _carries(old: Value, node: cst.CSTNode, added: Value) -> bool:
     unseen = not added.flows
     return any(
         isinstance(alt, Opaque) and (alt.flows or unseen) and alt.site is not None and alt.site.node is node for alt in real(old)
+    )
+
+
+def _carries_by_others(view: View, event: Event) -> bool:
+    """Whether the same turn adds to the sum at another place, too, and that one carries on what this addition has put there:
+    `total += real_loss`, and then `total += fake_loss`."""
+    last = [alt.site for alt in real(event.subject) if isinstance(alt, Opaque) and alt.flows and alt.site is not None]
+    target = event.site.parsed.text(event.target)
+    return any(
+        other.operator == "Add" and other.loops == event.loops and other.site in last and other.site.parsed.text(other.target) == target
+        and _carries(other.subject, event.site.node, event.value)
+        for other in (view.of("augment") if last else ())
     )
 
 

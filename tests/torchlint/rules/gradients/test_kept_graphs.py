@@ -128,3 +128,31 @@ class Trainer:
 })
 def test_made_by_no_model_in_view(code):
     holds(code)
+
+
+IN_TURN = """
+def train(model, critic, loader):
+    optimizer = torch.optim.Adam(critic.parameters())
+    total = torch.zeros(1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        real = F.mse_loss(critic(x), y)
+        total += real{first}
+        fake = F.mse_loss(critic(model(x).detach()), y)
+        {between}
+        total += fake{second}
+        (real + fake).backward()
+        optimizer.step()
+    print(total.item())
+"""
+
+
+@table({
+    "two losses": IN_TURN.format(first="  # <- 106", between="pass", second="  # <- 106"),
+    "only the second keeps its graph": IN_TURN.format(first=".item()", between="pass", second="  # <- 106"),
+    "cut off in between": IN_TURN.format(first="", between="total = total.detach()", second=""),
+    "cut off for each batch": IN_TURN.format(first="", between="pass", second="; total = total.detach()"),
+    "begun anew in between": IN_TURN.format(first="", between="total = torch.zeros(1)", second=""),
+})
+def test_added_up_in_turn(code):
+    holds(code)
