@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.guards import Guard
 from torchlint.dryrun.values import Event, Func, Instance, Loop, Opaque, Ref, number, real
 from torchlint.rules.base import Report, View
 
@@ -27,7 +28,14 @@ _OWN_STEPS = frozenset({"lr_scheduler_step", "lr_schedulers", "automatic_optimiz
 _PATIENT = 50  # who waits for more batches than that has meant batches
 _EPOCH = re.compile(r"epoch", re.IGNORECASE)
 _OF_BATCHES = re.compile(r"\blen\(|batch|iter|per_epoch|loader", re.IGNORECASE)
-_DECAYS = frozenset({"StepLR", "MultiStepLR", "ExponentialLR"})
+_DECAYS = frozenset({"StepLR", "MultiStepLR", "ExponentialLR", "MultiplicativeLR"})
+# Functions that make a power of what they call an epoch, or give the same factor for each.
+_FUNCTION = r"^(?:lambda\s+|def\s+\w+\()(?P<counted>\w+)\)?\s*:\s*(?:return\s+)?"
+_POWERS = {
+    "LambdaLR": re.compile(_FUNCTION + r"(?P<gamma>0?\.\d+)\s*\*\*\s*(?P=counted)\s*$"),
+    "MultiplicativeLR": re.compile(_FUNCTION + r"(?P<gamma>0?\.\d+)\s*$"),
+}
+_NOW_AND_THEN = re.compile(r"\(?\w+ *% *(?:[2-9]|\d\d+) *== *0\)?")
 _LOW_WITHIN = 1_000  # batches: who has so many a training has few
 _LAST_MARK = 200
 _FEW = re.compile(r"range\(\s*\d")
@@ -47,6 +55,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         if scheduler.type.endswith(".LambdaLR"):
             yield from _by_a_function(view, created, scheduler)
+            yield from _worn_off(view, created, scheduler)
             continue
         length = _LENGTH.get(scheduler.type.rsplit(".", 1)[-1])
         if length is not None and created.site.parsed.unit.name == "configure_optimizers":
@@ -118,7 +127,8 @@ def _worn_off(view: View, created: Event, scheduler: Instance) -> Iterator[Repor
         optimizer_steps = [other for other in view.steps() if set(real(other.subject)) & set(real(created.optimizer))]
         if outer.once or not _EPOCH.search(_head(outer)) or not _head(inner) or _FEW.search(_head(inner)):
             continue
-        if any(other.loops == step.loops and set(step.guards) <= set(other.guards) for other in optimizer_steps):
+        asked = {guard for guard in step.guards if not _holds_mostly(guard)}
+        if any(other.loops == step.loops and asked <= set(other.guards) for other in optimizer_steps):
             given = [created.site.parsed.text(arg).rstrip(", \n") for arg in created.site.node.args[1:]]
             roles = {"call": view.call_text(step.site), "scheduler": _name(created), "length": ", ".join(given), "unit": "epochs", "each": "batch"}
             related = [(created.site, f"the learning rate is at its lowest, or a thousandth of what it was, after {calls} calls"),
@@ -127,9 +137,19 @@ def _worn_off(view: View, created: Event, scheduler: Instance) -> Iterator[Repor
             return
 
 
+def _holds_mostly(guard: Guard) -> bool:
+    """Whether a condition is the rest of one for every so many batches: `if i % 1000 == 0: ... else: scheduler.step()`."""
+    return not guard.holds and bool(_NOW_AND_THEN.fullmatch(guard.site.text()))
+
+
 def _calls_until_low(view: View, scheduler: Instance) -> int | None:
     """After how many calls the rate is a thousandth of what it was, or as low as it ever gets."""
     name = scheduler.type.rsplit(".", 1)[-1]
+    if name in _POWERS:
+        alts = real(scheduler.arg(1, "lr_lambda"))
+        written = _POWERS[name].search(_written(alts[0])) if len(alts) == 1 and isinstance(alts[0], Func) else None
+        gamma = float(written["gamma"]) if written is not None and _EPOCH.search(written["counted"]) else None
+        return _until_a_thousandth(gamma) if gamma is not None and 0 < gamma < 1 else None
     given = scheduler.arg(1 if name == "ExponentialLR" else 2, "gamma")
     gamma = 0.1 if given is None and name != "ExponentialLR" else number(given)
     if gamma is None or not 0 < gamma < 1:
@@ -140,7 +160,11 @@ def _calls_until_low(view: View, scheduler: Instance) -> int | None:
         numbers = [number(item) for item in items.known] if items is not None and not items.open else []
         return int(max(numbers)) if numbers and None not in numbers and max(numbers) <= _LAST_MARK else None
     size = 1 if name == "ExponentialLR" else number(scheduler.arg(1, "step_size"))
-    return None if not size or size < 0 else int(size * math.ceil(math.log(1e-3) / math.log(gamma)))
+    return None if not size or size < 0 else int(size * _until_a_thousandth(gamma))
+
+
+def _until_a_thousandth(gamma: float) -> int:
+    return math.ceil(math.log(1e-3) / math.log(gamma))
 
 
 def _given(created: Event, scheduler: Instance, position: int, name: str) -> tuple[str, str]:
