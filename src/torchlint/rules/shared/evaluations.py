@@ -93,16 +93,18 @@ def said_volatile(view: View, event: Event) -> Site | None:
 
 
 def _is_the_end_of_a_script(view: View, event: Event) -> bool:
-    """Whether the body of a file has trained, loads what it has saved into another model, and asks that about held-out data: nobody
-    around it can have switched gradients off. Or it goes over such data with what its optimizer has, whatever the training makes of it,
-    or with weights out of a file."""
-    held = view.run.root is None and isinstance(event.subject, Instance) and (goes_over_held_out(event) or given_held_out(event))
-    learned = held and event.loops and (in_an_optimizer(view, event.subject) or is_from_a_file(view, event.subject))
-    if learned and not any(
-        event.loops[-1] in step.loops for step in view.of("backward", "optimizer.step")
-    ):
+    """Whether the body of a file has trained, and asks another model, with weights out of a file, about held-out data or in a loop:
+    nobody around it can have switched gradients off. Or it goes over such data with what its optimizer has, whatever the training
+    makes of it, or with weights out of a file."""
+    model = event.subject
+    if view.run.root is not None or not isinstance(model, Instance):
+        return False
+    held = goes_over_held_out(event) or given_held_out(event)
+    learned = held and event.loops and (in_an_optimizer(view, model) or is_from_a_file(view, model))
+    if learned and not any(event.loops[-1] in step.loops for step in view.of("backward", "optimizer.step")):
         return True
-    return held and _behind(view, event) and any(event.subject is load.subject for load in view.of("load") if load.serial < event.serial)
+    asked = held or bool(event.loops)
+    return asked and _behind(view, event) and any(model is load.subject for load in view.of("load") if load.serial < event.serial)
 
 
 def in_a_program_that_trains_nothing(view: View, event: Event) -> bool:

@@ -22,7 +22,7 @@ _EVALUATION_DATA = re.compile(
 # What is no training data by its name: `x_test`, `val_inputs`, `testX`. `dev` alone is a device.
 _HELD_OUT = re.compile(
     r"(?:^|_)(?:test|val|valid|validation|eval|held_?out)(?=$|_|\d|[A-Z])|[a-z](?:Test|Val|Valid)(?=$|_|\d|[A-Z])|^test(?=[xy]$)"
-    r"|^dev_(?:data|x|y|set|input|batch)|^[xX]_dev$|^[xXyY](?:test|val|valid)$"
+    r"|^dev_(?:data|x|y|set|input|batch)|^[xX]_dev$|^[xXyY](?:test|val|valid)(?=$|_)"
 )
 # What says whether to test, and is no data: `model(x, test)`.
 _SWITCH = re.compile(r"^(?:test|val|valid|eval|validation)(?:ing|_mode|_flag|_only)?$|^(?:is|do|in|use|for)_|_mode$|_flag$")

@@ -217,6 +217,16 @@ for _ in range(100):
 print(net(xtest).detach().numpy())  # <- 202
 print(net(x).detach().numpy())
 """,
+    "of a script, with a line behind it": """
+x, y, Xtest_ = torch.rand(9, 4), torch.rand(9, 1), torch.rand(9, 4)
+net = nn.Linear(4, 1)
+optimizer = torch.optim.Adam(net.parameters())
+for _ in range(100):
+    optimizer.zero_grad()
+    F.mse_loss(net(x), y).backward()
+    optimizer.step()
+print(net(Xtest_).detach().numpy())  # <- 202
+""",
 })
 def test_names_in_one_word(code):
     holds(code)
@@ -252,6 +262,43 @@ PLAIN, WITH_DROPOUT = "net = nn.Linear(4, 2)", "net = nn.Sequential(nn.Dropout()
     "as it was made": LOADED.format(net=WITH_DROPOUT, over="test_loader", mark="  # <- 202").replace("net.load_state_dict", "print"),
 })
 def test_a_model_that_is_loaded_and_another_that_is_trained(code):
+    holds(code)
+
+
+SPEAKS = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body = nn.Linear(4, 9)
+
+    def forward(self, x):
+        return self.body(x)
+
+net, best = Net(), Net()
+optimizer = torch.optim.Adam(net.parameters())
+{before}
+for x, y in batches:
+    optimizer.zero_grad()
+    F.cross_entropy(net(x), y).backward()
+    optimizer.step()
+{behind}
+word = torch.rand(1, 4)
+for _ in range(100):
+    scores = best(word){mark}
+    word = words[torch.multinomial(scores.exp(), 1)[0]]
+    print(word)
+"""
+LOADS = "best.load_state_dict(torch.load('net.pt'))"
+
+
+@table({
+    "behind the training": SPEAKS.format(before="", behind=LOADS, mark="  # <- 202"),
+    "before it": SPEAKS.format(before=LOADS, behind="", mark="  # <- 202"),
+    "as it was made": SPEAKS.format(before="", behind="", mark=""),
+    "without gradients": SPEAKS.format(before="", behind=LOADS + "\ntorch.set_grad_enabled(False)", mark=""),
+    "and goes backward": SPEAKS.format(before="", behind=LOADS, mark="") + "    scores.sum().backward()\n",
+})
+def test_a_model_that_is_loaded_and_speaks(code):
     holds(code)
 
 
