@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from torchlint.dryrun.containers import CONTAINERS
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.callers import call_of_a_shared_helper
 from torchlint.rules.shared.held_out import goes_over_held_out, measures
 from torchlint.rules.shared.learned import in_an_optimizer, is_from_a_file
 from torchlint.rules.shared.measured import is_judged_once, is_measured
@@ -40,7 +41,10 @@ def check(view: View) -> Iterator[Report]:
             related = [(within.site, "training mode is set here, in the loop that evaluates: from the second batch on it is in it")]
         if event.grad is False and event.grad_site is not None:
             related.append((event.grad_site, "an evaluation: gradients are off"))
-        yield Report(CODE, event.site, {"model": view.owner_text(event, "model")}, related)
+        site = call_of_a_shared_helper(view, event) or event.site
+        if site is not event.site:
+            related.append((event.site, "the model is called here, for the training as well"))
+        yield Report(CODE, site, {"model": view.owner_text(event, "model")}, related)
 
 
 def _put_in_it_within(view: View, event: Event) -> Event | None:
@@ -149,11 +153,16 @@ def _inner(view: View, event: Event) -> bool:
     """Whether the call stands inside another module's forward, or takes part in training: a reference or a teacher for the
     loss of the same iteration."""
     in_step = any(backward.loops and backward.loops[-1] in event.loops for backward in view.of("backward"))
-    now_and_then = bool(event.loops) and any("%" in site.text() for site, _ in event.guards) and not any(
-        backward.loops and backward.loops[-1] is event.loops[-1] for backward in view.of("backward")
-    )
-    if in_step and not now_and_then and not is_measured(view, event):
+    if in_step and not _now_and_then(view, event) and not is_measured(view, event):
         return True  # part of each step: a teacher, rewards of a rollout, samples for the discriminator
     return bool(event.get("inside")) or not isinstance(event.subject, (Instance, Opaque)) or any(
         event in backward.flows for backward in view.of("backward", "autograd.grad")
     )
+
+
+def _now_and_then(view: View, event: Event) -> bool:
+    """Whether it comes every so many turns, `if step % 100 == 0`, in a loop of its own; or beside the step, on data that are held out."""
+    numbered = [guard for guard in event.guards if "%" in guard.site.text()] if event.loops else []
+    beside = [backward for backward in view.of("backward") if numbered and backward.loops and backward.loops[-1] is event.loops[-1]]
+    apart = all(any(guard not in backward.guards for guard in numbered) for backward in beside)
+    return bool(numbered) and (not beside or apart and measures(view, event))

@@ -15,7 +15,7 @@ from torchlint.dryrun.values import TRUE, Class, Event, Instance, Loop, Tensor, 
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
-from torchlint.rules.shared.callers import may_be_without_graph
+from torchlint.rules.shared.callers import call_of_a_shared_helper, may_be_without_graph
 from torchlint.rules.shared.evaluations import EVALUATION, in_a_program_that_trains_nothing, is_evaluation, said_volatile
 from torchlint.rules.shared.frozen import frozen_by, frozen_one_by_one, is_off_at, switches
 from torchlint.rules.shared.graph_uses import graph_may_be_used, is_criterion
@@ -161,10 +161,8 @@ def _own_call(view: View, event: Event) -> Site:
     by_itself = event.mode is False and event.mode_site is not None
     if not event.loops and by_itself:
         return next((site for site in event.calls if site is not None and site.parsed is event.mode_site.parsed), event.site)
-    learns = [flow for step in view.of("backward") for flow in step.flows if flow.site == event.site]
-    if learns and not by_itself:
-        trains = {site for flow in learns for site in flow.calls}
-        return next((site for site in reversed(event.calls) if site is not None and site not in trains), event.site)
+    if not by_itself and (shared := call_of_a_shared_helper(view, event)) is not None:
+        return shared
     if event.loops:
         loop = event.loops[-1].site
         if loop is None or loop.parsed is event.site.parsed or by_itself and event.mode_site.parsed is event.site.parsed:

@@ -5,11 +5,20 @@ from __future__ import annotations
 
 import re
 
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Opaque
 from torchlint.rules.base import View
 
 _OFF = re.compile(r"\b(?:no_grad|inference_mode|set_grad_enabled)\b")
 _FROZEN = re.compile(r"\brequires_grad_?\b|freez", re.IGNORECASE)
+
+
+def call_of_a_shared_helper(view: View, event: Event) -> Site | None:
+    """Where an evaluation calls the function that its forward stands in, if the training goes through that forward as well: what is
+    wrong is this call. None where it does not."""
+    learns = [flow for step in view.of("backward") for flow in step.flows if flow.site == event.site]
+    trains = {site for flow in learns for site in flow.calls}
+    return next((site for site in reversed(event.calls) if site is not None and site not in trains), event.site) if learns else None
 
 
 def may_be_without_graph(view: View, event: Event) -> bool:

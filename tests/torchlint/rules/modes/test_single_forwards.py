@@ -402,3 +402,33 @@ def test_beside_an_export(code):
 })
 def test_201_of_a_single_forward(code):
     holds(code)
+
+
+BESIDE = """
+def loss_of(net, x, y):
+    return F.mse_loss(net(x), y)
+
+def fit(batches, x_val, y_val):
+    net = nn.Sequential(nn.Linear(4, 8), nn.Dropout(0.5), nn.Linear(8, 1))
+    optimizer = torch.optim.Adam(net.parameters())
+    for step, (x, y) in enumerate(batches):
+        {first}
+        optimizer.zero_grad()
+        F.mse_loss(net(x), y).backward()
+        optimizer.step()
+        if {asked}:
+            {then}
+"""
+LOOK = "print(F.mse_loss(net(x_val), y_val).item())"
+BY_A_HELPER = BESIDE.replace("F.mse_loss(net(x), y).backward()", "loss_of(net, x, y).backward()")
+
+
+@table({
+    "every hundredth step": BESIDE.format(first="pass", asked="step % 100 == 0", then=LOOK + "  # <- 201, 202"),
+    "by a helper": BY_A_HELPER.format(first="pass", asked="step % 9 == 0", then="print(loss_of(net, x_val, y_val).item())  # <- 201, 202"),
+    "on what it learns from": BESIDE.format(first="pass", asked="step % 100 == 0", then="print(F.mse_loss(net(x), y).item())  # <- 202"),
+    "in its mode": BESIDE.format(first="net.train()", asked="step % 100 == 0", then="net.eval(); " + LOOK + "  # <- 202"),
+    "as a part of the step": BESIDE.format(first="soft = net(x_val).detach()", asked="step % 100 == 0", then="print(soft.mean().item())"),
+})
+def test_201_beside_the_step(code):
+    holds(code)
