@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator
 
@@ -10,7 +11,7 @@ import libcst as cst
 from torchlint.dryrun.values import Const, Event, Seq
 from torchlint.rules.base import Report, View, once
 from torchlint.rules.mends.changes import Mend, replace
-from torchlint.rules.mends.rows import beside
+from torchlint.rules.mends.rows import beside, tree_of
 from torchlint.rules.shared.program_code import code_around
 from torchlint.rules.shared.written_names import imports
 
@@ -33,8 +34,10 @@ _LAUNCHERS = r"--local-rank|deepspeed|accelerat|horovod|lightning|megatron|spawn
 _OTHERWISE = re.compile(
     rf"(?<![.\w])LOCAL_RANK|{_LAUNCHERS}|TrainingArguments|HfArgumentParser|SLURM|OMPI|mpi4py"
     r"|(?m:^\s*(?:\w+\.)*local_rank\s*=(?!=)(?!\s*(?:\w+\.)+local_rank\b))"
-    r"|init_process_group\([^)]*\brank\s*=(?!\s*(?:\d|(?:int\(\s*)?os\.(?:environ|getenv)))"
 )
+# Which process of all it is: a number, or what torchrun has put there, says nothing of who started it.
+_OF_THE_RUN = r"\s*(?:\d|(?:int\(\s*)?os\.(?:environ|getenv))"
+_RANKED = re.compile(rf"init_process_group\([^)]*\brank\s*=(?!{_OF_THE_RUN})\s*([^,)\s]*)")
 _ALONE = re.compile(r"init_process_group\((?:[^()]|\([^()]*\))*\bworld_size\s*=\s*1\b")
 # What else may give it, and what lets arguments through that nobody has asked for.
 _UNASKED = re.compile(rf"{_LAUNCHERS}|parse_known_args")
@@ -97,14 +100,37 @@ def _of_the_argument(view: View, event: Event) -> str | None:
     facts = event.site.parsed.facts
     text = re.sub(r"#.*", "", "".join(facts.lines))
     if _starts(text):
-        return _NOBODY if ".local_rank" in text and not _OTHERWISE.search(text) else None
+        return _NOBODY if ".local_rank" in text and not _learnt_otherwise(text) else None
     around = {path: code for path, code in code_around(view, facts.path).items() if path != facts.path}
     texts = [text, *around.values()]
     if not any(_starts(code) for code in around.values()):
         return None
     if not any(_read(code) for code in texts):
         return None if any(_UNASKED.search(code) for code in texts) else _DEAD
-    return _NOBODY if any(".local_rank" in code for code in texts) and not any(_OTHERWISE.search(code) for code in texts) else None
+    return _NOBODY if any(".local_rank" in code for code in texts) and not any(_learnt_otherwise(code) for code in texts) else None
+
+
+def _learnt_otherwise(text: str) -> bool:
+    """Whether a program has another way to learn its rank, or another launcher."""
+    return bool(_OTHERWISE.search(text)) or any(not _of_the_run(text, ranked[1]) for ranked in _RANKED.finditer(text))
+
+
+def _of_the_run(text: str, name: str) -> bool:
+    """Whether a name stands for a number or an environment variable, wherever the text binds it."""
+    if not name.isidentifier():
+        return False
+    try:
+        nodes = list(ast.walk(tree_of(text)))
+    except (SyntaxError, ValueError, RecursionError):
+        return False
+    stores = sum(isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store) for node in nodes)
+    given = [ast.unparse(node.value) for node in nodes if isinstance(node, ast.Assign) and _binds_alone(node, name)]
+    return 0 < stores == len(given) and all(re.match(_OF_THE_RUN, value) for value in given) and not any(
+        isinstance(node, ast.arg) and node.arg == name for node in nodes)
+
+
+def _binds_alone(node: ast.Assign, name: str) -> bool:
+    return len(node.targets) == 1 and isinstance(node.targets[0], ast.Name) and node.targets[0].id == name
 
 
 def _starts(text: str) -> bool:

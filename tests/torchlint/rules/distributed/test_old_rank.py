@@ -82,6 +82,17 @@ def test_a_group_of_one_process(tmp_path):
     assert told(tmp_path, {"train.py": text}) == []
 
 
+@pytest.mark.parametrize("rank, mark", [
+    pytest.param("int(os.environ['RANK'])", "  # <- 811", id="from the environment"),
+    pytest.param("args.node * 8 + args.local_rank", "", id="of the program's own reckoning"),
+    pytest.param("start_all()", "", id="from elsewhere"),
+])
+def test_the_rank_of_the_group_has_a_name(rank, mark, tmp_path):
+    start = STARTS.format(way=f"rank = {rank}", device="args.local_rank").replace('"nccl"', '"nccl", rank=rank, world_size=args.size')
+    text = PARSER.replace("{mark}", mark) + start + "\nstart(parse())\n"
+    assert told(tmp_path, {"train.py": text}) == [("train.py", row) for row, number in marked(text)]
+
+
 def test_nobody_starts_a_process_group(tmp_path):
     files = {"options.py": SILENT, "processes.py": "import torch\n\ndef start(args):\n    torch.cuda.set_device(args.local_rank)\n", "train.py": TRAIN}
     assert told(tmp_path, files) == []
