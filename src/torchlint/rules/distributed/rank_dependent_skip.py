@@ -10,7 +10,8 @@ from torchlint.dryrun.source_text import Parsed
 from torchlint.dryrun.values import Event
 from torchlint.rules.base import Report, View, once
 from torchlint.rules.mends.rows import tree_of
-from torchlint.rules.shared.data_tests import AGREED, asks_data
+from torchlint.rules.shared.agreed import agreed_upon
+from torchlint.rules.shared.data_tests import asks_data
 from torchlint.rules.shared.processes import INIT, of_one_process
 
 CODE = 822
@@ -56,8 +57,7 @@ def _between(parsed: Parsed, first: int, last: int) -> Iterator[tuple[ast.stmt, 
             continue
         text = ast.unparse(node.test)
         leaves = [item for item in node.body if isinstance(item, (ast.Continue, ast.Return))]
-        before = "".join(parsed.facts.lines[first - 1 : (node.body[0].end_lineno or node.lineno)])
-        if leaves and asks_data(text) and not AGREED.search(before):
+        if leaves and asks_data(text) and not agreed_upon(parsed, first, node):
             yield leaves[0], text
 
 
