@@ -126,6 +126,8 @@ class Assignment:
                 self.emit("grad.set", alt, node, value=value)
             elif isinstance(alt, Opaque) and name in ("grad", "_grad"):
                 self.emit("grad.set", alt, node, value=value)
+            elif name == "volatile" and (isinstance(alt, Tensor) or isinstance(alt, Opaque) and alt.flows):
+                self.emit("volatile.set", alt, node)
             if isinstance(alt, Ref):
                 self.emit("setting", alt, node, name=f"{alt.name}.{name}", value=value)
             kept = value

@@ -310,7 +310,7 @@ _CUSTOM |= {
         *_old(torchvision_gone.NAMES, "torchvision"), *_old(torchtext_gone.NAMES, "torchtext"), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),),
     ),
     942: (
-        (words(name for name in table().deprecated if name not in COMMON_INITS and ".sparse." not in name and ".jit." not in name) - {"range"} | {"!range", "meshgrid", "storage", "!volatile", "!sum", *NUMBER_FIRST, *DATA},),
+        (words(name for name in table().deprecated if name not in COMMON_INITS and ".sparse." not in name and ".jit." not in name) - {"range"} | {"!range", "meshgrid", "storage", "volatile", "!volatile", "!sum", *NUMBER_FIRST, *DATA},),
         (frozenset(name.rpartition(".")[2] for name in COMMON_INITS), _any("init")),
         (words(name for name in table().deprecated if ".sparse." in name), _any("sparse !from_torch.sparse")),
         (words(name for name in table().deprecated if ".jit." in name), _any("jit !from_torch.jit")),

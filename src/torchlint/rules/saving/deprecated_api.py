@@ -120,7 +120,7 @@ _VOLATILE = re.compile(r"volatile ?= ?(?:True|not\b)")
 
 
 def _volatile(view: View) -> Iterator[Report]:
-    """`Variable(x, volatile=True)`, which does nothing but warn: the first one in a function."""
+    """`Variable(x, volatile=True)` and `x.volatile = True`, which do nothing but warn: the first one in a function."""
     told = set()
     if not view.admits((0, 4)):
         return
@@ -133,6 +133,10 @@ def _volatile(view: View) -> Iterator[Report]:
             continue
         told.add(event.site.parsed)
         yield Report(CODE, event.site, {}, words=_NO_GRAD)
+    for event in view.of("volatile.set"):
+        if event.site.parsed not in told and not second_choice(event.site):
+            told.add(event.site.parsed)
+            yield Report(CODE, event.site, {}, words=_NO_GRAD)
 
 
 def _unsaid_indexing(view: View) -> Iterator[Report]:

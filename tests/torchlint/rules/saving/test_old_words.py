@@ -268,6 +268,17 @@ def test(x, y):
     x, y = Variable(x, volatile=True), Variable(y, volatile=True)  # <- 942
     return Variable(x, volatile=False), Variable(y)
 """,
+    "volatile of what is there": """
+def wanted(model, target, data, x):
+    target.volatile = data.volatile = True
+    y = model(x)
+    y.volatile = False  # <- 942
+    return y
+def freeze():
+    net = nn.Linear(2, 2)
+    for p in net.parameters():
+        p.volatile = True  # <- 942
+""",
     "another mean": """
 mean = nn.CrossEntropyLoss(reduction="elementwise_mean")  # <- 942
 total = nn.CrossEntropyLoss(reduction="sum")
