@@ -98,7 +98,7 @@ def _is_parameter(part: Value) -> bool:
 
 def _is_put_away(view: View, part: Value) -> bool:
     """Whether a Parameter is in a module or a container: then the module is asked."""
-    return "." in part.name or any(alt is part for event in view.of("setattr", "module.put", "append") for alt in real(event.get("value")))
+    return "." in part.name or part.name in part.site.parsed.unit.sets or any(alt is part for event in view.of("setattr", "module.put", "append") for alt in real(event.get("value")))
 
 
 def _is_left_alone(view: View, thing: Value, backward: Event) -> bool:
