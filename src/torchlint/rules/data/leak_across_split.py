@@ -13,6 +13,7 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.shared.folds import one_for_all_folds
 from torchlint.rules.shared.forgotten_data import forgotten_loaders, forgotten_parts, forgotten_sets
 from torchlint.rules.shared.same_data import made_twice, one_for_both
+from torchlint.rules.shared.same_in_hooks import made_twice_by_hooks
 from torchlint.rules.shared.scaled_by_hand import scaled_by_hand
 from torchlint.rules.shared.split_by_hand import in_function, split_behind
 from torchlint.rules.shared.tested_on_validation import tested_on_validation
@@ -69,7 +70,7 @@ def check(view: View) -> Iterator[Report]:
     for found in forgotten:
         roles = {"over": found.over, "name": found.name, "how": "given" if found.given else "made"}
         yield Report(CODE, found.site, roles, [(found.made, "this is read nowhere")], words=_WENT)
-    for same in made_twice(view):
+    for same in (*made_twice(view), *made_twice_by_hooks(view)):
         yield Report(CODE, same.site, {"name": same.name}, [(same.trained, "these are trained on")], words=_SAME)
     told = {(id(found.site.parsed), found.site.location().row) for found in forgotten}
     for same in one_for_both(view):

@@ -24,7 +24,7 @@ _HELD_OUT = re.compile(
 _TRAINS = re.compile("train|trn", re.IGNORECASE)
 _SET = re.compile(r"(?:^|\.)[A-Z]\w*(?:Data[sS]et|Data|Folder|Images?)\w*$|^torchvision\.datasets\.")
 # A call that need not give the same twice.
-_OTHERS = re.compile(r"rand|shuffl|sampl|synth|fake|toy|demo|dummy|overfit|next\(|pop\(|read\(|input\(", re.IGNORECASE)
+OTHERS = re.compile(r"rand|shuffl|sampl|synth|fake|toy|demo|dummy|overfit|next\(|pop\(|read\(|input\(", re.IGNORECASE)
 
 
 @dataclass(slots=True, frozen=True)
@@ -44,7 +44,7 @@ def one_for_both(view: View) -> Iterator[Twice]:
         if other is None or not _is_for_evaluation(held) or not _are_beside(other, event):
             continue
         name = _handed_over(event.site)
-        if name is None or name != _handed_over(other.site) or _OTHERS.search(name) or _is_touched(name, event.site):
+        if name is None or name != _handed_over(other.site) or OTHERS.search(name) or _is_touched(name, event.site):
             continue
         if _is_gone_through(held) and _is_gone_through(other.subject):
             yield Twice(event.site, other.site, held.name.rpartition(".")[2])
@@ -98,7 +98,7 @@ def _is_for_training(loader: Instance) -> bool:
 
 def made_twice(view: View) -> Iterator[Twice]:
     """`val_loader = DataLoader(Pictures(root))` beside `train_loader = DataLoader(Pictures(root), shuffle=True)`."""
-    loaders = [(loader, data) for _, loader in created(view) if (data := _whole(loader)) is not None]
+    loaders = [(loader, data) for _, loader in created(view) if loader.name and (data := whole(loader)) is not None]
     if len(loaders) < 2:
         return
     learnt_from = _learnt_from(view)
@@ -118,16 +118,16 @@ def _learnt_from(view: View) -> set[int]:
     return {id(over) for loop in loops for over in real(view.run.iterated(loop.over))}
 
 
-def _whole(loader: Instance) -> Instance | Opaque | None:
+def whole(loader: Instance) -> Instance | Opaque | None:
     """The data set that a loader goes through from its beginning to its end."""
     alts = real(option(loader, "dataset"))
     one = alts[0] if len(alts) == 1 else None
-    if option(loader, "sampler") is not None or option(loader, "batch_sampler") is not None or loader.name == "":
+    if option(loader, "sampler") is not None or option(loader, "batch_sampler") is not None:
         return None
     if not isinstance(one, (Instance, Opaque)):
         return None
     called = one.type if isinstance(one, Instance) else one.name if one.source == "call" else ""
-    if one.site is None or not isinstance(one.site.node, cst.Call) or not _SET.search(called) or _is_changed(one.site, loader.site):
+    if one.site is None or not isinstance(one.site.node, cst.Call) or not _SET.search(called) or is_changed(one.site, loader.site):
         return None
     return one
 
@@ -138,11 +138,11 @@ def _are_same(data: Instance | Opaque, trained: Instance | Opaque) -> bool:
     parsed, nodes = data.site.parsed, (data.site.node, trained.site.node)
     if trained.site.parsed is not parsed or data.site == trained.site or parsed.text(nodes[0].func) != parsed.text(nodes[1].func):
         return False
-    texts = [_said(parsed, made) for made in (data, trained)]
-    if not texts[0] or texts[0] != texts[1] or any(_OTHERS.search(parsed.text(node)) for node in nodes):
+    texts = [said(parsed, made.site.node, made) for made in (data, trained)]
+    if not texts[0] or texts[0] != texts[1] or any(OTHERS.search(parsed.text(node)) for node in nodes):
         return False
     rows = sorted(made.site.location().row for made in (data, trained))
-    given = {name for arg in _telling(nodes[0]) for name in read(arg.value)}
+    given = {name for arg in telling(nodes[0]) for name in read(arg.value)}
     between = (node for node in walk(parsed.module) if isinstance(node, _CHANGES) and rows[0] < parsed.location(node).row < rows[1])
     return not any(_of_name(target) in given for node in between for target in _changed(node))
 
@@ -165,7 +165,7 @@ def _of_name(target: cst.BaseExpression) -> str:
     return target.value if isinstance(target, cst.Name) else ""
 
 
-def _telling(call: cst.Call) -> list[cst.Arg]:
+def telling(call: cst.Call) -> list[cst.Arg]:
     """The arguments that may say which samples are meant."""
     return [arg for arg in call.args if arg.keyword is None or arg.keyword.value not in ("transform", "transforms", "download")]
 
@@ -175,9 +175,9 @@ _WITH_TRAIN = frozenset(f"torchvision.datasets.{name}" for name in ("MNIST", "Fa
 _PLACES = ("root", "train")
 
 
-def _said(parsed: Parsed, data: Instance | Opaque) -> list[str]:
-    """What the arguments of a call say of the samples."""
-    args = _telling(data.site.node)
+def said(parsed: Parsed, call: cst.Call, data: Instance | Opaque) -> list[str]:
+    """What the arguments of a call that makes such data say of the samples."""
+    args = telling(call)
     if not isinstance(data, Instance) or data.type not in _WITH_TRAIN or any(arg.star for arg in args):
         return [parsed.text(arg) for arg in args]
     named = [(arg.keyword.value if arg.keyword is not None else "".join(_PLACES[at : at + 1]), parsed.text(arg.value)) for at, arg in enumerate(args)]
@@ -187,7 +187,7 @@ def _said(parsed: Parsed, data: Instance | Opaque) -> list[str]:
 _HANDED = frozenset({"DataLoader", "len", "print", "str"})
 
 
-def _is_changed(site: Site, loader: Site) -> bool:
+def is_changed(site: Site, loader: Site) -> bool:
     """Whether something may be set on a data set before its loader is made, or taken out of it: `val_set.transform = plain`."""
     name = _assigned(site)
     if name is None:

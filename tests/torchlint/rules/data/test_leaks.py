@@ -356,3 +356,47 @@ def test_made_twice_and_trained_on(code):
 def test_what_a_test_learns_from_is_no_test():
     code = loops("DataLoader(datasets.MNIST('data'), batch_size=8, shuffle=True)", "DataLoader(datasets.MNIST('data'), batch_size=8)")
     holds(code.replace("for epoch in range(3):\n", "for x, y in digits_test:\n    F.cross_entropy(net(x.flatten(1)), y).backward()\nfor epoch in range(3):\n"))
+
+
+HOOKS = """
+import lightning as L
+from torch.utils.data import DataLoader, random_split
+from torchvision.datasets import MNIST
+
+class Digits(L.LightningModule):
+    def __init__(self, root):
+        super().__init__()
+        self.root = root
+
+    def train_dataloader(self):
+        {trained}
+
+    def val_dataloader(self):
+        {held}
+"""
+
+
+def hooks(held, trained="digits = MNIST(self.root, train=True, download=True)\n        return DataLoader(digits, 8, shuffle=True)"):
+    return HOOKS.format(trained=trained, held=held)
+
+
+@table({
+    "given at once": hooks("return DataLoader(MNIST(self.root, train=True), batch_size=8)  # <- 616"),
+    "by a name": hooks("held_out = MNIST(self.root, transform=plain)  # <- 616\n        return DataLoader(dataset=held_out, batch_size=8)"),
+    "one of several": hooks(
+        "return DataLoader(MNIST('data'), batch_size=8)  # <- 616",
+        "if self.root:\n            data = MNIST('data')\n        else:\n            data = Other()\n        return DataLoader(data, 8, shuffle=True)"),
+    "the test's own part": hooks("return DataLoader(MNIST(self.root, train=False), batch_size=8)"),
+    "parted": hooks("_, held_out = random_split(MNIST(self.root), [50000, 10000])\n        return DataLoader(held_out, batch_size=8)"),
+    "parted in the training": hooks(
+        "return DataLoader(MNIST('data'), batch_size=8)",
+        "digits = MNIST('data')\n        digits, _ = random_split(digits, [50000, 10000])\n        return DataLoader(digits, 8, shuffle=True)"),
+    "a sampler takes its part": hooks("return DataLoader(MNIST(self.root), 8, sampler=self.held_out)"),
+    "a sampler takes the training's part": hooks(
+        "return DataLoader(MNIST('data'), batch_size=8)", "return DataLoader(MNIST('data'), 8, sampler=self.rest)"),
+    "of names of their own": hooks(
+        "root = 'val'\n        return DataLoader(MNIST(root), 8)", "root = 'train'\n        return DataLoader(MNIST(root), 8, shuffle=True)"),
+    "set in between": hooks("self.root = 'val'\n        return DataLoader(MNIST(self.root), batch_size=8)"),
+})
+def test_made_twice_by_hooks(code):
+    holds(code)
