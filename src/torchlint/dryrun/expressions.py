@@ -14,7 +14,7 @@ from torchlint.dryrun.iteration import Iteration
 from torchlint.dryrun.names import Names
 from torchlint.dryrun.operators import Operators
 from torchlint.dryrun.tree import children
-from torchlint.dryrun.values import NONE, Const, Func, Opaque, Value
+from torchlint.dryrun.values import NONE, OF_A_GPU, Const, Func, Opaque, Value
 
 
 @lru_cache(maxsize=1024)
@@ -75,7 +75,9 @@ class Expressions(Names, Containers, Iteration, Operators, Attributes, Assignmen
         for part in node.parts:
             if type(part) is cst.FormattedStringExpression:
                 self.eval(part.expression)
-        return Opaque("", "op", tags=frozenset({"str"}))
+        first = node.parts[0] if node.parts else None
+        known = type(first) is cst.FormattedStringText and first.value.startswith("cuda")
+        return Opaque("", "op", tags=OF_A_GPU if known else frozenset({"str"}))
 
     def eval_lambda(self, node: cst.Lambda) -> Value:
         func = Func("<lambda>", self.frame.facts)

@@ -125,6 +125,6 @@ def _tells(name: str) -> bool:
 def _alike(one: Opaque, other: Opaque) -> bool:
     if one.name != other.name and (_tells(one.name) or _tells(other.name)):
         return False
-    if ("bool" in one.tags) is not ("bool" in other.tags):
+    if any((tag in one.tags) is not (tag in other.tags) for tag in ("bool", "cuda")):
         return False
     return one.source == other.source or one.source in _READ and other.source in _READ

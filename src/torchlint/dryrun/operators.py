@@ -8,6 +8,7 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import (
     FALSE,
     NOTHING,
+    OF_A_GPU,
     Class,
     Const,
     Func,
@@ -24,6 +25,7 @@ from torchlint.dryrun.values import (
     join,
     number,
     same_class,
+    says_cuda,
     union_of,
     with_parts,
 )
@@ -140,7 +142,8 @@ class Operators:
                 traits["number"] = True
             made = self.lies_beside(Tensor("", "op", self.site(node), flows, parts, None, traits, sites), sides)
             return self.arithmetic_shape(operator, left, right, made, node)
-        return self.noted_arithmetic(operator, left, right, Opaque("", "op", self.site(node), flows, parts))
+        tags = OF_A_GPU if operator in ("Add", "Modulo") and says_cuda(left) else NOTHING
+        return self.noted_arithmetic(operator, left, right, Opaque("", "op", self.site(node), flows, parts, None, tags))
 
     def _has_no_dimension(self, value: Value) -> bool:
         if isinstance(value, Tensor):

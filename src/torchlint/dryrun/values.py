@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
 
 NOTHING: frozenset = frozenset()
+OF_A_GPU = frozenset({"str", "cuda"})  # tags of a text of which the beginning is known: f"cuda:{index}"
 _serial = itertools.count()  # what was made later has a higher one
 MOST_BASES = 60  # steps from class to base that are followed: diamonds on diamonds are many
 # What torch.nn.Module has itself: a base that comes later in a class's order is not asked for it.
@@ -569,6 +570,13 @@ def number(value: Value | None) -> int | float | None:
     if isinstance(value, Const) and isinstance(value.value, (int, float)) and not isinstance(value.value, bool):
         return value.value
     return None
+
+
+def says_cuda(value: Value | None) -> bool:
+    """Whether a value is a text that begins with "cuda", for certain."""
+    if isinstance(value, Opaque):
+        return "cuda" in value.tags
+    return isinstance(value, Const) and isinstance(value.value, str) and value.value.startswith("cuda")
 
 
 def now() -> int:

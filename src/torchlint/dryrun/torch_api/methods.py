@@ -13,6 +13,7 @@ from torchlint.dryrun.torch_api.unknown import Unknown
 from torchlint.dryrun.values import (
     NONE,
     NOTHING,
+    OF_A_GPU,
     Class,
     Const,
     Dict,
@@ -28,6 +29,7 @@ from torchlint.dryrun.values import (
     Tensor,
     Value,
     real,
+    says_cuda,
     union_of,
 )
 
@@ -74,7 +76,8 @@ class Methods(Tensors, Devices, Modules, Optimizers, Contexts, Unknown):
         if isinstance(owner, Iter):
             return self.element(owner) if name in ("__next__", "next") and not args else Opaque(name, "call")
         if isinstance(owner, Const):
-            return Opaque(name, "call", None, NOTHING, NOTHING, None, frozenset({"str"}))
+            tags = OF_A_GPU if name == "format" and says_cuda(owner) else frozenset({"str"})
+            return Opaque(name, "call", None, NOTHING, NOTHING, None, tags)
         if isinstance(owner, Method):
             return Opaque(name, "call", None, owner.flows)
         return self.unknown_call(name, args, kwargs, node, owner)

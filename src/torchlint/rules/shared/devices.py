@@ -8,7 +8,7 @@ from typing import Any
 
 from torchlint.dryrun.guards import Guard
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Instance, Opaque, Ref, Tensor, Union, Value, exclude_each_other, real
+from torchlint.dryrun.values import Event, Instance, Opaque, Ref, Tensor, Union, Value, exclude_each_other, real, says_cuda
 from torchlint.rules.base import View
 from torchlint.rules.shared.methods import method_of
 
@@ -25,22 +25,18 @@ def on_gpu(device: Any) -> bool:
     if isinstance(device, str):
         return device.startswith("cuda")
     if isinstance(device, Instance) and device.kind == "device":
-        first = device.arg(0, "type")
-        texts = [alt.value for alt in real(first) if hasattr(alt, "value")]
-        return any(isinstance(text, str) and text.startswith("cuda") for text in texts)
+        return any(map(says_cuda, real(device.arg(0, "type"))))
     if isinstance(device, Union):
         return _chosen_gpu(real(device))
-    if isinstance(device, Value) and not isinstance(device, (Instance, Opaque)):
-        return any(isinstance(getattr(alt, "value", None), str) and alt.value.startswith("cuda") for alt in real(device))
-    return False
+    return isinstance(device, Value) and not isinstance(device, Instance) and any(map(says_cuda, real(device)))
 
 
 def _chosen_gpu(devices: tuple[Value, ...]) -> bool:
     """Whether two branches say which device it is, and one of them a GPU: `if torch.cuda.is_available(): device = torch.device("cuda")`."""
     made = [alt for alt in devices if isinstance(alt, Instance) and alt.kind == "device"]
-    texts = [alt.value for alt in devices if isinstance(getattr(alt, "value", None), str)]
-    if any(text.startswith("cuda") for text in texts):
+    if any(map(says_cuda, devices)):
         return True
+    texts = [alt for alt in devices if isinstance(getattr(alt, "value", None), str)]
     return len(made) + len(texts) == len(devices) and any(map(on_gpu, made))
 
 

@@ -54,6 +54,23 @@ def test_lengths_are_packed_by(code):
     holds(code)
 
 
+PLACE = 'torch.device("cuda" if torch.cuda.is_available() else "cpu")'
+
+
+@table({
+    "put together": ('f"cuda:{INDEX}"', TOLD),
+    "where there is one": ('torch.device(f"cuda:{INDEX}" if torch.cuda.is_available() else "cpu")', TOLD),
+    "filled in": ('torch.device("cuda:{}".format(INDEX) if torch.cuda.is_available() else "cpu")', TOLD),
+    "filled in as in C": ('torch.device("cuda:%d" % INDEX)', TOLD),
+    "added": ('torch.device("cuda:" + str(INDEX))', TOLD),
+    "of another kind": ('torch.device(f"{KIND}:{INDEX}")', ""),
+    "the CPU": ('torch.device("{}:0".format(KIND))', ""),
+})
+def test_a_gpu_of_which_the_number_is_not_known(code):
+    place, mark = code
+    holds("from settings import INDEX, KIND\n" + model(mark=mark).replace(PLACE, place))
+
+
 def test_lengths_that_a_loss_packs_by_are_told_where_it_is_called_in_each_epoch():
     holds(
         """
