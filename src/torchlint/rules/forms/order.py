@@ -297,6 +297,26 @@ def _expected(view: View, code: int, order: Order, links: OptimizerLinks) -> Ite
                 if _correlated(event, found) or not _confirmed(view, order, event, found, links, key, loop):
                     continue
                 yield _report(view, code, order, links, key, event, found)
+        if (first, second) == ("optimizer.step", "backward"):
+            for event, found in _goes_on(view, firsts, seconds, links, wanted, key):
+                if not _correlated(event, found) and _confirmed(view, order, event, found, links, key, common_loop(event, found)):
+                    yield _report(view, code, order, links, key, event, found)
+
+
+def _goes_on(view, firsts, seconds, links, wanted, key) -> Iterator[tuple[Event, Event]]:
+    """The second events under a condition of their own behind a first one, in the same turn, to which no way leads but from there:
+    `step(); if log: loss.backward(); step()`, where the next turn clears."""
+    for found in seconds:
+        ahead = [first for first in firsts if first.serial < found.serial and first.loops == found.loops and set(first.guards) < set(found.guards)]
+        if not ahead:
+            continue
+
+        def stop(other: Event) -> bool:
+            return other in firsts or other in seconds or view.starts_over(other, key) or links.possible(other, wanted, key)
+
+        back, start = before(found, stop)
+        if not start and len(back) == 1 and back[0] in ahead:
+            yield back[0], found
 
 
 def _unmet(view, event, seconds, links, wanted, key) -> Iterator[tuple[Event, Loop | None]]:
