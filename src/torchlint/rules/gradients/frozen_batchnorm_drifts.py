@@ -13,7 +13,7 @@ from torchlint.rules.shared.frozen import Switch, may_be_let_go, switches
 
 CODE = 141
 _DEEPEST = 8
-_WITH_NORM = re.compile(r"^torchvision\.models\.(?:\w+\.)*(?:resnet|resnext|wide_resnet|densenet|mobilenet|mnasnet|shufflenet|efficientnet|regnet|googlenet|inception)\w*$")
+_WITH_NORM = re.compile(r"^torchvision\.models\.(?:\w+\.)*(?:(?:resnet|resnext|wide_resnet|densenet|mobilenet|mnasnet|shufflenet|efficientnet|regnet|googlenet|inception)\w*|vgg\d+_bn)$")
 _HEADS = re.compile(r"^(?:fc|heads?|classifiers?|last_linear|linear|out|output|probe)\d*$")
 # Parts of torchvision's models that hold batch norm.
 _NORMS = re.compile(r"^(?:[\w.]+\.)?(?:bn|norm|layer|features|stage|denseblock|transition|blocks?|trunk_output)\d*$")

@@ -33,6 +33,8 @@ def in_front(forward="loss = F.cross_entropy(head(body(x)), y)  # <- 141", freez
     "by one call": in_front(freeze="body.requires_grad_(False)"),
     "behind a name": in_front("features = body(x)  # <- 141\n            loss = F.cross_entropy(head(features), y)"),
     "evaluated between": in_front(mode="body.eval()\n        print(epoch)\n        body.train()"),
+    "a VGG with batch norm": in_front().replace("resnet18", "vgg11_bn"),
+    "a VGG without": in_front("loss = F.cross_entropy(head(body(x)), y)").replace("resnet18", "vgg11"),
     "in evaluation mode": in_front("loss = F.cross_entropy(head(body(x)), y)", mode="body.eval()"),
     "not frozen": in_front("loss = F.cross_entropy(head(body(x)), y)", freeze=""),
     "let go by turns": in_front("""for p in body.parameters():
