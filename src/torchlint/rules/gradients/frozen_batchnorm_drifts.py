@@ -85,11 +85,18 @@ def _calls_and_learns(view: View, event: Event) -> Event | None:
 
 def _has_norm(view: View, module: Value, depth: int = 0) -> bool:
     module = _gone_through(module)
+    if type(module) is Opaque and module.source == "attr" and _is_torchvisions(module.origin):
+        return bool(_NORMS.match(module.name))
     if not isinstance(module, Instance) or depth > _DEEPEST:
         return False
     if not isinstance(module.cls, Class) and (module.type.startswith("torch.nn.BatchNorm") or _WITH_NORM.match(module.type)):
         return True
     return any(_has_norm(view, child, depth + 1) for child in view.run.children.get(id(module), ()))
+
+
+def _is_torchvisions(model: Value | None) -> bool:
+    """Whether a model is one of torchvision's with batch norm."""
+    return isinstance(model, Instance) and not isinstance(model.cls, Class) and bool(_WITH_NORM.match(model.type))
 
 
 def _let_go(view: View, switch: Switch, made: list[Switch]) -> bool:
@@ -189,8 +196,7 @@ def _runs_a_norm_of(view: View, event: Event, module: Value) -> bool:
         return True
     if id(part) not in view.closure(module) and id(module) not in view.origins(part):
         return False
-    of_torchvision = isinstance(part, Instance) and not isinstance(part.cls, Class) and _WITH_NORM.match(part.type)
-    return bool(_NORMS.match(part.name)) if of_torchvision else _has_norm(view, part)
+    return bool(_NORMS.match(part.name)) if _is_torchvisions(part) else _has_norm(view, part)
 
 
 def _gets_a_head(view: View, module: Value) -> bool:

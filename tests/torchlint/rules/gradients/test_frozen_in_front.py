@@ -98,3 +98,49 @@ def train(loader):
 })
 def test_a_body_of_children_that_a_method_freezes(code):
     holds(code)
+
+
+OF_TORCHVISION = """
+from torchvision import models
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        body = models.{model}(weights="DEFAULT")
+        for p in body.{part}.parameters():
+            p.requires_grad = False
+        self.body = body.{part}
+        self.head = nn.Linear(64, 3)
+
+    def forward(self, x):
+        return self.head(self.body(x).mean((2, 3)))
+
+def train(loader):
+    net = Net()
+    {behind}
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(3):
+        net.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward(){mark}
+            optimizer.step()
+"""
+MARK = "  # <- 141"
+
+
+def of_torchvision(model, part, mark=MARK, behind="pass"):
+    return OF_TORCHVISION.format(model=model, part=part, mark=mark, behind=behind)
+
+
+@table({
+    "a block of a ResNet": of_torchvision("resnet18", "layer1"),
+    "the features of a VGG with batch norm": of_torchvision("vgg11_bn", "features"),
+    "those of one without": of_torchvision("vgg11", "features", ""),
+    "a convolution": of_torchvision("resnet18", "conv1", ""),
+    "the head": of_torchvision("vgg11_bn", "classifier", ""),
+    "let go again": of_torchvision("resnet18", "layer1", "", "for p in net.parameters(): p.requires_grad = True"),
+    "another function keeps it": of_torchvision("resnet18", "layer1", "", "freeze_bn(net)"),
+})
+def test_a_part_of_torchvisions(code):
+    holds(code)
