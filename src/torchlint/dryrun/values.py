@@ -468,7 +468,7 @@ def join(a: Value, b: Value) -> Value:
             alts.append(alt)
     if len(alts) == 1:
         return alts[0]
-    if len(alts) > 4:
+    if len(alts) > 4 + (UNSET in alts):
         lost = Union(tuple(alt for alt in alts if isinstance(alt, Instance))[:8])  # whoever is given it is given one of these
         flows, parts = union_of(alt.flows for alt in alts), union_of(alt.parts for alt in alts)
         return Opaque("", "join", flows=flows, parts=parts, origin=lost, tags=_MODEL if _all_models(alts) else NOTHING)
