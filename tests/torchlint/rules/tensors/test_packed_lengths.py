@@ -47,6 +47,7 @@ def model(lengths="lengths", mark=TOLD, moved="lengths", there="lengths.to(devic
     "a list": model("lengths.tolist()", ""),
     "an array": model("lengths.data.cpu().numpy() - 1", ""),
     "brought back in another way": model('lengths.to("cpu")', ""),
+    "asked first where they are": model("lengths.cpu() if lengths.is_cuda else lengths", ""),
     "never moved": model(mark="", there="lengths"),
     "one less, never moved": model("lengths - 1", mark="", there="lengths"),
 })
