@@ -80,7 +80,6 @@ class _Call(msgspec.Struct, forbid_unknown_fields=True):
     missing: str | list[str] | None = None
     position: _Place | None = None
     torch: _Limit | None = None
-    exists: _Limit | None = None
     inside: Literal["module"] | None = None
     round_trip: Literal["silent"] | None = None
     fix: str | None = None

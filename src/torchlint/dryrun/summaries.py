@@ -14,9 +14,9 @@ from typing import Any
 from torchlint.catalogue.protocols import IMPLIED
 from torchlint.dryrun.frame import Frame
 from torchlint.dryrun.likeness import Likeness
-from torchlint.dryrun.plain import IN_THE_WAY, TAGS, born, closes_over
+from torchlint.dryrun.plain import IN_THE_WAY, TAGS, born, closes_over, items_of
 from torchlint.dryrun.store import Items
-from torchlint.dryrun.values import Const, Dict, Event, Func, Instance, Iter, Member, Method, Opaque, Seq, Union, Value, now
+from torchlint.dryrun.values import Const, Dict, Event, Func, Instance, Iter, Member, Method, Opaque, Seq, Union, Value, now, real
 from torchlint.sieve.facts import Unit
 
 LEAST = 8  # steps of a call that is worth it
@@ -24,6 +24,7 @@ MOST_KEPT = 4  # summaries of one function
 MOST_MISSED = 40  # comparisons of a function's calls that led to nothing, after which it is simply run
 MOST_ASKED = 2_000
 MOST_EVENTS = 400
+MOST_NESTED = 4  # tuples in tuples
 
 
 class Call:
@@ -100,7 +101,7 @@ class Summaries:
     def call_ended(self, call: Call, returns, func: Func, args, kwargs, value: Value) -> None:
         """Keeps what a call did, if that was plain."""
         since = call.since
-        if not self.plain(value) or closes_over(value, since):
+        if not self._plain_whole(value) or closes_over(value, since):
             return
         keys = {key: None for writes, _, _ in returns for key in writes if type(key[0]) is not Frame}
         known = {id(owner) for owner, _, _ in call.before} | {id(item) for item in (*args, *kwargs.values())}
@@ -111,7 +112,7 @@ class Summaries:
             made = born(owner) if isinstance(owner, Value) else None
             if name == " truth":  # of an argument, in a branch that is over
                 continue
-            if name[0] == " " or not self.plain.written(written) or closes_over(written, since):
+            if name[0] == " " or not self._written_plain(written) or closes_over(written, since):
                 return
             if made is not None and made >= since:
                 summary.made.setdefault(id(owner), []).append((name, written))
@@ -131,6 +132,21 @@ class Summaries:
         kept[:] = [one for one in kept if self._is_there(one)]
         kept.insert(0, summary)
         del kept[MOST_KEPT:]
+
+    def _written_plain(self, written: Any) -> bool:
+        if isinstance(written, Items):
+            return all(map(self._plain_whole, items_of(written)))
+        return self._plain_whole(written) if isinstance(written, Value) else self.plain.written(written)
+
+    def _plain_whole(self, value: Value, depth: int = 0) -> bool:
+        """Whether a value is plain, and what is in it where it is a tuple: of what is in others, the store tells that it was written."""
+        if not self.plain(value) or depth > MOST_NESTED:
+            return False
+        for alt in real(value):
+            items = self.store.peek(alt, "[]") if isinstance(alt, Seq) and alt.kind == "tuple" else None
+            if items is not None and not all(self._plain_whole(item, depth + 1) for item in items_of(items)):
+                return False
+        return True
 
     def _shown(self, units: frozenset[Unit]) -> bool:
         """Whether some rule may have anything to say of what stands in some functions, whatever it is about."""

@@ -72,7 +72,7 @@ def test_a_gpu_of_which_the_number_is_not_known(code):
     holds("from settings import INDEX, KIND\n" + model(mark=mark).replace(PLACE, place))
 
 
-def test_lengths_that_a_loss_packs_by_are_told_where_it_is_called_in_each_epoch():
+def test_lengths_that_a_loss_packs_by_are_told_where_it_packs():
     holds(
         """
 from torch.nn.utils.rnn import pack_padded_sequence
@@ -81,11 +81,8 @@ class Batches:
     def __init__(self, data):
         self.data = data
 
-    def create_batches(self):
-        self.batches = [[d] for d in self.data]
-
     def __iter__(self):
-        return iter(self.batches)
+        return iter([[d] for d in self.data])
 
 class Loss(nn.Module):
     def forward(self, scores, targets, lengths):
@@ -105,7 +102,6 @@ def main(data, model):
     model, criterion, loader = model.cuda(), Loss(), Batches(data)
     optimizer = torch.optim.Adam(model.parameters())
     for epoch in range(10):
-        loader.create_batches()
         train(loader, model, criterion, optimizer)
 """
     )
