@@ -88,11 +88,6 @@ class View:
         newest = self._newest.get(package, self.torch_version if package == "torch" else None)
         return newest is None or newest >= release
 
-    def may_run_on(self, limit: str) -> bool:
-        """Whether a bound such as ">=1.13" holds for the newest torch that the project admits; where nothing is known of it, it may."""
-        newest = self._newest.get("torch", self.torch_version)
-        return newest is None or holds(limit, newest)
-
     def runs_below(self, limit: str) -> bool:
         """Whether a bound such as "<2.6" holds for the lowest torch that the project says it runs on, or for the newest and so for all."""
         return holds(limit, self.torch_version) or holds(limit, self._newest.get("torch"))

@@ -28,7 +28,7 @@ _STAY = frozenset(
 
 def lengths_on_gpu(view: View) -> Iterator[tuple[Event, Site]]:
     """The calls that are given such lengths on a way that can be gone, and where these were put on the GPU."""
-    if not view.may_run_on(">=1.7"):
+    if not view.admits((1, 7)):
         return
     for event in view.of("call"):
         if event.name not in PACKS or any(arg.star for arg in event.site.node.args) or "is_cuda" in event.site.parsed.unit.words:
