@@ -135,10 +135,9 @@ class Paths:
             if not changed and self.cut_short == short:
                 break
             self.graph.undo(mark)
+            self.forget_forwards(forwards)
             if changed:
                 base.data.update(after.data)
-            else:
-                self.forget_forwards(forwards)
         if not once:
             for _, tails in ends:
                 self.graph.link(head, tails)
