@@ -397,7 +397,7 @@ def with_parts(value: Value) -> frozenset[Value]:
     """A value and what it was computed from; at the end of a chain of hundreds, the newest of it."""
     parts = value.parts | {value}
     if len(parts) > MOST_IN_CHAIN:
-        parts = frozenset(sorted(parts, key=lambda item: getattr(item, "serial", 0))[-MOST_IN_CHAIN // 2 :])
+        parts = frozenset(sorted(parts, key=_age)[-MOST_IN_CHAIN // 2 :])
     return parts
 
 
@@ -406,11 +406,16 @@ def _cut(both: frozenset, first: frozenset) -> frozenset:
     differ from run to run."""
     if len(first) == MOST and not any(map(_inside, first)):
         return first
-    ranked = []
-    for place, item in enumerate(both):
-        ranked.append((_inside(item), item not in first, -getattr(item, "serial", 0), place, item))
-    ranked.sort()
-    return frozenset([rank[4] for rank in ranked[:MOST]])
+    ranked = sorted(both, key=_age, reverse=True)
+    ranked.sort(key=lambda item: (_inside(item), item not in first))
+    return frozenset(ranked[:MOST])
+
+
+def _age(item: object) -> tuple[int, str]:
+    """What orders values and events by when they were made; constants, which nobody counts, by what they are."""
+    made = getattr(item, "serial", None)
+    made = getattr(item, "born", None) if made is None else made
+    return (made, "") if made is not None else (-1, repr(item))
 
 
 def _inside(item: object) -> bool:
