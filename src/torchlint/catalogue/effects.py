@@ -85,7 +85,7 @@ PURE_FUNCTIONS = frozenset(
     addcmul addcdiv lerp cumsum logical_not""".split()
 )
 # Methods whose result is a tensor, if it has a method `to` or `float` at all.
-ONLY_TENSORS_GIVE = frozenset("long int short byte char bool argmax argmin argsort eq ne gt lt ge le".split())
+ONLY_TENSORS_GIVE = frozenset("long int short byte char bool argmax argmin argsort eq ne gt lt ge le resize_".split())
 # Methods that tensors share with modules, which they change in place.
 PURE_IF_TENSOR = frozenset({"to", "cuda", "cpu", "float", "double", "half", "bfloat16", "long", "int", "type", "requires_grad"})
 

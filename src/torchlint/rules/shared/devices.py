@@ -72,14 +72,15 @@ def weights_at(view: View, forward: Event) -> tuple[Any, Site | None]:
         return device, forward.get("device_site")
     for move in view.about("module.move", forward.subject):
         guards = move.get("guards") or ()
-        if move.serial < forward.serial and on_gpu(move.device) and guards and all(map(_asks_for_gpu, guards)) and not (
+        if move.serial < forward.serial and on_gpu(move.device) and guards and all(map(asks_for_gpu, guards)) and not (
             exclude_each_other([*(forward.get("guards") or ()), *(forward.get("choice") or ())], guards)
         ):
             return move.device, move.site
     return None, None
 
 
-def _asks_for_gpu(guard: Guard) -> bool:
+def asks_for_gpu(guard: Guard) -> bool:
+    """Whether a condition speaks of CUDA, or of a GPU."""
     names = [guard.site.text(), *(value.name for value in guard.reads if isinstance(value, Opaque))]
     return any(OF_GPUS.search(name) for name in names)
 

@@ -8,17 +8,17 @@ from typing import Any
 
 import libcst as cst
 
-from torchlint.catalogue.effects import PAIRS
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.asked_for_gpu import Forgotten, asked_for_one, scores_stay
-from torchlint.rules.shared.devices import has_parameters, on_gpu, placed_at, weights_at
+from torchlint.rules.shared.devices import on_gpu, weights_at
 from torchlint.rules.shared.left_behind import asked_elsewhere, input_left_behind, operand_left_behind, read_by_workers, target_left_behind
 from torchlint.rules.shared.moved_too_late import moved_too_late
 from torchlint.rules.shared.never_moved import input_put_elsewhere
 from torchlint.rules.shared.packed_lengths import PACKS, lengths_of, lengths_on_gpu
+from torchlint.rules.shared.outputs import lying_with, has_weights, moved_back, pair_of, placed_of_output
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
 from torchlint.rules.shared.states_left_behind import states_left_behind
 from torchlint.rules.shared.tensors_of_images import tensor_of_image
@@ -40,9 +40,9 @@ def check(view: View) -> Iterator[Report]:
 def _meetings(view: View) -> Iterator[Report]:
     for event in view.of("forward"):
         device, moved = weights_at(view, event)
-        if not on_gpu(device) or view.of("module.move") and _moved_back(view, event):
+        if not on_gpu(device) or view.of("module.move") and moved_back(view, event):
             continue
-        if not _has_weights(view, event.subject) or _scatters(event.subject):
+        if not has_weights(view, event.subject) or _scatters(event.subject):
             continue
         for index, value in enumerate(event.args):
             # What comes later may be what a model chooses by, which may stay on the CPU.
@@ -61,7 +61,7 @@ def _meetings(view: View) -> Iterator[Report]:
             continue
         source = event.source
         device, moved = weights_at(view, source) if source is not None else (None, None)
-        if not on_gpu(device) or _moved_back(view, source) or not _has_weights(view, source.subject):
+        if not on_gpu(device) or moved_back(view, source) or not has_weights(view, source.subject):
             continue
         for value in (event.target, event.weight):
             if value is not None and _on_cpu(view, value):
@@ -79,7 +79,7 @@ def _meetings(view: View) -> Iterator[Report]:
         cpu = [t for t in tensors if t.traits.get("device") in ("default", "cpu") and not t.traits.get("dim0") and not t.traits.get("maybe0")]
         if not cpu:
             continue
-        placed = [(value, *_placed(view, value)) for value in event.values if not isinstance(value, Tensor) or value not in cpu]
+        placed = [(value, *placed_of_output(view, value)) for value in event.values if not isinstance(value, Tensor) or value not in cpu]
         gpu = [site for _, device, site in placed if on_gpu(device)]
         known = all(isinstance(value, Tensor) or device is not None for value, device, _ in placed)
         if gpu and known and not moved_elsewhere(cpu[0]) and not _asks_first(event):
@@ -96,10 +96,10 @@ def _placed_by_a_part(view: View, module: Value, depth: int = 0) -> bool:
 def _taken_from_cpu(view: View) -> Iterator[Report]:
     """A tensor on the CPU is indexed by one on the GPU; the other way round torch copies the places."""
     for event in view.of("taken"):
-        if not _on_cpu(view, _computed_from(event.subject)[-1]) or _asks_first(event):
+        if not _on_cpu(view, lying_with(event.subject)[-1]) or _asks_first(event):
             continue
-        sources = [chain[-1] for value in event.values if not any(map(_may_be_number, chain := _computed_from(value)))]
-        sites = [site for source in sources for device, site in [_placed(view, source)] if on_gpu(device)]
+        sources = [chain[-1] for value in event.values if not any(map(_may_be_number, chain := lying_with(value)))]
+        sites = [site for source in sources for device, site in [placed_of_output(view, source)] if on_gpu(device)]
         if sites and not moved_elsewhere(event.subject):
             yield _report(view, event, event.subject, sites[0], "what it is indexed by is put on its device here")
 
@@ -108,30 +108,7 @@ def _may_be_number(value: Value) -> bool:
     """Whether it may be without dimensions, as an item is that a loop takes out: such a place may lie anywhere."""
     if isinstance(value, Tensor):
         return bool(value.traits.keys() & {"dim0", "maybe0"})
-    return value.source == "item" and _pair(value.origin) is None
-
-
-def _computed_from(value: Value) -> list[Value]:
-    """A value and what it was computed from, on whose device it lies: a comparison, the places of the largest, and the like."""
-    chain = [value]
-    while len(chain) < _MOST_STEPS:
-        value = chain[-1]
-        known = value.traits if isinstance(value, Tensor) else {}
-        if known.keys() & {"device", "out_of", "beside", "made"}:
-            break
-        before = known.get("cut_of") or known.get("detached") or known.get("compared")
-        if before is None and type(value) is Opaque and value.source == "item":
-            before = value.origin
-        before = _pair(before) or before
-        if not isinstance(before, Opaque) or before is value.origin and type(value) is Opaque:
-            break
-        chain.append(before)
-    return chain
-
-
-def _pair(value: Value | None) -> Value | None:
-    """What the values and their places were taken from, of torch.max(x, 1)."""
-    return value.origin if type(value) is Opaque and value.source == "call" and value.name in PAIRS else None
+    return value.source == "item" and pair_of(value.origin) is None
 
 
 def _models_left_behind(view: View) -> Iterator[Report]:
@@ -227,16 +204,6 @@ def _packed(view: View) -> Iterator[Report]:
             yield Report(CODE, at, {}, [*related, (event.site, "they are packed by here")], words=words)
 
 
-def _placed(view: View, value: Value) -> tuple[Any, Site | None]:
-    """The device of a value and where it comes by it: it was moved, or is what a model gives that was moved."""
-    device, site = placed_at(view, value)
-    known = value.traits if device is None and isinstance(value, Tensor) else {}
-    forward = known.get("out_of") or known.get("beside")
-    if forward is None or "made" in value.traits or _moved_back(view, forward) or not _has_weights(view, forward.subject):
-        return device, site
-    return weights_at(view, forward)
-
-
 def _of_batch(view: View, event: Event, value: Value, site: Site) -> Report:
     """A part of a batch that stays, told in the function that moves another part, where an operation of what it calls needs both."""
     report = _report(view, event, value, site, "another part of the batch is moved here")
@@ -279,25 +246,6 @@ def _never_moves(module: Value | None) -> bool:
     return not any(unit.words & {"cuda", "to", "device"} for unit in methods)
 
 
-def _has_weights(view: View, module: Value, depth: int = 0) -> bool:
-    """Whether a module has anything that a move brings to another device."""
-    if not isinstance(module, Instance) or depth > 6:
-        return True
-    if isinstance(module.cls, Ref):
-        return not module.type.startswith("torch.nn.") or has_parameters(module) or bool(view.run.children.get(id(module)))
-    children = view.run.children.get(id(module), ())
-    if any(_has_weights(view, child, depth + 1) for child in children):
-        return True
-    return any(
-        event.subject is module
-        and any(
-            isinstance(alt, Tensor) and (alt.traits.keys() & {"param", "buffer"} or (id(module), event.name) in view.run.buffers)
-            for alt in real(event.value)
-        )
-        for event in view.of("setattr")
-    )
-
-
 def _on_cpu(view: View, value: Value) -> bool:
     """Whether an argument certainly lives on the CPU: made there, or straight out of a loader of CPU data."""
     alts = real(value)
@@ -338,10 +286,6 @@ def _cpu_dataset(view: View, dataset: Value) -> bool:
 def _defaults_changed(view: View) -> bool:
     files = {id(event.site.parsed.facts): event.site.parsed.facts for event in view.run.graph.events if event.site is not None}
     return any(facts.words & {"set_default_device", "set_default_tensor_type"} for facts in files.values())
-
-
-def _moved_back(view: View, event: Event) -> bool:
-    return any(other.subject is event.subject and other.device == "cpu" for other in view.of("module.move"))
 
 
 def _report(view: View, event: Event, value: Value, site, words: str, name: str = "") -> Report:

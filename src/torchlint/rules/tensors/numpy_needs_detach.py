@@ -14,6 +14,7 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.shared.arithmetic_on_losses import computed_from
 from torchlint.rules.shared.blocks import conditions_of
 from torchlint.rules.shared.devices import OF_GPUS, on_gpu, placed_at
+from torchlint.rules.shared.outputs import output_on_gpu
 
 CODE = 416
 _DEEPEST = 2
@@ -131,8 +132,11 @@ def _refused(view: View, event: Event, alts: Sequence[Value]) -> _Refusal | None
     if _records(view, event) and all(isinstance(alt, Tensor) and _needs_grad(view, alt) for alt in alts) or all(_went_backward(view, event, alt) for alt in alts):
         site = alts[0].sites.get("graph") if isinstance(alts[0], Tensor) else None
         return _Refusal("it needs gradients", "detach()", site, "its graph begins here")
-    if all(on_gpu(placed_at(view, alt)[0]) and not _was_a_number(alt) and not _is_a_number(view, alt) for alt in alts) and not _comes_back(view, event):
+    if all(on_gpu(placed_at(view, alt)[0]) and not _was_a_number(event, alt) and not _is_a_number(view, alt) for alt in alts) and not _comes_back(view, event):
         return _Refusal("it is on the GPU", "cpu()", placed_at(view, alts[0])[1], "it is put there here")
+    given = [output_on_gpu(view, event, alt) for alt in alts]
+    if given[0] is not None and None not in given and not any(_was_a_number(event, alt) for alt in alts) and not _comes_back(view, event):
+        return _Refusal("it is on the GPU", "cpu()", given[0], "what it comes out of is put there here")
     return None
 
 
@@ -146,10 +150,10 @@ def _comes_back(view: View, event: Event) -> bool:
     return False
 
 
-def _was_a_number(value: Value) -> bool:
+def _was_a_number(event: Event, value: Value) -> bool:
     """Whether a value is a part of a tensor's data, as numbers were read before torch 0.4, `label.data[0]`: what is wrong with that
-    is something else."""
-    if not isinstance(value, Tensor) or value.traits.get("alias") is None or not isinstance(value.origin, Tensor):
+    is something else. Who asks it for its array takes it for no number."""
+    if event.name == "numpy" or not isinstance(value, Tensor) or value.traits.get("alias") is None or not isinstance(value.origin, Tensor):
         return False
     return value.origin.site is not None and value.origin.site == value.site  # `.data` says where it stands, its part does not
 
