@@ -401,6 +401,12 @@ def with_parts(value: Value) -> frozenset[Value]:
     return parts
 
 
+def parts_in_order(value: Value) -> list[Value]:
+    """What a value was computed from, the oldest first. Who goes back over so many of them and no more has to see the same ones in
+    each run: a set's own order is that of addresses."""
+    return sorted(value.parts, key=_age)
+
+
 def _cut(both: frozenset, first: frozenset) -> frozenset:
     """Those of `both` that are worth most; of equal ones, those of `first`. A set's own order would be that of addresses, which
     differ from run to run."""

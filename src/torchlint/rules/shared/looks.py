@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.values import MOST, Dict, Event, Iter, Opaque, Seq, Tensor, Value, real
+from torchlint.dryrun.values import MOST, Dict, Event, Iter, Opaque, Seq, Tensor, Value, parts_in_order, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import LOSS, is_model, trained
 from torchlint.rules.shared.readouts import OF_LIKELIHOODS, comes_from, only_measures, raises_with_graph
@@ -232,7 +232,7 @@ def _made_from(value: Value) -> Iterator[Value]:
         if isinstance(part, Opaque) and part.tags & {"number", "numbers"}:
             continue
         yield part
-        before = [*part.parts, *(part.traits.get("put_together", ()) if isinstance(part, Tensor) else ())]
+        before = [*parts_in_order(part), *(part.traits.get("put_together", ()) if isinstance(part, Tensor) else ())]
         if isinstance(part, (Tensor, Opaque)) and part.origin is not None:
             before.append(part.origin)
         for alt in (alt for one in before for alt in real(one)):

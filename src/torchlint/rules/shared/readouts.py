@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.catalogue.vocabulary import NAMED_AS_EVALUATION
-from torchlint.dryrun.values import Dict, Event, Opaque, Seq, Tensor, Value, real
+from torchlint.dryrun.values import Dict, Event, Opaque, Seq, Tensor, Value, parts_in_order, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import LOSS, measures
 from torchlint.rules.shared.seen_calls import carries
@@ -166,7 +166,7 @@ def made_from(value: Value) -> Iterator[Value]:
     seen, waiting = {id(value)}, [value]
     while waiting and len(seen) < _MOST:
         part = waiting.pop()
-        before = [*part.parts, *(part.traits.get("put_together", ()) if isinstance(part, Tensor) else ())]
+        before = [*parts_in_order(part), *(part.traits.get("put_together", ()) if isinstance(part, Tensor) else ())]
         if isinstance(part, (Tensor, Opaque)) and part.origin is not None:
             before.append(part.origin)
         for alt in (alt for one in before for alt in real(one)):
