@@ -197,6 +197,7 @@ class Assignment:
                 self.emit("module.put", alt, node, value=value)
                 if alt is owner:
                     self.check_put_into_head(owner, key, value, node)
+            self.put_layer(_holder(alt), key if alt is owner else None, value)
             if isinstance(alt, Dict) or isinstance(alt, Instance) and alt.type == "torch.nn.ModuleDict":
                 items = self.store.to_change(alt, "{}") or Items({}, True)
                 known = dict(items.known)
@@ -282,3 +283,9 @@ class Assignment:
             self.set_item(target, result, node)
         else:
             self.assign(target, result, quiet=True)
+
+
+def _holder(place: Value) -> Value:
+    """What holds the layers that a place is of: `net._modules["3"]` is a layer of the net's."""
+    inner = isinstance(place, Opaque) and place.name == "_modules" and place.source == "attr" and place.origin is not None
+    return place.origin if inner else place

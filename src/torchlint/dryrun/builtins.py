@@ -122,6 +122,7 @@ class Builtins:
                     self.set_attribute(owner, args[1].value, args[2], node)
                 elif isinstance(owner, (Instance, Opaque)):
                     self.register(args[2])
+                    self.put_layer(owner, args[1], args[2])
         return NONE
 
     def builtin_getattr(self, args, kwargs, node) -> Value:

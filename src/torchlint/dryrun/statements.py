@@ -282,6 +282,16 @@ class Statements:
             elif type(name) is cst.Attribute:
                 for owner in real(self.eval(name.value)):
                     self.store.set(owner, name.attr.value, Opaque(name.attr.value, "deleted"))
+            elif type(name) is cst.Subscript:
+                self.delete_item(name)
+
+    def delete_item(self, target: cst.Subscript) -> None:
+        """`del net[-1]`: a layer less."""
+        index = target.slice[0].slice if len(target.slice) == 1 else None
+        key = self.eval(index.value) if type(index) is cst.Index else None
+        owners = real(self.eval(target.value))
+        for owner in owners:
+            self.take_layer(owner, key if len(owners) == 1 else None)
 
 
 def called(node: cst.BaseExpression) -> str:

@@ -8,10 +8,11 @@ from functools import reduce
 import libcst as cst
 
 from torchlint.dryrun.store import Items
+from torchlint.dryrun.torch_api.replaced_layers import ReplacedLayers
 from torchlint.dryrun.values import Const, Dict, Instance, Iter, Opaque, Seq, Tensor, Value, alternatives, join, real
 
 
-class ModuleParts:
+class ModuleParts(ReplacedLayers):
     """The part of a run that knows what belongs to a module. See `interpreter.Run` for the state it works on."""
 
     def adopt(self, owner: Value, child: Value) -> None:
@@ -48,6 +49,8 @@ class ModuleParts:
                 self.unsure_children.add((id(owner), id(alt)))
                 self.replaced += 1
         alts = real(value)
+        if owner.type == "torch.nn.Sequential" and any(isinstance(alt, Instance) and alt.kind == "module" for alt in alts):
+            self.put_layer(owner, None, value)  # `net.act = nn.Identity()`: in the place of what had the name, or behind all
         for alt in alts:
             if isinstance(alt, Instance) and alt.kind in ("module", "wrapper", "loss"):
                 self.add_child(owner, alt, sure=len(alts) == 1 and alts[0] is value)
@@ -63,8 +66,10 @@ class ModuleParts:
         if value is None:
             return
         self.adopt(owner, value)
-        if what == "module" and owner.type == "torch.nn.Sequential":
-            items = self.store.get(owner, "[]") or Items((), True)
+        items = self.store.get(owner, "[]") or Items((), True)
+        if what == "module" and known.isdecimal() and not items.open and int(known) < len(items.known):
+            self.put_layer(owner, name, value)
+        elif what == "module" and owner.type == "torch.nn.Sequential":
             last = value if self.is_at_home(owner) else None
             self.store.set(owner, "[]", Items((*items.known, value), items.open or bool(self.loops), items.of_known_kinds, last=last))
         if known:

@@ -83,6 +83,10 @@ class Modules(ModuleParts):
             for value in values:
                 self.adopt(owner, value)
             return NONE
+        if name in ("pop", "__delitem__") and self.store.get(owner, "[]") is not None:
+            taken = self.item(owner, args[:1], node)
+            self.take_layer(owner, args[0] if args else None)
+            return taken
         if name in ("values", "keys", "items"):
             return Iter(name, owner, self.site(node))
         if name in ("requires_grad_", "apply", "_apply", "compile", "share_memory", "train_", "freeze"):
