@@ -87,7 +87,15 @@ def _sent_backward(view: View, event: Event, value: Value, name: str) -> bool:
         many = len(other.parts) >= MOST and any(not flow.get("inside") for flow in other.flows & value.flows)
         if many or not alts.isdisjoint(other.parts) or any(_holds(part, event) for part in other.parts):
             return True
+        if any(_is_put_together_of(part, alts) for part in other.parts):
+            return True
     return False
+
+
+def _is_put_together_of(part: Value, alts: set[Value]) -> bool:
+    """Whether a tensor is made of a list that one of the values is in, `torch.stack(losses)`, be it of what was computed from it."""
+    items = part.traits.get("put_together", ()) if isinstance(part, Tensor) else ()
+    return any(alt in alts or not alts.isdisjoint(alt.parts) for item in items for alt in real(item))
 
 
 def _holds(part: Value, event: Event) -> bool:

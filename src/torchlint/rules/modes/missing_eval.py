@@ -9,7 +9,7 @@ from torchlint.dryrun.containers import CONTAINERS
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.callers import call_of_a_shared_helper
-from torchlint.rules.shared.held_out import goes_over_held_out, measures
+from torchlint.rules.shared.held_out import goes_over_held_out, measures, trained
 from torchlint.rules.shared.learned import in_an_optimizer, is_from_a_file
 from torchlint.rules.shared.measured import is_judged_once, is_measured
 from torchlint.rules.shared.readouts import adds_up, comes_from, read_out
@@ -118,10 +118,7 @@ def _seen_whole(module: Instance) -> bool:
 
 
 def _trained(view: View, model: Value) -> bool:
-    for backward in view.of("backward"):
-        if any(flow.kind == "forward" and flow.subject is model for flow in backward.flows) and view.steps():
-            return True
-    return False
+    return trained(view, model) and bool(view.steps())
 
 
 def _loaded_to_be_tested(view: View, event: Event) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import libcst as cst
 
@@ -276,9 +276,28 @@ def _gradient_wanted(view: View, event: Event) -> bool:
     wanted = GRADIENT_WORDS & unit.words
     if any(step.site.parsed.unit is unit for step in view.of("optimizer.step", "backward")):
         wanted -= {"grad"}  # where there is a training, gradients of parameters are looked at, or are what a step by hand takes
+    if "grad" in wanted and _only_shows_gradients(unit, event.site.parsed.facts.lines):
+        wanted -= {"grad"}
     if "requires_grad_" in wanted and not any(_SWITCHED_ON.search(line.split("#", 1)[0]) for line in event.site.parsed.facts.lines):
         wanted -= {"requires_grad_"}
     return inner or bool(wanted)
+
+
+# What goes through the parameters of a model, and the name that it gives each one.
+_OVER_PARAMETERS = re.compile(r"\bfor\s+(?:\w+\s*,\s*)?(\w+)\s+in\s+[\w.]+\.(?:named_)?parameters\(")
+_GRAD = re.compile(r"(\w+)?(\.)?\bgrad\b(?!\s*(?:=(?!=)|\(|\.\w+_\())")
+_TEXTS = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|#.*")
+
+
+def _only_shows_gradients(unit: Unit, lines: Sequence[str]) -> bool:
+    """Whether a function that goes backward through nothing reads the gradients of parameters that a training has left:
+    `for name, value in net.named_parameters(): writer.add_histogram(name, value.grad)`."""
+    if unit.name == "<module>" or unit.words & {"backward", "autograd"}:
+        return False
+    text = "\n".join(_TEXTS.sub("''", line) for line in lines[unit.start - 1 : unit.end])
+    params = set(_OVER_PARAMETERS.findall(text))
+    read = [found for found in _GRAD.finditer(text) if found[2] and found[1] in params]
+    return bool(read) and len(read) == len(re.findall(r"\bgrad\b", text))
 
 
 def _is_meant_for(event: Event, loop: Site) -> bool:

@@ -9,7 +9,7 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Const, Event, Instance, Iter, Opaque, Tensor, Value, real
+from torchlint.dryrun.values import Class, Const, Event, Instance, Iter, Opaque, Tensor, Value, real
 from torchlint.rules.base import View
 
 _EVALUATION_DATA = re.compile(
@@ -112,8 +112,22 @@ def _is_held_out(source: Value | None) -> bool:
 
 
 def trained(view: View, model: Value) -> bool:
-    """Whether a loss that goes backward came out of the model."""
-    return any(flow.kind == "forward" and flow.subject is model for step in view.of("backward") for flow in step.flows)
+    """Whether a loss that goes backward came out of the model, or out of layers of it that a method of its own calls, which a loop
+    asks for the loss: `model.neg_log_likelihood(x, y)`."""
+    return any(
+        flow.kind == "forward" and (flow.subject is model or _asked_by_a_method(view, model, flow))
+        for step in view.of("backward") for flow in step.flows
+    )
+
+
+def _asked_by_a_method(view: View, model: Value, flow: Event) -> bool:
+    """Whether a layer of a model is called in a method of this model's class, and not by way of its forward."""
+    if not isinstance(model, Instance) or not isinstance(model.cls, Class):
+        return False
+    if any(site.parsed.unit.name == "forward" for site in (*flow.calls, flow.site) if site is not None):
+        return False
+    own = {unit for cls in model.cls.mro() if isinstance(cls, Class) for unit in cls.cf.methods.values()}
+    return flow.site.parsed.unit in own and id(flow.subject) in view.closure(model)
 
 
 def is_model(value: Value) -> bool:

@@ -156,3 +156,25 @@ def train(model, critic, loader):
 })
 def test_added_up_in_turn(code):
     holds(code)
+
+
+PUT_TOGETHER = """
+def step(model, optimizer, criterion, tasks):
+    kept = []
+    for x, y in tasks:
+        loss = criterion(model(x), y)
+        loss.backward(retain_graph=True)
+        kept.append({given}){mark}
+    {behind}
+"""
+
+
+@table({
+    "the mean of the stack goes backward": PUT_TOGETHER.format(given="loss", mark="", behind="torch.stack(kept).mean().backward()"),
+    "only halves of them do": PUT_TOGETHER.format(given="loss / 2", mark="", behind="torch.stack(kept).sum().backward()"),
+    "the mean of the stack is printed": PUT_TOGETHER.format(given="loss", mark="  # <- 106", behind="print(torch.stack(kept).mean())"),
+    "another stack goes backward": PUT_TOGETHER.format(
+        given="loss", mark="  # <- 106", behind="torch.stack([p.norm() for p in model.parameters()]).mean().backward(); print(len(kept))"),
+})
+def test_put_together_behind_the_loop(code):
+    holds(code)
