@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Event, Instance, Iter, Loop, Opaque, Value, real
 from torchlint.rules.base import Report, View
@@ -30,9 +32,9 @@ def check(view: View) -> Iterator[Report]:
         if not {"model", "optimizer"} <= parts or len(event.loops) < 2 or not _keeps_step(view, event):
             continue
         batches, epochs = event.loops[-1], event.loops[-2]
-        if not _loads(batches.over) or _loads(epochs.over) or _passes(batches) or _keeps(view, event, batches, epochs):
+        if not _loads(batches.over) or _loads(epochs.over) or _passes(view, batches) or _keeps(view, event, batches, epochs):
             continue
-        if not (_resumed(view, event) or _by_batches(view, event, epochs)):
+        if not (_resumed(view, event, epochs) or _by_batches(view, event, epochs)):
             continue
         yield Report(CODE, left_out(event, batches.site), {}, [(batches.site, "the pass begins here, at its first batch, after a resume, too")])
 
@@ -67,26 +69,44 @@ def _by_batches(view: View, event: Event, epochs: Loop) -> bool:
     return first is not None and all(in_files(view, event, text) for text in (r"torch\.load\(", told))
 
 
-def _passes(loop: Loop) -> bool:
-    """Whether a loop goes on to its next turn by itself, as it would where batches are passed over."""
-    node = loop.site.node if loop.site is not None else None
-    return isinstance(node, cst.For) and any(isinstance(part, cst.Continue) for part in walk(node.body))
+def _passes(view: View, loop: Loop) -> bool:
+    """Whether a loop goes on to its next turn by itself, as it would where batches are passed over; not behind the backward, where a batch
+    is done: `else: continue` of an accumulation."""
+    node, parsed = (loop.site.node, loop.site.parsed) if loop.site is not None else (None, None)
+    if not isinstance(node, cst.For):
+        return False
+    rows = [Site(parsed, part).location().row for part in walk(node.body) if isinstance(part, cst.Continue)]
+    return bool(rows) and min(rows) < _trained_at(view, loop)
+
+
+def _trained_at(view: View, loop: Loop) -> float:
+    """The first row with a backward that each turn of a loop comes to; none is behind all rows."""
+    parsed = loop.site.parsed
+    places = [Site(parsed, part).location() for part in loop.site.node.body.body if isinstance(part, (cst.SimpleStatementLine, cst.With))]
+    rows = [event.site.location().row for event in view.of("backward") if loop in event.loops and event.site.parsed.unit is parsed.unit]
+    return min((row for row in rows for place in places if place.row <= row <= (place.end_row or place.row)), default=math.inf)
 
 
 _COUNTS_ON = r"range\(\s*(?:max\(\s*\d+\s*,\s*|int\(\s*)?[\w.]*(?:start|epoch)\w*\)?\s*(?:\+\s*1\s*)?,"
 
 
-def _resumed(view: View, event: Event) -> bool:
+def _resumed(view: View, event: Event, epochs: Loop) -> bool:
     """Whether the epoch is read back as it was saved, and the training counts on from there."""
     if not all(in_files(view, event, text) for text in (r"torch\.load\(", _COUNTS_ON)):
         return False
-    known = kept_in(view, event) or {}
+    known, called = kept_in(view, event) or {}, {"epoch", _counted(epochs)}
     for key, value in known.items():
         at = re.escape(repr(key).strip("'")) if isinstance(key, str) else None
-        is_epoch = key == "epoch" or any(isinstance(alt, Opaque) and alt.name == "epoch" and alt.source != "call" for alt in real(value))
+        is_epoch = key == "epoch" or any(isinstance(alt, Opaque) and alt.name in called and alt.source != "call" for alt in real(value))
         if at is None or not is_epoch and not re.fullmatch(r"(?:start_)?epochs?", at):
             continue
         read = rf"""\[["']{at}["']\]""" if event.get("items") is not None else rf"(?:start|epoch)\w*\s*=\s*\w+\[{list(known).index(key)}\]"
         if in_files(view, event, read):
             return not in_files(view, event, rf"(?:{read})\)?\s*\+\s*1")
     return False
+
+
+def _counted(loop: Loop) -> str:
+    """What a loop over numbers calls each of them."""
+    node = loop.site.node if loop.site is not None else None
+    return node.target.value if isinstance(node, cst.For) and isinstance(node.target, cst.Name) and begins(loop) is not None else ""

@@ -17,6 +17,7 @@ from torchlint.rules.shared.counted_rates import counted_anew
 from torchlint.rules.shared.crossed_files import crossed
 from torchlint.rules.shared.goes_on import weights_gone_on_from
 from torchlint.rules.shared.kept_schedules import begun_anew, counts_by_itself, driven_by, moved_on
+from torchlint.rules.shared.newest_for_best import newest_for_best
 
 CODE = 905
 CALLS = frozenset({"torch.load", "[]="})
@@ -49,6 +50,8 @@ def check(view: View) -> Iterator[Report]:
             break
     for place, name, first, anew in best_scores.forgotten(view):
         yield Report(CODE, place, {"missing": name, "first": first}, words=_SET_ANEW if anew else _BEST)
+    for found in newest_for_best(view):
+        yield Report(CODE, found.site, {"missing": found.best, "key": found.key, "newest": found.newest, "row": str(found.row)}, words=_NEWEST)
 
 
 _BEST = (
@@ -60,6 +63,11 @@ _SET_ANEW = (
     "training goes on from a checkpoint, and `{missing}` does not: it is set to `{first}` again in front of the training, and the first epoch "
     "writes over the file that was best",
     "set `{missing}` to `{first}` before the checkpoint is read",
+)
+_NEWEST = (
+    "what goes on from this checkpoint takes `{newest}` of its epoch for `{missing}` (`\"{key}\"`, line {row}): the next epoch that beats it "
+    "writes over the file that was best",
+    "save `{missing}` too, and load that",
 )
 # Where `torch` itself comes from a file that is missing (`from utils import *`), nothing but the name is known.
 _BARE = frozenset({"Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop", "SGD"})

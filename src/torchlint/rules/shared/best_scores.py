@@ -16,6 +16,7 @@ from torchlint.rules.base import View
 from torchlint.rules.mends.rows import text_of
 from torchlint.rules.shared.checkpoints import files_of
 from torchlint.rules.shared.file_names import Bindings, Hole, Name, bindings_of
+from torchlint.rules.shared.goes_on import weights_gone_on_from
 from torchlint.rules.shared.kept_schedules import for_something_else
 from torchlint.sieve.facts import FileFacts
 
@@ -37,10 +38,10 @@ def forgotten(view: View) -> Iterator[tuple[Site, str, str, bool]]:
     """Where one file is written over if a score is better than the best one so far, what that is called, and the number that it begins
     at, in a training that goes on from a checkpoint, too; whether it is set to that behind what a checkpoint said."""
     told: set[str] = set()
-    for save in (*view.of("save"), *(event for event in view.of("unknown") if event.get("name") in _COPIES)):
-        training = _training(view, save)
+    for save in _written(view):
+        training = training_of(view, save)
         scores = [*_asked(view, save, training)] if training is not None and _is_one_file(save, training) else []
-        if not scores or not _is_gone_on_with(view, save):
+        if not scores or not (_is_gone_on_with(view, save) or _weights_are_gone_on_with(view, save, training)):
             continue
         for name, asked in scores:
             first = _begins_at(view, save, name, asked.location().row, training) if name not in told else None
@@ -50,7 +51,17 @@ def forgotten(view: View) -> Iterator[tuple[Site, str, str, bool]]:
                 yield place, name, first, _is_set_anew(name, training)
 
 
-def _training(view: View, save: Event) -> Loop | None:
+def _written(view: View) -> list[Event]:
+    return [*view.of("save"), *(event for event in view.of("unknown") if event.get("name") in _COPIES)]
+
+
+def deciding(view: View) -> set[str]:
+    """The best scores that decide whether a file is written in a training."""
+    trainings = ((save, training_of(view, save)) for save in _written(view))
+    return {name for save, training in trainings if training is not None for name, _ in _asked(view, save, training)}
+
+
+def training_of(view: View, save: Event) -> Loop | None:
     """The loop over the epochs that a file is written in."""
     outer = save.loops[0] if save.loops else None
     trains = outer is not None and not outer.once and outer.site is not None and any(outer in step.loops for step in view.steps())
@@ -66,6 +77,13 @@ def _is_gone_on_with(view: View, save: Event) -> bool:
     )
 
 
+def _weights_are_gone_on_with(view: View, save: Event, training: Loop) -> bool:
+    """Whether weights alone are loaded, in so many words to go on from: there may be no state of an optimizer."""
+    steps = (step for step in view.steps() if training in step.loops and step.serial < save.serial)
+    pairs = {id(optimizer): (step, optimizer) for step in steps for optimizer in real(step.subject)}
+    return any(weights_gone_on_from(view, step, optimizer) is not None for step, optimizer in pairs.values())
+
+
 def _is_optimizer(value: object) -> bool:
     if isinstance(value, Instance):
         return value.kind == "optimizer"
@@ -75,13 +93,13 @@ def _is_optimizer(value: object) -> bool:
 def _asked(view: View, save: Event, training: Loop) -> Iterator[tuple[str, Site]]:
     """The best scores that a condition of a file's writing compares with, and where it does."""
     for guard in save.guards:
-        asked = _comparison(view, guard)
+        asked = compared(view, guard)
         found = _BETTER.match(asked.text()) if guard.holds and asked.parsed.facts is training.site.parsed.facts else None
         if found is not None:
             yield found["right"] or found["left"], asked
 
 
-def _comparison(view: View, guard: Guard) -> Site:
+def compared(view: View, guard: Guard) -> Site:
     """What a condition asks; of a name what that is set to: `is_best = acc > best`, and `if is_best:` in a helper."""
     if not guard.site.text().strip("()").isidentifier():
         return guard.site

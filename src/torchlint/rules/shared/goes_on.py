@@ -78,6 +78,7 @@ def weights_gone_on_from(view: View, step: Event, optimizer: Value) -> Site | No
     around = loop or loops[0]
     here = (step.site.parsed.facts, around.site.parsed.facts)
     loads = [load for load in view.of("load") if load.loops == sweeps and _of_a_file(view, load) and _trains(view, optimizer, load.subject)]
+    loads = [load for load in loads if not _where_nothing_is_trained(view, load, optimizer)]
     for says in (_goes_on, _is_meant_to):
         for load in loads:
             for site in (load.site, *reversed(load.calls)):
@@ -92,6 +93,12 @@ def weights_gone_on_from(view: View, step: Event, optimizer: Value) -> Site | No
             return written
     again = (_own_again(view, load, step, around, here) or _by_option_elsewhere(load, step, around, here) for load in loads)
     return next((site for site in again if site is not None), None)
+
+
+def _where_nothing_is_trained(view: View, load: Event, optimizer: Value) -> bool:
+    """Whether a load comes only where the optimizer is not made: `if mode == "train": optimizer = Adam(...)`, `else: model.load_state_dict(...)`."""
+    made = [create for create in view.of("optimizer.create") if create.subject is optimizer]
+    return bool(made) and all(any(guard.contrary() in create.guards for guard in load.guards) for create in made)
 
 
 def _made_beside(site: Site, load: Event, step: Event, optimizer: Value) -> bool:

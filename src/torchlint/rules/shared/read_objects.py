@@ -144,7 +144,21 @@ def _kept(node: ast.Name, above: dict[ast.AST, ast.AST]) -> bool:
 
 
 def _tries(node: ast.AST, above: dict[ast.AST, ast.AST]) -> list[ast.AST]:
-    return [one for one in _around(node, above) if isinstance(one, ast.Try)]
+    """What goes on where a dict has no such method: not a `try` that is about missing keys alone."""
+    return [one for one in _around(node, above) if isinstance(one, ast.Try) and any(map(_catches, one.handlers))]
+
+
+# What a handler may name that catches no missing attribute.
+_ABOUT_OTHERS = frozenset({
+    "KeyError", "IndexError", "LookupError", "ValueError", "FileNotFoundError", "IOError", "OSError", "RuntimeError", "AssertionError",
+    "KeyboardInterrupt", "ImportError", "ModuleNotFoundError", "StopIteration", "UnicodeDecodeError", "EOFError",
+})
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    """Whether a handler may be for what has no such method: it names what else it is for, or it is for anything."""
+    named = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return not all(isinstance(one, ast.Name) and one.id in _ABOUT_OTHERS for one in named)
 
 
 def _handled(node: ast.AST, load: ast.AST, above: dict[ast.AST, ast.AST]) -> bool:

@@ -80,6 +80,37 @@ def train(dataset, args):
                 states = [model.state_dict(), optimizer.state_dict(), EPOCH, step]
                 torch.save(states, args.path)MARK
 """
+ACCUMULATED = """
+from torch.utils.data import DataLoader
+
+def train(dataset, args):
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    loader = DataLoader(dataset, batch_size=32, shuffle=True)
+    current_epoch, steps, parts = 0, 0, 0
+    if args.resume:
+        state = torch.load(args.resume)
+        model.load_state_dict(state["model"])
+        optimizer.load_state_dict(state["optimizer"])
+        current_epoch = state["current_epoch"]
+        steps = state["steps"]
+    for number in range(current_epoch, args.epochs):
+        for x, y in loader:
+            BEFORE
+            if parts == 0:
+                optimizer.zero_grad()
+            loss = F.cross_entropy(model(x), y) / 4
+            loss.backward()
+            parts = (parts + 1) % 4
+            if parts == 0:
+                optimizer.step()
+                steps += 1
+            else:
+                continue
+            if steps % 1000 == 0:
+                states = {"model": model.state_dict(), "optimizer": optimizer.state_dict(), "current_epoch": NUMBER, "steps": steps}
+                torch.save(states, args.path)MARK
+"""
 NET = """
 class Net(nn.Module):
     def __init__(self):
@@ -119,6 +150,19 @@ def train(dataset, args):
     "in a list, without a step": LISTED.replace("EPOCH, step", "epoch, 3").replace("        step = states[3]\n", "").replace("MARK", ""),
 })
 def test_lists(code):
+    holds(code)
+
+
+@table({
+    "a part of an accumulation is done": ACCUMULATED.replace("NUMBER", "number").replace("BEFORE", "pass").replace("MARK", "  # <- 620"),
+    "batches are passed over before": ACCUMULATED.replace("NUMBER", "number").replace("BEFORE", "if steps < args.done:\n                continue")
+    .replace("MARK", ""),
+    "the epoch behind": ACCUMULATED.replace("NUMBER", "number + 1").replace("BEFORE", "pass").replace("MARK", ""),
+    "another number": ACCUMULATED.replace("NUMBER", "steps // len(loader)").replace("BEFORE", "pass").replace("MARK", ""),
+    "only some batches are trained on": ACCUMULATED.replace("NUMBER", "number").replace("BEFORE", "pass").replace("MARK", "")
+    .replace("            loss.backward()", "            if steps >= args.done:\n                loss.backward()"),
+})
+def test_where_a_batch_is_left_behind_its_backward(code):
     holds(code)
 
 

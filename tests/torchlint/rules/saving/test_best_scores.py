@@ -176,3 +176,94 @@ def main(model: nn.Module, args, loader, validate):
 })
 def test_of_an_object(code):
     holds(code)
+
+
+WEIGHTS = """
+class Trainer:
+    def __init__(self, model: nn.Module, path):
+        self.model, self.path = model, path
+        self.{load}()
+
+    def save(self):
+        torch.save(self.model.state_dict(), self.path)
+
+    def {load}(self):
+        self.model.load_state_dict(torch.load({path}, weights_only=True))
+
+    def train(self, loader):
+        optimizer = torch.optim.SGD(self.model.parameters(), lr=0.1)
+        self.best_loss = 1e18
+        for epoch in range(30):
+            total = 0.0
+            for x, y in loader:
+                optimizer.zero_grad()
+                loss = F.cross_entropy(self.model(x), y)
+                loss.backward()
+                optimizer.step()
+                total += loss.item()
+            if self.best_loss > total:
+                self.best_loss = total
+                self.save(){mark}
+
+
+def main(model: nn.Module, loader):
+    Trainer(model, "net.pt").train(loader)
+"""
+
+
+@table({
+    "into a model that a restore fills": WEIGHTS.format(load="restore_model", path="self.path", mark=BAD),
+    "weights of another": WEIGHTS.format(load="fill", path='"pretrained.pt"', mark=""),
+})
+def test_of_weights_alone(code):
+    holds(code)
+
+
+NEWEST = """
+def save_checkpoint({params}):
+    state = {{"epoch": epoch, "model": model.state_dict(), "optimizer": optimizer.state_dict(), "acc": acc}}
+    torch.save(state, "last.pt"){mark}
+    if is_best:
+        torch.save(state, "best.pt")
+
+
+def train(model: nn.Module, loader, validate, path, epochs):
+    optimizer = torch.optim.Adam(model.parameters())
+    start, best_acc = 0, 0.0
+    if path:
+        kept = torch.load({path}, weights_only=True)
+        model.load_state_dict(kept["model"])
+        optimizer.load_state_dict(kept["optimizer"])
+        start = kept["epoch"] + 1
+        best_acc = kept["acc"]
+    {before}
+    for epoch in range(start, epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        recent = validate(model)
+        is_best = recent > best_acc
+        best_acc = max(recent, best_acc)
+        {save}
+"""
+CALL = "save_checkpoint(epoch, model, optimizer, {acc}, is_best)"
+
+
+def newest(mark="", **other):
+    parts = {"params": "epoch, model, optimizer, acc, is_best", "path": "path", "before": "print(start)", "save": CALL.format(acc="recent")}
+    return NEWEST.format(mark=mark, **(parts | other))
+
+
+@table({
+    "the newest": newest(BAD),
+    "by its name": newest(BAD, save="save_checkpoint(epoch, model, is_best=is_best, acc=recent, optimizer=optimizer)"),
+    "the best": newest(save=CALL.format(acc="best_acc")),
+    "something else": newest(save=CALL.format(acc="round(recent, 2)")),
+    "only where it is best": newest(save="if is_best:\n            " + CALL.format(acc="recent")),
+    "out of the best file": newest(path='"best.pt"'),
+    "begun anew": newest(before="best_acc = 0.0").replace('        torch.save(state, "best.pt")', "        print(state)"),
+    "it decides about nothing": newest().replace('        torch.save(state, "best.pt")', "        print(state)"),
+})
+def test_the_newest_for_the_best(code):
+    holds(code)

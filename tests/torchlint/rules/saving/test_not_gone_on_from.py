@@ -117,3 +117,34 @@ def numbered(numbers="init_epoch, end = 50, 70", bar="pass", over="range(init_ep
 ])
 def test_stages_and_loops(code):
     holds(code)
+
+
+MODES = """
+class Trainer:
+    def __init__(self, args):
+        self.model = nn.Linear(3, 1)
+        if {asked}:
+            self.optimizer = torch.optim.Adam(self.model.parameters())
+        {other}
+            self.model.load_state_dict(torch.load(args.weights)){mark}
+
+    def train(self, args, loader):
+        for epoch in range(args.epochs):
+            for x, y in loader:
+                self.optimizer.zero_grad()
+                F.mse_loss(self.model(x), y).backward()
+                self.optimizer.step()
+            torch.save(self.model.state_dict(), args.weights)
+
+
+def main(args, loader):
+    Trainer(args).train(args, loader)
+"""
+
+
+@pytest.mark.parametrize("code", [
+    MODES.format(asked='args.mode == "train"', other="else:", mark=""),
+    MODES.format(asked='args.mode == "train"', other="if args.finished:", mark="  # <- 905"),
+])
+def test_loaded_where_nothing_is_trained(code):
+    holds(code)

@@ -309,6 +309,22 @@ def fill(net, path):
     except (AttributeError, KeyError):
         net.load_state_dict(state)
 """,
+    "tried for what has other keys": """
+def fill(net, path):
+    state = torch.load(path)  # <- 901
+    try:
+        net.load_state_dict(state["net"].float().state_dict())
+    except (KeyError, ValueError) as error:
+        raise KeyError("another net") from error
+""",
+    "one of two is tried, with a name for it": """
+def fill(net, path, errors):
+    state = torch.load(path)
+    try:
+        net.load_state_dict(state["net"].float().state_dict())
+    except (KeyError, errors.Other):
+        net.load_state_dict(state["net"])
+""",
     "a tensor": """
 def moved(path):
     weights = torch.load(path)
