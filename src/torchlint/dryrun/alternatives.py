@@ -44,7 +44,15 @@ def possible(alts: tuple[Value, ...], guards: tuple[Guard, ...]) -> tuple[Value,
 
 def models_made(alts: tuple[Value, ...]) -> tuple[Value, ...]:
     """The models among alternatives that are models of the program, and else such as it has saved whole: `model = Net()`, or
-    `model = torch.load(path)`. What is read so is one of these, so that what they give is what it gives. None in any other case."""
+    `model = torch.load(path)`, or `torch.load(path)["model"]`. What is read so is one of these, so that what they give is what it
+    gives. None in any other case."""
     made = tuple(alt for alt in alts if isinstance(alt, Instance) and alt.kind in ("module", "wrapper"))
     rest = [alt for alt in alts if alt not in made]
-    return made if rest and all(type(alt) is Opaque and "loaded" in alt.tags for alt in rest) else ()
+    return made if rest and all(map(_read, rest)) else ()
+
+
+def _read(value: Value | None) -> bool:
+    """What `torch.load` gives, or an item of it, wherever that was moved."""
+    while type(value) is Opaque and value.source in ("item", "op") and "loaded" not in value.tags:
+        value = value.origin
+    return type(value) is Opaque and "loaded" in value.tags

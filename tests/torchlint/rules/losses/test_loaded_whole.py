@@ -45,7 +45,10 @@ BAD = "  # <- 301"
     "where it may be loaded": program(
         BAD, loaded="try:\n            model = torch.load(args.snapshot, weights_only=False)\n        except OSError:\n            exit()"
     ),
+    "beside other things": program(BAD, loaded="checkpoint = torch.load(args.snapshot, weights_only=False)\n        model = checkpoint['model']"),
     "raw scores": program(out="self.fc(x)"),
+    "raw scores, and beside other things": program(out="self.fc(x)", loaded="model = torch.load(args.snapshot, weights_only=False)['model']"),
+    "what an item of it gives": program(loaded="model = torch.load(args.snapshot, weights_only=False)['make'](args.classes)"),
     "made elsewhere": program(loaded="model = build(args.snapshot)"),
     "one that is not known beside it": program(
         loaded="model = torch.load(args.snapshot, weights_only=False) if args.whole else build(args.snapshot)"
