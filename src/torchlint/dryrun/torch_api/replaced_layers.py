@@ -12,39 +12,29 @@ class ReplacedLayers:
 
     def put_layer(self, owner: Value, key: Value | None, value: Value) -> None:
         """A layer takes the place of the one at `key`; where it is not known which one that is, it may be any."""
-        items = self._layers_of(owner)
-        if items is None:
-            return
-        at = _index(key)
-        if not items.open and at is not None and -len(items.known) <= at < len(items.known):
-            at %= len(items.known)
-            self._lets_go(owner, items.known[at])
-            changed = Items((*items.known[:at], value, *items.known[at + 1 :]))
-        else:
-            for item in items.known:
-                self._lets_go(owner, item)
-            changed = Items((*items.known, value), True, items.of_known_kinds, last=value if at == -1 else None)
-        self.store.set(owner, "[]", changed)
-        self.adopt(owner, value)
+        if self._change(owner, key, (value,)):
+            self.adopt(owner, value)
 
     def take_layer(self, owner: Value, key: Value | None) -> None:
         """The layer at `key` is taken out."""
-        items = self._layers_of(owner)
-        if items is None:
-            return
-        at = _index(key)
-        if not items.open and at is not None and -len(items.known) <= at < len(items.known):
-            at %= len(items.known)
-            self._lets_go(owner, items.known[at])
-            changed = Items((*items.known[:at], *items.known[at + 1 :]))
-        else:
-            for item in items.known:
-                self._lets_go(owner, item)
-            changed = Items(items.known, True, items.of_known_kinds)
-        self.store.set(owner, "[]", changed)
+        self._change(owner, key, ())
 
-    def _layers_of(self, owner: Value) -> Items | None:
-        return self.store.get(owner, "[]") if isinstance(owner, Instance) and owner.kind == "module" else None
+    def _change(self, owner: Value, key: Value | None, new: tuple[Value, ...]) -> bool:
+        """Notes what stands in the place of the layer at `key` from now on; whether the owner is a list of layers."""
+        items = self.store.get(owner, "[]") if isinstance(owner, Instance) and owner.kind == "module" else None
+        if items is None:
+            return False
+        known, at = items.known, _index(key)
+        if not items.open and at is not None and -len(known) <= at < len(known):
+            at %= len(known)
+            gone, changed = known[at : at + 1], Items((*known[:at], *new, *known[at + 1 :]))
+        else:
+            last = new[0] if new and at == -1 else None
+            gone, changed = known, Items((*known, *new), True, items.of_known_kinds, last=last)
+        for layer in gone:
+            self._lets_go(owner, layer)
+        self.store.set(owner, "[]", changed)
+        return True
 
     def _lets_go(self, owner: Value, layer: Value) -> None:
         """What was run through the owner's forward may be another thing from now on, and the layer may be in it no more."""

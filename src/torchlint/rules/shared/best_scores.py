@@ -17,6 +17,7 @@ from torchlint.rules.mends.rows import text_of
 from torchlint.rules.shared.checkpoints import files_of
 from torchlint.rules.shared.file_names import Bindings, Hole, Name, bindings_of
 from torchlint.rules.shared.goes_on import weights_gone_on_from
+from torchlint.rules.shared.handed_over import handed_over
 from torchlint.rules.shared.kept_schedules import for_something_else
 from torchlint.sieve.facts import FileFacts
 
@@ -112,7 +113,7 @@ def _is_one_file(save: Event, training: Loop) -> bool:
     inner, holes = None, []
     for site in (save.site, *reversed(save.calls)):
         try:
-            names = _names_at(save, site) or ([] if inner is None else _handed_over(site, inner, holes))
+            names = _names_at(save, site) or ([] if inner is None else _names_handed_over(site, inner, holes))
         except SyntaxError:
             return False
         if not names:
@@ -133,14 +134,11 @@ def _names_at(save: Event, site: Site) -> list[Name]:
     return [names.name(ast.parse(site.parsed.text(path[0].value), mode="eval").body, names.scope_at(row))] if path else []
 
 
-def _handed_over(call: Site, inner: Site, holes: list[str]) -> list[Name]:
+def _names_handed_over(call: Site, inner: Site, holes: list[str]) -> list[Name]:
     """What a call hands to the function that a place stands in for the parts of a file's name: `save(state, is_best, args.save)`."""
     names, row = bindings_of(text_of(call.parsed)), call.location().row
-    params = [param for param in inner.parsed.unit.params if param != "self"]
-    args = call.node.args if isinstance(call.node, cst.Call) else ()
-    by_place = dict(zip(params, (arg for arg in args if arg.keyword is None), strict=False))
-    given = {**by_place, **{arg.keyword.value: arg for arg in args if arg.keyword is not None}}
-    texts = [call.parsed.text(given[hole].value) for hole in holes if hole in given]
+    given = handed_over(call, inner.parsed.unit.params)
+    texts = [given[hole] for hole in holes if hole in given]
     return [names.name(ast.parse(text, mode="eval").body, names.scope_at(row)) for text in texts]
 
 

@@ -16,8 +16,9 @@ from torchlint.rules.mends.rows import tree_of
 from torchlint.rules.shared.blocks import heads_of
 from torchlint.rules.shared.checkpoints import files_of
 from torchlint.rules.shared.counted_rates import RATE_OF_A_GROUP, nodes_of
+from torchlint.rules.shared.handed_over import handed_over
 from torchlint.rules.shared.kept_schedules import resumed_optimizers
-from torchlint.sieve.facts import FileFacts, Unit
+from torchlint.sieve.facts import FileFacts
 
 _OPTION = re.compile(
     r"(?:float\()?(?:\w+\.)*(?:args|opts?|options|flags|config|cfg|conf|hparams|hps?)(?:\.\w+|\[['\"][\w.]+['\"]\])+\)?$", re.IGNORECASE
@@ -84,7 +85,7 @@ def _kept_as(given: Event, name: str, training: Loop) -> tuple[str, Parsed] | No
     call = given.calls[-1] if given.calls else None
     if call is None or call.parsed.unit is not training.site.parsed.unit or name not in parsed.unit.params or not _returns(parsed, name):
         return None
-    handed = _handed(call, parsed.unit, name)
+    handed = handed_over(call, parsed.unit.params).get(name)
     taken = [call.parsed.text(node.targets[0].target) for node in nodes_of(call.parsed) if isinstance(node, cst.Assign) and node.value is call.node]
     return (handed, call.parsed) if handed is not None and taken == [handed] else None
 
@@ -99,15 +100,6 @@ def _is_local(parsed: Parsed, name: str) -> bool:
 def _returns(parsed: Parsed, name: str) -> bool:
     returned = [node.value for node in nodes_of(parsed) if isinstance(node, cst.Return)]
     return bool(returned) and all(value is not None and parsed.text(value) == name for value in returned)
-
-
-def _handed(call: Site, unit: Unit, name: str) -> str | None:
-    """What a call hands to a function under a name."""
-    place = unit.params.index(name) - (unit.params[0] == "self")
-    for at, arg in enumerate(call.node.args):
-        if (arg.keyword.value == name if arg.keyword is not None else at == place):
-            return call.parsed.text(arg.value)
-    return None
 
 
 class _Beginnings:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.values import MOST, Dict, Event, Iter, Opaque, Seq, Tensor, Value, parts_in_order, real
+from torchlint.dryrun.values import MOST, Dict, Event, Iter, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import LOSS, is_model, trained
-from torchlint.rules.shared.readouts import OF_LIKELIHOODS, comes_from, only_measures, raises_with_graph
+from torchlint.rules.shared.readouts import OF_LIKELIHOODS, came_before, comes_from, only_measures, raises_with_graph
 from torchlint.rules.shared.seen_calls import unseen
 
 # Where a value can go to from which a graph, or what was cut off from one, comes back into a training.
@@ -232,10 +232,7 @@ def _made_from(value: Value) -> Iterator[Value]:
         if isinstance(part, Opaque) and part.tags & {"number", "numbers"}:
             continue
         yield part
-        before = [*parts_in_order(part), *(part.traits.get("put_together", ()) if isinstance(part, Tensor) else ())]
-        if isinstance(part, (Tensor, Opaque)) and part.origin is not None:
-            before.append(part.origin)
-        for alt in (alt for one in before for alt in real(one)):
+        for alt in came_before(part):
             if id(alt) not in seen:
                 seen.add(id(alt))
                 waiting.append(alt)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -14,6 +14,7 @@ from torchlint.rules.base import View
 from torchlint.rules.shared.best_scores import compared, deciding, training_of
 from torchlint.rules.shared.blocks import exclude_each_other, heads_of
 from torchlint.rules.shared.checkpoints import kept_in, left_out, put_together
+from torchlint.rules.shared.handed_over import handed_over
 from torchlint.sieve.facts import FileFacts
 
 _READ = re.compile(r"\s*((?:self\.)?\w*best\w*)\s*=\s*(\w+)\[\s*[\"']([^\"']+)[\"']\s*\]\s*$", re.IGNORECASE)
@@ -102,18 +103,10 @@ def _given(save: Event, key: str, training: Loop) -> str | None:
     given, parsed = next((made.parsed.text(one.value) for one in elements), None), made.parsed
     for call in reversed(save.calls):
         if given is not None and parsed.unit is not training.site.parsed.unit and _calls(call, parsed):
-            given, parsed = _handed(call, parsed.unit.params).get(given), call.parsed
+            given, parsed = handed_over(call, parsed.unit.params).get(given), call.parsed
     return given if parsed.unit is training.site.parsed.unit else None
 
 
 def _calls(call: Site, inner: Parsed) -> bool:
     """Whether a call is one of a function, by its name."""
     return isinstance(call.node, cst.Call) and dotted(call.node.func).rpartition(".")[2] == inner.unit.name
-
-
-def _handed(call: Site, params: Sequence[str]) -> dict[str, str]:
-    """What a call hands over for each parameter, as it is written."""
-    places = [param for param in params if param != "self"]
-    by_place = dict(zip(places, (arg for arg in call.node.args if arg.keyword is None), strict=False))
-    args = {**by_place, **{arg.keyword.value: arg for arg in call.node.args if arg.keyword is not None}}
-    return {name: call.parsed.text(arg.value) for name, arg in args.items()}

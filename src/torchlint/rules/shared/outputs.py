@@ -7,7 +7,7 @@ from typing import Any
 
 from torchlint.catalogue.effects import PAIRS
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Tensor, Value, real
+from torchlint.dryrun.values import Event, Instance, Opaque, Ref, Tensor, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.devices import asks_for_gpu, has_parameters, on_gpu, placed_at, weights_at
 
@@ -19,11 +19,17 @@ _OF_PLACES = re.compile(r"device|cpu", re.IGNORECASE)
 def placed_of_output(view: View, value: Value) -> tuple[Any, Site | None]:
     """The device of a value and where it comes by it: it was moved, or is what a model gives that was moved."""
     device, site = placed_at(view, value)
-    known = value.traits if device is None and isinstance(value, Tensor) else {}
-    forward = known.get("out_of") or known.get("beside")
-    if forward is None or "made" in value.traits or moved_back(view, forward) or not has_weights(view, forward.subject):
-        return device, site
-    return weights_at(view, forward)
+    forward = _call_that_gave(view, value) if device is None else None
+    return (device, site) if forward is None else weights_at(view, forward)
+
+
+def _call_that_gave(view: View, value: Value) -> Event | None:
+    """The call of a model with weights, which stays where it is put, that a value came out of."""
+    if not isinstance(value, Tensor) or "made" in value.traits:
+        return None
+    forward = value.traits.get("out_of") or value.traits.get("beside")
+    kept = forward is not None and not moved_back(view, forward) and has_weights(view, forward.subject)
+    return forward if kept else None
 
 
 def output_on_gpu(view: View, event: Event, value: Value, steps: int = 0) -> Site | None:
@@ -31,10 +37,10 @@ def output_on_gpu(view: View, event: Event, value: Value, steps: int = 0) -> Sit
     there: what a model with weights gives lies where they lie, and its input. Where that stays on the CPU, the call raises by itself."""
     chain = lying_with(value)
     last = chain[-1]
-    if not isinstance(last, Tensor) or last.traits.keys() & {"device", "made"} or any(id(part) in view.run.moved for part in chain):
+    if not isinstance(last, Tensor) or "device" in last.traits or any(id(part) in view.run.moved for part in chain):
         return None
-    forward = last.traits.get("out_of") or last.traits.get("beside")
-    if forward is None or moved_back(view, forward) or not has_weights(view, forward.subject) or _asks_where(event) or _asks_where(forward):
+    forward = _call_that_gave(view, last)
+    if forward is None or _asks_where(event) or _asks_where(forward):
         return None
     given = [_put_on_gpu(view, forward, alt, steps) for value in forward.args[:1] for alt in real(value)]
     device, site = weights_at(view, forward)

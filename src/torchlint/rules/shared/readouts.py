@@ -166,14 +166,19 @@ def made_from(value: Value) -> Iterator[Value]:
     seen, waiting = {id(value)}, [value]
     while waiting and len(seen) < _MOST:
         part = waiting.pop()
-        before = [*parts_in_order(part), *(part.traits.get("put_together", ()) if isinstance(part, Tensor) else ())]
-        if isinstance(part, (Tensor, Opaque)) and part.origin is not None:
-            before.append(part.origin)
-        for alt in (alt for one in before for alt in real(one)):
+        for alt in came_before(part):
             if id(alt) not in seen:
                 seen.add(id(alt))
                 waiting.append(alt)
                 yield alt
+
+
+def came_before(value: Value) -> Iterator[Value]:
+    """What a value was computed from in one step, in the same order in each run."""
+    before = [*parts_in_order(value), *(value.traits.get("put_together", ()) if isinstance(value, Tensor) else ())]
+    if isinstance(value, (Tensor, Opaque)) and value.origin is not None:
+        before.append(value.origin)
+    return (alt for one in before for alt in real(one))
 
 
 def kept_as_numbers(view: View, event: Event) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import libcst as cst
 
@@ -17,8 +16,8 @@ from torchlint.rules.shared.devices import on_gpu, weights_at
 from torchlint.rules.shared.left_behind import asked_elsewhere, input_left_behind, operand_left_behind, read_by_workers, target_left_behind
 from torchlint.rules.shared.moved_too_late import moved_too_late
 from torchlint.rules.shared.never_moved import input_put_elsewhere
+from torchlint.rules.shared.outputs import has_weights, lying_with, moved_back, pair_of, placed_of_output
 from torchlint.rules.shared.packed_lengths import PACKS, lengths_of, lengths_on_gpu
-from torchlint.rules.shared.outputs import lying_with, has_weights, moved_back, pair_of, placed_of_output
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
 from torchlint.rules.shared.states_left_behind import states_left_behind
 from torchlint.rules.shared.tensors_of_images import tensor_of_image
