@@ -135,9 +135,10 @@ class Paths:
             if not changed and self.cut_short == short:
                 break
             self.graph.undo(mark)
-            self.forget_forwards(forwards)
             if changed:
                 base.data.update(after.data)
+            if not changed or not self.in_forward():  # within a model what is left out are layers of layers, and they are many
+                self.forget_forwards(forwards)
         if not once:
             for _, tails in ends:
                 self.graph.link(head, tails)
