@@ -283,7 +283,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
                                                    " ReflectionPad2d ReflectionPad3d"),)),
     943: ((_any("!keyword"),), (_HOSTED,), (frozenset(name.rpartition(".")[2] for name in ARGUMENTS),)),
     944: ((_any("generate input_ids !ids"),),),
-    904: ((_any("!state !best"), _any("step backward train fit load_state_dict save")),),
+    904: ((_any("!state !best"), _any("step backward train fit load_state_dict save")), (_any("!state"), _any("!setattr"), _any("!class"))),
     906: ((_any("!loading"),), (_any("!loaded"), _any("!calls eval train"))),
 }
 

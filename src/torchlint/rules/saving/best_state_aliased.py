@@ -14,6 +14,7 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend, binds, insert_after, insert_before
 from torchlint.rules.mends.imports import module_named
 from torchlint.rules.shared.blocks import block_of
+from torchlint.rules.shared.kept_to_go_back import kept_to_go_back
 from torchlint.rules.shared.loaded_back import loaded_back
 
 CODE = 904
@@ -52,8 +53,18 @@ def check(view: View) -> Iterator[Report]:
             taken = state.site.text() if state.site is not None else "model.state_dict()"
             roles = {"name": event.site.parsed.text(event.target), "model": taken.rsplit(".state_dict", 1)[0], "value": taken}
             yield Report(CODE, event.site, roles, [(back.site, "it is loaded back here")], mend=_mend(event.site), words=_BACK)
+    for event, state, method in kept_to_go_back(view):
+        if event.site not in told:
+            told.add(event.site)
+            taken = state.site.text() if state.site is not None else "model.state_dict()"
+            roles = {"name": event.site.parsed.text(event.target), "model": taken.rsplit(".state_dict", 1)[0], "value": taken, "method": method}
+            yield Report(CODE, event.site, roles, mend=_mend(event.site), words=_GOES_BACK)
 
 
+_GOES_BACK = (
+    "`{name}` is no copy of `{model}`: training goes on changing it, so that `{method}`, which loads it back, changes nothing",
+    "copy it, `copy.deepcopy({value})`",
+)
 _BACK = (
     "`{name}` is no copy of `{model}`: training goes on changing it, so that loading it back changes nothing",
     "copy it, `copy.deepcopy({value})`",

@@ -12,7 +12,7 @@ from torchlint.dryrun.values import Event, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.blocks import conditional
 from torchlint.rules.shared.checkpoints import in_files
-from torchlint.rules.shared.own_files import ALLOWED, Refused, asked_keys, refused_in, refused_in_unmet
+from torchlint.rules.shared.own_files import ALLOWED, Refused, asked_keys_of, refused_in, refused_in_unmet, taker_of
 from torchlint.rules.shared.read_configs import settings_asked
 from torchlint.rules.shared.read_objects import used_as_object
 from torchlint.rules.shared.replaced_objects import replaced_class
@@ -35,7 +35,7 @@ def check(view: View) -> Iterator[Report]:
         own = refused_in(view, event)
         if own is not None:
             yield _of_own(view, event.site, own)
-        elif (asked := settings_asked(event.site)) is not None and not in_files(view, event, ALLOWED):
+        elif (asked := _settings(event)) is not None and not in_files(view, event, ALLOWED):
             roles = {"call": view.call_text(event.site), "part": f'"{asked[0]}"', "kind": f"an object, as `{asked[1]}` is asked of it"}
             yield Report(CODE, event.site, roles, words=_OWN)
         elif (beside := _beside(view, event)) is not None:
@@ -75,9 +75,15 @@ def _of_own(view: View, load: Site, own: Refused) -> Report:
     return Report(CODE, load, {"call": view.call_text(load), "part": own.text, "kind": own.kind}, related, words=_OWN)
 
 
+def _settings(load: Event) -> tuple[str, str] | None:
+    """The settings in what is loaded that an attribute is asked of, here or where the function is called that gives it back."""
+    asked, taker = settings_asked(load.site), taker_of(load)
+    return asked if asked is not None or taker is None else settings_asked(taker)
+
+
 def _beside(view: View, load: Event) -> Beside | None:
     """What other functions and programs of the project put into the file, as two keys or more that are asked of it tell."""
-    keys = asked_keys(load.site)
+    keys = asked_keys_of(load)
     return object_beside(view, load.site, keys) if len(keys) > 1 and not in_files(view, load, ALLOWED) else None
 
 

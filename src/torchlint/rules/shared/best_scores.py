@@ -14,6 +14,8 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, Loop, Opaque, from_file, real
 from torchlint.rules.base import View
 from torchlint.rules.mends.rows import text_of
+from torchlint.rules.shared.asked_scores import NAME, score_asked
+from torchlint.rules.shared.blocks import heads_of
 from torchlint.rules.shared.checkpoints import files_of
 from torchlint.rules.shared.file_names import Bindings, Hole, Name, bindings_of
 from torchlint.rules.shared.goes_on import weights_gone_on_from
@@ -21,8 +23,7 @@ from torchlint.rules.shared.handed_over import handed_over
 from torchlint.rules.shared.kept_schedules import for_something_else
 from torchlint.sieve.facts import FileFacts
 
-_NAME = r"(?:self\.)?\w*best\w*"
-_BETTER = re.compile(rf"\(?[^<>=]+[<>]=?\s*(?P<right>{_NAME})\s*\)?$|\(?\s*(?P<left>{_NAME})\s*[<>]=?[^<>=]+$", re.IGNORECASE)
+_BETTER = re.compile(rf"\(?[^<>=]+[<>]=?\s*(?P<right>{NAME})\s*\)?$|\(?\s*(?P<left>{NAME})\s*[<>]=?[^<>=]+$", re.IGNORECASE)
 _NUMBER = re.compile(r"None$|-?\s*(?:\d[\d._]*(?:e[-+]?\d+)?|(?:np|numpy|math|torch|sys)\.(?:inf|maxsize)|float\(\s*[\"'][-+]?inf\w*[\"']\s*\))$", re.IGNORECASE)
 _COPIES = ("shutil.copyfile", "shutil.copy", "shutil.copy2")
 # Each run writes into a folder of its own, or values are set by their names: not where they are only shown (`s.format(**self.__dict__)`,
@@ -95,9 +96,12 @@ def _asked(view: View, save: Event, training: Loop) -> Iterator[tuple[str, Site]
     """The best scores that a condition of a file's writing compares with, and where it does."""
     for guard in save.guards:
         asked = compared(view, guard)
-        found = _BETTER.match(asked.text()) if guard.holds and asked.parsed.facts is training.site.parsed.facts else None
-        if found is not None:
-            yield found["right"] or found["left"], asked
+        if asked.parsed.facts is not training.site.parsed.facts:
+            continue
+        found = _BETTER.match(asked.text()) if guard.holds else None
+        name = (found["right"] or found["left"]) if found is not None else score_asked(asked, guard.holds)
+        if name is not None:
+            yield name, asked
 
 
 def compared(view: View, guard: Guard) -> Site:
@@ -177,10 +181,17 @@ def _begins_at(view: View, save: Event, name: str, row: int, training: Loop) -> 
             return None
         for at, value in _last_of(_sets(facts, name), training) if facts is training.site.parsed.facts else _sets(facts, name):
             in_training = any(facts is inner and first <= at <= last for inner, first, last in trained)
+            if in_training and at < row and _is_first(facts.lines, at, name):
+                continue
             if in_training and at < row or not in_training and (value is None or not _NUMBER.match(value)):
                 return None
             begun = begun if in_training else value
     return begun
+
+
+def _is_first(lines: list[str], row: int, name: str) -> bool:
+    """Whether a score is set only where there was none yet: `if self.best_score is None: self.best_score = score`."""
+    return any(re.match(rf"\s*if\s*\(?\s*{re.escape(name)}\s+is\s+None\s*\)?\s*:", line) for line in heads_of(lines, row))
 
 
 def _last_of(sets: Iterator[tuple[int, str | None]], training: Loop) -> list[tuple[int, str | None]]:

@@ -140,7 +140,7 @@ def _own_again(view: View, load: Event, step: Event, loop: Loop, here: tuple[Fil
     shown = next((site for site in (load.site, *reversed(load.calls)) if site.parsed.facts in here and site not in step.calls), None)
     if read is None or shown is None or not _comes_before(load, step):
         return None
-    named = is_literal(*read)
+    named = read[1] if is_literal(*read) else ""
     if any(_about_others(site, named=named) for site in (read[0], load.site)):
         return None
     if any(_about_others(site, heads_alone=True) for site in load.calls):
@@ -159,11 +159,13 @@ def _in_making(load: Event) -> bool:
     return any(getattr(site.parsed.unit, "name", "") == "__init__" for site in (load.site, *load.calls))
 
 
-def _about_others(site: Site, heads_alone: bool = False, named: bool = False) -> bool:
+def _about_others(site: Site, heads_alone: bool = False, named: str = "") -> bool:
     """Whether a place, or what it stands under, says that something else than this training is done with weights. Where the file is `named`
-    in the program, as one of its own, they may be called pretrained."""
+    in the program, as one of its own, they may be called pretrained; so may the option that it is the default of, where that is asked for."""
     lines, row = site.parsed.facts.lines, site.location().row
     told = [line for line in heads_of(lines, row) if not line.lstrip().startswith(("def ", "async def ", "class "))]
+    if re.fullmatch(r"[A-Za-z_]\w*\.\w+", named):
+        told = [line.replace(named, "") for line in told]
     told += [] if heads_alone else [_PRETRAINED.sub("", lines[row - 1]) if named else lines[row - 1]]
     if any(_ELSE.search(line) or _OTHERS.search(line) or _PHASE.search(line) for line in told):
         return True

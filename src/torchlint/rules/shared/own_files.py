@@ -42,7 +42,7 @@ def refused_in_unmet(view: View, load: Site) -> Refused | None:
 
 
 def _put_in(view: View, load: Event) -> Refused | None:
-    found = _among_saved(view, asked_keys(load.site), lambda save: _same_path(load, save))
+    found = _among_saved(view, asked_keys_of(load), lambda save: _same_path(load, save))
     return found[0] if found else _written(load) if found is not None else None
 
 
@@ -103,12 +103,41 @@ def _as_written(load: Site, save: Site) -> bool:
 
 def asked_keys(site: Site) -> set[str]:
     """The keys that a function asks of what it has loaded."""
+    return _asked_of(site, r"[\w.]*load\(")
+
+
+def asked_keys_of(load: Event) -> set[str]:
+    """The same; of what a function loads and gives back, the keys that the function asks that has called it."""
+    keys, taker = asked_keys(load.site), taker_of(load)
+    return keys if keys or taker is None else _asked_of(taker, r"[\w.]+\(")
+
+
+def taker_of(load: Event) -> Site | None:
+    """Where a function is called that gives back what it loads; None where it does something else with that."""
+    return load.calls[-1] if load.calls and _gives_back(load.site) else None
+
+
+def _asked_of(site: Site, called: str) -> set[str]:
+    """The keys that are asked of the name that a call's line sets to what the call gives."""
     lines, row = site.parsed.facts.lines, site.location().row
-    name = re.match(r"\s*([A-Za-z_][\w.]*)\s*=\s*[\w.]*load\(", lines[row - 1])
+    name = re.match(rf"\s*([A-Za-z_][\w.]*)\s*=\s*{called}", lines[row - 1])
     if name is None:
         return set()
     asked = re.compile(rf"(?<![\w.]){re.escape(name[1])}(?:\[|\.get\(|\.pop\()\s*[\"']([^\"']+)[\"']")
     return {key for line in _behind(site.parsed.facts, site, row) for key in asked.findall(line.split("#", 1)[0])}
+
+
+def _gives_back(load: Site) -> bool:
+    """Whether what is loaded is what its function returns, by itself or by the name that it gets, and nothing else."""
+    lines, row = load.parsed.facts.lines, load.location().row
+    if re.match(r"\s*return\s+[\w.]*load\(", lines[row - 1]):
+        return True
+    name = re.match(r"\s*([A-Za-z_]\w*)\s*=\s*[\w.]*load\(", lines[row - 1])
+    if name is None or load.parsed.unit is load.parsed.facts:
+        return False
+    behind = [line.split("#", 1)[0].strip() for line in _behind(load.parsed.facts, load, row)[1:]]
+    given = [line for line in behind if re.match(r"return\b", line)]
+    return bool(given) and set(given) == {f"return {name[1]}"} and not any(re.match(rf"{name[1]}\s*=[^=]", line) for line in behind)
 
 
 def _behind(facts: FileFacts, site: Site, row: int) -> list[str]:

@@ -108,13 +108,23 @@ def once_per_machine(event: Event) -> Site | None:
 
 
 def _of_rank(site: Site) -> bool:
-    """Whether a condition asks for a name that was set by the rank, a few lines before: `first = rank == 0 and save`."""
-    lines = before_in_unit(site).splitlines()
+    """Whether a condition asks for a name that was set by the rank, a few lines before: `first = rank == 0 and save`; not for one that
+    stands before the rank among the parameters of its function, or among what is handed over in a call."""
+    lines = _SIGNATURE.sub("", before_in_unit(site), count=1).splitlines()
     return any(
-        re.search(rf"(?<![\w.]){re.escape(name)}\s*=(?!=)", line) and RANK.search(line.split("=", 1)[1])
+        (given := re.search(rf"(?<![\w.]){re.escape(name)}\s*=(?!=)", line)) is not None
+        and not _in_brackets(line[: given.start()]) and RANK.search(line.split("=", 1)[1])
         for name in set(re.findall(r"[A-Za-z_][\w.]*", site.text()))
         for line in lines
     )
+
+
+_SIGNATURE = re.compile(r"\A\s*(?:async\s+)?def\s+\w+\((?:[^()]|\((?:[^()]|\([^()]*\))*\))*\)[^:\n]*:")
+
+
+def _in_brackets(text: str) -> bool:
+    """Whether a line is within brackets at the end of a part of it."""
+    return text.count("(") > text.count(")")
 
 
 def _left_before(event: Event) -> bool:
