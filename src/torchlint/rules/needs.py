@@ -196,7 +196,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     518: ((_any("DataLoader"), _any("step"), _any("backward")),),
     520: ((_any("MultiheadAttention Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer TransformerDecoderLayer"),),),
     521: ((_any("!replaced"),),),
-    508: ((_any("!sized"),), (frozenset(HEADS), _any("Linear")), (_any("cat concat matmul mm bmm"), _any("zeros ones empty rand randn full"))),
+    508: ((_any("!sized"),), (words(builders()),), (frozenset(HEADS), _any("Linear")), (_any("cat concat matmul mm bmm"), _any("zeros ones empty rand randn full"))),
     510: (
         (_any("DataLoader"), _any("backward no_grad eval")),  # whatever layers the model has, in whichever file
         (_any("!sequence"), _any("LSTM GRU RNN MultiheadAttention TransformerEncoderLayer")),
