@@ -69,6 +69,8 @@ _SAID_SINCE = {
     "torch.cuda.max_memory_cached": "1.6",
     "torch.nn.NLLLoss2d": "1.6",
     "torch.nn.Container": "1.6",
+    "torch.nn.UpsamplingBilinear2d": "1.6",  # their documentation says so, in each tree
+    "torch.nn.UpsamplingNearest2d": "1.6",
 }
 _SAID_ELSEWHERE = {
     **{
@@ -92,6 +94,17 @@ _SAID_ELSEWHERE = {
     },
     "torch.jit.script": {"by": "2.10", "instead": ""},
     "torch.jit.trace": {"by": "2.10", "instead": ""},
+    **{f"torch.jit.{name}": {"by": "2.11", "instead": ""} for name in ("load", "save", "trace_module")},
+    # torch.ao is not gone through, and torch.quantization is its old name; the warning came with torch 2.8.
+    **{
+        f"torch.{where}.{name}": {"by": "2.8", "instead": ""}
+        for room in ("ao.quantization", "quantization")
+        for file, names in {
+            "quantize": "prepare prepare_qat convert quantize quantize_qat quantize_dynamic", "quantize_fx": "prepare_fx prepare_qat_fx convert_fx",
+        }.items()
+        for where in ((room, f"{room}.{file}") if file == "quantize" else (f"{room}.{file}",))
+        for name in names.split()
+    },
     "torch.distributed.reduce_op": {"by": "1.2", "instead": "torch.distributed.ReduceOp"},
     "torch.distributed.distributed_c10d.reduce_op": {"by": "1.2", "instead": "torch.distributed.ReduceOp"},
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
@@ -116,3 +117,26 @@ def names_in(module: str) -> frozenset[str] | None:
     without an object. None where it is not known."""
     known = _inside().get(module, "")
     return None if known is None else frozenset(known.split())
+
+
+# What is called `torch`, `nn`, `F` and `init`; and what torch has that is no function there: a type or a number that is called raises, too,
+# but it is a name of torch's.
+BASIC_MODULES = frozenset({"torch", "torch.nn", "torch.nn.functional", "torch.nn.init"})
+_NOT_CALLED = re.compile(
+    r"(?:u?int|float|complex|bits)\d\w*|bfloat16|bool|half|[cb]?float|c?double|chalf|short|int|long|quint\w+|qint\w+|strided|sparse_\w+"
+    r"|channels_last\w*|\w+_format|per_\w+|inf|nan|pi|e|newaxis|jagged|default_generator|has_\w+|np"
+    r"|npu\w*|mlu\w*|musa\w*|hpu\w*|xpu\w*|ipex\w*"  # what the makers of other devices put there
+)
+
+
+def is_nowhere(module: str, own: str) -> bool:
+    """Whether torch has had nothing by a name in one of these modules, in no release."""
+    known = names_in(module)
+    return (
+        bool(known) and own not in known and own[:1] != "_" and _NOT_CALLED.fullmatch(own) is None
+        and f"{module}.{own}" not in table().removed and own not in _IMPORTED_THERE
+    )
+
+
+# What torch's modules take from Python for themselves: it is there, if nobody should call it.
+_IMPORTED_THERE = frozenset("builtins ctypes functools glob importlib inspect math os platform sys textwrap threading torch warnings".split())

@@ -328,5 +328,6 @@ class Containers:
                     found = self.note_item(found, owner, keys, node)
                     self.base_store.set(owner, name, found)
                 return found
+            self.emit_taken_of_batch(owner, keys, node)
             return self.note_item(Opaque("", "item", None, owner.flows, owner.parts, owner, owner.tags & BATCHY), owner, keys, node)
         return Opaque("", "item", None, owner.flows, owner.parts, owner)

@@ -7,6 +7,7 @@ that begin with "!" are marks that the sieve sets for a shape of statement, or f
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 
 from torchlint.catalogue import torchtext_gone, torchvision_gone
@@ -195,7 +196,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     518: ((_any("DataLoader"), _any("step"), _any("backward")),),
     520: ((_any("MultiheadAttention Transformer TransformerEncoder TransformerDecoder TransformerEncoderLayer TransformerDecoderLayer"),),),
     521: ((_any("!replaced"),),),
-    508: ((_any("!sized"),), (frozenset(HEADS), _any("Linear")), (_any("cat concat matmul mm bmm"), _any("zeros ones empty rand randn full"))),
+    508: ((_any("!sized"),), (words(builders()),), (frozenset(HEADS), _any("Linear")), (_any("cat concat matmul mm bmm"), _any("zeros ones empty rand randn full"))),
     510: (
         (_any("DataLoader"), _any("backward no_grad eval")),  # whatever layers the model has, in whichever file
         (_any("!sequence"), _any("LSTM GRU RNN MultiheadAttention TransformerEncoderLayer")),
@@ -302,18 +303,22 @@ def _old(names: Iterable[str], package: str) -> Iterator[Need]:
 
 
 # By name: 941 also sees what is imported from a module that is gone. `init` tells nn.init.normal from other normals.
+# Of these the last name alone is said of many things.
+_NEEDS_MORE = re.compile(r"\.(?:sparse|jit|quantization)\.")
+_QUANTIZED, _COMMON = words(name for name in table().deprecated if ".quantization." in name), _any("prepare convert quantize")
 _CUSTOM |= {
     708: ((_any("autocast GradScaler custom_fwd custom_bwd"),),),
     941: (
         (frozenset(name.rpartition(".")[2] for name in gone_names()), _any("transformers !from_transformers")),
-        *(_gone(name) for name in table().removed), (_any("next reinforce multinomial stft !autograd", *DATA),), (_any("fft"),), (_any("backward !first"),), (_any("optim !from_torch.optim"),),
+        *(_gone(name) for name in table().removed), (_any("next reinforce multinomial stft !autograd", *DATA),), (_any("fft"),), (_any("backward !first"),), (_any("optim !from_torch.optim"),), (_any("!nowhere"),),
         *_old(torchvision_gone.NAMES, "torchvision"), *_old(torchtext_gone.NAMES, "torchtext"), (frozenset().union((f"!from {name}" for name in table().removed), table().removed),),
     ),
     942: (
-        (words(name for name in table().deprecated if name not in COMMON_INITS and ".sparse." not in name and ".jit." not in name) - {"range"} | {"!range", "meshgrid", "storage", "volatile", "!volatile", "!sum", *NUMBER_FIRST, *DATA},),
+        (words(name for name in table().deprecated if name not in COMMON_INITS and not _NEEDS_MORE.search(name)) - {"range"} | {"!range", "meshgrid", "storage", "volatile", "!volatile", "!sum", *NUMBER_FIRST, *DATA},),
         (frozenset(name.rpartition(".")[2] for name in COMMON_INITS), _any("init")),
-        (words(name for name in table().deprecated if ".sparse." in name), _any("sparse !from_torch.sparse")),
-        (words(name for name in table().deprecated if ".jit." in name), _any("jit !from_torch.jit")),
+        (words(name for name in table().deprecated if ".sparse." in name), frozenset({"sparse", "!from torch.sparse"})),
+        (words(name for name in table().deprecated if ".jit." in name), frozenset({"jit", "!from torch.jit"})),
+        (_QUANTIZED, frozenset({"quantization", "tq", "quant", "!from torch.quantization", "!from torch.ao"})), (_QUANTIZED - _COMMON,),
         (_any("!reduced"),), (_any("saved_variables"), _any("!class")), (_any("!autograd"),),
         (_SCHEDULERS, _any("step get_lr")),
         (words(builders()) | {"!pretrained"}, frozenset({"torchvision"})),

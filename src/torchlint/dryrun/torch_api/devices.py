@@ -123,14 +123,22 @@ class Devices:
         if places:
             self.emit("taken", owner, node, values=places)
 
+    def emit_taken_of_batch(self, owner: Opaque, keys, node) -> None:
+        """The same of a part of a batch, whose device nobody knows, where the places are made of a part of a batch, too."""
+        if self.unsure or type(owner) is not Opaque or not _of_a_batch(owner):
+            return
+        places = [alt for key in keys if key is not None and len(real(key)) == 1 for alt in real(key) if _of_a_batch(alt, _MOST_TO_PLACES)]
+        if places:
+            self.emit("taken", owner, node, values=places)
+
 
 def _of_a_model(value: Value) -> bool:
     return isinstance(value, Tensor) and bool(value.traits.keys() & {"out_of", "beside"})
 
 
-def _of_a_batch(value: Value) -> bool:
+def _of_a_batch(value: Value, most: int = 4) -> bool:
     """Whether a value is a part of a batch, or made of one by calls of its own: `y.view(-1)`."""
-    for _ in range(_MOST_CALLS):
+    for _ in range(most):
         if type(value) is not Opaque or value.source not in ("item", "call", "op"):
             return False
         if value.source == "item" and value.tags & BATCHY:
@@ -139,7 +147,7 @@ def _of_a_batch(value: Value) -> bool:
     return False
 
 
-_MOST_CALLS = 4
+_MOST_TO_PLACES = 8  # `y.to(device).squeeze(1).sort()[1]`
 # What is known of a tensor whose device is, or that of what it was computed from.
 _TELL_DEVICE = frozenset({"device", "cut_of", "detached", "compared"})
 # What names a type and a place at once: the CPU's.

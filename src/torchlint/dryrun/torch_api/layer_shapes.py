@@ -20,6 +20,7 @@ CLASSIFIER = re.compile(
     r"torchvision\.models\.(?:resnet|resnext|wide_resnet|vgg|alexnet|densenet|mobilenet|efficientnet|convnext|shufflenet|mnasnet|regnet"
     r"|vit|swin|maxvit)\w*$"
 )
+_COLOURS = 3  # what each of them takes of an image
 HEADS = ("fc", "classifier", "head", "heads")
 _RECURRENT = re.compile(r"torch\.nn\.(?P<kind>LSTM|GRU|RNN)(?P<cell>Cell)?$")
 _COUNTS = frozenset({"Dropout1d", "Dropout2d", "Dropout3d", "InstanceNorm1d"})
@@ -33,6 +34,7 @@ class LayerShapes(VisionHeads):
         if isinstance(module.cls, Ref) and module.type.startswith("torchvision."):
             self.check_vision_head(module, node)
         if isinstance(module.cls, Ref) and CLASSIFIER.match(module.type):
+            self.clash(self.of_other_images(module, given), given, node, module)
             return self.scored(module, result)
         before = self.noted_shape(given)  # whatever a layer is given is a tensor
         unlike = isinstance(given, Union) and len(real(given)) > 1 and before == ANY
@@ -72,6 +74,16 @@ class LayerShapes(VisionHeads):
         output = shapes.linear(given, None, 2 * width if both else width)[0]
         states = Shape((*(None for _ in given.dims[1:] or (1,)), width), given.open)
         return self.note_each(result, (output, ANY if found["kind"] == "LSTM" else states))
+
+    def of_other_images(self, model: Instance, given: Value | None) -> Clash | None:
+        """Why a classifier of torchvision, whose layers but for its head are as it was made, cannot take images of so many channels."""
+        shape = self.noted_shape(given)
+        if shape.rank != 4 or not isinstance(shape.dims[1], int) or shape.dims[1] == _COLOURS:
+            return None
+        heads = [alt for name in HEADS for alt in real(self.store.get(model, name))]
+        if any(all(child is not head for head in heads) for child in self.children.get(id(model), ())):
+            return None
+        return Clash("channels", str(_COLOURS), str(shape.dims[1]), "other")
 
     def scored(self, model: Instance, result: Value) -> Value:
         """The output of a classifier of torchvision: a row for each image, and a score for each class that its head has."""

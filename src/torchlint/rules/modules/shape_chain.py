@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.values import Dict, Event, Seq, Value, real
+from torchlint.dryrun.values import Dict, Event, Instance, Seq, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.checkpoints import in_files
 from torchlint.rules.shared.read_images import image_as_read
 from torchlint.rules.shared.reached import may_be_dead
 from torchlint.rules.shared.tests import is_test
@@ -27,8 +29,8 @@ def check(view: View) -> Iterator[Report]:
         site = made if event.chained and made is not None else event.site
         if site is None or id(site.node) in told or may_be_dead(event) or event.whole is not None and not _used(view, event.whole):
             continue
-        if event.clash.what == "channels" and _takes_as_read(view, event):
-            continue  # 012 says more
+        if event.clash.what == "channels" and (_takes_as_read(view, event) or _may_have_another_stem(view, event)):
+            continue  # of the first, 012 says more
         told.add(id(site.node))
         related = []
         if event.source is not None and event.source.node is not site.node:
@@ -42,6 +44,16 @@ def check(view: View) -> Iterator[Report]:
 
 def _takes_as_read(view: View, event: Event) -> bool:
     return any(other.site == event.site and image_as_read(other) is not None for other in view.of("forward"))
+
+
+# What the first layer of a model of torchvision is called, or is reached by.
+_STEM = re.compile(r"\bconv1\b|\bfeatures\b|\bstem\b|conv_proj|patch_embed|_modules\b|\bmodules\(|named_\w+\(|\bchildren\(|setattr\(|in_chan")
+
+
+def _may_have_another_stem(view: View, event: Event) -> bool:
+    """Whether somebody may have put another first layer into a model of torchvision: not all that does so is seen to do it."""
+    model = event.subject
+    return isinstance(model, Instance) and model.type.startswith("torchvision.") and in_files(view, event, _STEM)
 
 
 def _used(view: View, whole: Value) -> bool:

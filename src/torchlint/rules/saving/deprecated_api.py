@@ -98,6 +98,10 @@ def check(view: View) -> Iterator[Report]:
 
 def _then(name: str, entry: Deprecated) -> str:
     """What to write in its place; of TorchScript two things have come, and which of them it is goes by what becomes of the model."""
+    if name in ("torch.jit.load", "torch.jit.save"):
+        return f"; use `{name.replace('jit', 'export')}` with what `torch.export` makes"
+    if ".quantization." in name:
+        return "; torchao has what takes its place"
     if name.startswith("torch.jit."):
         return "; use `torch.compile`, or `torch.export` for what runs without Python"
     return f"; use `{entry.instead}`" if entry.instead else ""

@@ -24,6 +24,7 @@ from torchlint.rules.shared import hosted_names
 from torchlint.rules.shared.asking import asks_first, chosen_by_release, tried_twice
 from torchlint.rules.shared.autograd_instances import instances
 from torchlint.rules.shared.inner_functions import calls_within
+from torchlint.rules.shared.no_such_name import nowhere
 from torchlint.rules.shared.number_losses import first_items
 from torchlint.rules.shared.torchvision_old import NAMES as OF_OTHERS
 from torchlint.rules.shared.torchvision_old import names_gone, renamed_data
@@ -90,7 +91,7 @@ def check(view: View) -> Iterator[Report]:
         yield Report(CODE, site, roles)
     for site, roles in hosted_names.gone(view):
         yield Report(CODE, site, roles)
-    for site, name in in_no_release(view):
+    for site, name in (*in_no_release(view), *nowhere(view)):
         where = site.location()
         if (where.filename, where.row, where.column, name) not in told:
             told.add((where.filename, where.row, where.column, name))
@@ -112,7 +113,7 @@ _IN_NO_RELEASE = ("torch has no `{name}`, in no release{then}", "write the name 
 def _meant(name: str) -> str:
     module, _, own = name.rpartition(".")
     known = sorted(names_in(module) or ())
-    near = [other for other in known if other.lower() == own] or get_close_matches(own, known, 1, 0.8)
+    near = [other for other in known if other.lower() == own.lower()] or get_close_matches(own, known, 1, 0.8)
     return f"; `{near[0]}` may be meant" if near else ""
 
 

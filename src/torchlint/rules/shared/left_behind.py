@@ -9,6 +9,7 @@ import libcst as cst
 
 from torchlint.catalogue.effects import KEEPS
 from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Const, Event, Instance, Opaque, Tensor, Value, alternatives, real
 from torchlint.rules.base import View
 
@@ -56,6 +57,54 @@ def operand_left_behind(view: View, event: Event) -> tuple[Value, Site] | None:
             if site is not None:
                 return value, site
     return None
+
+
+def indexed_left_behind(view: View, event: Event) -> Site | None:
+    """Of a part of a batch that stays on the CPU and is indexed by places that another part gave, such as the order that sorts it: where that
+    one is moved. Places on a GPU take nothing out of a tensor on the CPU."""
+    wholes = _left(event.subject) if type(event.subject) is Opaque and _is_tensor(event.subject) else []
+    if not wholes or not all(isinstance(whole, Opaque) and from_cpu(view, whole) for whole in wholes):
+        return None
+    for value in event.values if _by_what_was_unpacked(event.site) else ():
+        source = _sorted(value)
+        site = moved(source) if source is not None else None
+        if site is not None and _whole(source) in wholes and _has_gpu(site):
+            return site
+    return None
+
+
+def _by_what_was_unpacked(site: Site) -> bool:
+    """Whether `words[order]` stands there, and `order` is nothing but one of several things that a call gave: the dry run does not tell what
+    a model gave from the same moved elsewhere, `order = order.cpu()`."""
+    node = site.node
+    index = node.slice[0].slice if isinstance(node, cst.Subscript) and len(node.slice) == 1 else None
+    if not isinstance(index, cst.Index) or not isinstance(index.value, cst.Name):
+        return False
+    name, found = index.value.value, False
+    for item in walk(site.parsed.module):
+        if isinstance(item, cst.Assign):
+            for target in item.targets:
+                if any(isinstance(part, cst.Name) and part.value == name for part in walk(target.target)):
+                    if not isinstance(target.target, cst.Tuple) or not isinstance(item.value, cst.Call):
+                        return False
+                    found = True
+    return found
+
+
+def _sorted(value: Value) -> Value | None:
+    """What the places of a sort, or of what is largest, were taken from, as long as nothing moves them: they have a dimension, and lie where
+    it lies."""
+    if _move(value) is not None:
+        return None
+    if type(value) is Opaque and value.source == "call" and isinstance(value.origin, Opaque) and value.origin.name == value.name:
+        value = value.origin  # as the forward of a model gives it back
+    pair = value.origin if type(value) is Opaque and value.source == "item" else None
+    known = type(pair) is Opaque and pair.source == "call" and pair.name in _PLACES
+    return pair.origin if known else None
+
+
+# Of sort() the places have as many dimensions as what is sorted, of topk() too: max() of a row gives a number.
+_PLACES = frozenset({"sort", "topk"})
 
 
 def _is_tensor(value: Value) -> bool:

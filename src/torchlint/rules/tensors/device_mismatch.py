@@ -13,7 +13,7 @@ from torchlint.dryrun.values import Class, Event, Instance, Opaque, Ref, Seq, Te
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.asked_for_gpu import Forgotten, asked_for_one, scores_stay
 from torchlint.rules.shared.devices import on_gpu, weights_at
-from torchlint.rules.shared.left_behind import asked_elsewhere, input_left_behind, operand_left_behind, read_by_workers, target_left_behind
+from torchlint.rules.shared.left_behind import asked_elsewhere, indexed_left_behind, input_left_behind, operand_left_behind, read_by_workers, target_left_behind
 from torchlint.rules.shared.moved_too_late import moved_too_late
 from torchlint.rules.shared.never_moved import input_put_elsewhere
 from torchlint.rules.shared.outputs import has_weights, lying_with, moved_back, pair_of, placed_of_output
@@ -95,7 +95,11 @@ def _placed_by_a_part(view: View, module: Value, depth: int = 0) -> bool:
 def _taken_from_cpu(view: View) -> Iterator[Report]:
     """A tensor on the CPU is indexed by one on the GPU; the other way round torch copies the places."""
     for event in view.of("taken"):
-        if not _on_cpu(view, lying_with(event.subject)[-1]) or _asks_first(event):
+        site = indexed_left_behind(view, event)
+        if site is not None and not _asks_first(event):
+            yield _report(view, event, event.subject, site, "another part of the batch is moved here")
+            continue
+        if not isinstance(event.subject, Tensor) or not _on_cpu(view, lying_with(event.subject)[-1]) or _asks_first(event):
             continue
         sources = [chain[-1] for value in event.values if not any(map(_may_be_number, chain := lying_with(value)))]
         sites = [site for source in sources for device, site in [placed_of_output(view, source)] if on_gpu(device)]

@@ -6,7 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
-from torchlint.catalogue.apis import NUMBER_AMONG, everywhere
+from torchlint.catalogue.apis import NUMBER_AMONG, everywhere, is_nowhere
 from torchlint.catalogue.apis import words as last_words
 from torchlint.catalogue.effects import ANSWERS, ARRAYS, INPLACE, PURE_FUNCTIONS, PURE_IF_TENSOR, PURE_TENSOR_ONLY, READS, SIZED, WAYS_OUT
 from torchlint.sieve.marks.quotients import divides
@@ -18,6 +18,10 @@ _GROWING = frozenset({"append", "extend", "insert", "add", "update", "setdefault
 _COPIED = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.BinOp, ast.IfExp)
 _SIZE_WORDS = frozenset({"in_features", "in_channels", "input_size", "num_features", "embed_dim", "normalized_shape", "num_channels"})
 _SUMS = last_words(NUMBER_AMONG)
+# What torch's modules are called.
+_CALLED = {
+    "torch": "torch", "th": "torch", "nn": "torch.nn", "F": "torch.nn.functional", "functional": "torch.nn.functional", "init": "torch.nn.init",
+}
 _OTHERS = frozenset({"np", "numpy", "plt", "pd", "tf", "jnp"})  # nobody calls torch so
 
 
@@ -131,6 +135,8 @@ def _mark_call(node: ast.Call, words: set[str]) -> None:
             words.add("!range")
         elif len(node.args) > 2 and node.func.attr in _SUMS:
             words.add("!sum")
+    if type(node.func) is ast.Attribute and (module := _CALLED.get(last_name(node.func.value))) and is_nowhere(module, node.func.attr):
+        words.add("!nowhere")
     if written_size(node):
         words.add("!sized")
     for argument in node.args[:2]:
