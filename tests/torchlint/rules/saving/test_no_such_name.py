@@ -4,7 +4,8 @@ import warnings
 
 import pytest
 
-from tests.torchlint.dryrun.support import holds, table
+from tests.torchlint.dryrun.support import RULES, found, holds, table
+from torchlint.engine import Engine
 
 NET = """
 def build(kind):
@@ -77,3 +78,9 @@ def test_no_name_that_torch_has_is_told():
     callables = {(name, own) for name, module in modules.items() for own in dir(module) if callable(getattr(module, own, None))}
     from_python = {"Any", "Callable", "Optional", "TypeVar", "ParamSpec", "Literal", "Union", "TYPE_CHECKING"}
     assert not [(name, own) for name, own in sorted(callables) if own not in from_python and is_nowhere(name, own)]
+
+
+@pytest.mark.parametrize(("release", "told"), [((2, 4), True), ((2, 99), False)])
+def test_a_release_that_nobody_knew_may_have_it(release, told):
+    text = "import torch\ndef read(x):\n    return torch.from_tensor(x)\n"
+    assert [number for _, number in found(text, judge=Engine(RULES, torch_version=release))] == ([941] if told else [])
