@@ -14,6 +14,7 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.shared.asked_in_order import asked_in_order
 from torchlint.rules.shared.cut_in_order import given_to, singles_of, slices_of
 from torchlint.rules.shared.fitted import fitted
+from torchlint.rules.shared.from_hub import in_order_of_the_hub
 from torchlint.rules.shared.loaders import option, true
 from torchlint.rules.shared.mixed_once import mixes_in_training, mixings, one_turn
 from torchlint.rules.shared.ordered_samplers import in_order
@@ -232,7 +233,10 @@ _NO_MAP = re.compile(r"iter|web|shard|pipe|batch|pair|triplet|episod|task|graph"
 
 def _is_counted(view: View, loader: Instance, dataset: Opaque) -> bool:
     """Whether a class that is in no file makes the data, and is one whose samples have numbers: the program asks for its length, gives it
-    what torchvision's data sets take, parts it, or mixes what another of the class gives, which a loader refuses of what is only gone through."""
+    what torchvision's data sets take, parts it, or mixes what another of the class gives, which a loader refuses of what is only gone through.
+    What `datasets.load_dataset` gives has numbers, too."""
+    if in_order_of_the_hub(dataset):
+        return True
     if dataset.source != "call" or dataset.site is None or not _CLASS.search(dataset.name):
         return False
     text = dataset.site.text()
