@@ -14,7 +14,7 @@ from torchlint.rules.shared.folds import one_for_all_folds
 from torchlint.rules.shared.forgotten_data import forgotten_loaders, forgotten_parts, forgotten_sets
 from torchlint.rules.shared.same_data import made_twice, one_for_both
 from torchlint.rules.shared.same_in_hooks import made_twice_by_hooks
-from torchlint.rules.shared.scaled_by_hand import scaled_by_hand
+from torchlint.rules.shared.scaled_by_hand import read_from_a_file, scaled_by_hand
 from torchlint.rules.shared.split_by_hand import in_function, split_behind
 from torchlint.rules.shared.tested_on_validation import tested_on_validation
 
@@ -49,6 +49,8 @@ _FITTED = re.compile(
     r"|SimpleImputer|KNNImputer|SelectKBest|TfidfVectorizer)$"
 )
 _PART = re.compile("train|trn|test|valid|(?:^|_)val(?:_|$)", re.IGNORECASE)
+# What is called so and comes out of a file of its own is parted all the same, where the validation's rows are cut off it.
+_FOR_TRAINING = re.compile(r"^(?!.*(?:test|val)).*(?:train|trn)", re.IGNORECASE)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -110,7 +112,7 @@ def _scaled_by_hand(view: View) -> Iterator[Report]:
         parsed = event.site.parsed
         around = parsed.unit if in_function(parsed) else parsed.facts
         name = _target(event) if id(around) not in told else None
-        if name is None or _PART.search(name):
+        if name is None or _PART.search(name) and not (_FOR_TRAINING.search(name) and read_from_a_file(event.site, name)):
             continue
         if split_behind(event.site, name) is not None:
             told.add(id(around))

@@ -157,6 +157,20 @@ def test_scalers(code):
         "mean, std = data.mean(0), data.std(0); mean, std = data[:80].mean(0), data[:80].std(0); x = (data - mean) / std; train, test = x[:80], x[80:]"
     ),
     "a part that is cut again": scaled("x_train = (y - y.mean(0)) / y.std(0); train, val = x_train[:60], x_train[60:]"),
+    "read as the training part, and parted": scaled(
+        "train_x = np.loadtxt(y[0])\n    mean, std = np.mean(train_x), np.std(train_x)\n    train_x = (train_x - mean) / std  # <- 616\n"
+        "    n = int(0.8 * len(train_x)); first_train, first_val = train_x[:n], train_x[n:]"
+    ),
+    "read, cut and parted": scaled(
+        "train_x = np.loadtxt(y[0])[:80]; train_x = (train_x - train_x.mean(0)) / train_x.std(0); first_train, first_val = train_x[:9], train_x[9:]"
+    ),
+    "read in lines, cut, and parted": scaled(
+        "train_x = np.loadtxt(y[0])\n    train_x = train_x[:80]\n    train_x = (train_x - train_x.mean(0)) / train_x.std(0)\n"
+        "    first_train, first_val = train_x[:9], train_x[9:]"
+    ),
+    "read as the test part": scaled(
+        "test_x = np.loadtxt(y[0])\n    test_x = (test_x - test_x.mean(0)) / test_x.std(0)\n    first_train, first_val = test_x[:9], test_x[9:]"
+    ),
     "known numbers": scaled("x = (data - 0.5) / 0.5; train, test = x[:80], x[80:]"),
     "cut into columns": scaled("x = (data - data.mean(0)) / data.std(0); x_train = x[:, :3]; y_test = x[:, 3]"),
     "never cut": scaled("x = (data - data.mean(0)) / data.std(0); return x"),
