@@ -16,7 +16,7 @@ from torchlint.rules.shared.same_data import made_twice, one_for_both
 from torchlint.rules.shared.same_in_hooks import made_twice_by_hooks
 from torchlint.rules.shared.scaled_by_hand import read_from_a_file, scaled_by_hand
 from torchlint.rules.shared.split_by_hand import in_function, split_behind
-from torchlint.rules.shared.tested_on_validation import tested_on_validation
+from torchlint.rules.shared.tested_on_validation import tested_in_a_loop, tested_on_validation
 
 CODE = 616
 CALLS = frozenset({"[]="})
@@ -42,6 +42,10 @@ _BY_HAND = (
 )
 _TESTED = (
     "`{statement}` takes the score of the test on `{over}`, by the very call that validates: `{name}` is read nowhere",
+    "test on `{name}`",
+)
+_IN_A_LOOP = (
+    "this tests on `{over}`, which has chosen the best weights before: `{name}` is given and read nowhere",
     "test on `{name}`",
 )
 _FITTED = re.compile(
@@ -82,6 +86,8 @@ def check(view: View) -> Iterator[Report]:
     for tested in tested_on_validation(view):
         roles = {"statement": view.call_text(tested.site), "over": tested.over, "name": tested.name}
         yield Report(CODE, tested.site, roles, [(tested.validated, "this validates")], words=_TESTED)
+    for tested in tested_in_a_loop(view):
+        yield Report(CODE, tested.site, {"over": tested.over, "name": tested.name}, [(tested.validated, "this validates")], words=_IN_A_LOOP)
     for found in one_for_all_folds(view):
         roles = {"model": view.owner_text(found.model, "model")}
         yield Report(CODE, found.loop, roles, [(found.validated, "each fold validates it here")], words=_FOLDS)

@@ -414,3 +414,61 @@ def hooks(held, trained="digits = MNIST(self.root, train=True, download=True)\n 
 })
 def test_made_twice_by_hooks(code):
     holds(code)
+
+
+SOLVER = """
+class Solver:
+    def __init__(self, net, train_loader, valid_loader, test_loader):
+        self.net, self.path = net, "best.pt"
+        self.train_loader = train_loader
+        self.valid_loader = valid_loader
+        self.test_loader = test_loader
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def score(self, x, y):
+        return (self.net(x).argmax(1) == y).sum().item()
+
+    def fit(self):
+        best = 0
+        for epoch in range(9):
+            self.net.train()
+            for x, y in self.train_loader:
+                self.optimizer.zero_grad()
+                F.cross_entropy(self.net(x), y).backward()
+                self.optimizer.step()
+            self.net.eval()
+            right = 0
+            with torch.no_grad():
+                for i, (x, y) in enumerate(self.valid_loader):
+                    right += self.score(x, y)
+            if right > best:
+                best = right
+                torch.save(self.net.state_dict(), self.path)
+        {heading}
+        {weights}
+        self.net.eval()
+        right = 0
+        with torch.no_grad():
+            for i, (x, y) in enumerate({over}):{mark}
+                right += self.score(x, y)
+        print(right)
+"""
+LOADS = "self.net.load_state_dict(torch.load(self.path, weights_only=True))"
+
+
+def solver(heading="# ---- Test ----", weights=LOADS, over="self.valid_loader", mark=""):
+    return SOLVER.format(heading=heading, weights=weights, over=over, mark=mark)
+
+
+@table({
+    "a heading": solver(mark="  # <- 616"),
+    "a word that is printed": solver(heading="print('Testing the best one')", mark="  # <- 616"),
+    "the test's": solver(over="self.test_loader"),
+    "the best score again": solver(heading="# the best one's score on the validation set"),
+    "nothing said": solver(heading="pass"),
+    "a latest": solver(heading="# the latest"),
+    "nothing loaded": solver(weights="pass"),
+    "asked for elsewhere": solver() + "\n    def test(self):\n        return sum(self.score(x, y) for x, y in self.test_loader)\n",
+})
+def test_second_loop_of_a_solver(code):
+    holds(code)
