@@ -26,6 +26,7 @@ _DRAWN = re.compile(r"sampler|sampled|resampl|shuffl|permut", re.IGNORECASE)
 _HANDFUL = 64
 _MIX = "draw `order = torch.randperm(n)` in each epoch, and take `x[order[i : i + batch_size]]`"
 _MIX_NUMBERS = "go over `torch.randperm(n).tolist()` in each epoch, in place of `range(n)`"
+_MIX_ZIPPED = "draw `order = torch.randperm(len(x))` in each epoch, and go over `zip(x[order], y[order])`"
 _SAID = ("`shuffle` is False here", "pass `shuffle=True`, or say in a comment at this line why the order is meant")
 _SHUFFLE = re.compile(r"\bshuffle\s*=\s*(?:not\s+)?[\w.]+")  # what it stands for is asked by its value
 _SAMPLER = re.compile(r"(?<![\w.])sampler\s*=\s*[\w.]+")
@@ -43,7 +44,7 @@ def check(view: View) -> Iterator[Report]:
         if found is not None and found[0].site not in told:
             loop, cut, mixed = found
             told.add(loop.site)
-            roles = _of_singles(cut, mixed) if slices is None else _of_slices(cut, mixed)
+            roles = _of_singles(loop, cut, mixed) if slices is None else _of_slices(cut, mixed)
             yield Report(CODE, loop.site, roles, [(step.site, "a step is taken with each"), *_once(mixed)])
 
 
@@ -52,7 +53,10 @@ def _of_slices(cut: str, mixed: list[Event]) -> dict[str, str]:
     return {"loader": cut, "call": cut, "why": why, "mend": _MIX}
 
 
-def _of_singles(data: str, mixed: list[Event]) -> dict[str, str]:
+def _of_singles(loop: Loop, data: str, mixed: list[Event]) -> dict[str, str]:
+    if "zip(" in loop.site.parsed.text(loop.site.node.iter):
+        why = f"it is gone through as it lies, and nothing mixes it{' in between' if mixed else ''}"
+        return {"loader": data, "call": data, "why": why, "mend": _MIX_ZIPPED}
     why = f"each one is the sample of the next number, and nothing mixes the numbers{' in between' if mixed else ''}"
     return {"loader": data, "call": data, "why": why, "mend": _MIX_NUMBERS}
 

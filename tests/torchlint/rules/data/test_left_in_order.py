@@ -591,3 +591,41 @@ class Module(pl.LightningDataModule):
 @table({"left": LIGHTNING % ")  # <- 603", "mixed": LIGHTNING % ", shuffle=True)"})
 def test_of_the_hub_in_a_data_module(code):
     holds(code)
+
+
+ZIPPED = """
+import numpy as np
+from tqdm import tqdm
+
+def main(rows, kinds, n):
+    x = torch.from_numpy(rows)
+    y = {y}
+    net = nn.Linear(4, 10)
+    {before}
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(9):
+        {mixes}
+        for {names} in {over}:{mark}
+            optimizer.zero_grad()
+            F.cross_entropy(net(a[None]), b[None]).backward()
+            {step}
+"""
+
+
+def side_by_side(names="a, b", over="zip(x, y)", mixes="pass", before="pass", y="torch.tensor(kinds)", step="optimizer.step()", mark=""):
+    return ZIPPED.format(names=names, over=over, mixes=mixes, before=before, y=y, step=step, mark=mark)
+
+
+@table({
+    "as they lie": side_by_side(mark=MARK),
+    "counted": side_by_side("i, (a, b)", "enumerate(zip(x, y))", mark=MARK),
+    "with a bar": side_by_side("i, (a, b)", "enumerate(tqdm(zip(x, y)))", mark=MARK),
+    "mixed in each epoch": side_by_side(mixes="order = torch.randperm(n); x, y = x[order], y[order]"),
+    "given anew in each epoch": side_by_side(mixes="x = augment(x)"),
+    "not known what": side_by_side(y="kinds"),
+    "of models": side_by_side(over="zip(x, models)"),
+    "of what is made there": side_by_side(over="zip(chosen(x), y)"),
+    "a toy": side_by_side(y="torch.arange(8)"),
+})
+def test_side_by_side(code):
+    holds(code)
