@@ -14,9 +14,9 @@ from torchlint.rules.shared.folds import one_for_all_folds
 from torchlint.rules.shared.forgotten_data import forgotten_loaders, forgotten_parts, forgotten_sets
 from torchlint.rules.shared.same_data import made_twice, one_for_both
 from torchlint.rules.shared.same_in_hooks import made_twice_by_hooks
-from torchlint.rules.shared.scaled_by_hand import scaled_by_hand
+from torchlint.rules.shared.scaled_by_hand import read_from_a_file, scaled_by_hand
 from torchlint.rules.shared.split_by_hand import in_function, split_behind
-from torchlint.rules.shared.tested_on_validation import tested_on_validation
+from torchlint.rules.shared.tested_on_validation import tested_in_a_loop, tested_on_validation
 
 CODE = 616
 CALLS = frozenset({"[]="})
@@ -44,11 +44,17 @@ _TESTED = (
     "`{statement}` takes the score of the test on `{over}`, by the very call that validates: `{name}` is read nowhere",
     "test on `{name}`",
 )
+_IN_A_LOOP = (
+    "this tests on `{over}`, which has chosen the best weights before: `{name}` is given and read nowhere",
+    "test on `{name}`",
+)
 _FITTED = re.compile(
     r"\.(?:StandardScaler|MinMaxScaler|RobustScaler|MaxAbsScaler|QuantileTransformer|PowerTransformer|PCA|TruncatedSVD"
     r"|SimpleImputer|KNNImputer|SelectKBest|TfidfVectorizer)$"
 )
 _PART = re.compile("train|trn|test|valid|(?:^|_)val(?:_|$)", re.IGNORECASE)
+# What is called so and comes out of a file of its own is parted all the same, where the validation's rows are cut off it.
+_FOR_TRAINING = re.compile(r"^(?!.*(?:test|val)).*(?:train|trn)", re.IGNORECASE)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -80,6 +86,8 @@ def check(view: View) -> Iterator[Report]:
     for tested in tested_on_validation(view):
         roles = {"statement": view.call_text(tested.site), "over": tested.over, "name": tested.name}
         yield Report(CODE, tested.site, roles, [(tested.validated, "this validates")], words=_TESTED)
+    for tested in tested_in_a_loop(view):
+        yield Report(CODE, tested.site, {"over": tested.over, "name": tested.name}, [(tested.validated, "this validates")], words=_IN_A_LOOP)
     for found in one_for_all_folds(view):
         roles = {"model": view.owner_text(found.model, "model")}
         yield Report(CODE, found.loop, roles, [(found.validated, "each fold validates it here")], words=_FOLDS)
@@ -110,7 +118,7 @@ def _scaled_by_hand(view: View) -> Iterator[Report]:
         parsed = event.site.parsed
         around = parsed.unit if in_function(parsed) else parsed.facts
         name = _target(event) if id(around) not in told else None
-        if name is None or _PART.search(name):
+        if name is None or _PART.search(name) and not (_FOR_TRAINING.search(name) and read_from_a_file(event.site, name)):
             continue
         if split_behind(event.site, name) is not None:
             told.add(id(around))

@@ -14,6 +14,7 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.shared.asked_in_order import asked_in_order
 from torchlint.rules.shared.cut_in_order import given_to, singles_of, slices_of
 from torchlint.rules.shared.fitted import fitted
+from torchlint.rules.shared.from_hub import in_order_of_the_hub
 from torchlint.rules.shared.loaders import option, true
 from torchlint.rules.shared.mixed_once import mixes_in_training, mixings, one_turn
 from torchlint.rules.shared.ordered_samplers import in_order
@@ -25,6 +26,7 @@ _DRAWN = re.compile(r"sampler|sampled|resampl|shuffl|permut", re.IGNORECASE)
 _HANDFUL = 64
 _MIX = "draw `order = torch.randperm(n)` in each epoch, and take `x[order[i : i + batch_size]]`"
 _MIX_NUMBERS = "go over `torch.randperm(n).tolist()` in each epoch, in place of `range(n)`"
+_MIX_ZIPPED = "draw `order = torch.randperm(len(x))` in each epoch, and go over `zip(x[order], y[order])`"
 _SAID = ("`shuffle` is False here", "pass `shuffle=True`, or say in a comment at this line why the order is meant")
 _SHUFFLE = re.compile(r"\bshuffle\s*=\s*(?:not\s+)?[\w.]+")  # what it stands for is asked by its value
 _SAMPLER = re.compile(r"(?<![\w.])sampler\s*=\s*[\w.]+")
@@ -42,7 +44,7 @@ def check(view: View) -> Iterator[Report]:
         if found is not None and found[0].site not in told:
             loop, cut, mixed = found
             told.add(loop.site)
-            roles = _of_singles(cut, mixed) if slices is None else _of_slices(cut, mixed)
+            roles = _of_singles(loop, cut, mixed) if slices is None else _of_slices(cut, mixed)
             yield Report(CODE, loop.site, roles, [(step.site, "a step is taken with each"), *_once(mixed)])
 
 
@@ -51,7 +53,10 @@ def _of_slices(cut: str, mixed: list[Event]) -> dict[str, str]:
     return {"loader": cut, "call": cut, "why": why, "mend": _MIX}
 
 
-def _of_singles(data: str, mixed: list[Event]) -> dict[str, str]:
+def _of_singles(loop: Loop, data: str, mixed: list[Event]) -> dict[str, str]:
+    if "zip(" in loop.site.parsed.text(loop.site.node.iter):
+        why = f"it is gone through as it lies, and nothing mixes it{' in between' if mixed else ''}"
+        return {"loader": data, "call": data, "why": why, "mend": _MIX_ZIPPED}
     why = f"each one is the sample of the next number, and nothing mixes the numbers{' in between' if mixed else ''}"
     return {"loader": data, "call": data, "why": why, "mend": _MIX_NUMBERS}
 
@@ -232,7 +237,10 @@ _NO_MAP = re.compile(r"iter|web|shard|pipe|batch|pair|triplet|episod|task|graph"
 
 def _is_counted(view: View, loader: Instance, dataset: Opaque) -> bool:
     """Whether a class that is in no file makes the data, and is one whose samples have numbers: the program asks for its length, gives it
-    what torchvision's data sets take, parts it, or mixes what another of the class gives, which a loader refuses of what is only gone through."""
+    what torchvision's data sets take, parts it, or mixes what another of the class gives, which a loader refuses of what is only gone through.
+    What `datasets.load_dataset` gives has numbers, too."""
+    if in_order_of_the_hub(dataset):
+        return True
     if dataset.source != "call" or dataset.site is None or not _CLASS.search(dataset.name):
         return False
     text = dataset.site.text()

@@ -9,6 +9,7 @@ from torchlint.dryrun.containers import CONTAINERS
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.callers import call_of_a_shared_helper
+from torchlint.rules.shared.families import in_training_by_its_family
 from torchlint.rules.shared.held_out import goes_over_held_out, measures, trained
 from torchlint.rules.shared.learned import in_an_optimizer, is_from_a_file
 from torchlint.rules.shared.measured import is_judged_once, is_measured
@@ -25,7 +26,8 @@ def check(view: View) -> Iterator[Report]:
     for event in view.of("forward"):
         model = event.subject
         within = _put_in_it_within(view, event) if event.mode is None else None
-        if event.mode is not True and within is None or id(model) in reported or not _evaluates(view, event):
+        trains = event.mode is True or within is not None or in_training_by_its_family(view, model)
+        if not trains or id(model) in reported or not _evaluates(view, event):
             continue
         if not event.loops and not is_measured(view, event) and not is_judged_once(view, event):
             continue
@@ -90,8 +92,8 @@ def _matters(view: View, model: Value) -> bool:
     known = view.mode_dependent(model)
     if known is not None:
         return known and _awake(view, model)
-    # Not known what is in it: that its author calls train() on it says that the mode matters.
-    return any(event.subject is model for event in view.of("module.train"))
+    # Not known what is in it: that its author calls train() on it says that the mode matters, or the name of its family does.
+    return any(event.subject is model for event in view.of("module.train")) or in_training_by_its_family(view, model)
 
 
 def _awake(view: View, module: Value, depth: int = 0) -> bool:

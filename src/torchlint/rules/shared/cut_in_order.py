@@ -14,7 +14,7 @@ from torchlint.rules.base import View
 from torchlint.rules.shared.loaders import body_of, written
 from torchlint.rules.shared.mixed_once import mixings, one_turn
 from torchlint.rules.shared.slices import counted, cut_before, sliced
-from torchlint.rules.shared.taken_singly import taken_singly
+from torchlint.rules.shared.taken_singly import taken_singly, zipped
 
 # Words of what mixes the data, draws from them, or goes through them in an order that means something.
 _NOT_IN_ORDER = re.compile(
@@ -41,13 +41,13 @@ def slices_of(view: View, step: Event) -> tuple[Loop, str, list[Event]] | None:
 
 
 def singles_of(view: View, step: Event) -> tuple[Loop, str, list[Event]] | None:
-    """The loop around a step that takes one sample in each turn by its number, once in each turn of another loop; what it takes them of;
+    """The loop around a step that takes one sample in each turn by its number, or out of arrays side by side, once in each turn of another loop; what it takes them of;
     and what mixes that before. None where there is none, or something may change the order from turn to turn."""
     for loop, outer, around in _once_an_epoch(step):
         if loop is not step.loops[-1] or not isinstance(loop.site.node, cst.For):
             continue
         number = _number(loop.site.parsed, loop.site.node, "")
-        data = taken_singly(loop, outer, step, number) if number is not None else None
+        data = taken_singly(loop, outer, step, number) if number is not None else zipped(loop, outer, step)
         within = written(outer.site.parsed, outer.site.node) if data is not None else ""
         if data is None or _NOT_IN_ORDER.search(within):
             return None

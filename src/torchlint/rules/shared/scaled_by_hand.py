@@ -28,6 +28,16 @@ def scaled_by_hand(site: Site) -> bool:
     return _of_all_rows(centre, _asked(data, _CENTRES), rows) and _of_all_rows(width, _asked(data, _WIDTHS), rows)
 
 
+_READS = re.compile(r"(?!.*\)\s*\[)(?:np|numpy|pd|pandas|torch)\.(?:load|loadtxt|genfromtxt|read_\w+)\(.*\)(?:\.(?:values|to_numpy\(\)|float\(\)|astype\(\w+\)))*\s*(?:#.*)?$")
+
+
+def read_from_a_file(site: Site, name: str) -> bool:
+    """Whether a name stands for all that was read of a file, when a statement asks for it: the first that it was given, and all others
+    only change its numbers (`x /= 255`)."""
+    given = [found[1] for row in rows_before(site) if (found := re.match(rf"\s*(?:\w+\s*,\s*)?{name}\s*(?:,\s*\w+\s*)?=\s*([^=\s].*)", row)) is not None]
+    return len(given) == 1 and _READS.match(given[0]) is not None
+
+
 def _computes(node: cst.CSTNode | None, operator: type) -> bool:
     return isinstance(node, cst.BinaryOperation) and isinstance(node.operator, operator)
 

@@ -43,6 +43,37 @@ def taken_singly(loop: Loop, outer: Loop, step: Event, number: str) -> str | Non
     return None
 
 
+def zipped(loop: Loop, outer: Loop, step: Event) -> str | None:
+    """The name of the first of the arrays that the innermost loop goes through side by side, `for x, y in zip(images, labels)`; None as above."""
+    node, parsed = loop.site.node, loop.site.parsed
+    if outer.site.parsed is not parsed or step.site.parsed is not parsed or _SELECTION.search(written(parsed, outer.site.node)):
+        return None
+    names, bound = _side_by_side(node.iter), set(_bound(parsed, outer.site.node))
+    if not names or _of_order(parsed) or _anew(parsed, outer.site.node, step) or any(name in bound or not _is_array(parsed, name) for name in names):
+        return None
+    number = _counter(node)
+    return None if number is not None and _under_the_number(parsed, node, number) else names[0]
+
+
+def _side_by_side(over: cst.BaseExpression) -> list[str]:
+    """The names in `zip(x, y)`, `enumerate(tqdm(zip(x, y)))`; none where something else is in it."""
+    while isinstance(over, cst.Call) and isinstance(over.func, cst.Name) and over.args and over.func.value != "zip":
+        if over.func.value not in ("enumerate", "tqdm", "list"):
+            return []
+        over = over.args[0].value
+    if not isinstance(over, cst.Call) or not isinstance(over.func, cst.Name) or len(over.args) < 2:
+        return []
+    names = [arg.value.value for arg in over.args if isinstance(arg.value, cst.Name) and not arg.star]
+    return names if len(names) == len(over.args) else []
+
+
+def _counter(node: cst.For) -> str | None:
+    """The number of `for i, (x, y) in enumerate(...)`."""
+    first = node.target.elements[0].value if isinstance(node.target, cst.Tuple) else None
+    counted = isinstance(node.iter, cst.Call) and isinstance(node.iter.func, cst.Name) and node.iter.func.value == "enumerate"
+    return first.value if counted and isinstance(first, cst.Name) else None
+
+
 def _of_order(parsed: Parsed) -> bool:
     """Whether a file speaks of sequences, or of an order of time."""
     text = "".join(line.split("#", 1)[0] for line in parsed.facts.lines).replace("Sequential", "")

@@ -49,6 +49,57 @@ def tested_on_validation(view: View) -> Iterator[Tested]:
                 yield Tested(Site(parsed, node), Site(parsed, same), over, name)
 
 
+_OF_SELF = re.compile(r"(?<![\w.])self\.(\w+)")
+_SAYS_TEST = re.compile(r"(?:#|[\"'])[^\n]*(?<![A-Za-z_])(?:test|testing)(?![a-z_])", re.IGNORECASE)
+_SAYS_VALIDATION = re.compile(r"(?<![A-Za-z])vali?d", re.IGNORECASE)
+
+
+def tested_in_a_loop(view: View) -> Iterator[Tested]:
+    """A second `for x, y in self.valid_loader:` behind the training, under a heading that says that it tests and with the best weights
+    loaded, where `self.test_loader` is kept and read nowhere."""
+    for parsed in view.trees():
+        cls = next((cls for cls in parsed.facts.all_classes() if any(unit is parsed.unit for unit in cls.methods.values())), None)
+        name = _kept_in_vain(parsed.facts.lines[cls.start - 1 : cls.end]) if cls is not None else None
+        if name is None:
+            continue
+        loops = [(node, over) for node in walk(parsed.module) if isinstance(node, cst.For) and (over := _validation_of_self(parsed, node))]
+        for node, over in loops:
+            start = parsed.location(node).row
+            first = next((other for other, same in loops if same == over and _ends_before(parsed, other, start)), None)
+            if first is not None and _is_said_to_test(parsed, first, start):
+                yield Tested(Site(parsed, node.iter), Site(parsed, first.iter), over, f"self.{name}")
+
+
+def _kept_in_vain(lines: list[str]) -> str | None:
+    """The data for the test that an object keeps of what it was given, and that nothing in its class asks for again."""
+    text = "".join(line.split("#", 1)[0].rstrip("\n") + "\n" for line in lines)
+    names = [name for name in _OF_SELF.findall(text) if _FOR_TEST.match(name)]
+    kept = (name for name in names if names.count(name) == 1 and re.search(rf"^\s*self\.{name}\s*=\s*\w+\s*$", text, re.MULTILINE))
+    return None if re.search(r"\bgetattr\(|__dict__", text) else next(kept, None)
+
+
+def _validation_of_self(parsed: Parsed, node: cst.For) -> str | None:
+    found = [name for name in _OF_SELF.findall(parsed.text(node.iter)) if _FOR_VALIDATION.match(name)]
+    return f"self.{found[0]}" if len(found) == 1 else None
+
+
+def _ends_before(parsed: Parsed, loop: cst.For, row: int) -> bool:
+    """Whether a loop within another one, that of the epochs, is over, and so is the other one."""
+    outer = _outermost(parsed, loop)
+    return outer is not loop and (parsed.location(outer).end_row or row) < row
+
+
+def _outermost(parsed: Parsed, loop: cst.For) -> cst.CSTNode:
+    around = [node for node in parsed.around(loop) if isinstance(node, (cst.For, cst.While))]
+    return around[-1] if around else loop
+
+
+def _is_said_to_test(parsed: Parsed, first: cst.For, row: int) -> bool:
+    """Whether a heading between the training and a loop speaks of the test, and of no validation; and weights are loaded there."""
+    between = "".join(parsed.facts.lines[parsed.location(_outermost(parsed, first)).end_row : row - 1])
+    return "load_state_dict(" in between and bool(_SAYS_TEST.search(between)) and not _SAYS_VALIDATION.search(between)
+
+
 def _scores(parsed: Parsed) -> Iterator[tuple[cst.Assign, str]]:
     """The statements that give names what a call makes of the data for the validation, and what that is called."""
     for node in walk(parsed.module):

@@ -157,6 +157,20 @@ def test_scalers(code):
         "mean, std = data.mean(0), data.std(0); mean, std = data[:80].mean(0), data[:80].std(0); x = (data - mean) / std; train, test = x[:80], x[80:]"
     ),
     "a part that is cut again": scaled("x_train = (y - y.mean(0)) / y.std(0); train, val = x_train[:60], x_train[60:]"),
+    "read as the training part, and parted": scaled(
+        "train_x = np.loadtxt(y[0])\n    mean, std = np.mean(train_x), np.std(train_x)\n    train_x = (train_x - mean) / std  # <- 616\n"
+        "    n = int(0.8 * len(train_x)); first_train, first_val = train_x[:n], train_x[n:]"
+    ),
+    "read, cut and parted": scaled(
+        "train_x = np.loadtxt(y[0])[:80]; train_x = (train_x - train_x.mean(0)) / train_x.std(0); first_train, first_val = train_x[:9], train_x[9:]"
+    ),
+    "read in lines, cut, and parted": scaled(
+        "train_x = np.loadtxt(y[0])\n    train_x = train_x[:80]\n    train_x = (train_x - train_x.mean(0)) / train_x.std(0)\n"
+        "    first_train, first_val = train_x[:9], train_x[9:]"
+    ),
+    "read as the test part": scaled(
+        "test_x = np.loadtxt(y[0])\n    test_x = (test_x - test_x.mean(0)) / test_x.std(0)\n    first_train, first_val = test_x[:9], test_x[9:]"
+    ),
     "known numbers": scaled("x = (data - 0.5) / 0.5; train, test = x[:80], x[80:]"),
     "cut into columns": scaled("x = (data - data.mean(0)) / data.std(0); x_train = x[:, :3]; y_test = x[:, 3]"),
     "never cut": scaled("x = (data - data.mean(0)) / data.std(0); return x"),
@@ -399,4 +413,62 @@ def hooks(held, trained="digits = MNIST(self.root, train=True, download=True)\n 
     "set in between": hooks("self.root = 'val'\n        return DataLoader(MNIST(self.root), batch_size=8)"),
 })
 def test_made_twice_by_hooks(code):
+    holds(code)
+
+
+SOLVER = """
+class Solver:
+    def __init__(self, net, train_loader, valid_loader, test_loader):
+        self.net, self.path = net, "best.pt"
+        self.train_loader = train_loader
+        self.valid_loader = valid_loader
+        self.test_loader = test_loader
+        self.optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def score(self, x, y):
+        return (self.net(x).argmax(1) == y).sum().item()
+
+    def fit(self):
+        best = 0
+        for epoch in range(9):
+            self.net.train()
+            for x, y in self.train_loader:
+                self.optimizer.zero_grad()
+                F.cross_entropy(self.net(x), y).backward()
+                self.optimizer.step()
+            self.net.eval()
+            right = 0
+            with torch.no_grad():
+                for i, (x, y) in enumerate(self.valid_loader):
+                    right += self.score(x, y)
+            if right > best:
+                best = right
+                torch.save(self.net.state_dict(), self.path)
+        {heading}
+        {weights}
+        self.net.eval()
+        right = 0
+        with torch.no_grad():
+            for i, (x, y) in enumerate({over}):{mark}
+                right += self.score(x, y)
+        print(right)
+"""
+LOADS = "self.net.load_state_dict(torch.load(self.path, weights_only=True))"
+
+
+def solver(heading="# ---- Test ----", weights=LOADS, over="self.valid_loader", mark=""):
+    return SOLVER.format(heading=heading, weights=weights, over=over, mark=mark)
+
+
+@table({
+    "a heading": solver(mark="  # <- 616"),
+    "a word that is printed": solver(heading="print('Testing the best one')", mark="  # <- 616"),
+    "the test's": solver(over="self.test_loader"),
+    "the best score again": solver(heading="# the best one's score on the validation set"),
+    "nothing said": solver(heading="pass"),
+    "a latest": solver(heading="# the latest"),
+    "nothing loaded": solver(weights="pass"),
+    "asked for elsewhere": solver() + "\n    def test(self):\n        return sum(self.score(x, y) for x, y in self.test_loader)\n",
+})
+def test_second_loop_of_a_solver(code):
     holds(code)

@@ -530,3 +530,102 @@ def helped(made, mark="", params="train, shuffles=False", handed="shuffles", ins
 })
 def test_a_function_that_is_told(code):
     holds(code)
+
+
+HUB = """
+from datasets import load_dataset
+from torch.utils.data import DataLoader
+
+def main(name):
+    raw = load_dataset({of})
+    loader = DataLoader({data}, batch_size=8){mark}
+    net = nn.Linear(4, 10)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(9):
+        for batch in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(batch["x"]), batch["y"]).backward()
+            optimizer.step()
+"""
+MARK = "  # <- 603"
+
+
+@table({
+    "a part": HUB.format(of="'glue', 'sst2'", data="raw['train']", mark=MARK),
+    "mapped": HUB.format(of="'glue', 'sst2'", data="raw.map(len, batched=True)['train'].with_format('torch')", mark=MARK),
+    "the split by name": HUB.format(of="'glue', 'sst2', split='train'", data="raw.remove_columns(['idx'])", mark=MARK),
+    "streamed": HUB.format(of="'glue', 'sst2', streaming=True", data="raw['train']", mark=""),
+    "mixed": HUB.format(of="'glue', 'sst2'", data="raw['train'].shuffle(seed=1)", mark=""),
+    "chosen": HUB.format(of="'glue', 'sst2'", data="raw['train'].select(torch.randperm(8))", mark=""),
+    "for the loader": HUB.format(of="'glue', 'sst2'", data="raw['train'], shuffle=True", mark=""),
+    "of time": HUB.format(of="'frames', 'video_stream'", data="raw['train']", mark=""),
+    "of a function of the file": HUB.format(of="'glue', 'sst2'", data="raw['train'].to_iterable_dataset()", mark=""),
+})
+def test_of_the_hub(code):
+    holds(code)
+
+
+LIGHTNING = """
+import datasets
+import pytorch_lightning as pl
+from torch.utils.data import DataLoader
+
+class Module(pl.LightningDataModule):
+    def __init__(self, name):
+        super().__init__()
+        self.name = name
+
+    def setup(self, stage=None):
+        self.parts = datasets.load_dataset(self.name)
+        for part in self.parts.keys():
+            self.parts[part] = self.parts[part].map(len, batched=True)
+
+    def train_dataloader(self):
+        return DataLoader(self.parts["train"], batch_size=8%s
+
+    def val_dataloader(self):
+        return DataLoader(self.parts["validation"], batch_size=8)
+"""
+
+
+@table({"left": LIGHTNING % ")  # <- 603", "mixed": LIGHTNING % ", shuffle=True)"})
+def test_of_the_hub_in_a_data_module(code):
+    holds(code)
+
+
+ZIPPED = """
+import numpy as np
+from tqdm import tqdm
+
+def main(rows, kinds, n):
+    x = torch.from_numpy(rows)
+    y = {y}
+    net = nn.Linear(4, 10)
+    {before}
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range(9):
+        {mixes}
+        for {names} in {over}:{mark}
+            optimizer.zero_grad()
+            F.cross_entropy(net(a[None]), b[None]).backward()
+            {step}
+"""
+
+
+def side_by_side(names="a, b", over="zip(x, y)", mixes="pass", before="pass", y="torch.tensor(kinds)", step="optimizer.step()", mark=""):
+    return ZIPPED.format(names=names, over=over, mixes=mixes, before=before, y=y, step=step, mark=mark)
+
+
+@table({
+    "as they lie": side_by_side(mark=MARK),
+    "counted": side_by_side("i, (a, b)", "enumerate(zip(x, y))", mark=MARK),
+    "with a bar": side_by_side("i, (a, b)", "enumerate(tqdm(zip(x, y)))", mark=MARK),
+    "mixed in each epoch": side_by_side(mixes="order = torch.randperm(n); x, y = x[order], y[order]"),
+    "given anew in each epoch": side_by_side(mixes="x = augment(x)"),
+    "not known what": side_by_side(y="kinds"),
+    "of models": side_by_side(over="zip(x, models)"),
+    "of what is made there": side_by_side(over="zip(chosen(x), y)"),
+    "a toy": side_by_side(y="torch.arange(8)"),
+})
+def test_side_by_side(code):
+    holds(code)
