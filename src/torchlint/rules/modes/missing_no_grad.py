@@ -20,7 +20,7 @@ from torchlint.rules.shared.evaluations import EVALUATION, in_a_program_that_tra
 from torchlint.rules.shared.frozen import frozen_by, frozen_one_by_one, is_off_at, switches
 from torchlint.rules.shared.graph_uses import graph_may_be_used, is_criterion
 from torchlint.rules.shared.held_out import LOSS
-from torchlint.rules.shared.looks import beside_training, only_shown_off
+from torchlint.rules.shared.looks import beside_training, comes_to_nothing, only_shown_off
 from torchlint.rules.shared.may_train import may_train
 from torchlint.rules.shared.readouts import collects, read_out
 from torchlint.rules.shared.seen_calls import GRADIENTS, during, unseen
@@ -56,18 +56,20 @@ def check(view: View) -> Iterator[Report]:
             continue
         evaluates = event.mode is False and event.mode_site is not None
         volatile = said_volatile(view, event)
-        beside = beside_training(view, event) or shows_what_it_learned(view, event) or answers_with_a_number(view, event)
+        shown = shows_what_it_learned(view, event)
+        beside = shown or beside_training(view, event) or answers_with_a_number(view, event)
         shares = trains_in_some_turns(view, event)
         by_name = shares or measures_where_another_trains(view, event) or is_evaluation(view, event)
         if not evaluates and volatile is None and not beside and not by_name:
             continue
         if not event.loops and volatile is None and not predicts_once(view, event):
             continue
-        if event.get("frozen") is TRUE or frozen_one_by_one(view, event) or _gradient_wanted(view, event):
+        if event.get("frozen") is TRUE or frozen_one_by_one(view, event) or _gradient_wanted(view, event, shown):
             continue
         said = volatile is not None and not _in_the_training(view, event)  # an evaluation, be it that nobody reads what it gives
         seen = said or beside or shares or in_a_program_that_trains_nothing(view, event)
-        if not seen and not read_out(view, event) and not only_shown_off(view, event) and not (evaluates and only_gone_through(view, event)):
+        seen = seen or read_out(view, event) or only_shown_off(view, event) or evaluates and only_gone_through(view, event)
+        if not seen and not (is_evaluation(view, event) and comes_to_nothing(view, event)):
             continue
         if graph_may_be_used(view, event):
             continue
@@ -267,13 +269,16 @@ _SWITCHED_ON = re.compile(r"\brequires_grad_\b(?!\((?:requires_grad\s*=\s*)?Fals
 _OF_GRAPHS = frozenset({"grad", "grad_fn", "is_grad_enabled", "is_leaf", "requires_grad", "set_grad_enabled"})
 
 
-def _gradient_wanted(view: View, event: Event) -> bool:
+def _gradient_wanted(view: View, event: Event, shown: bool) -> bool:
+    """Whether the function has words that tell of gradients, which it may want of this forward."""
     if any(isinstance(alt, Tensor) and alt.traits.get("graph") for value in event.args for alt in real(value)):
         return True
     unit = event.site.parsed.unit
     # A model that learns within its forward: what it is made of is not known, but its name tells.
     inner = not isinstance(event.subject, Instance) and any(word.lower().startswith(("maml", "meta_", "inner_")) for word in unit.words)
     wanted = GRADIENT_WORDS & unit.words
+    if wanted and shown and _only_in_inner_functions(event, wanted):
+        return inner  # all that becomes of this output is seen, and it is cut off: they are asked for something else
     if any(step.site.parsed.unit is unit for step in view.of("optimizer.step", "backward")):
         wanted -= {"grad"}  # where there is a training, gradients of parameters are looked at, or are what a step by hand takes
     if "grad" in wanted and _only_shows_gradients(unit, event.site.parsed.facts.lines):
@@ -281,6 +286,17 @@ def _gradient_wanted(view: View, event: Event) -> bool:
     if "requires_grad_" in wanted and not any(_SWITCHED_ON.search(line.split("#", 1)[0]) for line in event.site.parsed.facts.lines):
         wanted -= {"requires_grad_"}
     return inner or bool(wanted)
+
+
+def _only_in_inner_functions(event: Event, words: frozenset[str]) -> bool:
+    """Whether none of some words stands in the function of a forward itself, but in one that is defined in it."""
+    parsed = event.site.parsed
+    functions = [node for node in walk(parsed.module) if isinstance(node, cst.FunctionDef)]
+    inner = {id(part) for node in functions[1:] for part in walk(node)}
+    if id(event.site.node) in inner:
+        return False
+    outer = (node for node in walk(parsed.module) if id(node) not in inner and isinstance(node, cst.Name))
+    return not any(node.value in words for node in outer)
 
 
 # What goes through the parameters of a model, and the name that it gives each one.

@@ -13,7 +13,7 @@ from torchlint.rules.shared.learned import in_an_optimizer, is_from_a_file, lear
 from torchlint.rules.shared.looks import only_looked_at
 from torchlint.rules.shared.readouts import behind, comes_from, drawn_from, is_loss_of, kept_as_numbers, without_graph
 from torchlint.rules.shared.seen_calls import made_of
-from torchlint.sieve.facts import ClassFacts
+from torchlint.sieve.facts import ClassFacts, FileFacts
 
 EVALUATION = re.compile(
     r"(?:^|_)(?:test|tests|testing|eval|evaluate|evaluation|valid|validate|validation|val|vald|predict|prediction|predictions|infer"
@@ -137,11 +137,26 @@ def _is_called_as_it_stands(site: Site) -> bool:
     """Whether a function is no part of a model or of a framework's class, which are called under whatever their caller says."""
     unit = site.parsed.unit
     owner = next((cls for cls in site.parsed.facts.all_classes() if unit in cls.methods.values()), None)
-    return not unit.decorators and (owner is None or not _bases(owner))
+    return _PLAIN.issuperset(unit.decorators) and (owner is None or _is_plain(owner, site.parsed.facts, unit.name))
 
 
-def _bases(owner: ClassFacts) -> list[str]:
-    return [base for base in owner.bases if base != "object"]
+_PLAIN = frozenset({"staticmethod", "classmethod"})
+
+
+def _is_plain(owner: ClassFacts, facts: FileFacts, method: str, depth: int = 0) -> bool:
+    """Whether a class has no base, or such of the same file that know nothing of a method, so that none calls it."""
+    for base in owner.bases:
+        above = facts.classes.get(base)
+        if base == "object":
+            continue
+        if above is None or above is owner or depth > _HIGHEST or any(method in unit.words for unit in above.methods.values()):
+            return False
+        if not _is_plain(above, facts, method, depth + 1):
+            return False
+    return True
+
+
+_HIGHEST = 4
 
 
 def _picked(view: View, event: Event) -> bool:

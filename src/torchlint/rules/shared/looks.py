@@ -7,10 +7,11 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.values import MOST, Dict, Event, Iter, Opaque, Seq, Tensor, Value, real
+from torchlint.dryrun.tree import walk
+from torchlint.dryrun.values import MOST, Dict, Event, Instance, Iter, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import LOSS, is_model, trained
-from torchlint.rules.shared.readouts import OF_LIKELIHOODS, came_before, comes_from, only_measures, raises_with_graph
+from torchlint.rules.shared.readouts import OF_LIKELIHOODS, came_before, comes_from, of_cut, only_measures, raises_with_graph
 from torchlint.rules.shared.seen_calls import unseen
 
 # Where a value can go to from which a graph, or what was cut off from one, comes back into a training.
@@ -49,21 +50,47 @@ def _is_of_a_logger(event: Event) -> bool:
 
 def only_looked_at(view: View, event: Event) -> bool:
     """Whether all that becomes of the output is seen, and somebody looks at it."""
-    if any(_may_lack(step, event) for step in view.of("backward", "autograd.grad")):
+    looks = _looks(view, event)
+    return bool(looks) and not any(other.kind == "readout" and other.name == "comparison" and _masks(other) for other in looks)
+
+
+def comes_to_nothing(view: View, event: Event) -> bool:
+    """Whether nothing is seen to be made of what a model gives where it evaluates, not even a number: a pass over the test data whose
+    `print` is a comment by now, or one that reads only the lists that the model's forward has made of its scores."""
+    if not event.loops or not isinstance(event.subject, Instance) or not trained(view, event.subject):
         return False
-    looked = False
+    if view.of("hook") or any(event.loops[-1] in step.loops for step in view.of("backward", "optimizer.step")):
+        return False  # a hook may keep what is computed
+    return _is_kept_under_names(event) and _looks(view, event) == []
+
+
+def _is_kept_under_names(event: Event) -> bool:
+    """Whether a statement asks a model and gives names to what comes out, or nothing else: what is in a list is not always followed."""
+    statement = next(iter(event.site.parsed.around(event.site.node)), None)
+    if isinstance(statement, cst.Expr):
+        return statement.value is event.site.node
+    if not isinstance(statement, cst.Assign) or statement.value is not event.site.node:
+        return False
+    return not any(isinstance(node, (cst.Attribute, cst.Subscript)) for target in statement.targets for node in walk(target.target))
+
+
+def _looks(view: View, event: Event) -> list[Event] | None:
+    """What looks at the output of a model, or reads numbers of it; None where a graph may go anywhere else."""
+    if any(_may_lack(step, event) for step in view.of("backward", "autograd.grad")):
+        return None
+    found = []
     for other in view.of(*_WAYS):
         if other is event or not any(_derived(view, event, value) for value in _given(other)):
             continue
         if is_look(other):
-            looked = True
+            found.append(other)
         elif not _passes_on(event, other):
-            return False
-    read = [
+            return None
+    found += [
         other for other in view.of("readout")
         if other.name not in _OF_THE_FORM and any(_derived(view, event, alt) for alt in real(other.subject))
     ]
-    return (looked or bool(read)) and not any(other.name == "comparison" and _masks(other) for other in read)
+    return found
 
 
 def _masks(compared: Event) -> bool:
@@ -118,7 +145,8 @@ def is_cut_by_hand(view: View, event: Event) -> bool:
     if event.site.parsed.unit.name == "<module>" or _before_it_learns(view, event):
         return False  # the last lines of a script: a plot, and it ends
     shown = [value for other in view.of("readout", "unknown") if other.kind == "readout" or is_look(other) for value in (other.subject, *other.get("args", ()))]
-    cut = any(_cut(alt) and alt.source != "item" and comes_from(event, alt) for value in shown for alt in real(value))
+    tensors = (alt for value in shown for alt in real(value) if _cut(alt) and alt.source != "item")
+    cut = any(comes_from(event, alt) or of_cut(event, alt) for alt in tensors)
     return cut and not raises_with_graph(view, event) and only_looked_at(view, event)
 
 
@@ -170,8 +198,8 @@ def _passes_on(event: Event, other: Event) -> bool:
     if other.kind in ("forward", "called"):
         if LOSS.search(getattr(other.subject, "name", "") or ""):
             return True
-        if other.subject is event.subject and other.site.parsed is event.site.parsed:
-            return True  # its own state, that it is given again in the next turn
+        if other.site.parsed is event.site.parsed and (other.subject is event.subject or other.site == event.site):
+            return True  # its own state, that it, or a layer that it calls, is given again in the next turn
         return all(comes_from(event, alt) and not _cut(alt) for value in other.args for alt in real(value) if _is_tensor(alt))
     return False
 

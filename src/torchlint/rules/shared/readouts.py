@@ -13,7 +13,7 @@ from torchlint.rules.shared.seen_calls import carries
 
 _MEASURES = re.compile(
     r"(?:^|_)(?:acc|accuracy|auc|bleu|confusion|dice|error|evaluate|evaluation|f1|iou|jaccard|kmeans|mae|metrics?|miou|mse|precision|psnr|recall|repackage"
-    r"|rmse|rouge|scores?|ssim|topk|wer)(?:_|$)|^(?:save|plot|draw|show|print|log|visuali[sz]e|write)_"
+    r"|rmse|rouge|scores?|ssim|topk|wer)(?:_|$)|^(?:save|plot|draw|show|display|print|log|visuali[sz]e|write)_"
 )
 _MOST = 40  # values that are gone back over
 
@@ -57,7 +57,7 @@ def _is_cut_of(view: View, event: Event, value: Value | None) -> bool:
         if isinstance(alt, (Seq, Dict)):
             if any(_is_cut_of(view, event, item) for item in view.run.known_items(alt) if item is not alt):
                 return True
-        elif without_graph(alt) and comes_from(event, alt) or _of_cut(event, alt) and comes_from(event, alt):
+        elif without_graph(alt) and comes_from(event, alt) or of_cut(event, alt) and comes_from(event, alt):
             return True
     return False
 
@@ -98,11 +98,11 @@ def _apart_from_training(event: Event, trained: list[Event]) -> bool:
 
 
 def _beside_training(event: Event, trained: list[Event]) -> bool:
-    """Whether a loop trains the model in training mode and asks it in evaluation mode, one after the other: where an epoch is
-    one batch, a graph, there is no loop of the evaluation's own."""
+    """Whether a loop trains the model in training mode, or in that in which it was made, and asks it in evaluation mode, one after the
+    other: where an epoch is one batch, a graph, there is no loop of the evaluation's own."""
     backwards = [other for other in trained if other.kind == "backward"]
     return event.mode is False and bool(backwards) and all(
-        any(flow.kind == "forward" and flow.subject is event.subject and flow.mode is True for flow in other.flows) for other in backwards
+        any(flow.kind == "forward" and flow.subject is event.subject and flow.mode is not False for flow in other.flows) for other in backwards
     )
 
 
@@ -150,12 +150,12 @@ def raises_with_graph(view: View, event: Event) -> bool:
     """Whether the output is made an array as it is, which raises where it has a graph: so somebody else switched gradients off."""
     return any(
         other.name == "numpy" and _among(event, alt.flows)
-        and not (without_graph(alt) or _of_several(alt) or _of_cut(event, alt))
+        and not (without_graph(alt) or _of_several(alt) or of_cut(event, alt))
         for other in view.of("readout") for alt in real(other.subject)
     )
 
 
-def _of_cut(event: Event, value: Value) -> bool:
+def of_cut(event: Event, value: Value) -> bool:
     """Whether a value is computed from what was cut off, `(output.data[0] * scale).numpy()`, and not known to have a graph again."""
     known = isinstance(value, Tensor) and value.traits.get("graph") is True
     return not known and any(without_graph(part) and comes_from(event, part) for part in made_from(value))

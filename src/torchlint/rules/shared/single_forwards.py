@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torchlint.dryrun.values import Event, Instance, Tensor, Value, real
 from torchlint.rules.base import View
-from torchlint.rules.shared.evaluations import EVALUATION
+from torchlint.rules.shared.evaluations import EVALUATION, is_evaluation
 from torchlint.rules.shared.graph_uses import gets_ready
 from torchlint.rules.shared.held_out import given_held_out, measures, trained
 from torchlint.rules.shared.learned import has_learned, in_an_optimizer, is_handed, learned_as_written, learned_here
@@ -45,9 +45,15 @@ def predicts_once(view: View, event: Event) -> bool:
         other for other in view.of("forward")
         if other.serial > event.serial and other.loops and other.site.parsed.unit is unit and other not in learns and other.grad is not False
     ]
-    if any(other.mode_site is event.mode_site for other in later):
+    if any(other.mode_site is event.mode_site and _goes_on_with(event, other) for other in later):
         return False  # it begins what a loop goes on with, which is told there
     return not _works_with_the_model(view, event)
+
+
+def _goes_on_with(event: Event, other: Event) -> bool:
+    """Whether a later forward is part of what one began. In the body of a file, which does one thing after the other, it has to be given
+    what came out: a look at one batch is over when the whole data are gone through."""
+    return event.site.parsed.unit.name != "<module>" or any(comes_from(event, alt) for value in other.args for alt in real(value))
 
 
 def _is_meant_to(view: View, event: Event) -> bool:
@@ -55,7 +61,8 @@ def _is_meant_to(view: View, event: Event) -> bool:
     whatever their caller says. (Not those that this run trains.)"""
     model = event.subject
     if is_handed(model) and not trained(view, model):
-        return (_draws(event) or given_held_out(event)) and is_cut_by_hand(view, event)
+        held_out = given_held_out(event)
+        return (held_out or _draws(event)) and is_cut_by_hand(view, event) or held_out and is_evaluation(view, event)
     if answers_with_a_number(view, event):
         return True
     learned = isinstance(model, Instance) and (learned_here(view, model) or learned_as_written(view, event)) or trained(view, model)

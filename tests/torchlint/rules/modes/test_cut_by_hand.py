@@ -146,3 +146,66 @@ def main(net: nn.Module, bank, train_loader, test_loader, optimizer):
 })
 def test_tables(code):
     holds(code)
+
+
+WALK = """
+import matplotlib.pyplot as plt
+
+def walk(score, points, steps=100):
+    for _ in range(steps):
+        points = points + 0.05 * {asked}
+        points = points + torch.randn_like(points) * 0.1
+    return points
+
+def fit(batches):
+    net = nn.Sequential(nn.Linear(2, 16), nn.Softplus(), nn.Linear(16, 2))
+    optimizer = torch.optim.Adam(net.parameters())
+    for points in batches:
+        optimizer.zero_grad()
+        net(points).square().sum().backward()
+        optimizer.step()
+    {around}
+        found = walk(net, torch.rand(64, 2))
+        {then}
+"""
+
+
+@table({
+    "each step of it": WALK.format(asked="score(points).detach()  # <- 202", around="if True:", then="plt.scatter(*found.detach().numpy().T)"),
+    "with gradients off": WALK.format(asked="score(points).detach()", around="with torch.no_grad():", then="plt.scatter(*found.detach().numpy().T)"),
+    "through the steps": WALK.format(asked="score(points)", around="if True:", then="found.sum().backward()"),
+})
+def test_a_walk(code):
+    holds(code)
+
+
+NESTED = """
+import matplotlib.pyplot as plt
+
+def show(net, density, mesh):
+    {asked}
+    plt.quiver(mesh, drawn)
+
+    def slope(x):
+        x = x.detach().requires_grad_(True)
+        return torch.autograd.grad(density.log_prob(x).sum(), x)[0]
+
+    plt.quiver(mesh, slope(mesh).numpy())
+
+def fit(batches, density, mesh):
+    net = nn.Sequential(nn.Linear(2, 16), nn.Softplus(), nn.Linear(16, 2))
+    optimizer = torch.optim.Adam(net.parameters())
+    for points in batches:
+        optimizer.zero_grad()
+        net(points).square().sum().backward()
+        optimizer.step()
+    show(net, density, mesh)
+"""
+
+
+@table({
+    "of something else": NESTED.format(asked="drawn = net(mesh).detach().numpy()  # <- 202"),
+    "of the input": NESTED.format(asked="mesh.requires_grad_(True); out = net(mesh); out.sum().backward(); drawn = out.detach().numpy() * mesh.grad.numpy()"),
+})
+def test_gradients_beside_it(code):
+    holds(code)

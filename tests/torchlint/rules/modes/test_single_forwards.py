@@ -432,3 +432,101 @@ BY_A_HELPER = BESIDE.replace("F.mse_loss(net(x), y).backward()", "loss_of(net, x
 })
 def test_201_beside_the_step(code):
     holds(code)
+
+
+LATER = """
+from torch.utils.data import DataLoader
+
+if __name__ == "__main__":
+    net = nn.Linear(4, 4)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    train_loader, test_loader = DataLoader(train, 4, shuffle=True), DataLoader(test, 4)
+    for x, y in train_loader:
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+    x, y = next(iter(test_loader))
+    {first}
+    for x, y in test_loader:
+        {then}
+"""
+
+
+@table({
+    "one batch, and then all": LATER.format(
+        first="print(torch.max(net(x), 1)[1])  # <- 202", then="print((net(x).argmax(1) == y).sum().item())  # <- 202",
+    ),
+    "the second alone without gradients": LATER.format(
+        first="with torch.no_grad(): print(torch.max(net(x), 1)[1])", then="print((net(x).argmax(1) == y).sum().item())  # <- 202",
+    ),
+})
+def test_a_batch_before_all(code):
+    holds(code)
+
+
+@table({
+    "a batch of the test data": """
+def test_titles(test_iter, net, names):
+    x, y = next(iter(test_iter))
+    print([names[i] for i in net(x).argmax(dim=1).cpu().numpy()])  # <- 202
+""",
+    "a batch of any data": """
+def test_titles(batches, net, names):
+    x, y = next(iter(batches))
+    print([names[i] for i in net(x).argmax(dim=1).cpu().numpy()])
+""",
+    "for a caller that is not seen": """
+def _test_titles(test_iter, net, names):
+    x, y = next(iter(test_iter))
+    print([names[i] for i in net(x).argmax(dim=1).cpu().numpy()])
+""",
+    "given back": """
+def test_titles(test_iter, net, names):
+    x, y = next(iter(test_iter))
+    scores = net(x)
+    print(scores.argmax(dim=1).cpu().numpy())
+    return scores
+""",
+})
+def test_of_somebody(code):
+    holds(code)
+
+
+GRAPH = """
+from somewhere import Net, get_accuracy
+
+def fit(nodes, labels, model_dir):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(100):
+        loss = F.cross_entropy(model(nodes), labels)
+        {between}
+        {asked}
+        model.train()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@table({
+    "between the forward and the step": GRAPH.format(between="model.eval()", asked="print(get_accuracy(model(nodes), labels))  # <- 202"),
+    "a part of the loss": GRAPH.format(between="model.eval()", asked="loss = loss + F.mse_loss(model(nodes), labels)"),
+    "shown by what is not seen": """
+from somewhere import Net, display_images
+
+def fit(loader):
+    model = Net()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for epoch in range(100):
+        model.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.mse_loss(model(x), y).backward()
+            optimizer.step()
+        model.eval()
+        display_images(torch.cat((x, model(x))))  # <- 202
+""",
+})
+def test_in_an_epoch(code):
+    holds(code)
