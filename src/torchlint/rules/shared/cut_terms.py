@@ -82,7 +82,13 @@ def _judged(view: View, backward: Event, loss: Event, optimizer: Value) -> tuple
         return None
     makers = [event for event in made.flows if event.kind == "forward" and event.get("grad") is True and event.subject is not None]
     makers = [event for event in makers if any(view.related_modules(module, event.subject) for module in updated)]
-    return (calls[0], min(makers, key=lambda event: event.serial)) if makers else None
+    return (calls[0], _outermost(view, min(makers, key=lambda event: event.serial))) if makers else None
+
+
+def _outermost(view: View, call: Event) -> Event:
+    """The call of the model that a call of one of its parts belongs to."""
+    around = [event for event in view.of("forward") if not event.get("inside") and event.serial <= call.serial and event.loops == call.loops]
+    return max(around, key=lambda event: event.serial) if call.get("inside") and around else call
 
 
 def _calls(given: Opaque) -> list[Event]:

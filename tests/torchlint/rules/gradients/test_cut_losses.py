@@ -73,7 +73,7 @@ def test_comparisons(code):
 
 
 GAN = """
-def train(loader, steps):
+def train(loader):
     maker, judge = nn.Linear(4, 4), nn.Linear(4, 1)
     of_maker = torch.optim.Adam(maker.parameters())
     of_judge = torch.optim.Adam(judge.parameters())
@@ -102,7 +102,7 @@ def term(answer="answer = judge(made.detach())  # <- 117", other="l1(made, photo
     "cut a line before": term("cut = made.detach(); answer = judge(cut)  # <- 117"),
     "a term with its graph": term("answer = judge(made)"),
     "a term of the batch": term("answer = judge(photo)"),
-    "what judges learns by it, too": term("answer = judge(made.detach())", cleared="; of_judge.zero_grad()", stepped="; of_judge.step()"),
+    "what the judge learns by, too": term("answer = judge(made.detach())", cleared="; of_judge.zero_grad()", stepped="; of_judge.step()"),
 })
 def test_terms(code):
     holds(code)
