@@ -9,6 +9,7 @@ import libcst as cst
 from torchlint.catalogue.effects import KEEPS
 from torchlint.dryrun.values import Class, Event, Instance, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.cut_terms import cut_terms
 
 CODE = 117
 # Steps: their derivative is zero wherever it exists.
@@ -17,8 +18,9 @@ _OF_WHOLE_NUMBERS = frozenset({"argmax", "argmin", "long", "eq"})  # methods tha
 
 
 def check(view: View) -> Iterator[Report]:
-    """A loss made anew from numbers, or computed from class numbers, rounded or detached outputs alone; a forward
-    that sends what a part of the model computes through NumPy."""
+    """A loss made anew from numbers, or computed from class numbers, rounded or detached outputs alone, or one term of it; a
+    forward that sends what a part of the model computes through NumPy."""
+    yield from cut_terms(view, CODE)
     for backward in view.of("backward"):
         yield from _backward(view, backward)
     for loss in view.of("loss"):

@@ -70,3 +70,39 @@ def train(loader):
 })
 def test_comparisons(code):
     holds(code)
+
+
+GAN = """
+def train(loader):
+    maker, judge = nn.Linear(4, 4), nn.Linear(4, 1)
+    of_maker = torch.optim.Adam(maker.parameters())
+    of_judge = torch.optim.Adam(judge.parameters())
+    mse, l1 = nn.MSELoss(), nn.L1Loss()
+    for sketch, photo in loader:
+        made = maker(sketch)
+        real, fake = judge(photo), judge(made.detach())
+        of_judge_loss = mse(real, torch.ones_like(real)) + mse(fake, torch.zeros_like(fake))
+        of_judge.zero_grad()
+        of_judge_loss.backward()
+        of_judge.step()
+        {answer}
+        loss = 0.1 * mse(answer, torch.ones_like(answer)) + {other}
+        of_maker.zero_grad(){cleared}
+        loss.backward()
+        of_maker.step(){stepped}
+"""
+
+
+def term(answer="answer = judge(made.detach())  # <- 117", other="l1(made, photo)", cleared="", stepped=""):
+    return GAN.format(answer=answer, other=other, cleared=cleared, stepped=stepped)
+
+
+@table({
+    "a term of what is cut": term(),
+    "cut a line before": term("cut = made.detach(); answer = judge(cut)  # <- 117"),
+    "a term with its graph": term("answer = judge(made)"),
+    "a term of the batch": term("answer = judge(photo)"),
+    "what the judge learns by, too": term("answer = judge(made.detach())", cleared="; of_judge.zero_grad()", stepped="; of_judge.step()"),
+})
+def test_terms(code):
+    holds(code)
