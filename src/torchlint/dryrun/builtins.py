@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torchlint.dryrun.store import Items
+from torchlint.dryrun.torch_api.arrays import of_numpys
 from torchlint.dryrun.values import (
     NONE,
     NOTHING,
@@ -200,7 +201,7 @@ class Builtins:
         element = self.element(args[0])
         if isinstance(element, Tensor):
             return element.with_(self.site(node), act=None)
-        return Opaque("", "op", self.site(node), element.flows | args[0].flows, with_parts(element))
+        return Opaque("", "op", self.site(node), element.flows | args[0].flows, with_parts(element), tags=of_numpys("Add", Const(0), element))
 
     def builtin_abs(self, args, kwargs, node) -> Value:
         return self.result_of(args)

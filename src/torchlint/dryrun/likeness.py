@@ -7,6 +7,7 @@ from functools import lru_cache
 
 from torchlint.dryrun.plain import Plain, items_of
 from torchlint.dryrun.store import Items
+from torchlint.dryrun.torch_api.arrays import is_numpys
 from torchlint.dryrun.values import (
     Const,
     Dict,
@@ -105,7 +106,7 @@ class Likeness:
                     elif type(alt) is Opaque and self.plain(alt):
                         if _tells(alt.name):
                             return False
-                        kinds.add("unknown")
+                        kinds.add("numpys" if is_numpys(alt) else "unknown")
                     else:
                         kinds.add(id(self.pairs.get(id(alt), alt)) if values is mine else id(alt))
         if others != some:
@@ -125,6 +126,6 @@ def _tells(name: str) -> bool:
 def _alike(one: Opaque, other: Opaque) -> bool:
     if one.name != other.name and (_tells(one.name) or _tells(other.name)):
         return False
-    if any((tag in one.tags) is not (tag in other.tags) for tag in ("bool", "cuda")):
+    if any((tag in one.tags) is not (tag in other.tags) for tag in ("bool", "cuda")) or is_numpys(one) is not is_numpys(other):
         return False
     return one.source == other.source or one.source in _READ and other.source in _READ

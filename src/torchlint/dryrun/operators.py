@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.torch_api.arrays import of_numpys
 from torchlint.dryrun.values import (
     FALSE,
     NOTHING,
@@ -142,7 +143,7 @@ class Operators:
                 traits["number"] = True
             made = self.lies_beside(Tensor("", "op", self.site(node), flows, parts, None, traits, sites), sides)
             return self.arithmetic_shape(operator, left, right, made, node)
-        tags = OF_A_GPU if operator in ("Add", "Modulo") and says_cuda(left) else NOTHING
+        tags = OF_A_GPU if operator in ("Add", "Modulo") and says_cuda(left) else of_numpys(operator, left, right)
         return self.noted_arithmetic(operator, left, right, Opaque("", "op", self.site(node), flows, parts, None, tags))
 
     def _has_no_dimension(self, value: Value) -> bool:
@@ -229,6 +230,8 @@ class Operators:
                     else:
                         result.traits["compared"] = next(side for side in (left, right) if isinstance(side, Tensor))
                     result = self.arithmetic_shape(operator.__name__, left, right, result, node)
+            elif operator not in (cst.Is, cst.IsNot, cst.In, cst.NotIn) and (of_numpy := of_numpys(operator.__name__, left, right)):
+                result = Opaque("", "op", tags=of_numpy | {"bool"})
             left = right
         return result
 

@@ -26,7 +26,7 @@ from torchlint.dryrun.values import (
     Value,
 )
 
-TAGS = frozenset({"str", "number", "numbers", "bool", "range", "file", "foreign", "batch?", "cuda"})  # of what is nothing of torch
+TAGS = frozenset({"str", "number", "numbers", "bool", "range", "file", "foreign", "numpys", "batch?", "cuda"})  # of what is nothing of torch
 _KINDS = frozenset(
     """append assign augment bare called consume discarded forward item.set join loader.iterate loop method readout repeat setattr unknown""".split()
 )

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.torch_api.arrays import is_numpys
 from torchlint.dryrun.values import Const, Dict, Event, Instance, Opaque, Seq, Value, from_file, real
 from torchlint.rules.base import View
-from torchlint.rules.shared.numpys import is_numpys
 from torchlint.sieve.facts import FileFacts
 
 

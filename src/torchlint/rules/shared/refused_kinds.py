@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import re
 
+from torchlint.dryrun.torch_api.arrays import is_numpys
 from torchlint.dryrun.values import Class, Const, Dict, Instance, Opaque, Ref, Seq, Value, from_file, real
 from torchlint.rules.base import View
-from torchlint.rules.shared.numpys import is_numpys
 from torchlint.rules.shared.numpys_in_groups import numpys_in_groups
 
 _DEEP = 2  # lists of dicts of lists
@@ -40,6 +40,8 @@ def refused(view: View, alts: tuple[Value, ...], depth: int = 0) -> str | None:
     read from a file is what the program itself has saved."""
     if any(isinstance(alt, Opaque) and "optimizer_state" in alt.tags for alt in alts):
         alts = tuple(alt for alt in alts if not isinstance(alt, Const) or alt.value is not None)  # left out of the last file alone
+    if any(isinstance(alt, Opaque) and "numpys" in alt.tags for alt in alts):
+        alts = tuple(alt for alt in alts if not _is_number(alt))  # a sum, or the mean of one, is the plain number that it begins at only until it is added to
     kinds = [_kind(view, alt, depth) for alt in alts if not from_file(alt)]
     return kinds[0] if kinds and all(kinds) else None
 
@@ -74,6 +76,8 @@ def _kind(view: View, value: Value, depth: int) -> str | None:
         return _CALLED.get(value.type)
     if not isinstance(value, Opaque):
         return None
+    if is_numpys(value):
+        return "NumPy's"
     if value.source == "item":
         maker = value.origin
         return NAMESPACE if value.name == "0" and isinstance(maker, Opaque) and _of_parser(maker, "parse_known_args") else None
@@ -86,8 +90,6 @@ def _kind(view: View, value: Value, depth: int) -> str | None:
         return f'a state with a number of NumPy\'s in it, the `{key}` of its groups' if key is not None else None
     if _of_parser(value, "parse_args"):
         return NAMESPACE
-    if is_numpys(value):
-        return "NumPy's"
     return of_a_package(value.name) or _CALLED.get(value.name)
 
 
