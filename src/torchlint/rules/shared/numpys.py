@@ -17,8 +17,13 @@ def is_numpys(value: Value) -> bool:
     """Whether a value is an array or a number of NumPy's."""
     if not isinstance(value, Opaque) or value.source != "call":
         return False
-    if "foreign" in value.tags and value.name in _NUMPYS or "ndarray" in value.tags:
+    if "foreign" in value.tags and value.name in _NUMPYS or "ndarray" in value.tags or _is_taken_out(value):
         return True
     if value.name == "max" and isinstance(value.origin, Opaque) and not value.tags and is_numpys(value.origin):
         return True  # the greater, or the smaller, of a number of NumPy's and another one
-    return value.name in _OF_ARRAYS and isinstance(value.origin, Opaque) and "ndarray" in value.origin.tags
+    return value.name in _OF_ARRAYS and isinstance(value.origin, Opaque) and ("ndarray" in value.origin.tags or _is_taken_out(value.origin))
+
+
+def _is_taken_out(value: Opaque) -> bool:
+    """Whether it is what `.numpy()` gave of a tensor: an array, of one number without dimensions as well."""
+    return value.name == "numpy" and "numbers" in value.tags
