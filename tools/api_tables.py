@@ -120,6 +120,7 @@ _GONE_ELSEWHERE = {
     },
     "torch.gels": ("1.2", "1.6", "torch.linalg.lstsq"),
     "torch.legacy": ("0.4", "1.2", "torch.nn"),
+    "torch.np": ("0.3", "1.0", "numpy"),
     "torch.utils.serialization.load_lua": ("0.4", "1.2", ""),
     "torch.utils.trainer": ("0.4", "1.2", ""),
     "torch.utils.data.dataloader.DataLoaderIter": ("1.1", "1.2", ""),

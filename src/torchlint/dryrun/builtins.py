@@ -211,8 +211,8 @@ class Builtins:
     def builtin_max(self, args, kwargs, node) -> Value:
         made = self.result_of(args)
         if len(args) > 1 and type(made) is Opaque and made.origin is None:
-            figures = (alt for arg in args for alt in real(arg) if isinstance(alt, Opaque) and alt.source == "call" and "foreign" in alt.tags)
-            figure = next(figures, None)
+            calls = (alt for arg in args for alt in real(arg) if isinstance(alt, Opaque) and alt.source == "call")
+            figure = next((alt for alt in calls if "foreign" in alt.tags or alt.name == "numpy" and "numbers" in alt.tags), None)
             if figure is not None:  # it is one of those that it is given: what one of them is made by tells what it may be
                 return Opaque("max", "call", made.site, made.flows, made.parts, figure, made.tags)
         return made

@@ -33,17 +33,45 @@ def lengths_on_gpu(view: View) -> Iterator[tuple[Event, Site]]:
     for event in view.of("call"):
         if event.name not in PACKS or any(arg.star for arg in event.site.node.args) or "is_cuda" in event.site.parsed.unit.words:
             continue
-        lengths = event.args[1] if len(event.args) > 1 else event.kwargs.get("lengths")
+        lengths = _given(event)
         put = (_put_on_gpu(view, alt) for alt in real(lengths)) if lengths is not None else ()
         site = next((site for site in put if site is not None), None)
         if site is not None:
             yield event, site
 
 
+def packed_by(view: View, value: Value) -> bool:
+    """Whether `pack_padded_sequence` is given a value, or what is made of it, for its lengths: it has to be on the CPU then."""
+    sought = {id(alt) for alt in real(value)}
+    for event in view.of("call"):
+        lengths = _given(event) if event.name in PACKS else None
+        if lengths is not None and any(_leads_to(alt, sought) for alt in real(lengths)):
+            return True
+    return False
+
+
+def _leads_to(value: Value | None, sought: set[int]) -> bool:
+    """Whether a value is one of those that are sought, or was read or computed from one."""
+    for _ in range(_FAR):
+        if id(value) in sought:
+            return True
+        if not isinstance(value, Opaque):
+            return False
+        if value.origin is None:
+            return any(id(part) in sought for part in value.parts)
+        value = value.origin
+    return False
+
+
 def lengths_of(call: cst.Call) -> cst.BaseExpression:
     """What a call packs by, as it is written."""
     named = (arg.value for arg in call.args if arg.keyword is not None and arg.keyword.value == "lengths")
     return next(named, None) or call.args[1].value
+
+
+def _given(event: Event) -> Value | None:
+    """What a call is given to pack by."""
+    return event.args[1] if len(event.args) > 1 else event.kwargs.get("lengths")
 
 
 def _put_on_gpu(view: View, value: Value | None) -> Site | None:

@@ -17,7 +17,7 @@ from torchlint.rules.shared.left_behind import asked_elsewhere, indexed_left_beh
 from torchlint.rules.shared.moved_too_late import moved_too_late
 from torchlint.rules.shared.never_moved import input_put_elsewhere
 from torchlint.rules.shared.outputs import has_weights, lying_with, moved_back, pair_of, placed_of_output
-from torchlint.rules.shared.packed_lengths import PACKS, lengths_of, lengths_on_gpu
+from torchlint.rules.shared.packed_lengths import PACKS, lengths_of, lengths_on_gpu, packed_by
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
 from torchlint.rules.shared.states_left_behind import states_left_behind
 from torchlint.rules.shared.tensors_of_images import tensor_of_image
@@ -48,7 +48,7 @@ def _meetings(view: View) -> Iterator[Report]:
             left = _on_cpu(view, value) or index == 0 and _never_moves(event.subject) and (
                 bool(real(value)) and all(read_by_workers(view, alt) for alt in real(value)) or input_left_behind(view, event, value)
             )
-            if left and not places_itself(event.subject, index) and not _placed_by_a_part(view, event.subject):
+            if left and not places_itself(event.subject, index) and not _placed_by_a_part(view, event.subject) and not packed_by(view, value):
                 yield _report(view, event, value, moved, "the model is moved here")
                 break
         else:

@@ -35,6 +35,14 @@ from torchvision.transforms import RandomSizedCrop  # <- 941
 def crop():
     return RandomSizedCrop(224)
 """,
+    "NumPy, as torch once had it by accident": """
+from torch import np  # <- 941
+
+def noise(size):
+    return np.random.rand(size)
+""",
+    "NumPy out of torch, by its full name": "def noise(size):\n    return torch.np.random.rand(size)  # <- 941\n",
+    "NumPy itself": "import numpy as np\nfrom torch import from_numpy\n\ndef noise(size):\n    return from_numpy(np.random.rand(size))\n",
     "transforms of one's own": """
 import transforms
 

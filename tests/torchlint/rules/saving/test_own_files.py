@@ -568,3 +568,37 @@ def main(words, path, old):
 @pytest.mark.parametrize(("given", "mark"), [("args", "  # <- 901"), ("vars(args)", "")])
 def test_what_is_read_and_written_again(given, mark):
     holds(AGAIN.replace("GIVEN", given).replace("MARK", mark))
+
+
+TAKEN_OUT = """
+def main(model: nn.Module, loader, args):
+    optimizer = torch.optim.Adam(model.parameters())
+    best, start = float("inf"), 0
+    if args.resume:
+        checkpoint = torch.load("last.pt")MARK
+        model.load_state_dict(checkpoint["model"])
+        optimizer.load_state_dict(checkpoint["optimizer"])
+        best, start = checkpoint["best"], checkpoint["epoch"]
+    for epoch in range(start, 10):
+        for x, y in loader:
+            optimizer.zero_grad()
+            loss = F.mse_loss(model(x), y)
+            loss.backward()
+            optimizer.step()
+        found = loss.detach().cpu()TAKEN
+        best = BEST
+        torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "best": best, "epoch": epoch + 1}, "last.pt")
+"""
+
+
+@pytest.mark.parametrize(("taken", "best", "told"), [
+    (".numpy()", "min(found, best)", True),
+    (".numpy()", "found if found < best else best", True),
+    (".numpy()", "found.mean()", True),
+    (".numpy()", "float(min(found, best))", False),
+    (".numpy()", "found.tolist()", False),
+    (".item()", "min(found, best)", False),
+    ("", "min(found, best)", False),
+])
+def test_what_numpy_gave_of_a_tensor(taken, best, told):
+    holds(TAKEN_OUT.replace("TAKEN", taken).replace("BEST", best).replace("MARK", "  # <- 901" if told else ""))

@@ -105,3 +105,61 @@ def main(data, model):
         train(loader, model, criterion, optimizer)
 """
     )
+
+
+SORTED = """
+from torch.nn.utils.rnn import pack_padded_sequence
+from torch.utils.data import DataLoader, Dataset
+
+class Phrases(Dataset):
+    def __init__(self, phrases):
+        self.phrases = phrases
+
+    def __len__(self):
+        return len(self.phrases)
+
+    def __getitem__(self, index):
+        ids, label, length = self.phrases[index]
+        return torch.tensor(ids), torch.tensor(label), torch.tensor(length)
+
+class Tagger(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.embedding, self.rnn, self.head = nn.Embedding(100, 16), nn.LSTM(16, 32, batch_first=True), nn.Linear(32, 2)
+
+    def forward(self, x, lengths):
+        {forward}
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+model = Tagger().to(device)
+optimizer = torch.optim.Adam(model.parameters())
+for epoch in range(10):
+    for x, y, lengths in DataLoader(Phrases([]), batch_size=8, shuffle=True):
+        optimizer.zero_grad()
+        F.cross_entropy(model(x.to(device), lengths), y.to(device)).backward(){mark}
+        optimizer.step()
+"""
+
+
+@table({
+    "sorted, and the places in their order select from a tensor on the GPU": SORTED.format(
+        forward="""longest, order = lengths.sort(0, descending=True)
+        packed = pack_padded_sequence(self.embedding(x)[order], longest, batch_first=True)
+        hidden = self.rnn(packed)[1][0][-1]
+        scores = torch.zeros_like(hidden)
+        scores[order] = hidden
+        return self.head(scores)""",
+        mark="",
+    ),
+    "as they are": SORTED.format(
+        forward="""packed = pack_padded_sequence(self.embedding(x), lengths, batch_first=True, enforce_sorted=False)
+        return self.head(self.rnn(packed)[1][0][-1])""",
+        mark="",
+    ),
+    "multiplied, not packed by": SORTED.format(
+        forward="return self.head(self.rnn(self.embedding(x))[1][0][-1] / lengths.unsqueeze(1))",
+        mark="  # <- 401",
+    ),
+})
+def test_lengths_that_a_model_packs_by_stay_on_the_cpu(code):
+    holds(code)
