@@ -482,11 +482,18 @@ def join(a: Value, b: Value) -> Value:
     if len(alts) > 4 + (UNSET in alts):
         lost = Union(tuple(alt for alt in alts if isinstance(alt, Instance))[:8])  # whoever is given it is given one of these
         flows, parts = union_of(alt.flows for alt in alts), union_of(alt.parts for alt in alts)
-        return Opaque("", "join", flows=flows, parts=parts, origin=lost, tags=_MODEL if _all_models(alts) else NOTHING)
+        return Opaque("", "join", flows=flows, parts=parts, origin=lost, tags=_kind_of(alts))
     return Union(tuple(alts))
 
 
-_MODEL = frozenset({"module"})
+_MODEL, _STATE = frozenset({"module"}), frozenset({"state_dict"})
+
+
+def _kind_of(alts: list[Value]) -> frozenset[str]:
+    """What all of many are: models, or the state of one, `model.state_dict()` behind four ways to wrap it."""
+    if all(type(alt) is Opaque and "state_dict" in alt.tags for alt in alts):
+        return _STATE
+    return _MODEL if _all_models(alts) else NOTHING
 
 
 def _all_models(alts: list[Value]) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.torch_api.batches import whole_dataset
-from torchlint.dryrun.values import Class, Event, Instance, Ref, Value, real
+from torchlint.dryrun.values import Class, Event, Instance, Ref, Seq, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 802
@@ -21,7 +21,7 @@ def check(view: View) -> Iterator[Report]:
     loaders = {id(event.subject): event for event in view.of("loader.create")}
     for event in view.of("loader.iterate") if wraps else ():
         made = loaders.get(id(event.subject))
-        if made is None or not _whole(made.subject) or not _same_everywhere(made.dataset):
+        if made is None or not _whole(made.subject) or not _same_everywhere(view, made.dataset):
             continue
         wrap = _trained(view, event, wraps)
         if wrap is not None and not _shared_otherwise(made):
@@ -34,12 +34,21 @@ def _whole(loader: Instance) -> bool:
     return isinstance(loader.cls, Ref) and not given and len(loader.args) < 4
 
 
-def _same_everywhere(data: Value | None) -> bool:
-    """Whether a data set is one that knows nothing of processes, for certain."""
-    alts = real(whole_dataset(data))
-    if len(alts) != 1 or not isinstance(alts[0], Instance) or alts[0].kind != "dataset":
+def _same_everywhere(view: View, data: Value | None) -> bool:
+    """Whether a data set, whichever of several it is, is one that knows nothing of processes, for certain. An empty list is what a name
+    has before it gets one: a loader refuses to mix it."""
+    alts = [alt for alt in real(whole_dataset(data)) if not _is_empty(view, alt)]
+    return bool(alts) and all(map(_knows_of_none, alts))
+
+
+def _is_empty(view: View, value: Value) -> bool:
+    items = view.run.store.get(value, "[]") if type(value) is Seq else None
+    return items is not None and not items.known and not items.open
+
+
+def _knows_of_none(made: Value) -> bool:
+    if not isinstance(made, Instance) or made.kind != "dataset":
         return False
-    made = alts[0]
     if isinstance(made.cls, Class):
         if not made.cls.externals() or any("Iterable" in name or name == "?" for name in made.cls.externals()):
             return False
