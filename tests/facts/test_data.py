@@ -1,5 +1,7 @@
 """What rules/data says of PyTorch, run on PyTorch."""
 
+import random
+
 import pytest
 
 torch = pytest.importorskip("torch", reason="the facts are checked on torch itself")
@@ -34,6 +36,15 @@ class WithGenerator(Numbers):
         return self.rng.random(), numpy.random.rand(), torch.rand(()).item()
 
 
+class Draws(Numbers):
+    """A dataset that draws from the global generators."""
+
+    def __getitem__(self, index):
+        import numpy
+
+        return numpy.random.rand(), random.random(), torch.rand(()).item()
+
+
 class Stream(data.IterableDataset):
     def __iter__(self):
         return iter(TEN)
@@ -63,6 +74,57 @@ def test_a_generator_in_a_dataset_is_the_same_in_every_worker_and_epoch():
     # NumPy's global generator is seeded for each worker and epoch, as torch's own is.
     assert first[1] != second[1] and first[1] != again[1]
     assert first[2] != second[2] and first[2] != again[2]
+
+
+def _numbers(start, **options):
+    """What two epochs of a loader draw from NumPy, Python and torch, one after the other."""
+    pytest.importorskip("numpy")
+    loader = data.DataLoader(Draws(), batch_size=2, num_workers=2, worker_init_fn=start, **options)
+    epochs = [[[column.tolist() for column in batch] for batch in loader] for _ in range(2)]
+    return [[[batch[place] for batch in epoch] for epoch in epochs] for place in range(3)]
+
+
+def _by_number(worker):
+    import numpy
+
+    numpy.random.seed(42 + worker)
+
+
+def _by_state(worker):
+    """Each worker has seeded NumPy with an array: the first word of the state says nothing of it."""
+    import numpy
+
+    numpy.random.seed(numpy.random.get_state()[1][0] + worker)
+
+
+def _by_initial_seed(worker):
+    import numpy
+
+    numpy.random.seed(torch.initial_seed() % 2**32)
+
+
+def _pythons(worker):
+    random.seed(42 + worker)
+
+
+def _torchs(worker):
+    torch.manual_seed(42 + worker)
+
+
+@pytest.mark.parametrize(("start", "alike"), [
+    (_by_number, [True, False, False]),
+    (_by_state, [True, False, False]),
+    (_pythons, [False, True, False]),
+    (_torchs, [False, False, True]),
+    (_by_initial_seed, [False, False, False]),
+    (None, [False, False, False]),
+])
+def test_workers_that_are_seeded_by_their_number_draw_the_same_in_each_epoch(start, alike):
+    assert [first == second for first, second in _numbers(start)] == alike
+
+
+def test_workers_that_last_are_seeded_once():
+    assert all(first != second for first, second in _numbers(_by_number, persistent_workers=True))
 
 
 # 608

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchlint.catalogue.effects import NAMESPACES
+from torchlint.catalogue.effects import NAMESPACES, READS
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.values import (
     NONE,
@@ -46,7 +46,16 @@ class Attributes:
 
     def eval_attribute(self, node: cst.Attribute) -> Value:
         owner = self.eval(node.value)
-        return self.attribute(owner, node.attr.value, node)
+        value = self.attribute(owner, node.attr.value, node)
+        if node.attr.value in READS and type(owner) is not Ref:
+            self.note_method(value, node)
+        return value
+
+    def note_method(self, value: Value, node: cst.Attribute) -> None:
+        """A method of a tensor that stands for itself, as what is called does not: it is kept, shown or handed on."""
+        alts = real(value)
+        if alts and all(type(alt) is Opaque and alt.source == "attr" and isinstance(alt.origin, Tensor) for alt in alts):
+            self.emit("method.uncalled", value, node)
 
     def attribute(self, owner: Value, name: str, node: cst.CSTNode) -> Value:
         """The value of `owner.name`."""

@@ -13,7 +13,7 @@ from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Const, Dict, Event, Instance, Opaque, Seq, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.drawn_items import changed_at_random, leaves_early
-from torchlint.rules.shared.loaders import body_of, created, option, written
+from torchlint.rules.shared.loaders import body_of, created, option, trained_on, written
 from torchlint.rules.shared.ordered_samplers import counts_a_range
 
 CODE = 613
@@ -64,7 +64,7 @@ def _by_loader(view: View) -> Iterator[Report]:
     for event, loader in created(view):
         name = loader.name.rsplit(".", 1)[-1]
         hook = next((unit for unit in _units_of(event) if unit in _HOOKS), None)
-        if not _LOADER.search(hook or name) or _TRAINS.search(name) or _trained_on(view, loader):
+        if not _LOADER.search(hook or name) or _TRAINS.search(name) or trained_on(view, loader):
             continue
         lines = event.site.parsed.facts.lines
         if any(_ON_PURPOSE.search(line) or _SET_LATER.search(line) and "self." not in line for line in lines):
@@ -187,21 +187,6 @@ def _own_random(view: View, dataset: Instance, parsed: Parsed, definition: cst.F
 
 _APPLIES = re.compile(r"\b(?:\w*transform\w*|\w*tfms?|\w*trans|\w*aug\w*)\(")
 _OF_AN_IMAGE = re.compile(r"\b(?!self\b)\w+\.mode\b")
-
-
-def _trained_on(view: View, loader: Instance) -> bool:
-    """Whether a backward runs in a loop over the loader."""
-    return any(_goes_over(loop.over, loader) for backward in view.of("backward") for loop in backward.loops)
-
-
-def _goes_over(value: Value | None, loader: Instance) -> bool:
-    for _ in range(6):
-        if loader in real(value):
-            return True
-        value = getattr(value, "base", None)
-        if value is None:
-            return False
-    return False
 
 
 def _evaluated(site: Site) -> bool:

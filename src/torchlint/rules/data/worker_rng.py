@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Class, Event, Func, Instance, Opaque, Value, real
+from torchlint.dryrun.values import Class, Const, Event, Func, Instance, Loop, Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.loaders import created, dataset_of, methods_within, option, workers
+from torchlint.rules.shared.loaders import created, dataset_of, goes_over, methods_within, option, workers
+from torchlint.rules.shared.own_draws import DRAWS, item_draw
 
 CODE = 606
 _COPIED = "is copied to every worker process with the state it has here"
@@ -20,6 +22,14 @@ _AUGMENTER = (
     "`{name}` {how}, and with it imgaug's own generator: all workers draw the same numbers, in every epoch",
     "give the loader a `worker_init_fn` that seeds it: `get_worker_info().dataset.augmenter.seed_(torch.initial_seed() % 2**32)`, by its name",
 )
+_AGAIN = "seeds a worker the same in every epoch"
+_EPOCHS = (
+    "`{name}` {how}: workers are started anew for each pass, and the samples draw the same numbers",
+    "leave it out: PyTorch seeds `torch`, `random` and NumPy (since 1.9) in each worker, anew for each epoch; or seed with `torch.initial_seed() % 2**32`",
+)
+# Of a generator that PyTorch has seeded with an array, which it has in each worker, the first word of the state is always the same.
+_OWN_STATE = "np.random.get_state()[1][0]"
+_FIXED = re.compile(r"(?!(?i:.*(?:epoch|step|iter|time)))(?:[A-Z][A-Z_0-9]*|(?:\w+\.)*(?i:\w*(?:seed|rank|workers))\w*)")
 
 
 def check(view: View) -> Iterator[Report]:
@@ -30,6 +40,7 @@ def check(view: View) -> Iterator[Report]:
         start = option(loader, "worker_init_fn")
         if start is not None:
             yield from _seeded_alike(view, event, start)
+            yield from _seeded_again(view, event, loader, start)
             continue
         dataset = dataset_of(loader)
         if dataset is None:
@@ -48,9 +59,7 @@ def check(view: View) -> Iterator[Report]:
 
 def _seeded_alike(view: View, event: Event, start: Value) -> Iterator[Report]:
     """`def init(worker_id): np.random.seed(0)`: whatever its number, each worker begins alike."""
-    alts = real(start)
-    func = alts[0] if len(alts) == 1 and isinstance(alts[0], Func) else None
-    definition, parsed = view.run.definition(func) if func is not None and func.node is None else (getattr(func, "node", None), getattr(func, "parsed", None))
+    definition, parsed = _defined(view, start)
     if not isinstance(definition, cst.FunctionDef) or len(definition.params.params) != 1:
         return
     number = definition.params.params[0].name.value
@@ -66,6 +75,75 @@ def _seeded_alike(view: View, event: Event, start: Value) -> Iterator[Report]:
             related = [(event.site, "each worker of this loader begins with it")]
             yield Report(CODE, site, {"name": view.call_text(site), "how": "is run in every worker process, whatever its number"}, related)
             return
+
+
+def _defined(view: View, start: Value) -> tuple[cst.CSTNode | None, Parsed | None]:
+    """The function that each worker runs, where there is one in view, and its tree."""
+    alts = real(start)
+    func = alts[0] if len(alts) == 1 and isinstance(alts[0], Func) else None
+    return view.run.definition(func) if func is not None and func.node is None else (getattr(func, "node", None), getattr(func, "parsed", None))
+
+
+def _seeded_again(view: View, event: Event, loader: Instance, start: Value) -> Iterator[Report]:
+    """`def init(worker_id): np.random.seed(42 + worker_id)`: workers that are started again in each epoch begin as in the first."""
+    lasting = option(loader, "persistent_workers")
+    dataset = dataset_of(loader)
+    if lasting is not None and not (isinstance(lasting, Const) and lasting.value is False) or dataset is None:
+        return
+    definition, parsed = _defined(view, start)
+    if not isinstance(definition, (cst.FunctionDef, cst.Lambda)) or len(definition.params.params) != 1:
+        return
+    number = definition.params.params[0].name.value
+    if not _tells_workers_apart(definition, number):
+        return  # that is told of above
+    calls = [node for node in walk(definition.body) if isinstance(node, cst.Call)]
+    for seeder in DRAWS:
+        seeds = [call for call in calls if parsed.text(call.func) == seeder]
+        if len(seeds) != 1 or len(seeds[0].args) != 1 or not _is_the_same(parsed, definition, seeds[0].args[0].value, number):
+            continue
+        drawn = item_draw(view, dataset, seeder)
+        if drawn is not None and _in_epochs(view, event, loader):
+            site = Site(parsed, seeds[0])
+            related = [(drawn, "each sample draws from it"), (event.site, "each pass over this loader starts its workers anew")]
+            yield Report(CODE, site, {"name": view.call_text(site), "how": _AGAIN}, related, words=_EPOCHS)
+
+
+def _is_the_same(parsed: Parsed, definition: cst.FunctionDef | cst.Lambda, seed: cst.BaseExpression, number: str, depth: int = 0) -> bool:
+    """Whether a seed is made of nothing but the worker's number and what no epoch changes."""
+    if isinstance(seed, cst.BinaryOperation):
+        return all(_is_the_same(parsed, definition, side, number, depth) for side in (seed.left, seed.right))
+    if isinstance(seed, cst.Call):
+        whole = parsed.text(seed.func) == "int" and len(seed.args) == 1
+        return whole and _is_the_same(parsed, definition, seed.args[0].value, number, depth)
+    text = parsed.text(seed)
+    if isinstance(seed, cst.Name) and text != number:
+        binds = [node for node in walk(definition.body) if isinstance(node, (cst.AssignTarget, cst.AugAssign)) and parsed.text(node.target) == text]
+        if binds:  # `seed = 42 + worker_id`
+            made = next(parsed.around(binds[0]), None)
+            once = len(binds) == 1 and isinstance(made, cst.Assign) and depth < 4
+            return once and _is_the_same(parsed, definition, made.value, number, depth + 1)
+    fixed = isinstance(seed, (cst.Name, cst.Attribute)) and _FIXED.fullmatch(text) is not None
+    return isinstance(seed, cst.Integer) or text == number or fixed or text.replace("numpy.", "np.") == _OWN_STATE
+
+
+def _tells_workers_apart(definition: cst.FunctionDef | cst.Lambda, number: str) -> bool:
+    return any(isinstance(node, cst.Name) and node.value == number for node in walk(definition.body))
+
+
+def _in_epochs(view: View, event: Event, loader: Instance) -> bool:
+    """Whether a training goes through the loader again and again, as it was made."""
+    for backward in view.of("backward"):
+        for depth, loop in enumerate(backward.loops):
+            outer = [other for other in backward.loops[:depth] if other not in event.loops and not other.once]
+            if goes_over(loop.over, loader) and any(_of_epochs(other) for other in outer):
+                return True
+    return False
+
+
+def _of_epochs(loop: Loop) -> bool:
+    node = loop.site.node if loop.site is not None else None
+    head = loop.site.parsed.text(node.iter) + " " + loop.site.parsed.text(node.target) if isinstance(node, cst.For) else ""
+    return isinstance(node, cst.While) or re.search(r"\brange\(|epoch", head, re.IGNORECASE) is not None
 
 
 def _generator(change: Event) -> bool:

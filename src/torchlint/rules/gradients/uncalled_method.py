@@ -1,4 +1,4 @@
-"""132: a method is named as a statement or where its result is kept, or a function of torch's asked in a condition, but not called."""
+"""132: a method is named as a statement or where its result is kept or shown, or a function of torch's asked in a condition, but not called."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.catalogue.effects import READS
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.names import OPTIMIZER_NAME, SCHEDULER_NAME
 from torchlint.dryrun.values import Class, Event, Instance, Method, Opaque, Tensor, Value, real
@@ -36,6 +35,11 @@ _TAGS = {
 _CONTEXTS = ("torch.no_grad", "torch.inference_mode", "torch.enable_grad", "torch.amp.autocast")
 # Their step() takes something that has to be given.
 _NEEDS_MORE = frozenset({"torch.optim.LBFGS", "torch.optim.lr_scheduler.ReduceLROnPlateau"})
+# Methods that keep or show the numbers they are given.
+_TELLS = frozenset({
+    "append", "format", "write", "info", "debug", "warning", "add_scalar", "add_scalars", "log", "log_dict", "log_metric", "log_metrics",
+    "set_postfix",
+})
 _EXPECTS = re.compile(r"raises|suppress", re.IGNORECASE)
 _CATCHES = re.compile(r"AttributeError|TypeError|Exception")
 
@@ -53,10 +57,9 @@ def check(view: View) -> Iterator[Report]:
             yield Report(CODE, event.site, {"call": view.call_text(event.site)}, mend=_called(event.site, True))
     for event in view.of("tested.uncalled"):
         yield Report(CODE, event.site, {"call": view.call_text(event.site)}, mend=_called(event.site, False))
-    for event in view.of("append"):
-        if _keeps_a_method(event):
-            site = Site(event.site.parsed, event.site.node.args[0].value)
-            yield Report(CODE, site, {"call": view.call_text(site)}, mend=_called(site, False))
+    for event in view.of("method.uncalled"):
+        if _is_kept_or_shown(event.site) and not _probes(event.site):
+            yield Report(CODE, event.site, {"call": view.call_text(event.site)}, mend=_called(event.site, False))
     for event in view.of("optimizer.create"):
         if _given_a_method(view, event):
             site = Site(event.site.parsed, event.site.node.args[0].value)
@@ -82,14 +85,21 @@ def _is_method_of_module(view: View, value: Value, event: Event) -> bool:
     return not kept and value.origin is not None and view.is_module(value.origin)
 
 
-def _keeps_a_method(event: Event) -> bool:
-    """`losses.append(loss.item)`: a list of methods of tensors."""
-    node = event.site.node
-    given = node.args[0].value if isinstance(node, cst.Call) and len(node.args) == 1 else None
-    if not isinstance(given, cst.Attribute) or given.attr.value not in READS:
+def _is_kept_or_shown(site: Site) -> bool:
+    """`losses.append(loss.item)`, `print("loss", loss.item)`, `f"{loss.item:.3f}"`, `wandb.log({"loss": loss.item})`: where a number is
+    meant, and nobody calls what stands there."""
+    around = site.parsed.around(site.node)
+    parent = next(around)
+    if isinstance(parent, cst.FormattedStringExpression):
+        return True
+    call = next(around)
+    if isinstance(parent, cst.DictElement):
+        parent, call = next(around), next(around)
+    if not isinstance(parent, cst.Arg) or not isinstance(call, cst.Call) or parent.star:
         return False
-    alts = real(event.value)
-    return bool(alts) and all(type(alt) is Opaque and alt.source == "attr" and isinstance(alt.origin, Tensor) for alt in alts)
+    if isinstance(call.func, cst.Name):
+        return call.func.value == "print"
+    return isinstance(call.func, cst.Attribute) and call.func.attr.value in _TELLS and (call.func.attr.value != "append" or len(call.args) == 1)
 
 
 def _called(site: Site, safe: bool) -> Mend:

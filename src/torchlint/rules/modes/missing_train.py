@@ -9,14 +9,6 @@ from torchlint.dryrun.values import Const, Event, Instance, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 203
-_WORDS = (
-    "`{model}` trains in evaluation mode: `from_pretrained` gives it so, and nothing puts it in training mode",
-    "call `{model}.train()` before the loop, and after each evaluation",
-)
-_OF_A_PART = (
-    "`{part}` of `{model}` trains in evaluation mode: `from_pretrained` gives it so, and nothing puts it in training mode",
-    "call `{model}.train()` before the loop, and after each evaluation",
-)
 _HARMLESS = ("save", "eval", "valid", "test", "print", "log", "num_", "count", "summary", "resize", "optim", "sched", "collat", "loader")
 
 
@@ -26,7 +18,10 @@ def check(view: View) -> Iterator[Report]:
     for backward in view.of("backward"):
         for forward in sorted(backward.flows, key=lambda event: event.serial):
             model = forward.subject
-            if forward.kind != "forward" or id(model) in told or not forward.loops or not _as_it_came(forward) or not _has_dropout(model):
+            if forward.kind != "forward" or id(model) in told or not forward.loops or not _comes_untrained(forward) or not _has_dropout(model):
+                continue
+            behind = None if _as_it_came(forward) else _put_behind(view, forward)
+            if not _as_it_came(forward) and behind is None:
                 continue
             whole = _whole(view, backward, forward) if forward.get("inside") else forward
             if whole is None or _may_be_put(view, whole.subject, forward) or _may_be_put(view, model, forward) or not _trained(view, whole.subject):
@@ -34,10 +29,24 @@ def check(view: View) -> Iterator[Report]:
             told.add(id(model))
             related = [(model.site, "it comes in evaluation mode from here")] if model.site is not None else []
             roles = {"model": view.owner_text(whole, "model")}
-            if whole is forward:
-                yield Report(CODE, forward.site, roles, related, words=_WORDS)
-            else:
-                yield Report(CODE, whole.site, roles | {"part": view.owner_text(forward, "a part").removeprefix("self.")}, related, words=_OF_A_PART)
+            if whole is not forward:
+                roles["part"] = view.owner_text(forward, "a part").removeprefix("self.")
+            if behind is not None:
+                related.append((behind.site, "this comes behind the training of the first epoch"))
+            yield Report(CODE, whole.site, roles, related, words=_words("`{part}` of `{model}`" if "part" in roles else "`{model}`", behind))
+
+
+def _words(what: str, behind: Event | None) -> tuple[str, str]:
+    """The message and the help for what trains so: always, or before something puts it in training mode."""
+    if behind is None:
+        return (
+            f"{what} trains in evaluation mode: `from_pretrained` gives it so, and nothing puts it in training mode",
+            "call `{model}.train()` before the loop, and after each evaluation",
+        )
+    return (
+        f"{what} trains in evaluation mode in the first epoch: `from_pretrained` gives it so, and `train()` is first called at its end",
+        "call `{model}.train()` at the start of each epoch",
+    )
 
 
 def _whole(view: View, backward: Event, forward: Event) -> Event | None:
@@ -51,13 +60,37 @@ def _whole(view: View, backward: Event, forward: Event) -> Event | None:
     return None
 
 
-def _as_it_came(forward: Event) -> bool:
-    """Whether a model runs with gradients in the evaluation mode that its maker gave it."""
+def _comes_untrained(forward: Event) -> bool:
+    """Whether a model runs with gradients that its maker gave in evaluation mode."""
     model = forward.subject
-    if not isinstance(model, Instance) or forward.mode is not False or forward.mode_site is not None:
-        return False
-    made = made_by(model.type)
+    made = made_by(model.type) if isinstance(model, Instance) else None
     return made is not None and made.mode is False and forward.get("grad") is True and forward.get("method") is None and not forward.get("frozen")
+
+
+def _as_it_came(forward: Event) -> bool:
+    """Whether it is in the mode that its maker gave it, whenever it runs."""
+    return forward.mode is False and forward.mode_site is None
+
+
+def _put_behind(view: View, forward: Event) -> Event | None:
+    """The first `train()` of a model, where it stands behind the training in the body of the epochs: the first of them goes without."""
+    if forward.mode is not None:
+        return None
+    puts = [event for event in view.of("module.train") if not _is_another(view, event.subject, forward.subject)]
+    first = min(puts, key=lambda event: event.serial, default=None)
+    if first is None or first.serial < forward.serial or not isinstance(first.subject, Instance):
+        return None
+    around = len(first.loops)
+    return first if 0 < around < len(forward.loops) and first.loops == forward.loops[:around] else None
+
+
+def _is_another(view: View, put: Value | None, model: Instance) -> bool:
+    """Whether what is put in training mode is for certain neither a model nor what it is a part of."""
+    alts = real(put)
+    return bool(alts) and all(
+        isinstance(alt, Instance) and alt is not model and not _around(alt, model) and all(part is not model for part in view.run.within(alt))
+        for alt in alts
+    )
 
 
 def _has_dropout(model: Instance) -> bool:

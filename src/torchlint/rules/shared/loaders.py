@@ -132,3 +132,19 @@ def calls_always_made(body: cst.BaseSuite) -> Iterator[cst.Call]:
         if isinstance(node, cst.Call):
             yield node
         todo.extend(children(node))
+
+
+def trained_on(view: View, loader: Instance) -> bool:
+    """Whether a backward runs in a loop over the loader."""
+    return any(goes_over(loop.over, loader) for backward in view.of("backward") for loop in backward.loops)
+
+
+def goes_over(value: Value | None, loader: Instance) -> bool:
+    """Whether what a loop runs over is the loader, or something around it such as `enumerate(loader)`."""
+    for _ in range(6):
+        if loader in real(value):
+            return True
+        value = getattr(value, "base", None)
+        if value is None:
+            return False
+    return False

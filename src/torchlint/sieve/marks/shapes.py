@@ -112,7 +112,19 @@ def _written(target: ast.expr, words: set[str]) -> None:
         words.add("!leafwrite")
 
 
+def _mark_formatted(node: ast.FormattedValue, words: set[str]) -> None:
+    if type(node.value) is ast.Attribute and node.value.attr in READS:
+        words.add("!bare")
+
+
+def _mark_dict(node: ast.Dict, words: set[str]) -> None:
+    if any(type(value) is ast.Attribute and value.attr in READS for value in node.values):
+        words.add("!bare")
+
+
 def _mark_call(node: ast.Call, words: set[str]) -> None:
+    if any(type(given) is ast.Attribute and given.attr in READS for given in _given(node)):
+        words.add("!bare")
     if type(node.func) is ast.Attribute:
         name, owner = node.func.attr, node.func.value
         if name in INPLACE:
@@ -121,8 +133,6 @@ def _mark_call(node: ast.Call, words: set[str]) -> None:
             words.add(name)
         elif name in _GROWING and of_self(owner):
             words.add(f"!grows {owner.attr}")
-        if name == "append" and len(node.args) == 1 and type(node.args[0]) is ast.Attribute and node.args[0].attr in READS:
-            words.add("!bare")
     elif type(node.func) is ast.Name:
         if node.func.id == "setattr":
             words.add("!setattr")
@@ -223,6 +233,8 @@ MARKERS = {
     ast.BoolOp: _mark_asked,
     ast.AugAssign: _mark_augmented,
     ast.Call: _mark_call,
+    ast.FormattedValue: _mark_formatted,
+    ast.Dict: _mark_dict,
     ast.Compare: _mark_compare,
     ast.Subscript: _mark_subscript,
 }

@@ -1,4 +1,4 @@
-"""132 where a method of a tensor is kept in place of what it gives."""
+"""132 where a method of a tensor is kept or shown in place of what it gives."""
 
 from tests.torchlint.dryrun.support import holds, table
 
@@ -22,6 +22,35 @@ def train(net: nn.Module, loader, optimizer, scores):
     "an attribute of something else": KEPT.format(kept="scores.item", mark=""),
 })
 def test_kept_methods(code):
+    holds(code)
+
+
+SHOWN = """
+def train(net: nn.Module, loader, optimizer, writer, row, scores):
+    for step, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        loss = F.mse_loss(net(x), y)
+        loss.backward()
+        optimizer.step()
+        {shown}{mark}
+"""
+
+
+@table({
+    "printed": SHOWN.format(shown='print("loss:", loss.item)', mark="  # <- 132"),
+    "in a text": SHOWN.format(shown='print(f"{step}: {loss.item}")', mark="  # <- 132"),
+    "in a text with a form": SHOWN.format(shown='scores.title = f"{loss.item:.3f}"', mark="  # <- 132"),
+    "formatted": SHOWN.format(shown='print("{}: {}".format(step, loss.item))', mark="  # <- 132"),
+    "written for TensorBoard": SHOWN.format(shown='writer.add_scalar("loss", loss.item, step)', mark="  # <- 132"),
+    "logged by name": SHOWN.format(shown='writer.log({"loss": loss.item}, step=step)', mark="  # <- 132"),
+    "in a bar": SHOWN.format(shown="row.set_postfix(loss=loss.item)", mark="  # <- 132"),
+    "printed, called": SHOWN.format(shown='print("loss:", loss.item(), f"{loss.item():.3f}")', mark=""),
+    "printed, of something else": SHOWN.format(shown='print(row.item, f"{row.item}")', mark=""),
+    "handed to what calls it": SHOWN.format(shown="row.defer(loss.item)", mark=""),
+    "kept by name": SHOWN.format(shown='later = {"loss": loss.item}', mark=""),
+    "its text": SHOWN.format(shown="print(loss.item.__doc__, f'{loss.item.__name__}')", mark=""),
+})
+def test_shown_methods(code):
     holds(code)
 
 

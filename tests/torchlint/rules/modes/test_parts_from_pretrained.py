@@ -68,6 +68,61 @@ def test_silent(code):
     holds(code)
 
 
+BEHIND = """
+from transformers import BertForSequenceClassification
+
+@torch.no_grad()
+def evaluate(model, loader):
+    model.eval()
+    right = sum((model(ids).logits.argmax(1) == labels).sum() for ids, labels in loader)
+    model.train()
+    return right
+
+def train(loader, held_out, other, prepare):
+    model = BertForSequenceClassification.from_pretrained("bert-base-cased")
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
+    {before}
+    for epoch in range(3):
+        {first}
+        for step, (ids, labels) in enumerate(loader):
+            {inside}
+            loss = F.cross_entropy(model(ids).logits, labels){mark}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        {behind}
+"""
+
+
+def behind(behind="print(evaluate(model, held_out))", before="pass", first="pass", inside="pass", mark=""):
+    return BEHIND.format(behind=behind, before=before, first=first, inside=inside, mark=mark)
+
+
+@table({
+    "in the evaluation": behind(mark="  # <- 203"),
+    "now and then": behind("if epoch % 2 == 0:\n            evaluate(model, held_out)", mark="  # <- 203"),
+    "another model before": behind(before="other = nn.Linear(2, 2).train()", mark="  # <- 203"),
+    "of a part": classifier(mark="  # <- 203").replace("optimizer.step()\n", "optimizer.step()\n        model.train()\n"),
+})
+def test_put_in_training_mode_behind(code):
+    holds(code)
+
+
+@table({
+    "before the epochs": behind(before="model.train()"),
+    "at the start of each": behind(first="model.train()"),
+    "in each step": behind(inside="model.train()"),
+    "evaluated before": behind(before="print(evaluate(model, held_out))"),
+    "something unseen is put before": behind(before="other.train()"),
+    "something unseen is given the model": behind(before="prepare(model)"),
+    "of a part, before": classifier(prepare="model.train()").replace("optimizer.step()\n", "optimizer.step()\n        model.train()\n"),
+    "of a part, the part": classifier(prepare="model.bert.train()").replace("optimizer.step()\n", "optimizer.step()\n        model.train()\n"),
+    "on a path before": behind(before="if prepare:\n        model.train()"),
+})
+def test_put_in_training_mode_before(code):
+    holds(code)
+
+
 def test_the_part_is_told_by_its_name(tmp_path):
     path = tmp_path / "train.py"
     path.write_text("import torch\nfrom torch import nn\nimport torch.nn.functional as F\n" + classifier(), "utf-8")
