@@ -56,13 +56,15 @@ def _may_end_before(definition: cst.FunctionDef) -> bool:
 def assignments(definition: cst.FunctionDef) -> Iterator[tuple[str, cst.BaseExpression]]:
     """The names of a method and what each is given, pair by pair where there are several."""
     for node in walk(definition.body):
-        for target in node.targets if isinstance(node, cst.Assign) else ():
+        if not isinstance(node, cst.Assign):
+            continue
+        for target in node.targets:
             if isinstance(target.target, cst.Name):
                 yield target.target.value, node.value
             elif isinstance(target.target, cst.Tuple):
                 names = [element.value for element in target.target.elements]
-                pairs = isinstance(node.value, cst.Tuple) and len(node.value.elements) == len(names)
-                values = [element.value for element in node.value.elements] if pairs else [node.value] * len(names)
+                values = [element.value for element in node.value.elements] if isinstance(node.value, cst.Tuple) else []
+                values = values if len(values) == len(names) else [node.value] * len(names)
                 yield from ((name.value, value) for name, value in zip(names, values, strict=True) if isinstance(name, cst.Name))
 
 
