@@ -14,13 +14,11 @@ from torchlint.dryrun.values import Class, Const, Dict, Event, Instance, Opaque,
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.drawn_items import changed_at_random, leaves_early
 from torchlint.rules.shared.loaders import body_of, created, option, trained_on, written
+from torchlint.rules.shared.made_in_items import applied
 from torchlint.rules.shared.ordered_samplers import counts_a_range
+from torchlint.rules.shared.random_transforms import COMPOSED, changes_at_random
 
 CODE = 613
-_RANDOM = re.compile(
-    r"\.(?:Random(?!Apply|Choice|Order)\w+|ColorJitter|RandAugment|AutoAugment|TrivialAugmentWide|AugMix"
-    r"|ElasticTransform)$"
-)
 _EVALUATION = re.compile(r"^(?:test|val|valid|validation|eval|dev)$", re.IGNORECASE)
 _ON_PURPOSE = re.compile(r"(?:\b|_)tta(?:\b|_)|test.?time|contrastive|simclr|two_?crops?\b|n_views|\bbyol\b", re.IGNORECASE)
 _TRAINS = re.compile("train", re.IGNORECASE)  # whatever the split is called
@@ -172,17 +170,25 @@ def _own_random(view: View, dataset: Instance, parsed: Parsed, definition: cst.F
     for node in walk(definition.body):
         if not isinstance(node, cst.Call):
             continue
-        called = node.func
+        called = applied(node.func)
         if isinstance(called, cst.Attribute) and isinstance(called.value, cst.Name) and called.value.value == "self":
-            kept = [each.value for each in view.of("setattr") if each.subject is dataset and each.name == called.attr.value]
+            name = called.attr.value
+            kept = [each.value for each in view.of("setattr") if each.subject is dataset and each.name == name]
             found = [_random_in(view, value) for value in kept]
-            if found and None not in found:
+            if found and None not in found and not _is_switched(parsed, node, definition, name):
                 return found[0]
         elif isinstance(called, cst.Name):
             value = view.run.exported(called.value, parsed.facts)
             if isinstance(value, Opaque) and (one := _random_in(view, value)) is not None:
                 return one
     return None
+
+
+def _is_switched(parsed: Parsed, node: cst.Call, definition: cst.FunctionDef, name: str) -> bool:
+    """Whether a call stands under a switch of the data set, `if self.flips:`, other than whether there is such a transform."""
+    switch = re.compile(rf"(?:^|\bnot |\band |\bor )\(?self\.(?!{name}\b)\w+\)?(?=$| and | or | is | [=!]= )")
+    inside = takewhile(lambda part: part is not definition, parsed.around(node))
+    return any(switch.search(parsed.text(part.test)) for part in inside if isinstance(part, cst.If | cst.IfExp))
 
 
 _APPLIES = re.compile(r"\b(?:\w*transform\w*|\w*tfms?|\w*trans|\w*aug\w*)\(")
@@ -263,11 +269,11 @@ def _random_in_one(view: View, made: Value, depth: int) -> Opaque | Instance | N
         return made
     if depth > 3 or not isinstance(made, Opaque):
         return None
-    if _RANDOM.search(made.name) and made.name.startswith("torchvision.transforms.") or _of_albumentations(made):
+    if changes_at_random(made.name, made.site.text() if made.site is not None else ""):
         return made
     if depth and made.source == "call" and made.site is not None and _AUGMENTS.search(made.name) and made.site.text().endswith("()"):
         return made
-    if not made.name.endswith(("transforms.Compose", "v2.Compose", "albumentations.Compose", "composition.Compose")):
+    if not made.name.endswith(COMPOSED):
         return None
     for part in made.parts:
         for item in view.run.known_items(part) if isinstance(part, Seq) else ():
@@ -275,18 +281,6 @@ def _random_in_one(view: View, made: Value, depth: int) -> Opaque | Instance | N
             if found is not None:
                 return found
     return None
-
-
-_FLIPS = re.compile(
-    r"^albumentations\..*\b(?:Random(?!Scale\b)\w+|(?:Horizontal|Vertical)?Flip|Rotate|SafeRotate|Transpose|ShiftScaleRotate|ColorJitter"
-    r"|HueSaturationValue|RGBShift|GaussNoise|ISONoise|CoarseDropout|Cutout|ElasticTransform|GridDistortion|OpticalDistortion|MotionBlur)$"
-)
-_SURE = re.compile(r"\b(?:p\s*=\s*[01](?:\.0*)?|always_apply\s*=\s*True)\s*[,)]")
-
-
-def _of_albumentations(made: Opaque) -> bool:
-    """Whether something of albumentations changes an image at random: some are for certain, or never, where `p` says so."""
-    return bool(_FLIPS.search(made.name)) and made.site is not None and not _SURE.search(made.site.text())
 
 
 _DRAWN = re.compile(r"\brandom\.\w+\(|\bnp\.random\.\w+\(|\btorch\.rand\w*\(|\bget_params\(")

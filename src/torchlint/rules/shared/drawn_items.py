@@ -12,6 +12,7 @@ from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Func, Instance, Opaque, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.loaders import body_of, calls_always_made, created, option, written
+from torchlint.rules.shared.made_in_items import assignments, made_at_random
 
 # What changes an image or a clip; not what draws another item, such as the second of a pair.
 _CHANGES = re.compile(r"crop|flip|rotat|jitter|augment|distort|shear|eras(?:e|ing)|mirror|affine", re.IGNORECASE)
@@ -28,6 +29,11 @@ _TURNS = re.compile(
 )
 _DRAW = r"(?:\w+\.)*(?:random|rand|randint|random_sample|uniform)\([^()]*\)"
 _MORE_OR_LESS = r"(?:\.item\(\))?\s*(?:[<>]=?|==)\s*[\d.]+(?:\s*/\s*\d+)?"
+# What is true or false by chance, as it is.
+_COIN = (
+    r"(?:\w+\.)*(?:getrandbits\(1\)|randrange\(2\)|choice\(2\)|choice\([\[(](?:True, ?False|False, ?True|0, ?1|1, ?0)[\])]\))"
+    r"|random\.randint\(0, ?1\)|(?:np|numpy)\.random\.randint\((?:0, ?)?2\)|torch\.randint\((?:0, ?)?2, ?\(1,?\)\)(?:\.item\(\))?"
+)
 _CONDITIONAL = (cst.If, cst.IfExp, cst.Else, cst.Try, cst.FunctionDef, cst.Lambda, cst.BooleanOperation, cst.For, cst.While)
 
 
@@ -39,6 +45,8 @@ def changed_at_random(view: View, dataset: Instance) -> Opaque | None:
     if definition is None or leaves_early(parsed, definition):
         return None
     for name, call, found, its in _own_calls(view, dataset, parsed, definition):
+        if not _ASKED.search(parsed.text(call)) and (made := made_at_random(its, found)) is not None:
+            return made
         text = written(its, found)
         if _ASKED.search(parsed.text(call)) or _ASKS.search(text) or not (_DRAWN.search(text) or _is_given_a_draw(parsed, definition, call)):
             continue
@@ -46,7 +54,7 @@ def changed_at_random(view: View, dataset: Instance) -> Opaque | None:
             return Opaque(name, "call", Site(its, found))
         if (turned := _turned(its, found)) is not None:
             return turned
-    return _turned(parsed, definition) or _cut_out(view, dataset, parsed, definition)
+    return _turned(parsed, definition) or _cut_out(view, dataset, parsed, definition) or made_at_random(parsed, definition)
 
 
 def _own_calls(
@@ -84,7 +92,8 @@ def _turned(parsed: Parsed, definition: cst.FunctionDef) -> Opaque | None:
     if not _DRAWN.search(written(parsed, definition)):
         return None
     drawn = "|".join([_DRAW, *map(re.escape, sorted(_drawn_names(parsed, definition)))])
-    asks_a_draw = re.compile(f"(?:{drawn}){_MORE_OR_LESS}")
+    asks_a_draw = re.compile(f"(?:{drawn}){_MORE_OR_LESS}|{_COIN}")
+    coins = _coins(parsed, definition, asks_a_draw)
     for node in walk(definition.body):
         turns = _TURNS.match(parsed.text(node)) if isinstance(node, cst.Call) else None
         if turns is None:
@@ -92,10 +101,19 @@ def _turned(parsed: Parsed, definition: cst.FunctionDef) -> Opaque | None:
         around = list(parsed.around(node))
         inside = [part for part in around[: around.index(definition)] if isinstance(part, _CONDITIONAL)]
         asked = inside[0].test if len(inside) == 1 and isinstance(inside[0], cst.If | cst.IfExp) else None
-        if asked is not None and asks_a_draw.fullmatch(parsed.text(asked)):
+        text = parsed.text(asked).removeprefix("not ") if asked is not None else ""
+        if text in coins or asks_a_draw.fullmatch(text):
             name = re.findall(r"\w+(?=\()", turns[0])[-1]
             return Opaque(name, "call", Site(parsed, node))
     return None
+
+
+def _coins(parsed: Parsed, definition: cst.FunctionDef, asks_a_draw: re.Pattern[str]) -> set[str]:
+    """The names that are nothing but true or false by chance: `flips = random.random() > 0.5`."""
+    thrown: dict[str, bool] = {}
+    for name, value in assignments(definition):
+        thrown[name] = thrown.get(name, True) and asks_a_draw.fullmatch(parsed.text(value)) is not None
+    return {name for name, always in thrown.items() if always}
 
 
 def _drawn_names(parsed: Parsed, definition: cst.FunctionDef) -> set[str]:
