@@ -58,6 +58,8 @@ def tested_in_a_loop(view: View) -> Iterator[Tested]:
     """A second `for x, y in self.valid_loader:` behind the training, under a heading that says that it tests and with the best weights
     loaded, where `self.test_loader` is kept and read nowhere."""
     for parsed in view.trees():
+        if not any(map(_FOR_VALIDATION.match, parsed.unit.words)):
+            continue  # who asks for the lines of a file is judged anew with each comment in it
         cls = next((cls for cls in parsed.facts.all_classes() if any(unit is parsed.unit for unit in cls.methods.values())), None)
         name = _kept_in_vain(parsed.facts.lines[cls.start - 1 : cls.end]) if cls is not None else None
         if name is None:
