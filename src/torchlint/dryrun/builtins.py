@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torchlint.dryrun.store import Items
-from torchlint.dryrun.torch_api.arrays import of_numpys
+from torchlint.dryrun.torch_api.arrays import is_read_out, of_numpys
 from torchlint.dryrun.values import (
     NONE,
     NOTHING,
@@ -212,7 +212,7 @@ class Builtins:
         made = self.result_of(args)
         if len(args) > 1 and type(made) is Opaque and made.origin is None:
             calls = (alt for arg in args for alt in real(arg) if isinstance(alt, Opaque) and alt.source == "call")
-            figure = next((alt for alt in calls if "foreign" in alt.tags or alt.name == "numpy" and "numbers" in alt.tags), None)
+            figure = next((alt for alt in calls if "foreign" in alt.tags or is_read_out(alt)), None)
             if figure is not None:  # it is one of those that it is given: what one of them is made by tells what it may be
                 return Opaque("max", "call", made.site, made.flows, made.parts, figure, made.tags)
         return made

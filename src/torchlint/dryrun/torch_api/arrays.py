@@ -60,7 +60,12 @@ def is_numpys(value: Value) -> bool:
 
 def _is_array(value: Opaque) -> bool:
     """Whether a value is an array: made by a function that gives one, by arithmetic, or of a tensor by `x.numpy()`."""
-    return bool(value.tags & {"ndarray", "numpys"}) or value.name == "numpy" and value.source == "call" and "numbers" in value.tags
+    return bool(value.tags & {"ndarray", "numpys"}) or is_read_out(value)
+
+
+def is_read_out(value: Opaque) -> bool:
+    """Whether a value is what `x.numpy()` gives of a tensor: an array, of one number without dimensions as well."""
+    return value.name == "numpy" and value.source == "call" and "numbers" in value.tags
 
 
 def of_numpys(operator: str, left: Value, right: Value) -> frozenset[str]:

@@ -16,6 +16,7 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
 from torchlint.rules.shared.callers import call_of_a_shared_helper, may_be_without_graph
+from torchlint.rules.shared.class_around import class_around
 from torchlint.rules.shared.evaluations import EVALUATION, in_a_program_that_trains_nothing, is_evaluation, said_volatile
 from torchlint.rules.shared.frozen import frozen_by, frozen_one_by_one, is_off_at, switches
 from torchlint.rules.shared.graph_uses import graph_may_be_used, is_criterion
@@ -124,8 +125,7 @@ def _in_a_model(event: Event) -> bool:
     """Whether the call stands in a method of a model, and that one was called from outside."""
     if not event.calls:
         return False
-    unit = event.site.parsed.unit
-    owner = next((cls for cls in event.site.parsed.facts.all_classes() if unit in cls.methods.values()), None)
+    owner = class_around(event.site.parsed)
     return owner is not None and any(base.rpartition(".")[2] == "Module" for base in owner.bases)
 
 
@@ -134,7 +134,7 @@ def _of_a_program(view: View, event: Event) -> bool:
     if {site.parsed.unit.name for site in (*event.calls, event.site)} & _OF_THE_MODEL:
         return False
     unit = event.site.parsed.unit
-    owner = next((cls for cls in event.site.parsed.facts.all_classes() if unit in cls.methods.values()), None)
+    owner = class_around(event.site.parsed)
     return owner is not None and any(
         other.site.parsed.unit in owner.methods.values() and other.site.parsed.unit is not unit for other in view.of("backward")
     )

@@ -13,7 +13,7 @@ from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import ONE_OF_DICTS, Class, Dict, Event, Instance, Iter, Opaque, Ref, Value, boolean, number, real, same
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.rows import text_of, tree_of
-from torchlint.rules.shared.loaders import body_of, option
+from torchlint.rules.shared.loaders import body_of, goes_over, option
 
 CODE = 208
 _EVALUATION = re.compile(
@@ -156,7 +156,7 @@ def _left_alone(view: View, event: Event) -> bool:
 
 def _loops_over(view: View, loader: Instance) -> list[Site | None]:
     """Where the loops stand that go over a loader."""
-    return [each.loop.site for each in view.of("loop") if _goes_over(each.loop.over, loader)]
+    return [each.loop.site for each in view.of("loop") if goes_over(each.loop.over, loader)]
 
 
 def _scope(tree: ast.Module, row: int) -> ast.AST:
@@ -310,7 +310,7 @@ def _draws(view: View, loader: Instance) -> bool:
 def _trained_on(view: View, loader: Instance) -> bool:
     """Whether a backward runs in a loop over the loader; not in one over whichever of several is asked for, that for training among them,
     where only some phase goes backward."""
-    over = {event.get("loop"): event for event in view.of("loop") if _goes_over(event.loop.over, loader)}
+    over = {event.get("loop"): event for event in view.of("loop") if goes_over(event.loop.over, loader)}
     return any(
         loop in over and not (_has_one_for_training(loop.over) and set(backward.guards) - set(over[loop].guards))
         for backward in view.of("backward") for loop in backward.loops
@@ -322,14 +322,3 @@ def _has_one_for_training(value: Value | None) -> bool:
     if len(alts) > 1:
         return any(isinstance(alt, Instance) and "train" in (_key(alt) or alt.name or "").lower() for alt in alts)
     return isinstance(value, Iter) and _has_one_for_training(value.base)
-
-
-def _goes_over(value, loader: Instance) -> bool:
-    """Whether an iterable is a loader, or enumerate, zip or tqdm around it."""
-    for _ in range(6):
-        if loader in real(value):
-            return True
-        value = getattr(value, "base", None)
-        if value is None:
-            return False
-    return False

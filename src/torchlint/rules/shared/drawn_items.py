@@ -12,7 +12,7 @@ from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Func, Instance, Opaque, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.loaders import body_of, calls_always_made, created, option, written
-from torchlint.rules.shared.made_in_items import assignments, made_at_random
+from torchlint.rules.shared.made_in_items import always_given, made_at_random
 
 # What changes an image or a clip; not what draws another item, such as the second of a pair.
 _CHANGES = re.compile(r"crop|flip|rotat|jitter|augment|distort|shear|eras(?:e|ing)|mirror|affine", re.IGNORECASE)
@@ -110,10 +110,7 @@ def _turned(parsed: Parsed, definition: cst.FunctionDef) -> Opaque | None:
 
 def _coins(parsed: Parsed, definition: cst.FunctionDef, asks_a_draw: re.Pattern[str]) -> set[str]:
     """The names that are nothing but true or false by chance: `flips = random.random() > 0.5`."""
-    thrown: dict[str, bool] = {}
-    for name, value in assignments(definition):
-        thrown[name] = thrown.get(name, True) and asks_a_draw.fullmatch(parsed.text(value)) is not None
-    return {name for name, always in thrown.items() if always}
+    return always_given(parsed, definition, lambda text: asks_a_draw.fullmatch(text) is not None)
 
 
 def _drawn_names(parsed: Parsed, definition: cst.FunctionDef) -> set[str]:

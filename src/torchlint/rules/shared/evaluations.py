@@ -8,6 +8,7 @@ from torchlint.catalogue.vocabulary import NAMED_AS_EVALUATION
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, Opaque, Tensor, real
 from torchlint.rules.base import View
+from torchlint.rules.shared.class_around import class_around
 from torchlint.rules.shared.held_out import given_held_out, goes_over_held_out, is_model, measures, trained
 from torchlint.rules.shared.learned import in_an_optimizer, is_from_a_file, learned_as_written
 from torchlint.rules.shared.looks import only_looked_at
@@ -136,7 +137,7 @@ def _behind(view: View, event: Event) -> bool:
 def _is_called_as_it_stands(site: Site) -> bool:
     """Whether a function is no part of a model or of a framework's class, which are called under whatever their caller says."""
     unit = site.parsed.unit
-    owner = next((cls for cls in site.parsed.facts.all_classes() if unit in cls.methods.values()), None)
+    owner = class_around(site.parsed)
     return _PLAIN.issuperset(unit.decorators) and (owner is None or _is_plain(owner, site.parsed.facts, unit.name))
 
 

@@ -8,8 +8,9 @@ from functools import lru_cache
 import libcst as cst
 
 from torchlint.dryrun.values import Event
+from torchlint.rules.shared.class_around import class_around
 from torchlint.rules.shared.surroundings import read
-from torchlint.sieve.facts import ClassFacts, FileFacts, Unit
+from torchlint.sieve.facts import FileFacts
 
 # Conditions that tell training from evaluation, and a return under one of them.
 _MODE_WORD = r"(?:train|eval|test|infer|phase|mode)"
@@ -84,7 +85,7 @@ def _rate_follows(event: Event) -> bool:
         return False
     if re.search(_OWN, event.site.parsed.text(given[0]), re.IGNORECASE) or isinstance(given[0], cst.Name) and given[0].value in unit.params:
         return True
-    cls, text = _class_around(facts, unit), "".join(facts.lines[unit.start - 1 : unit.end])
+    cls, text = class_around(event.site.parsed), "".join(facts.lines[unit.start - 1 : unit.end])
     for name in read(given[0]) - {"self"}:
         if re.search(rf"\b{name}\s*=(?!=)[^\n]*{_OWN}|{_OWN}[^\n]*:\s*\b{name}\s*=(?!=)", text, re.IGNORECASE):
             return True
@@ -104,14 +105,10 @@ def _set_from_outside(facts: FileFacts, name: str) -> bool:
 def _asked_before(event: Event) -> bool:
     """Whether a method is called close behind a question for the mode: the call of it may be met in training alone."""
     facts, unit = event.site.parsed.facts, event.site.parsed.unit
-    cls = _class_around(facts, unit)
+    cls = class_around(event.site.parsed)
     for method in cls.methods.values() if cls is not None and unit.name != "forward" else ():
         lines = facts.lines[method.start - 1 : method.end] if unit.name in method.words else []
         for at, line in enumerate(lines):
             if f"self.{unit.name}(" in line and any(_ASKS.search(near) for near in lines[max(at - 2, 0) : at + 1]):
                 return True
     return False
-
-
-def _class_around(facts: FileFacts, unit: Unit) -> ClassFacts | None:
-    return next((cls for cls in facts.all_classes() if unit in cls.methods.values()), None)

@@ -140,7 +140,7 @@ def trained_on(view: View, loader: Instance) -> bool:
 
 
 def goes_over(value: Value | None, loader: Instance) -> bool:
-    """Whether what a loop runs over is the loader, or something around it such as `enumerate(loader)`."""
+    """Whether what a loop runs over is the loader, or `enumerate`, `zip` or `tqdm` around it."""
     for _ in range(6):
         if loader in real(value):
             return True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import libcst as cst
 
@@ -53,7 +53,7 @@ def _may_end_before(definition: cst.FunctionDef) -> bool:
     return any(isinstance(inner, cst.Return) for node in conditions for inner in walk(node))
 
 
-def assignments(definition: cst.FunctionDef) -> Iterator[tuple[str, cst.BaseExpression]]:
+def _assignments(definition: cst.FunctionDef) -> Iterator[tuple[str, cst.BaseExpression]]:
     """The names of a method and what each is given, pair by pair where there are several."""
     for node in walk(definition.body):
         if not isinstance(node, cst.Assign):
@@ -68,21 +68,25 @@ def assignments(definition: cst.FunctionDef) -> Iterator[tuple[str, cst.BaseExpr
                 yield from ((name.value, value) for name, value in zip(names, values, strict=True) if isinstance(name, cst.Name))
 
 
+def always_given(parsed: Parsed, definition: cst.FunctionDef, is_one: Callable[[str], bool]) -> set[str]:
+    """The names of a method that are given nothing but what has a text of some kind."""
+    given: dict[str, bool] = {}
+    for name, value in _assignments(definition):
+        given[name] = given.get(name, True) and is_one(parsed.text(value))
+    return {name for name, always in given.items() if always}
+
+
 def _given(definition: cst.FunctionDef) -> dict[str, cst.BaseExpression]:
     """What the names of a method stand for that are given something once, under no condition."""
     found: dict[str, list[cst.BaseExpression]] = {}
-    for name, value in assignments(definition):
+    for name, value in _assignments(definition):
         found.setdefault(name, []).append(value)
     return {name: values[0] for name, values in found.items() if len(values) == 1}
 
 
 def _numbers(parsed: Parsed, definition: cst.FunctionDef) -> set[str]:
     """The names of a method that are given nothing but numbers that are drawn."""
-    drawn: dict[str, bool] = {}
-    for name, value in assignments(definition):
-        text = parsed.text(value)
-        drawn[name] = drawn.get(name, True) and bool(_A_NUMBER.match(text) or _PLACE.search(text))
-    return {name for name, always in drawn.items() if always}
+    return always_given(parsed, definition, lambda text: bool(_A_NUMBER.match(text) or _PLACE.search(text)))
 
 
 def _transform(parsed: Parsed, called: cst.BaseExpression, given: dict[str, cst.BaseExpression]) -> Opaque | None:

@@ -16,9 +16,10 @@ from torchlint.rules.shared.loaders import body_of
 
 _NO_DRAW = r"(?!seed\b|default_rng|RandomState|Random\b|SystemRandom|Generator|get_?state|set_?state)"
 # By the function that seeds it: how the text begins that draws from a global generator.
+_FROM_NUMPYS = re.compile(rf"(?:np|numpy)\.random\.{_NO_DRAW}\w+$")
 DRAWS = {
-    "np.random.seed": re.compile(rf"(?:np|numpy)\.random\.{_NO_DRAW}\w+$"),
-    "numpy.random.seed": re.compile(rf"(?:np|numpy)\.random\.{_NO_DRAW}\w+$"),
+    "np.random.seed": _FROM_NUMPYS,
+    "numpy.random.seed": _FROM_NUMPYS,
     "random.seed": re.compile(rf"random\.{_NO_DRAW}\w+$"),
     "torch.manual_seed": re.compile(r"torch\.(?:rand\w*|bernoulli|multinomial|normal)$"),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchlint.dryrun.values import Event, Instance, Tensor, Value, real
 from torchlint.rules.base import View
+from torchlint.rules.shared.class_around import class_around
 from torchlint.rules.shared.evaluations import EVALUATION, is_evaluation
 from torchlint.rules.shared.graph_uses import gets_ready
 from torchlint.rules.shared.held_out import given_held_out, measures, trained
@@ -105,7 +106,7 @@ _PLAIN_BASES = frozenset({"object", "Module", "ABC"})
 def _is_called_by_the_program(event: Event) -> bool:
     """Whether a method is one that no framework calls, nor a module's own forward."""
     unit = event.site.parsed.unit
-    owner = next((cls for cls in event.site.parsed.facts.all_classes() if unit in cls.methods.values()), None)
+    owner = class_around(event.site.parsed)
     if owner is None:
         return True
     return unit.name not in ("forward", "__call__") and {base.rpartition(".")[2] for base in owner.bases} <= _PLAIN_BASES

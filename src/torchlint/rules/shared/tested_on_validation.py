@@ -11,6 +11,7 @@ import libcst as cst
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
 from torchlint.rules.base import View
+from torchlint.rules.shared.class_around import class_around
 from torchlint.rules.shared.forgotten_data import scope_text
 from torchlint.rules.shared.surroundings import bound
 
@@ -60,7 +61,7 @@ def tested_in_a_loop(view: View) -> Iterator[Tested]:
     for parsed in view.trees():
         if not any(map(_FOR_VALIDATION.match, parsed.unit.words)):
             continue  # who asks for the lines of a file is judged anew with each comment in it
-        cls = next((cls for cls in parsed.facts.all_classes() if any(unit is parsed.unit for unit in cls.methods.values())), None)
+        cls = class_around(parsed)
         name = _kept_in_vain(parsed.facts.lines[cls.start - 1 : cls.end]) if cls is not None else None
         if name is None:
             continue
