@@ -39,7 +39,7 @@ _TURNED = {**_RESAMPLE, "fillcolor": Gone(*_IN_0_15, "fill")}
 _FUNCTIONAL = "torchvision.transforms.functional"
 ARGUMENTS = {
     "torchvision.utils.make_grid": _RANGE,
-    "torchvision.utils.save_image": _RANGE,
+    "torchvision.utils.save_image": {**_RANGE, "filename": Gone("0.4", "0.5", "fp")},
     "torchvision.transforms.RandomAffine": _TURNED,
     "torchvision.transforms.RandomRotation": _RESAMPLE,
     f"{_FUNCTIONAL}.affine": _TURNED,
@@ -48,4 +48,4 @@ ARGUMENTS = {
 }
 
 # The torch that a release of torchvision came out beside.
-TORCH_BESIDE = {"0.3": (1, 1), "0.11": (1, 10), "0.12": (1, 11), "0.14": (1, 13), "0.15": (2, 0), "0.16": (2, 1), "0.17": (2, 2)}
+TORCH_BESIDE = {"0.3": (1, 1), "0.5": (1, 4), "0.11": (1, 10), "0.12": (1, 11), "0.14": (1, 13), "0.15": (2, 0), "0.16": (2, 1), "0.17": (2, 2)}

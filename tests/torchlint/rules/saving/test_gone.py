@@ -62,6 +62,8 @@ from torchvision.utils import make_grid, save_image
 
 def show(images):
     save_image(images, "a.png", normalize=True, range=(-1, 1))  # <- 943
+    save_image(tensor=images, filename="b.png", nrow=4)  # <- 943
+    save_image(tensor=images, fp="c.png", nrow=4)
     return make_grid(images, normalize=True, value_range=(-1, 1))
 """,
     "arguments of transforms": """
