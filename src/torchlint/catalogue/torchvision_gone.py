@@ -26,6 +26,10 @@ NAMES = {
     **_LAYERS,
 }
 
+# Those of them that warned before, since 0.2.
+WARNED = frozenset(name for name in NAMES if name.endswith((".Scale", ".RandomSizedCrop")))
+WARNED_SINCE = "0.2"
+
 # What the data of these were called: with a warning in the first ones, and no more in the others.
 DATA = {"train_data": "data", "test_data": "data", "train_labels": "targets", "test_labels": "targets"}
 WARNING_DATASETS = frozenset(f"torchvision.datasets.{name}" for name in ("MNIST", "FashionMNIST", "KMNIST", "EMNIST", "QMNIST"))
@@ -39,7 +43,7 @@ _TURNED = {**_RESAMPLE, "fillcolor": Gone(*_IN_0_15, "fill")}
 _FUNCTIONAL = "torchvision.transforms.functional"
 ARGUMENTS = {
     "torchvision.utils.make_grid": _RANGE,
-    "torchvision.utils.save_image": _RANGE,
+    "torchvision.utils.save_image": {**_RANGE, "filename": Gone("0.4", "0.5", "fp")},
     "torchvision.transforms.RandomAffine": _TURNED,
     "torchvision.transforms.RandomRotation": _RESAMPLE,
     f"{_FUNCTIONAL}.affine": _TURNED,
@@ -48,4 +52,4 @@ ARGUMENTS = {
 }
 
 # The torch that a release of torchvision came out beside.
-TORCH_BESIDE = {"0.3": (1, 1), "0.11": (1, 10), "0.12": (1, 11), "0.14": (1, 13), "0.15": (2, 0), "0.16": (2, 1), "0.17": (2, 2)}
+TORCH_BESIDE = {WARNED_SINCE: (0, 3), "0.3": (1, 1), "0.5": (1, 4), "0.11": (1, 10), "0.12": (1, 11), "0.14": (1, 13), "0.15": (2, 0), "0.16": (2, 1), "0.17": (2, 2)}

@@ -50,7 +50,10 @@ def check(view: View) -> Iterator[Report]:
     yield from _by_loader(view)
 
 
-_LOADER = re.compile(r"(?:^|_)(?:val|valid|validation|test|testing|eval|evaluation)(?:_|\d|$|(?:data|loader|set|dl|iter))", re.IGNORECASE)
+_LOADER = re.compile(
+    r"(?i:(?:^|_)(?:val|valid|validation|test|testing|eval|evaluation)(?:_|\d|$|(?:data|loader|set|dl|iter)))"
+    r"|(?<=[a-z])(?:Val|Valid|Validation|Test|Testing|Eval|Evaluation)(?![a-z])"  # of `loaderVal`
+)
 _PARTS = frozenset({"torch.utils.data.Subset", "torch.utils.data.dataset.Subset"})
 # A condition that may keep a transform from the data that are evaluated on.
 _OF_THE_SET = re.compile(r"\bif\b[^\n]*(?:train|mode|split|phase|val|test|aug|random)", re.IGNORECASE)

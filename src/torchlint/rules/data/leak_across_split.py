@@ -113,7 +113,7 @@ def _split_by_hand(view: View) -> Iterator[Report]:
 def _scaled_by_hand(view: View) -> Iterator[Report]:
     """`data = (data - data.mean(0)) / data.std(0)`, and what is parted behind it: the first of a function, or of what is outside any."""
     told = set()
-    scaled = (event for event in view.of("assign", "item.set") if scaled_by_hand(event.site))
+    scaled = (event for event in view.of("assign", "item.set", "augment") if scaled_by_hand(event.site))
     for event in sorted(scaled, key=lambda event: event.serial):
         parsed = event.site.parsed
         around = parsed.unit if in_function(parsed) else parsed.facts
@@ -145,11 +145,12 @@ def _learnt(view: View, event: Event) -> Event | None:
 def _target(event: Event) -> str | None:
     """The name that a call's result is given, or that a statement gives something."""
     for node in (event.site.node, *event.site.parsed.around(event.site.node)):
-        if isinstance(node, cst.Assign):
-            target = node.targets[0].target
+        if isinstance(node, (cst.Assign, cst.AugAssign)):
+            targets = [each.target for each in node.targets] if isinstance(node, cst.Assign) else [node.target]
+            target = targets[0]
             while isinstance(target, (cst.Subscript, cst.Attribute)):  # of `frame[columns] = ...`, `frame.loc[:, columns] = ...`
                 target = target.value
-            return target.value if len(node.targets) == 1 and isinstance(target, cst.Name) and target.value != "self" else None
+            return target.value if len(targets) == 1 and isinstance(target, cst.Name) and target.value != "self" else None
     return None
 
 

@@ -238,8 +238,8 @@ _NO_MAP = re.compile(r"iter|web|shard|pipe|batch|pair|triplet|episod|task|graph"
 def _is_counted(view: View, loader: Instance, dataset: Opaque) -> bool:
     """Whether a class that is in no file makes the data, and is one whose samples have numbers: the program asks for its length, gives it
     what torchvision's data sets take, parts it, or mixes what another of the class gives, which a loader refuses of what is only gone through.
-    What `datasets.load_dataset` gives has numbers, too."""
-    if in_order_of_the_hub(dataset):
+    What `datasets.load_dataset` gives has numbers, too, and so has a data set of torchvision's that a name chooses."""
+    if in_order_of_the_hub(dataset) or _chosen_of_torchvision(dataset):
         return True
     if dataset.source != "call" or dataset.site is None or not _CLASS.search(dataset.name):
         return False
@@ -251,6 +251,21 @@ def _is_counted(view: View, loader: Instance, dataset: Opaque) -> bool:
     names = "|".join(re.escape(name) for name in (loader.name, f"{loader.name}.dataset", _assigned(dataset)) if name)
     counted = re.compile(rf"\blen\(\s*(?:{names})\s*\)")
     return any(counted.search(line.split("#", 1)[0]) for line in loader.site.parsed.facts.lines)
+
+
+_BY_NAME = re.compile(r"(?:getattr\(\s*|eval\(\s*f?['\"])([A-Za-z_][\w.]*?)(?:\s*,|\.['\"{])|([A-Za-z_][\w.]*)\.__dict__\[")
+
+
+def _chosen_of_torchvision(dataset: Opaque) -> bool:
+    """Whether it is made by a class of `torchvision.datasets` that is asked for by its name, `getattr(datasets, name)(root, train=True,
+    transform=...)`, with what the images in there are given: those of videos take no `train`."""
+    call = dataset.site.node if dataset.source == "call" and dataset.site is not None else None
+    asked = _BY_NAME.match(dataset.site.parsed.text(call.func)) if isinstance(call, cst.Call) else None
+    if asked is None or not _AS_TORCHVISION.search(dataset.site.text()):
+        return False
+    first, _, rest = (asked[1] or asked[2]).partition(".")
+    known = dataset.site.parsed.facts.imports.get(first, "")
+    return f"{known}.{rest}".rstrip(".") == "torchvision.datasets"
 
 
 _AS_TORCHVISION = re.compile(r"\btrain\s*=\s*True\b.*\btransform\s*=|\btransform\s*=.*\btrain\s*=\s*True\b", re.DOTALL)

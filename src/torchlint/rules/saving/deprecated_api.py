@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.catalogue.apis import COMMON_INITS, NUMBER_AMONG, NUMBER_FIRST, Deprecated, arguments, keywords, table
-from torchlint.catalogue.torchvision_gone import DATA
+from torchlint.catalogue.torchvision_gone import DATA, NAMES, WARNED, WARNED_SINCE
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.values import Class, Const, Instance, Ref, Seq, Value, real
@@ -23,7 +23,7 @@ from torchlint.rules.shared.legacy_weights import NAMES as MODELS
 from torchlint.rules.shared.legacy_weights import legacy_weights
 from torchlint.rules.shared.number_first import numbers_first
 from torchlint.rules.shared.saved_variables import saved_variables
-from torchlint.rules.shared.torchvision_old import renamed_data
+from torchlint.rules.shared.torchvision_old import names_warned_of, renamed_data
 from torchlint.rules.shared.typed_storages import typed_storages
 from torchlint.rules.shared.which_scheduler import may_be_another
 from torchlint.rules.shared.written_names import calls, reads, second_choice
@@ -33,6 +33,7 @@ _TORCHVISION = (
     "`{name}` is deprecated (torchvision 0.13 says so); use `{new}`",
     'write `{new}="IMAGENET1K_V1"` or another name of weights, and `{new}=None` where there are to be none',
 )
+_RENAMED_THERE = ("`{name}` is deprecated (torchvision {by} says so); use `{new}`", "write the new name: torchvision {gone} has the old one no more")
 _DATA = ("`{name}` is deprecated (torchvision 0.3 says so); use `{new}`", "`data` and `targets` are what `train` has chosen, of both halves")
 _NO_GRAD = ("`volatile` does nothing since torch 0.4 but warn: gradients are kept as without it", "put what runs on it under `with torch.no_grad():`")
 _INSTANCE = (
@@ -45,7 +46,7 @@ _WORDS = frozenset(name.rpartition(".")[2] for name in table().deprecated if not
 _LEGACY = ("size_average", "reduce")
 _LOSSES = frozenset(name for name in arguments().takes if name.startswith("torch.nn.") and {*_LEGACY, "reduction"} <= keywords(name))
 _VARIABLE = "torch.autograd.Variable"
-WATCHED = _NAMES | _LOSSES | MODELS | NUMBER_AMONG.keys() | {"torch.meshgrid", _VARIABLE}
+WATCHED = _NAMES | _LOSSES | MODELS | WARNED | NUMBER_AMONG.keys() | {"torch.meshgrid", _VARIABLE}
 CALLS = frozenset({".get_lr", ".storage", *(f".{name}" for name in (*NUMBER_FIRST, *DATA))})
 # The same function under another name: same arguments, same result.
 RENAMED = frozenset(
@@ -88,6 +89,8 @@ def check(view: View) -> Iterator[Report]:
         yield Report(CODE, site, {"name": old, "new": new}, words=_TORCHVISION)
     for site, old, new in renamed_data(view, gone=False):
         yield Report(CODE, site, {"name": old, "new": new}, words=_DATA)
+    for site, name, new in names_warned_of(view):
+        yield Report(CODE, site, {"name": name, "by": WARNED_SINCE, "new": new, "gone": NAMES[name].by}, words=_RENAMED_THERE)
     for site, name in saved_variables(view):
         yield Report(CODE, site, {"name": name, "by": "0.4", "then": f"; use `{name.replace('variables', 'tensors')}`"})
     if view.admits((2, 0)):

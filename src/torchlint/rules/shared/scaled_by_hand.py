@@ -16,16 +16,47 @@ _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?![\w(.\[])")
 
 
 def scaled_by_hand(site: Site) -> bool:
-    """Whether a statement gives a name, or columns of it, data less their mean or minimum, through their spread: both of all rows."""
+    """Whether a statement gives a name, or columns of it, data less their mean or minimum, through their spread: both of all rows. Or
+    it is the second of two that do: `x = x - x.min(0)`, `x /= x.max(0)`."""
     node = site.node
-    scaled = node.value if isinstance(node, cst.Assign) and len(node.targets) == 1 else None
-    if not _computes(scaled, cst.Divide) or not _computes(scaled.left, cst.Subtract):
+    if isinstance(node, cst.AugAssign):
+        return isinstance(node.operator, cst.DivideAssign) and _scaled_in_two(site, node.target, node.target, node.value)
+    scaled = _stretched(node.value) if isinstance(node, cst.Assign) and len(node.targets) == 1 else None
+    if not _computes(scaled, cst.Divide):
         return False
-    data = site.parsed.text(scaled.left.left)
-    if _ALL_ROWS.fullmatch(data) is None:
+    centred, width = _stretched(scaled.left), scaled.right
+    if not _computes(centred, cst.Subtract):
+        return _scaled_in_two(site, node.targets[0].target, centred, width)
+    data, rows = site.parsed.text(centred.left), rows_before(site)
+    if _ALL_ROWS.fullmatch(data) is None or not _of_all_rows(site.parsed.text(centred.right), _asked(data, _CENTRES), rows):
         return False
-    centre, width, rows = site.parsed.text(scaled.left.right), site.parsed.text(scaled.right), rows_before(site)
-    return _of_all_rows(centre, _asked(data, _CENTRES), rows) and _of_all_rows(width, _asked(data, _WIDTHS), rows)
+    return _of_all_rows(site.parsed.text(width), _asked(data, _WIDTHS), rows)
+
+
+def _stretched(node: cst.CSTNode) -> cst.CSTNode:
+    """What numbers are added to and times: `x` of `2 * x - 1`."""
+    while isinstance(node, cst.BinaryOperation):
+        inner = (node.left, *((node.right,) if isinstance(node.operator, cst.Multiply) else ()))
+        beside = {id(node.left): node.right, id(node.right): node.left}
+        kept = [one for one in inner if isinstance(beside[id(one)], (cst.Integer, cst.Float))]
+        if len(kept) != 1 or not isinstance(node.operator, (cst.Add, cst.Subtract, cst.Multiply)):
+            break
+        node = kept[0]
+    return node
+
+
+def _scaled_in_two(site: Site, target: cst.CSTNode, scaled: cst.CSTNode, width: cst.CSTNode) -> bool:
+    """Whether a statement divides what it gives by its spread, and the last one before it that gave that something took the mean or
+    the minimum off."""
+    data = site.parsed.text(target)
+    if _ALL_ROWS.fullmatch(data) is None or site.parsed.text(scaled) != data:
+        return False
+    rows, here = rows_before(site), re.escape(data)
+    last = next((at for at in reversed(range(len(rows))) if re.match(rf"\s*{here}\s*[-+*/]?=[^=]", rows[at])), None)
+    centred = re.match(rf"\s*{here}\s*(?:=\s*{here}\s*-|-=)(?!=)(.*)", rows[last]) if last is not None else None
+    if centred is None or not _of_all_rows(centred[1], _asked(data, _CENTRES), rows[:last]):
+        return False
+    return _of_all_rows(site.parsed.text(width), _asked(data, _WIDTHS), rows)
 
 
 _READS = re.compile(r"(?!.*\)\s*\[)(?:np|numpy|pd|pandas|torch)\.(?:load|loadtxt|genfromtxt|read_\w+)\(.*\)(?:\.(?:values|to_numpy\(\)|float\(\)|astype\(\w+\)))*\s*(?:#.*)?$")

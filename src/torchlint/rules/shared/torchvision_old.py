@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
@@ -14,6 +14,8 @@ from torchlint.catalogue.torchvision_gone import (
     DATA,
     DATA_RENAMED,
     GONE_DATASETS,
+    WARNED,
+    WARNED_SINCE,
     WARNING_DATASETS,
 )
 from torchlint.dryrun.source_text import Site
@@ -29,15 +31,28 @@ _TORCH_BESIDE = {"torchvision": torchvision_gone.TORCH_BESIDE, "torchtext": torc
 
 def names_gone(view: View) -> Iterator[tuple[Site, str, Gone]]:
     """`transforms.Scale(256)`, and its import."""
-    told = set()
     # Where a name is imported by itself, the import is what fails.
     called = ((event.site, name) for event, name in calls(view) if isinstance(event.site.node.func, cst.Attribute))
-    for site, written in (*imports(view, _gone), *called, *reads(view)):
-        name = _gone(written)
+    for site, name in _once_a_row((*imports(view, _gone), *called, *reads(view))):
+        if _has_it_not(view, name.partition(".")[0], NAMES[name].by):
+            yield site, name, NAMES[name]
+
+
+def names_warned_of(view: View) -> Iterator[tuple[Site, str, str]]:
+    """`transforms.Scale(256)` in a project that runs beside a torchvision that still has it: the place, the name, and what to use."""
+    for site, name in _once_a_row((event.site, name) for event, name in calls(view)):
+        if name in WARNED and not _has_it_not(view, "torchvision", NAMES[name].by) and _has_it_not(view, "torchvision", WARNED_SINCE):
+            yield site, name, NAMES[name].instead
+
+
+def _once_a_row(written: Iterable[tuple[Site, str]]) -> Iterator[tuple[Site, str]]:
+    """The places that ask for what is gone, and its name, but where the program asks before what there is."""
+    told = set()
+    for site, text in written:
+        name = _gone(text)
         if name is not None and (site.parsed, site.location().row, name) not in told and not _asked(site):
             told.add((site.parsed, site.location().row, name))
-            if _has_it_not(view, name.partition(".")[0], NAMES[name].by):
-                yield site, name, NAMES[name]
+            yield site, name
 
 
 def _gone(name: str) -> str | None:
@@ -89,5 +104,5 @@ def _asked(site: Site) -> bool:
 
 
 def _has_it_not(view: View, package: str, by: str) -> bool:
-    """Whether nothing says that the program runs beside an older torchvision or torchtext."""
+    """Whether nothing says that the program runs beside a torchvision or torchtext that is older than a release."""
     return view.admits(_TORCH_BESIDE[package][by]) and view.admits(release(by), package)

@@ -295,6 +295,9 @@ def unseen(whole='ParkDataset("train", files, transform=crops)', given="other", 
 
 @table({
     "a part of what is in no file": unseen(mark=BAD),
+    "for a loader called so behind": unseen(mark=BAD).replace("val_loader", "loaderVal").replace("train_loader", "loaderTrain"),
+    "for a loader of both": unseen().replace("val_loader", "loaderTrainVal"),
+    "for a loader called something else": unseen().replace("val_loader", "loaderValues"),
     "a part of what a function reads": unseen(whole="read(files, transform=crops)"),
     "a part of what has no transform": unseen(whole="ParkDataset(files)"),
     "all of it": unseen(given="ParkDataset(held, transform=crops)", mark=BAD),

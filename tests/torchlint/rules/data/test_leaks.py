@@ -147,6 +147,26 @@ def test_scalers(code):
         "x = (data - data.mean(0)) / data.std(0)  # <- 616\n    rows = torch.utils.data.TensorDataset(torch.tensor(x), y)"
         "; train, test = torch.utils.data.random_split(rows, [80, 20])"
     ),
+    "between minus one and one": scaled(
+        "x = 2 * (data - data.min(0)) / (data.max(0) - data.min(0)) - 1  # <- 616\n    x_train = x[:80]; x_test = x[80:]"
+    ),
+    "in two statements": scaled(
+        "x = torch.tensor(data)\n    x = x - x.min(0)[0]\n    x = 2 * (x / x.max(0)[0]) - 1  # <- 616\n    x_train = x[:80, :].float(); x_test = x[80:, :].float()"
+    ),
+    "in two statements in place": scaled(
+        "data -= data.mean(axis=0)\n    data /= data.std(axis=0)  # <- 616\n    train, test = data[:80], data[80:]"
+    ),
+    "in two statements of names": scaled(
+        "mean, std = data.mean(0), data.std(0)\n    data = data - mean\n    data = data / (std + 1e-8)  # <- 616\n    train, test = data[:80], data[80:]"
+    ),
+    "in two statements, of the training part": scaled(
+        "data -= data[:80].mean(axis=0)\n    data /= data[:80].std(axis=0)\n    train, test = data[:80], data[80:]"
+    ),
+    "in two statements, row by row": scaled("data -= data.mean(1, keepdims=True)\n    data /= data.std(1, keepdims=True)\n    train, test = data[:80], data[80:]"),
+    "in two statements, with another one between": scaled(
+        "data -= data.mean(axis=0)\n    data = data[:80]\n    data /= data.std(axis=0)\n    train, val = data[:60], data[60:]"
+    ),
+    "by their largest alone": scaled("data /= data.max()\n    train, test = data[:80], data[80:]"),
     "row by row": scaled("data = (data - data.mean(1, keepdims=True)) / data.std(1, keepdims=True); train, test = data[:80], data[80:]"),
     "over the last axis": scaled("data = (data - np.mean(data, axis=-1)) / np.std(data, axis=-1); train, test = data[:80], data[80:]"),
     "of the training part": scaled("x = (data - data[:80].mean(0)) / data[:80].std(0); train, test = x[:80], x[80:]"),

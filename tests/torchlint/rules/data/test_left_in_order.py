@@ -629,3 +629,30 @@ def side_by_side(names="a, b", over="zip(x, y)", mixes="pass", before="pass", y=
 })
 def test_side_by_side(code):
     holds(code)
+
+
+BY_NAME = """
+import torchvision
+{imports}
+
+def main(name, train_only):
+    loader = torch.utils.data.DataLoader({made}("d", {given}), batch_size=32){mark}
+""" + TRAIN
+
+
+def by_name(made, mark=MARK, given="train=True, transform=plain", imports="from torchvision import datasets, transforms"):
+    return BY_NAME.format(made=made, mark=mark, given=given, imports=imports)
+
+
+@table({
+    "by getattr": by_name("getattr(datasets, name)"),
+    "by getattr of the package": by_name("getattr(torchvision.datasets, name.upper())"),
+    "by eval": by_name("eval('datasets.' + name)"),
+    "by eval of a formatted text": by_name('eval(f"datasets.{name}")'),
+    "out of the module": by_name("datasets.__dict__[name]"),
+    "of a module of the project": by_name("getattr(datasets, name)", "", imports="import datasets"),
+    "no data for training": by_name("getattr(datasets, name)", "", "train=train_only, transform=plain"),
+    "another module of torchvision": by_name("getattr(torchvision.models, name)", ""),
+})
+def test_a_data_set_of_torchvision_that_a_name_chooses(code):
+    holds(code)

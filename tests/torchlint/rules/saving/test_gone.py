@@ -1,6 +1,10 @@
 """941, 942 and 943 of what old programs ask for: torchvision's names, losses as tensors of one item, factors given first."""
 
+import pytest
+
 from tests.torchlint.dryrun.support import holds, table
+from tests.torchlint.support import write
+from torchlint import check
 
 
 @table({
@@ -62,6 +66,8 @@ from torchvision.utils import make_grid, save_image
 
 def show(images):
     save_image(images, "a.png", normalize=True, range=(-1, 1))  # <- 943
+    save_image(tensor=images, filename="b.png", nrow=4)  # <- 943
+    save_image(tensor=images, fp="c.png", nrow=4)
     return make_grid(images, normalize=True, value_range=(-1, 1))
 """,
     "arguments of transforms": """
@@ -384,3 +390,17 @@ def validate(model, loader, criterion):
 })
 def test_read_out(code):
     holds(code)
+
+
+@pytest.mark.parametrize(("requirements", "code"), [
+    ("torch==1.5.0\ntorchvision==0.6.0\n", "TL942"),
+    ("torch==1.5.0\n", "TL942"),
+    ("torchvision>=0.2,<0.12\n", "TL942"),
+    ("torchvision==0.1.9\n", None),
+    ("torchvision\n", "TL941"),
+])
+def test_a_transform_that_warned_before_it_went(tmp_path, requirements, code):
+    program = "from torchvision import transforms\n\nplain = transforms.Compose([transforms.Scale(256), transforms.Resize(224)])\n"
+    write(tmp_path, {"requirements.txt": requirements, "train.py": program})
+    found = [(finding.code, finding.location.row) for finding in check(tmp_path, cache=False)]
+    assert found == ([(code, 3)] if code else [])
