@@ -120,7 +120,9 @@ def beside_training(view: View, event: Event) -> bool:
     if not steps or not _is_model(event.subject) or not trained(view, event.subject) or any(map(_comes_from_nowhere, view.of("backward"))):
         return False
     learns = [flow for step in steps for flow in step.flows if flow.kind == "forward" and not flow.get("inside")]
-    if any(flow.site == event.site for flow in learns) or not all(_apart(event, step) for step in (*steps, *learns)):
+    if any(flow.site == event.site for flow in learns):
+        return False
+    if not all(_apart(event, step) for step in (*steps, *learns)) and not _is_cut(view, event):
         return False
     return not raises_with_graph(view, event) and only_looked_at(view, event)
 
@@ -144,10 +146,14 @@ def is_cut_by_hand(view: View, event: Event) -> bool:
     """Whether the program takes the graph off what somebody only looks at: where gradients were off, there would be none."""
     if event.site.parsed.unit.name == "<module>" or _before_it_learns(view, event):
         return False  # the last lines of a script: a plot, and it ends
+    return _is_cut(view, event) and not raises_with_graph(view, event) and only_looked_at(view, event)
+
+
+def _is_cut(view: View, event: Event) -> bool:
+    """Whether the program takes the graph off an output before it looks at it: `predicted.detach().numpy()`."""
     shown = [value for other in view.of("readout", "unknown") if other.kind == "readout" or is_look(other) for value in (other.subject, *other.get("args", ()))]
     tensors = (alt for value in shown for alt in real(value) if _cut(alt) and alt.source != "item")
-    cut = any(comes_from(event, alt) or of_cut(event, alt) for alt in tensors)
-    return cut and not raises_with_graph(view, event) and only_looked_at(view, event)
+    return any(comes_from(event, alt) or of_cut(event, alt) for alt in tensors)
 
 
 def _before_it_learns(view: View, event: Event) -> bool:

@@ -45,6 +45,10 @@ TOLD = {
             scores = D(G(fixed))  # <- 202
             print(scores.mean().item())
 """,
+    "cut off, in the stretch of the step itself": """
+        again = G(fixed)  # <- 202
+        print((again.detach().numpy().round() == 1).mean())
+""",
     "a list of pictures": """
         if step % 100 == 0:
             show(G(fixed))  # <- 202
@@ -85,6 +89,16 @@ SILENT = {
     "its numbers as they are: somebody switched gradients off": """
         if step % 100 == 0:
             np.save("fake.npy", G(fixed).numpy())  # <- 416
+""",
+    "in the stretch of the step itself, and nothing cut off": """
+        print(G(fixed).mean().item())
+""",
+    "cut off, and a loss of the next step besides": """
+        again = G(fixed)
+        print(again.detach().numpy().mean())
+        opt_g.zero_grad()
+        criterion(D(again), ones).backward()
+        opt_g.step()
 """,
     "nobody looks": """
         if step % 100 == 0:
