@@ -13,7 +13,11 @@ from torchlint.rules.shared.frozen import Switch, may_be_let_go, switches
 
 CODE = 141
 _DEEPEST = 8
+_MOST_NAMED = 5
 _WITH_NORM = re.compile(r"^torchvision\.models\.(?:\w+\.)*(?:(?:resnet|resnext|wide_resnet|densenet|mobilenet|mnasnet|shufflenet|efficientnet|regnet|googlenet|inception)\w*|vgg\d+_bn)$")
+# The parts of a ResNet of torchvision that hold batch norm, by their names.
+_RESNET = re.compile(r"^torchvision\.models\.(?:\w+\.)*(?:resnet|resnext|wide_resnet)\d\w*$")
+_OF_RESNETS = ("bn1", "layer1", "layer2", "layer3", "layer4")
 _HEADS = re.compile(r"^(?:fc|heads?|classifiers?|last_linear|linear|out|output|probe)\d*$")
 # Parts of torchvision's models that hold batch norm.
 _NORMS = re.compile(r"^(?:[\w.]+\.)?(?:bn|norm|layer|features|stage|denseblock|transition|blocks?|trunk_output)\d*$")
@@ -33,13 +37,15 @@ def check(view: View) -> Iterator[Report]:
         module = switch.module
         if switch.wants is not False or not switch.whole or id(module) in told or not _has_norm(view, module):
             continue
-        if _let_go(view, switch, made) or _is_kept_as_it_is(view, module):
+        let_go = None if may_be_let_go(view, module) else _let_go(view, switch, made)
+        parts = _stays_frozen(view, module, let_go) if let_go else [_named(view, switch)]
+        if let_go is None or not parts or _is_kept_as_it_is(view, module):
             continue
-        forward = _trained(view, module)
+        forward = _trained(view, module, bool(let_go))
         if forward is None or forward.site is None or _thought_of(forward.site) or _thought_of(switch.event.site):
             continue
         told.add(id(module))
-        roles = {"model": view.owner_text(forward, "model"), "part": _named(view, switch)}
+        roles = {"model": view.owner_text(forward, "model"), "part": _listed(parts)}
         yield Report(CODE, forward.site, roles, [(switch.event.site, "its parameters are frozen here")])
     yield from _without_gradients(view, made, told)
 
@@ -99,15 +105,58 @@ def _is_torchvisions(model: Value | None) -> bool:
     return isinstance(model, Instance) and not isinstance(model.cls, Class) and bool(_WITH_NORM.match(model.type))
 
 
-def _let_go(view: View, switch: Switch, made: list[Switch]) -> bool:
-    """Whether more than a head is trained again, or that cannot be told."""
-    if may_be_let_go(view, switch.module):
-        return True
+def _let_go(view: View, switch: Switch, made: list[Switch]) -> list[Switch]:
+    """What lets more of a model than a head be trained again, or may: where it is not said what is wanted."""
+    found = []
     for other in made:
         if other.wants is not False and _related(view, other.module, switch.module) and not _done_again(view, other, made):
             if not (isinstance(other.module, (Opaque, Instance)) and _HEADS.match(other.module.name) and other.module is not switch.module):
-                return True
-    return False
+                found.append(other)
+    return found
+
+
+def _stays_frozen(view: View, module: Value, let_go: list[Switch], path: str = "", depth: int = 0) -> list[str]:
+    """The parts with batch norm that stay frozen for certain where others are let go again: `bn1` and `layer1` to `layer3`, where
+    `model.layer4` is trained."""
+    if not isinstance(module, Instance) or depth == _DEEPEST or any(_gone_through(other.module) is module for other in let_go):
+        return []
+    if not isinstance(module.cls, Class):
+        tops = {_part_of(view, other.module, module) for other in let_go if _related(view, other.module, module)}
+        known = _RESNET.match(module.type) and None not in tops
+        return [path + name for name in _OF_RESNETS if name not in tops] if known else []
+    found: list[str] = []
+    for child in view.run.children.get(id(module), ()):
+        name = getattr(child, "name", "").removeprefix("self.")
+        if (id(module), id(child)) in view.run.unsure_children or not name:
+            continue
+        if any(_related(view, other.module, child) for other in let_go):
+            found += _stays_frozen(view, child, let_go, f"{path}{name}.", depth + 1)
+        elif _has_norm(view, child):
+            found.append(path + name)
+    return found
+
+
+def _listed(parts: list[str]) -> str:
+    return ", ".join(parts if len(parts) <= _MOST_NAMED else [*parts[:_MOST_NAMED], "..."])
+
+
+def _part_of(view: View, part: Value, model: Instance) -> str | None:
+    """The name in a model of what a part of it stands in: `layer4`, of `model.layer4[1].conv2`, or `fc`, which a new layer was put in
+    place of; None where that is not told."""
+    for _ in range(_DEEPEST):
+        put = next((event for event in view.of("setattr", "module.put") if event.subject is model and _is_one(part, event.value)), None)
+        if put is not None:
+            return put.get("name")
+        if type(part) is not Opaque or part.source not in ("attr", "item"):
+            return None
+        if part.origin is model:
+            return part.name if part.source == "attr" else None
+        part = part.origin
+    return None
+
+
+def _is_one(part: Value, value: Value | None) -> bool:
+    return any(alt is part for alt in real(value))
 
 
 def _related(view: View, part: Value, module: Value) -> bool:
@@ -161,8 +210,9 @@ def _whole_model(view: View, module: Value) -> bool:
     return any(event.subject is module and not event.get("inside") for event in view.of("forward"))
 
 
-def _trained(view: View, module: Value) -> Event | None:
-    """The call of a model, with the module in it, that a backward is for: in training mode, as is the module."""
+def _trained(view: View, module: Value, in_part: bool) -> Event | None:
+    """The call of a model, with the module in it, that a backward is for: in training mode, as is the module. `in_part`: some of the
+    module learns."""
     forwards = [*view.of("forward"), *(event for backward in view.of("backward") for event in backward.flows if event.kind == "forward")]
     if not any(event.grad is True and event.mode is True and _runs_a_norm_of(view, event, module) for event in forwards):
         return None
@@ -170,7 +220,7 @@ def _trained(view: View, module: Value) -> Event | None:
         for event in sorted(backward.flows, key=lambda event: event.serial):
             if event.kind != "forward" or event.get("inside") or event.subject is None or event.mode is not True:
                 continue
-            if event.subject is module and not _gets_a_head(view, module) and not _feeds(view, event, backward):
+            if event.subject is module and not in_part and not _gets_a_head(view, module) and not _feeds(view, event, backward):
                 continue
             if view.related_modules(event.subject, module):
                 return event

@@ -17,9 +17,10 @@ from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
 from torchlint.rules.shared.callers import call_of_a_shared_helper, may_be_without_graph
 from torchlint.rules.shared.class_around import class_around
+from torchlint.rules.shared.cut_at_once import cut_at_once
 from torchlint.rules.shared.evaluations import EVALUATION, in_a_program_that_trains_nothing, is_evaluation, said_volatile
 from torchlint.rules.shared.frozen import frozen_by, frozen_one_by_one, is_off_at, switches
-from torchlint.rules.shared.graph_uses import graph_may_be_used, is_criterion
+from torchlint.rules.shared.graph_uses import differentiates_within, graph_may_be_used, is_criterion
 from torchlint.rules.shared.held_out import LOSS
 from torchlint.rules.shared.looks import beside_training, comes_to_nothing, only_shown_off
 from torchlint.rules.shared.may_train import may_train
@@ -65,14 +66,15 @@ def check(view: View) -> Iterator[Report]:
             continue
         if not event.loops and volatile is None and not predicts_once(view, event):
             continue
-        if event.get("frozen") is TRUE or frozen_one_by_one(view, event) or _gradient_wanted(view, event, shown):
+        cut = cut_at_once(view, event)
+        if event.get("frozen") is TRUE or frozen_one_by_one(view, event) or not cut and _gradient_wanted(view, event, shown):
             continue
         said = volatile is not None and not _in_the_training(view, event)  # an evaluation, be it that nobody reads what it gives
-        seen = said or beside or shares or in_a_program_that_trains_nothing(view, event)
+        seen = said or cut or beside or shares or in_a_program_that_trains_nothing(view, event)
         seen = seen or read_out(view, event) or only_shown_off(view, event) or evaluates and only_gone_through(view, event)
         if not seen and not (is_evaluation(view, event) and comes_to_nothing(view, event)):
             continue
-        if graph_may_be_used(view, event):
+        if differentiates_within(view, event) if cut else graph_may_be_used(view, event):
             continue
         made = switches(view)
         if frozen_by(view, event.subject, made) is not None or is_off_at(view, event, made) or may_be_without_graph(view, event):

@@ -27,7 +27,7 @@ def graph_may_be_used(view: View, event: Event) -> bool:
     loop = event.loops[-1] if event.loops else None
     if loop is not None and _has_model(view, event, loop.over):
         return True
-    if any(other.kind in ("backward", "autograd.grad") for other in within(view, [event])):
+    if differentiates_within(view, event):
         return True
     for other in view.of("unknown", "called"):
         if not unseen(other) or is_criterion(other) or is_look(other) or only_draws(other):
@@ -43,6 +43,11 @@ def graph_may_be_used(view: View, event: Event) -> bool:
         if loop in other.loops and any(_has_model(view, event, value) for value in (other.subject, *other.args)):
             return True
     return False
+
+
+def differentiates_within(view: View, event: Event) -> bool:
+    """Whether a model goes backward in its own forward."""
+    return any(other.kind in ("backward", "autograd.grad") for other in within(view, [event]))
 
 
 def _gives_the_loss(view: View, other: Event) -> bool:

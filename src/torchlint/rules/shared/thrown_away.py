@@ -36,12 +36,12 @@ def only_gone_through(view: View, event: Event) -> bool:
         return False
     if not isinstance(loop.site.node, cst.For) or _counts(loop.site.parsed.text(loop.site.node.iter)) or not is_model(event.subject):
         return False
-    if view.of("hook") or any("hook" in word for word in unit.words) or not thrown_away(event) or _is_looked_into(event):
+    if view.of("hook") or any("hook" in word for word in unit.words) or not thrown_away(event) or is_looked_into(event):
         return False
     return not any(event.loops[0] in step.loops or step.site.parsed.unit is unit for step in view.of("backward", "autograd.grad", "optimizer.step"))
 
 
-def _is_looked_into(event: Event) -> bool:
+def is_looked_into(event: Event) -> bool:
     """Whether something is read of the model itself, which may have kept what it computed: `model.features`."""
     parsed = event.site.parsed
     owner = parsed.text(event.site.node.func).removesuffix(".forward") if isinstance(event.site.node, cst.Call) else ""
