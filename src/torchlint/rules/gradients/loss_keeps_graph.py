@@ -289,9 +289,19 @@ def _trained_on(view: View, event: Event, value: Value) -> Event | None:
             # What is sent backward has a graph, whatever made it: the call raises without one.
             if backward.subject is alt or computed_from(alt, backward.subject):
                 return backward
-            if may_learn and (alt in backward.parts or any(computed_from(alt, loss) for loss in _losses_in(backward))):
+            if may_learn and not _divides(backward, alt) and (alt in backward.parts or any(computed_from(alt, loss) for loss in _losses_in(backward))):
                 return backward
     return None
+
+
+def _divides(backward: Event, alt: Value) -> bool:
+    """Whether the loss is divided by something that a model that is not seen has given beside it, `out["loss"] / out["n_items"]`: a count,
+    that need not have a graph."""
+    if type(alt) is not Opaque or alt.source != "item" or not alt.name:
+        return False
+    unit, lines = backward.site.parsed.unit, backward.site.parsed.facts.lines
+    divided = re.compile(rf"/=?\s*(?:float\()?[\w.\[\]'\"]*\b{re.escape(alt.name)}\b")
+    return any(divided.search(line.split("#", 1)[0]) for line in lines[unit.start - 1 : unit.end])
 
 
 def _may_learn(view: View, forward: Event) -> bool:

@@ -178,3 +178,26 @@ def step(model, optimizer, criterion, tasks):
 })
 def test_put_together_behind_the_loop(code):
     holds(code)
+
+
+OUTPUTS = """
+def train(net, loader, optimizer):
+    total, items = 0, 0
+    for batch in loader:
+        optimizer.zero_grad()
+        out = net(batch)
+        {loss}
+        loss.backward()
+        optimizer.step()
+        {added}
+    return total, items
+"""
+
+
+@table({
+    "a count that the loss is divided by": OUTPUTS.format(loss="loss = out['loss'] / out['n_items']", added="items += out['n_items']"),
+    "the loss beside its count": OUTPUTS.format(loss="loss = out['loss'] / out['n_items']", added="total += out['loss']  # <- 106"),
+    "one of two summands": OUTPUTS.format(loss="loss = out['loss'] + out['penalty']", added="total += out['penalty']  # <- 106"),
+})
+def test_entries_of_an_output_that_is_not_seen(code):
+    holds(code)
