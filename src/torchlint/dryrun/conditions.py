@@ -8,6 +8,7 @@ import libcst as cst
 
 from torchlint.catalogue.effects import ANSWERS
 from torchlint.dryrun.builtins import class_names, never_tensors
+from torchlint.dryrun.source_text import dotted
 from torchlint.dryrun.torch_api.names import SCHEDULER_NAME
 from torchlint.dryrun.values import (
     UNSET,
@@ -181,6 +182,22 @@ def _is_none_test(test: cst.Comparison) -> bool:
     """`... is None`."""
     part = test.comparisons[0]
     return len(test.comparisons) == 1 and type(part.operator) is cst.Is and type(part.comparator) is cst.Name and part.comparator.value == "None"
+
+
+def puts_in_asked_mode(node: cst.If) -> bool:
+    """`if not net.training: net.train()`, or `if net.training: net.eval()`: it does no more than to see to a mode that it asks for."""
+    test, wanted = node.test, "eval"
+    if type(test) is cst.UnaryOperation and type(test.operator) is cst.Not:
+        test, wanted = test.expression, "train"
+    if node.orelse is not None or type(test) is not cst.Attribute or test.attr.value != "training" or len(node.body.body) != 1:
+        return False
+    line = node.body.body[0]
+    small = line.body[0] if type(line) is cst.SimpleStatementLine and len(line.body) == 1 else line
+    call = small.value if type(small) is cst.Expr else None
+    if type(call) is not cst.Call or call.args or type(call.func) is not cst.Attribute or call.func.attr.value != wanted:
+        return False
+    owner = dotted(test.value)
+    return bool(owner) and owner == dotted(call.func.value)
 
 
 def is_main_test(test: cst.BaseExpression) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from torchlint.dryrun.conditions import is_main_test
+from torchlint.dryrun.conditions import is_main_test, puts_in_asked_mode
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import NONE, Func, Opaque, Value, real
@@ -49,6 +49,8 @@ class Statements:
 
     def run_if(self, node: cst.If) -> None:
         known = self.truth(node.test)
+        if known is None and puts_in_asked_mode(node):
+            known = True  # in the other case, too, it is in this mode behind it
         if self.frame.func is None and is_main_test(node.test):
             known, holding, failing = True if node.orelse is None else None, (), ()  # the program itself: no guard
         else:

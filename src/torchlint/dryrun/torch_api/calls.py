@@ -154,7 +154,8 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Indices, M
             for key, found in list(self.attributes_of(old)):
                 self.store.set(new, key, found)
             return new
-        return Opaque("copy", "call", self.site(node), value.flows, NOTHING, None, frozenset({"copy"}))
+        plain = len(alts) == 1 and type(alts[0]) is Opaque and not (alts[0].flows or alts[0].tags)  # settings, say: no tensor, and no state of anything
+        return Opaque("copy", "call", self.site(node), value.flows, NOTHING, alts[0] if plain else None, frozenset({"copy"}))
 
     def shallow_copy(self, state: Value, node) -> Opaque:
         """A new dict around the same tensors: as live as the old one."""

@@ -71,11 +71,12 @@ def _by_batches(view: View, event: Event, epochs: Loop) -> bool:
 
 def _passes(view: View, loop: Loop) -> bool:
     """Whether a loop goes on to its next turn by itself, as it would where batches are passed over; not behind the backward, where a batch
-    is done: `else: continue` of an accumulation."""
+    is done: `else: continue` of an accumulation; nor where a batch has failed: `except RuntimeError: continue`."""
     node, parsed = (loop.site.node, loop.site.parsed) if loop.site is not None else (None, None)
     if not isinstance(node, cst.For):
         return False
-    rows = [Site(parsed, part).location().row for part in walk(node.body) if isinstance(part, cst.Continue)]
+    failed = {id(part) for handler in walk(node.body) if isinstance(handler, cst.ExceptHandler) for part in walk(handler)}
+    rows = [Site(parsed, part).location().row for part in walk(node.body) if isinstance(part, cst.Continue) and id(part) not in failed]
     return bool(rows) and min(rows) < _trained_at(view, loop)
 
 
@@ -92,21 +93,29 @@ _COUNTS_ON = r"range\(\s*(?:max\(\s*\d+\s*,\s*|int\(\s*)?[\w.]*(?:start|epoch)\w
 
 def _resumed(view: View, event: Event, epochs: Loop) -> bool:
     """Whether the epoch is read back as it was saved, and the training counts on from there."""
-    if not all(in_files(view, event, text) for text in (r"torch\.load\(", _COUNTS_ON)):
+    counted = _counted(epochs)
+    is_while = counted and isinstance(epochs.site.node, cst.While)
+    counts_on = rf"(?<![\w.]){re.escape(counted)}\s*\+=\s*1\b" if is_while else _COUNTS_ON
+    if not all(in_files(view, event, text) for text in (r"torch\.load\(", counts_on)):
         return False
-    known, called = kept_in(view, event) or {}, {"epoch", _counted(epochs)}
+    known, called = kept_in(view, event) or {}, {"epoch", counted}
     for key, value in known.items():
         at = re.escape(repr(key).strip("'")) if isinstance(key, str) else None
         is_epoch = key == "epoch" or any(isinstance(alt, Opaque) and alt.name in called and alt.source != "call" for alt in real(value))
         if at is None or not is_epoch and not re.fullmatch(r"(?:start_)?epochs?", at):
             continue
         read = rf"""\[["']{at}["']\]""" if event.get("items") is not None else rf"(?:start|epoch)\w*\s*=\s*\w+\[{list(known).index(key)}\]"
+        if is_while:
+            read = rf"(?<![\w.]){re.escape(counted)}\s*=\s*(?:int\(\s*)?\w+{read}"  # what the loop asks is what is read back
         if in_files(view, event, read):
             return not in_files(view, event, rf"(?:{read})\)?\s*\+\s*1")
     return False
 
 
 def _counted(loop: Loop) -> str:
-    """What a loop over numbers calls each of them."""
+    """What a loop over numbers calls each of them: `for epoch in range(start, epochs)`, `while epoch < epochs`."""
     node = loop.site.node if loop.site is not None else None
+    if isinstance(node, cst.While) and isinstance(node.test, cst.Comparison) and len(node.test.comparisons) == 1:
+        below = isinstance(node.test.comparisons[0].operator, (cst.LessThan, cst.LessThanEqual))
+        return node.test.left.value if below and isinstance(node.test.left, cst.Name) else ""
     return node.target.value if isinstance(node, cst.For) and isinstance(node.target, cst.Name) and begins(loop) is not None else ""

@@ -85,6 +85,8 @@ def _kind(view: View, value: Value, depth: int) -> str | None:
         return _CALLED[value.origin.name]
     if value.source != "call":
         return None
+    if "copy" in value.tags:
+        return _kind(view, value.origin, depth) if value.origin is not None else None
     if "optimizer_state" in value.tags:
         key = numpys_in_groups(view, value.origin)
         return f'a state with a number of NumPy\'s in it, the `{key}` of its groups' if key is not None else None

@@ -171,3 +171,56 @@ def test_a_helper_that_is_told_the_epoch(tmp_path):
     write(tmp_path, {"pyproject.toml": "", "helpers.py": IMPORTS + SOUND, "model.py": IMPORTS + NET, "train.py": text})
     found = [(one.code, one.location.row) for one in check(tmp_path / "train.py", cache=False)]
     assert found == [("TL620", text[: text.index("save_checkpoint(model")].count("\n") + 1)]
+
+
+COUNTED = """
+from torch.utils.data import DataLoader
+
+step, epoch = 0, 0
+
+def load_checkpoint(path, model, optimizer):
+    global step, epoch
+    state = torch.load(path, map_location="cpu")
+    model.load_state_dict(state["model"])
+    optimizer.load_state_dict(state["optimizer"])
+    step = state["step"]
+    epoch = state["epoch"]
+
+def train(model, optimizer, loader, epochs, path):
+    global step, epoch
+    while epoch < epochs:
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+            step += 1
+            if step % 1000 == 0:
+                torch.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "step": step, "epoch": epoch}, path)MARK
+        epoch += 1
+
+def main(dataset, args):
+    model = nn.Linear(4, 2)
+    optimizer = torch.optim.Adam(model.parameters())
+    if args.resume:
+        load_checkpoint(args.resume, model, optimizer)
+    train(model, optimizer, DataLoader(dataset, batch_size=32, shuffle=True), args.epochs, args.path)
+"""
+FAILING = COUNTED.replace("F.cross_entropy(model(x), y).backward()", """try:
+                loss = F.cross_entropy(model(x), y)
+            except RuntimeError:
+                HANDLED
+            loss.backward()""")
+
+
+@table({
+    "the loop asks for what is read back": COUNTED.replace("MARK", "  # <- 620"),
+    "the epoch after it": COUNTED.replace("MARK", "").replace('state["epoch"]', 'state["epoch"] + 1'),
+    "the epoch is not read back": COUNTED.replace("MARK", "").replace('epoch = state["epoch"]', 'print(state["epoch"])'),
+    "what is read back is not what the loop asks": COUNTED.replace("MARK", "").replace('epoch = state["epoch"]', 'last = state["epoch"]'),
+    "the loop does not count epochs": COUNTED.replace("MARK", "").replace("        epoch += 1", "        epoch = step // 1000"),
+    "a batch that fails is left out": FAILING.replace("MARK", "  # <- 620").replace("HANDLED", "continue"),
+    "batches are passed over beside it": FAILING.replace("MARK", "").replace("HANDLED", "continue")
+    .replace("            try:", "            if x is None:\n                continue\n            try:"),
+})
+def test_a_while_over_epochs(code):
+    holds(code)

@@ -250,3 +250,26 @@ def train(net: nn.Module, batches, resume):
 @pytest.mark.parametrize(("mean", "mark"), [("np.mean(losses)", "  # <- 901"), ("float(np.mean(losses))", ""), ("sum(losses)", "")])
 def test_the_best_begins_with_a_number_of_another_kind(first, mean, mark):
     holds(BEST.replace("FIRST", first).replace("MEAN", mean).replace("MARK", mark))
+
+
+COPIED = """
+import argparse, copy
+from copy import deepcopy
+
+def main(net: nn.Module, epochs):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--resume")
+    args = parser.parse_args()
+    if args.resume:
+        checkpoint = torch.load("last.pt")MARK
+        net.load_state_dict(checkpoint["model"])
+    torch.save({"model": net.state_dict(), "args": GIVEN}, "last.pt")
+"""
+
+
+@pytest.mark.parametrize(("given", "mark"), [
+    ("deepcopy(args)", "  # <- 901"), ("copy.copy(args)", "  # <- 901"), ("vars(deepcopy(args))", ""), ("deepcopy(vars(args))", ""),
+    ("deepcopy(args.__dict__)", ""), ("deepcopy(args.resume)", ""), ("deepcopy(net.state_dict())", ""), ("deepcopy(epochs)", ""),
+])
+def test_a_copy_is_what_it_was_made_of(given, mark):
+    holds(COPIED.replace("GIVEN", given).replace("MARK", mark))
