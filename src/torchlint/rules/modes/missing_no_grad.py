@@ -267,6 +267,8 @@ def _mend(view: View, event: Event) -> Mend | None:
 
 
 _SWITCHED_ON = re.compile(r"\brequires_grad_\b(?!\((?:requires_grad\s*=\s*)?False\))")
+# The first state of a recurrent layer, as tutorials make it: nobody asks for the gradient of these zeros, or `grad` stands there, too.
+_FIRST_STATE = re.compile(r"\btorch\.zeros\([^#]*\)\.requires_grad_\(\)")
 # What is asked of a tensor that has a graph, or of the mode itself.
 _OF_GRAPHS = frozenset({"grad", "grad_fn", "is_grad_enabled", "is_leaf", "requires_grad", "set_grad_enabled"})
 
@@ -285,7 +287,8 @@ def _gradient_wanted(view: View, event: Event, shown: bool) -> bool:
         wanted -= {"grad"}  # where there is a training, gradients of parameters are looked at, or are what a step by hand takes
     if "grad" in wanted and _only_shows_gradients(unit, event.site.parsed.facts.lines):
         wanted -= {"grad"}
-    if "requires_grad_" in wanted and not any(_SWITCHED_ON.search(line.split("#", 1)[0]) for line in event.site.parsed.facts.lines):
+    lines = (_FIRST_STATE.sub("", line.split("#", 1)[0]) for line in event.site.parsed.facts.lines)
+    if "requires_grad_" in wanted and not any(map(_SWITCHED_ON.search, lines)):
         wanted -= {"requires_grad_"}
     return inner or bool(wanted)
 

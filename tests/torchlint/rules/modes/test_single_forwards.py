@@ -428,7 +428,7 @@ BY_A_HELPER = BESIDE.replace("F.mse_loss(net(x), y).backward()", "loss_of(net, x
     "by a helper": BY_A_HELPER.format(first="pass", asked="step % 9 == 0", then="print(loss_of(net, x_val, y_val).item())  # <- 201, 202"),
     "on what it learns from": BESIDE.format(first="pass", asked="step % 100 == 0", then="print(F.mse_loss(net(x), y).item())  # <- 202"),
     "in its mode": BESIDE.format(first="net.train()", asked="step % 100 == 0", then="net.eval(); " + LOOK + "  # <- 202"),
-    "as a part of the step": BESIDE.format(first="soft = net(x_val).detach()", asked="step % 100 == 0", then="print(soft.mean().item())"),
+    "as a part of the step": BESIDE.format(first="soft = net(x_val).detach()  # <- 202", asked="step % 100 == 0", then="print(soft.mean().item())"),
 })
 def test_201_beside_the_step(code):
     holds(code)
