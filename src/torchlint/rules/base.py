@@ -400,7 +400,7 @@ class View:
                     return True
                 if isinstance(alt, Instance) and alt.kind == "instance" and alt.cls is not optimizer and not _was_before(event, optimizer):
                     return True
-        if event.kind != "unknown" or not any(word in name for word in _STEPPING):
+        if event.kind != "unknown" or not any(word in name for word in _STEPPING) or _OF_DATA.search(name):
             return False
         return not _ELSEWHERE.search(self.owner_text(event, "")) and self._touching(optimizer).can(event)
 
@@ -432,6 +432,8 @@ _ELSEWHERE = re.compile(
     r"(?:^|[._])(?:env|environment|game|gym|p?bar|progress|log|logger|writer|timer|meter|memory|replay|buffer|metric)s?"
     r"(?:_\w+)?\d*$"
 )
+# What cuts, reads or scales data has the word of training in its name, and no optimizer: `train_test_split`, `get_train_loader`, `fit_transform`.
+_OF_DATA = re.compile(r"(?:split|loaders?|datasets?|samplers?|transforms?)$")
 _NEVER = frozenset({"clip_grad_norm_", "clip_grad_value_", "clip_grad_norm", "item", "format", "append", "add_scalar", "add_scalars",
                     "update_meter", "watch", "get_lr", "get_last_lr", "param_groups", "log_gradient", "is_grad_enabled",
                     "grad_norm", "get_grad_norm", "log_step", "global_step", "set_grad_enabled", "step_info"})

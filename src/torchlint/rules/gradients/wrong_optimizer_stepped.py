@@ -9,6 +9,10 @@ from torchlint.dryrun.values import MOST, Event, Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
 
 CODE = 136
+_CLEARED = (
+    "`{call}` follows `{loss}.backward()`, for which `{other}` was cleared; `{other}` never steps on its gradients",
+    "step the optimizer that was cleared for the loss: `{other}`",
+)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -27,6 +31,9 @@ def check(view: View) -> Iterator[Report]:
         if not step.loops or not any(optimizer is o for o in optimizers) or step.get("closure") is not None:
             continue
         backward = _just_before(view, step)
+        if backward is not None and (other := _cleared_for(view, backward, optimizer, optimizers)) is not None:
+            yield _report(view, step, backward, other, _CLEARED)
+            continue
         if (
             backward is None
             or len(backward.flows) >= MOST
@@ -36,18 +43,46 @@ def check(view: View) -> Iterator[Report]:
             continue
         meant = [o for o in optimizers if o is not optimizer and view.reaches(backward, o) is True]
         if meant and not any(_steps_later(view, backward, o) for o in meant):
-            roles = {
-                "call": view.call_text(step.site),
-                "optimizer": view.owner_text(step, "optimizer"),
-                "loss": view.owner_text(backward, "loss"),
-                "other": meant[0].name or "the other optimizer",
-            }
-            yield Report(
-                CODE,
-                step.site,
-                roles,
-                [(backward.site, f"this fills the gradients of `{roles['other']}`, which takes no step")],
-            )
+            yield _report(view, step, backward, meant[0])
+
+
+def _report(view: View, step: Event, backward: Event, other: Instance, words: tuple[str, str] | None = None) -> Report:
+    roles = {
+        "call": view.call_text(step.site),
+        "optimizer": view.owner_text(step, "optimizer"),
+        "loss": view.loss_text(backward),
+        "other": other.name or "the other optimizer",
+    }
+    related = [(backward.site, f"this fills the gradients of `{roles['other']}`, which takes no step")]
+    return Report(CODE, step.site, roles, related, words=words)
+
+
+def _cleared_for(view: View, backward: Event, optimizer: Instance, optimizers: list[Instance]) -> Instance | None:
+    """The other optimizer that was cleared for a backward and never steps, where the one that does has not been cleared since its own
+    step: a generator's loss goes through the critic, too, and leaves gradients there that are not meant."""
+    found, start = before(backward, lambda event: event.kind in ("optimizer.zero_grad", "optimizer.step", "backward", "loop"))
+    if len(found) != 1 or start or found[0].kind != "optimizer.zero_grad" or found[0].loops != backward.loops:
+        return None
+    other = found[0].subject
+    if other is optimizer or not any(other is o for o in optimizers) or view.reaches(backward, other) is not True:
+        return None
+    if view.may_clear(found[0], optimizer):
+        return None  # they hold the same weights
+
+    def stop(event: Event) -> bool:
+        own = event.kind == "optimizer.step" and any(alt is optimizer for alt in real(event.subject))
+        return own or event.kind == "loop" or view.may_clear(event, optimizer)
+
+    last, start = before(backward, stop)
+    stepped = len(last) == 1 and not start and last[0].kind == "optimizer.step" and last[0].loops == backward.loops
+    return other if stepped and not any(_may_step(view, event, other) for event in view.of("optimizer.step", "unknown", "called")) else None
+
+
+def _may_step(view: View, event: Event, optimizer: Instance) -> bool:
+    """Whether an optimizer may step somewhere, as far as the run shows."""
+    if event.kind == "optimizer.step":
+        return any(alt is optimizer or not isinstance(alt, Instance) for alt in real(event.subject))
+    return view.may_touch(event, optimizer)
 
 
 def _just_before(view: View, step: Event) -> Event | None:

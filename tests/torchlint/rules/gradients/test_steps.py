@@ -511,3 +511,30 @@ class Solver:
 })
 def test_losses_that_are_handed_over(code):
     holds(code)
+
+
+HELPED = """
+from helpers import keep, {helper}
+
+
+def main(samples):
+    model = nn.Linear(4, 2)
+    keep(model)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    batches = {helper}({given})
+    for x, y in batches:
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x), y)
+        optimizer.step(){mark}
+"""
+
+
+@pytest.mark.parametrize("helper, given, told", [
+    ("train_test_split", "samples", True),
+    ("get_train_loader", "samples", True),
+    ("fit_transform", "samples", True),
+    ("train_test_split", "optimizer", False),
+    ("train_on_batches", "samples", False),  # it may have come by the model
+])
+def test_what_cuts_or_loads_data_for_training_takes_no_step(helper, given, told):
+    holds(HELPED.format(helper=helper, given=given, mark="  # <- 103" if told else ""))
