@@ -73,15 +73,17 @@ def _by_loader(view: View) -> Iterator[Report]:
         given = real(option(loader, "dataset"))
         sampled = _sampled(view, loader)
         random = [_in_whole(view, dataset, part=True) if sampled else _in_data(view, dataset) for dataset in given]
-        if not random or None in random:
+        # Of data sets that branches choose among each is judged by itself.
+        dataset, found = next((pair for pair in zip(given, random, strict=True) if pair[1] is not None), (None, None))
+        if found is None:
             continue
-        whole = not sampled and (not isinstance(given[0], Instance) or given[0].type not in _PARTS)
-        made = given[0].site if whole else None  # a part has its line in common with the training set
+        whole = not sampled and (not isinstance(dataset, Instance) or dataset.type not in _PARTS)
+        made = dataset.site if whole else None  # a part has its line in common with the training set
         site = made or event.site
-        related = [(random[0].site, "this changes the image at random")] if random[0].site is not None else []
+        related = [(found.site, "this changes the image at random")] if found.site is not None else []
         if site is not event.site:
             related.append((event.site, f"`{hook or name}` evaluates on it"))
-        yield Report(CODE, site, {"transform": _name_of(random[0]), "call": view.call_text(site)}, related)
+        yield Report(CODE, site, {"transform": _name_of(found), "call": view.call_text(site)}, related)
 
 
 # What a trainer asks for the loaders of its evaluation.

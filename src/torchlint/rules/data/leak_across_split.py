@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Opaque, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.fitted_anew import fitted_anew
 from torchlint.rules.shared.folds import one_for_all_folds
 from torchlint.rules.shared.forgotten_data import forgotten_loaders, forgotten_parts, forgotten_sets
 from torchlint.rules.shared.same_data import made_twice, one_for_both
@@ -39,6 +40,10 @@ _FOLDS = (
 _BY_HAND = (
     "`{statement}` scales by what was computed of the rows that become the test set, too: the score knows what it should not",
     "split first, compute this of the training part alone, and scale both parts with it",
+)
+_ANEW = (
+    "`{call}` fits the `{kind}` anew, to the test data: the same number means something else in them than in the training data",
+    "use what was fitted on the training data: `{transform}`",
 )
 _TESTED = (
     "`{statement}` takes the score of the test on `{over}`, by the very call that validates: `{name}` is read nowhere",
@@ -72,6 +77,10 @@ def check(view: View) -> Iterator[Report]:
     if not split:
         yield from _split_by_hand(view)
     yield from _scaled_by_hand(view)
+    for found in fitted_anew(view):
+        call = view.call_text(found.learnt.site)
+        roles = {"call": call, "kind": _kind(found.learnt), "transform": call.replace(".fit_transform(", ".transform(", 1)}
+        yield Report(CODE, found.learnt.site, roles, [(found.before.site, "it has learnt from the training data here")], words=_ANEW)
     forgotten = dict.fromkeys((*forgotten_loaders(view), *forgotten_sets(view), *forgotten_parts(view)))
     for found in forgotten:
         roles = {"over": found.over, "name": found.name, "how": "given" if found.given else "made"}
@@ -94,8 +103,11 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _report(view: View, learnt: Event, related: list[tuple[Site, str]]) -> Report:
-    kind = real(learnt.subject)[0].name.rsplit(".", 1)[-1]
-    return Report(CODE, learnt.site, {"call": view.call_text(learnt.site), "kind": kind}, related)
+    return Report(CODE, learnt.site, {"call": view.call_text(learnt.site), "kind": _kind(learnt)}, related)
+
+
+def _kind(learnt: Event) -> str:
+    return real(learnt.subject)[0].name.rsplit(".", 1)[-1]
 
 
 def _split_by_hand(view: View) -> Iterator[Report]:

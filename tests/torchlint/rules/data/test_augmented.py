@@ -495,3 +495,41 @@ class Net(LightningModule):
 })
 def test_hooks_of_a_trainer(code):
     holds(code)
+
+
+CHOSEN = """
+from torch.utils.data import DataLoader, Dataset
+from torchvision import datasets, transforms
+
+
+class Birds(Dataset):
+    def __init__(self, root, train=False, valid=False, transform=None):
+        self.files, self.transform = sorted(root.glob("train/*" if train else "valid/*")), transform
+
+    def __getitem__(self, index):
+        return self.transform(self.files[index])
+
+    def __len__(self):
+        return len(self.files)
+
+
+def loaders(args):
+    if args.dataset == "mnist":
+        transform = transforms.ToTensor()
+        train_set = datasets.MNIST(args.root, train=True, transform=transform)
+        valid_set = datasets.MNIST(args.root, train=False, transform=transform)
+    else:
+        transform = transforms.Compose([{first}, transforms.ToTensor()])
+        train_set = Birds(args.root, train=True, transform=transform)
+        valid_set = Birds(args.root, valid=True, transform=transform){mark}
+    valid_loader = DataLoader(valid_set)
+    return DataLoader(train_set, shuffle=True), valid_loader
+"""
+
+
+@table({
+    "one of them at random": CHOSEN.format(first="transforms.RandomResizedCrop(128)", mark=BAD),
+    "none at random": CHOSEN.format(first="transforms.CenterCrop(128)", mark=""),
+})
+def test_data_that_branches_choose_among(code):
+    holds(code)

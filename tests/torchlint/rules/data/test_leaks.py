@@ -492,3 +492,18 @@ def solver(heading="# ---- Test ----", weights=LOADS, over="self.valid_loader", 
 })
 def test_second_loop_of_a_solver(code):
     holds(code)
+
+
+@table({
+    "the same scaler": scaled("x_train = scaler.fit_transform(data[:80])\n    x_test = scaler.fit_transform(x_test)"),
+    "the same scaler, of what is called the training's": scaled(
+        "x_train = scaler.fit_transform(x_train)\n    x_test = scaler.fit_transform(x_test.reshape(-1, 1))  # <- 616"
+    ),
+    "fitted before": scaled("scaler.fit(x_train)\n    x_val = scaler.fit_transform(x_val)  # <- 616"),
+    "used on the test data": scaled("x_train = scaler.fit_transform(x_train); x_test = scaler.transform(x_test)"),
+    "another scaler": scaled("x_train = scaler.fit_transform(x_train); x_test = MinMaxScaler().fit_transform(x_test)"),
+    "the labels' encoder": scaled("encoder = LabelEncoder(); y_train = encoder.fit_transform(y_train); y_test = encoder.fit_transform(y_test)"),
+    "both together": scaled("both = scaler.fit_transform(join(x_train, x_test))"),
+})
+def test_fitted_anew(code):
+    holds(code)
