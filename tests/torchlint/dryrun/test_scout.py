@@ -1,4 +1,4 @@
-"""The scout's trees are those of libcst, and nothing is lost by looking at them first."""
+"""The scout's trees are those of libcst. (That nothing is lost by looking at them first is seen where the sieve is tried.)"""
 
 import itertools
 import sys
@@ -104,7 +104,6 @@ def test_pages(text):
     facts, found = units(text)
     for unit in found:
         assert not list(differences(facts, unit))
-    assert WITH.check("page.py", text) == WITHOUT.check("page.py", text)
 
 
 @pytest.mark.parametrize("path", list(FILES.values()), ids=list(FILES))
@@ -113,7 +112,6 @@ def test_programs(path):
     facts, found = units(text)
     for unit in found:
         assert not list(differences(facts, unit))
-    assert WITH.check(str(path), text) == WITHOUT.check(str(path), text)
 
 
 def test_what_no_person_would_write(monkeypatch):
