@@ -59,9 +59,14 @@ _NOT_SAID = {
     **{f"{where}.NLLLoss2d": "torch.nn.NLLLoss" for where in ("torch.nn", "torch.nn.modules", "torch.nn.modules.loss")},
     **{f"{where}.Container": "torch.nn.Module" for where in ("torch.nn", "torch.nn.modules", "torch.nn.modules.container")},
 }
+_OLD_INITS = "constant dirac eye kaiming_normal kaiming_uniform normal orthogonal sparse uniform xavier_normal xavier_uniform"
 # Since when the function itself warns, where no decorator and no text of an old tree was found that says so.
 _SAID_SINCE = {
-    "torch.range": "1.6",
+    # Older than the oldest tree: 0.4 warns of these, 0.4.1 of upsampling.
+    "torch.range": "0.4",
+    **{f"torch.nn.utils.{where}clip_grad_norm": "0.4" for where in ("", "clip_grad.")},
+    **{f"torch.nn.init.{name}": "0.4" for name in _OLD_INITS.split()},
+    **{f"torch.nn.functional.upsample{mode}": "1.0" for mode in ("", "_bilinear", "_nearest")},
     "torch.chain_matmul": "2.4",
     "torch.ger": "1.8",
     "torch.lu": "2.4",

@@ -38,6 +38,9 @@ _OTHERWISE = re.compile(
 # Which process of all it is: a number, or what torchrun has put there, says nothing of who started it.
 _OF_THE_RUN = r"\s*(?:\d|(?:int\(\s*)?os\.(?:environ|getenv))"
 _RANKED = re.compile(rf"init_process_group\([^)]*\brank\s*=(?!{_OF_THE_RUN})\s*([^,)\s]*)")
+# The argument itself is no other way to learn it, unless each process is started by hand, and told where they meet.
+_ITSELF = re.compile(r"(?:\w+\.)+local_rank")
+_BY_HAND = re.compile(r"tcp://|file://")
 _ALONE = re.compile(r"init_process_group\((?:[^()]|\([^()]*\))*\bworld_size\s*=\s*1\b")
 # What else may give it, and what lets arguments through that nobody has asked for.
 _UNASKED = re.compile(rf"{_LAUNCHERS}|parse_known_args")
@@ -111,8 +114,11 @@ def _of_the_argument(view: View, event: Event) -> str | None:
 
 
 def _learnt_otherwise(text: str) -> bool:
-    """Whether a program has another way to learn its rank, or another launcher."""
-    return bool(_OTHERWISE.search(text)) or any(not _of_the_run(text, ranked[1]) for ranked in _RANKED.finditer(text))
+    """Whether a program has another way to learn its rank, or another launcher: `rank=args.rank` is one, `rank=args.local_rank` the argument."""
+    if _OTHERWISE.search(text):
+        return True
+    ranks = (ranked[1] for ranked in _RANKED.finditer(text))
+    return any(not _of_the_run(text, rank) and (_ITSELF.fullmatch(rank) is None or _BY_HAND.search(text)) for rank in ranks)
 
 
 def _of_the_run(text: str, name: str) -> bool:

@@ -5,8 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from torchlint.dryrun.values import Const, Event, Instance, Ref, Value, real
+import libcst as cst
+
+from torchlint.dryrun.tree import walk
+from torchlint.dryrun.values import Const, Event, Instance, Loop, Ref, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.loaders import loader_of
 
 CODE = 801
 _TRAINS = re.compile(r"(?:^|[._])(?:train|fit)(?:$|_|[A-Z])|(?:train|run)_(?:one_)?epoch$")
@@ -97,6 +101,22 @@ def _handed_on(view: View, loader: Value, samplers) -> bool:
 
 
 def _evaluates(view: View, event) -> bool:
-    """Whether the loop over the loader makes no training step: the order does not matter then."""
+    """Whether the loop over the loader makes no training step, nor who is given its batches: the order does not matter then."""
     steps = [step for step in view.of("optimizer.step", "backward") if event.loops[-1] in step.loops]
-    return not steps
+    return not steps and not (_for_ever(event.loops[-1]) and _learnt_from(view, event.subject))
+
+
+def _for_ever(loop: Loop) -> bool:
+    """`while True:` of a generator, which goes through a loader again as often as its caller asks for more."""
+    node = loop.site.node if loop.site is not None else None
+    if not isinstance(node, cst.While) or loop.site.parsed.text(node.test) not in ("True", "1"):
+        return False
+    parts = list(walk(node.body))
+    return any(isinstance(part, cst.Yield) for part in parts) and not any(isinstance(part, cst.Return | cst.Break) for part in parts)
+
+
+def _learnt_from(view: View, loader: Value) -> bool:
+    """Whether a loss is made, time and again, of what a model says of the batches of a loader."""
+    losses = [alt for event in view.of("backward") if event.loops for alt in real(event.subject)]
+    forwards = {forward for loss in losses for forward in loss.flows}
+    return any(loader_of(alt) is loader for forward in forwards for arg in forward.args for alt in real(arg))

@@ -44,7 +44,7 @@ def check(view: View) -> Iterator[Report]:
             loop is None
             or not isinstance(optimizer, Instance)
             or not isinstance(optimizer.cls, Ref)
-            or not _has_memory(optimizer)
+            or not _has_memory(optimizer, rate_varies=_set_in_some_turns(loop, created))
         ):
             continue
         modules, tensors, _ = view.held_by(optimizer)
@@ -138,13 +138,14 @@ def _made_before(view: View, value: Value, loop: Loop) -> bool:
     return type(value) is Opaque and not value.flows and (value.source in ("param", "global", "attr") or value.serial < loop.serial)
 
 
-def _has_memory(optimizer: Instance) -> bool:
-    """Whether steps depend on the steps before, with the same settings in each iteration."""
+def _has_memory(optimizer: Instance, rate_varies: bool) -> bool:
+    """Whether steps depend on the steps before, with the same settings in each iteration, but for a rate that is known to vary seldom."""
     if "**" in optimizer.kwargs or "*" in optimizer.kwargs:
         return False
     rate = optimizer.arg(1, "lr")
     if (
         rate is not None
+        and not rate_varies
         and not isinstance(rate, Const)
         and not (type(rate) is Opaque and rate.source in ("attr", "param", "global"))
     ):
@@ -175,10 +176,28 @@ def _new_start(loop: Loop, created: Event) -> bool:
 
 def _by_hand(loop: Loop, created: Event) -> bool:
     """Whether the loop sets what the optimizer is given as its learning rate: a schedule by hand."""
+    given = _given_rate(created)
+    names = set(re.findall(r"[A-Za-z_]\w*", created.site.parsed.text(given))) if given is not None else set()
+    return bool(names & set(_assigned(loop.site.node))) and not _set_in_some_turns(loop, created)
+
+
+def _given_rate(created: Event) -> cst.BaseExpression | None:
+    """The learning rate, as it is written in the call of the optimizer."""
     given = [arg.value for arg in created.site.node.args if arg.keyword is not None and arg.keyword.value == "lr"]
     given += [arg.value for arg in created.site.node.args[1:2] if arg.keyword is None]
-    names = set(re.findall(r"[A-Za-z_]\w*", created.site.parsed.text(given[0]))) if given else set()
-    return bool(names & set(_assigned(loop.site.node)))
+    return given[0] if given else None
+
+
+def _set_in_some_turns(loop: Loop, created: Event) -> bool:
+    """Whether the rate that an optimizer is given has a name that the loop sets in few of its turns: `if epoch in (20, 30): lr *= 0.1`. In
+    all others nothing is new but the optimizer."""
+    given, node = _given_rate(created), loop.site.node if loop.site is not None else None
+    if not isinstance(given, cst.Name) or not isinstance(node, cst.For) or not isinstance(node.target, cst.Name):
+        return False
+    once = re.compile(rf"{node.target.value}\s*(?:in\s*[\[(]|==|%\s*(?:[2-9]|\d\d|[A-Za-z_])[\w.]*\s*==)")
+    seldom = [part.body for part in walk(node) if isinstance(part, cst.If) and once.match(loop.site.parsed.text(part.test))]
+    seldom_set = [name for body in seldom for name in _assigned(body)].count(given.value)
+    return 0 < seldom_set == list(_assigned(node)).count(given.value)
 
 
 def _assigned(node: cst.CSTNode) -> Iterator[str]:

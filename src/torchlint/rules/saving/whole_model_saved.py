@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from torchlint.dryrun.values import Class, Dict, Event, Instance, Method, Opaque, Seq, Value, from_file, real
 from torchlint.rules.base import Report, View
@@ -33,8 +33,10 @@ def check(view: View) -> Iterator[Report]:
             yield Report(CODE, put_together(event), {"model": owner}, words=_UNCALLED)
             continue
         if given and all(isinstance(alt, Dict) for alt in given):
-            key, given = _in_dict(event)
-            text = f"{text}[{key!r}]" if re.fullmatch(r"\w+", text) else str(key)
+            keys, given = _in_dict(view, event)
+            first, *inner = keys or (None,)
+            text = f"{text}[{first!r}]" if re.fullmatch(r"\w+", text) else str(first)
+            text += "".join(f"[{key!r}]" for key in inner)
         elif len(given) == 1 and isinstance(given[0], Seq):
             given = next((one for item in view.run.known_items(given[0]) if _is_whole(view, event, one := real(item))), ())
             text = next((one.name for one in given if getattr(one, "name", "")), "model")
@@ -120,14 +122,27 @@ def _names_a_form(name: str) -> bool:
     return bool(formed) and not (len(words) > len(formed) and all(map(_TRACE.fullmatch, formed)) and not any(map(_OF_MODELS.fullmatch, words)))
 
 
-def _in_dict(event: Event) -> tuple[object, tuple[Value, ...]]:
-    """The first model among what a dict has, and its key."""
+def _in_dict(view: View, event: Event) -> tuple[tuple[object, ...], tuple[Value, ...]]:
+    """The first model among what a dict has, and its key; or in a dict in there, such as an object of the program gives of itself, the
+    keys that lead to it."""
     items = event.get("items")
-    for key, value in items.known.items() if items is not None else ():
+    return next(_models_in(view, items.known), ((), ())) if items is not None else ((), ())
+
+
+_DEEPEST = 3
+
+
+def _models_in(view: View, known: Mapping[object, Value], above: tuple[object, ...] = ()) -> Iterator[tuple[tuple[object, ...], tuple[Value, ...]]]:
+    """The models in a dict, then those in the dicts that are in it, with their keys."""
+    for key, value in known.items():
         alts = tuple(alt for alt in real(value) if not from_file(alt)) or real(value)
         if alts and all(_is_module(alt) or _is_copy(alt) for alt in alts):
-            return key, alts
-    return None, ()
+            yield (*above, key), alts
+    for key, value in known.items() if len(above) < _DEEPEST else ():
+        for inner in real(value):
+            items = view.run.items_now(inner) if isinstance(inner, Dict) and not from_file(inner) else None
+            if items is not None:
+                yield from _models_in(view, items.known, (*above, key))
 
 
 _SOURCE = ", with the paths of its classes: the file opens only beside the same source"

@@ -93,6 +93,17 @@ def test_the_rank_of_the_group_has_a_name(rank, mark, tmp_path):
     assert told(tmp_path, {"train.py": text}) == [("train.py", row) for row, number in marked(text)]
 
 
+@pytest.mark.parametrize("group, mark", [
+    pytest.param('"nccl", init_method="env://", world_size=2, rank=args.local_rank', "  # <- 811", id="the argument itself"),
+    pytest.param('"nccl", init_method="env://", world_size=2, rank=args.rank', "", id="another argument"),
+    pytest.param('"nccl", init_method="tcp://10.0.0.1:23456", world_size=2, rank=args.local_rank', "", id="each process started by hand"),
+    pytest.param('"nccl", world_size=2, rank=local_rank', "", id="what a function is given"),
+])
+def test_the_rank_of_the_group_is_the_argument(group, mark, tmp_path):
+    text = PARSER.replace("{mark}", mark) + STARTS.format(way="pass", device="args.local_rank").replace('"nccl"', group) + "\nstart(parse())\n"
+    assert told(tmp_path, {"train.py": text}) == [("train.py", row) for row, number in marked(text)]
+
+
 def test_nobody_starts_a_process_group(tmp_path):
     files = {"options.py": SILENT, "processes.py": "import torch\n\ndef start(args):\n    torch.cuda.set_device(args.local_rank)\n", "train.py": TRAIN}
     assert told(tmp_path, files) == []

@@ -137,3 +137,45 @@ def test_the_epoch_is_told_in_another_file_than_the_loop(home, told, numbers, tm
         (tmp_path / name).write_text(text)
     told_of = engine().check(str(tmp_path / "train.py"), files["train.py"]).findings
     assert sorted({found.number for found in told_of}) == numbers
+
+
+ENDLESS = """
+import torch.distributed as dist
+from torch.utils.data import DataLoader, DistributedSampler
+
+
+def batches(loader):
+    {before}
+    while True:
+        {tell}
+        for batch in loader:{mark}
+            yield batch
+        {behind}
+
+
+def train(args, loader, model, optimizer):
+    given = batches(loader)
+    for _ in range(args.steps):
+        x, y = next(given)
+        optimizer.zero_grad()
+        loss = F.cross_entropy(model(x.cuda()), y.cuda())
+        {learn}
+        optimizer.step()
+
+
+def main(args, data, model, optimizer):
+    dist.init_process_group("nccl")
+    train(args, DataLoader(data, batch_size=4, sampler=DistributedSampler(data{shuffle})), model, optimizer)
+"""
+
+
+@pytest.mark.parametrize("given", [
+    pytest.param({"mark": "  # <- 801"}, id="told by nobody"),
+    pytest.param({"before": "passes = 0", "tell": "loader.sampler.set_epoch(passes)", "behind": "passes += 1"}, id="told in the generator"),
+    pytest.param({"shuffle": ", shuffle=False"}, id="in no order that changes"),
+    pytest.param({"learn": "print(loss.item())"}, id="nothing is learnt from them"),
+    pytest.param({"behind": "return"}, id="once"),
+])
+def test_a_generator_that_never_ends(given):
+    told = dict.fromkeys(("before", "tell", "behind"), "pass") | {"mark": "", "learn": "loss.backward()", "shuffle": ""} | given
+    holds(ENDLESS.format(**told))

@@ -38,3 +38,34 @@ def built(model, mark="  # <- 122", first="print(epoch)", rate="0.1"):
 })
 def test_of_a_model_made_before(code):
     holds(code)
+
+
+RATE = """
+def main(args, net, loader):
+    rate = 0.1
+    for epoch in range(args.epochs):
+        {change}
+        optimizer = torch.optim.Adam(net.parameters(), {given}){mark}
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+"""
+
+
+def rated(change, mark="", given="lr=rate"):
+    return RATE.format(change=change, mark=mark, given=given)
+
+
+@table({
+    "at two epochs": rated("if epoch in (20, 30):\n            rate *= 0.1", "  # <- 122"),
+    "at one": rated("if epoch == 20:\n            rate = 0.01", "  # <- 122", given="rate"),
+    "every tenth": rated("if epoch % 10 == 0:\n            rate /= 2", "  # <- 122"),
+    "in all but the first": rated("if epoch > 0:\n            rate /= 2"),
+    "in each": rated("rate *= 0.9"),
+    "here, and in each": rated("if epoch == 20:\n            rate *= 0.1\n        rate *= 0.99"),
+    "or else in each": rated("if epoch == 0:\n            print(rate)\n        else:\n            rate *= 0.9"),
+    "made of the epoch, too": rated("if epoch == 20:\n            rate *= 0.1", given="lr=rate / (epoch + 1)"),
+})
+def test_a_rate_that_changes_in_some_epochs(code):
+    holds(code)

@@ -295,3 +295,17 @@ def test_torchscript(code):
 def test_torchscript_is_told_of_by_the_torch_of_a_project(tmp_path, torch, told):
     write(tmp_path, {"requirements.txt": f"{torch}\n", "train.py": "import torch\n\ndef f(m, x):\n    return torch.jit.trace(m, x)\n"})
     assert [one.code for one in check(tmp_path / "train.py", cache=False)] == (["TL942"] if told else [])
+
+
+@pytest.mark.parametrize(("torch", "call", "told"), [
+    ("torch>=0.4", "torch.range(1, n)", True),  # 0.4 says that 0.5 has it no more
+    ("torch>=1.0", "nn.init.xavier_uniform(n)", True),
+    ("torch>=0.4.1", "nn.utils.clip_grad_norm(n, 1.0)", True),
+    ("torch>=0.3", "torch.range(1, n)", False),
+    ("torch>=1.0", "nn.functional.upsample(n)", True),
+    ("torch>=0.4", "nn.functional.upsample(n)", False),  # 0.4.0 has no interpolate()
+    ("torch>=1.0", "torch.ger(n, n)", False),
+])
+def test_what_was_deprecated_long_ago_is_told_to_old_projects(tmp_path, torch, call, told):
+    write(tmp_path, {"requirements.txt": f"{torch}\n", "train.py": f"import torch\nfrom torch import nn\n\ndef f(n):\n    return {call}\n"})
+    assert [one.code for one in check(tmp_path / "train.py", cache=False)] == (["TL942"] if told else [])

@@ -204,3 +204,27 @@ def train(model, loader, path):
 ])
 def test_names_of_the_file(name, told):
     holds(NAMED.replace("NAME", name).replace("MARK", "  # <- 902" if told else ""))
+
+
+HELD = """
+class Best:
+    def __init__(self, model):
+        self.model, self.score = model, 0.0
+
+    def state_dict(self):
+        return {GIVEN}
+
+def keep(path):
+    net = Net()
+    torch.save({"net": net.state_dict(), "best": Best(net).state_dict()}, path)MARK
+"""
+
+
+@pytest.mark.parametrize(("given", "told"), [
+    ('{"model": self.model, "score": self.score}', True),
+    ('{"kept": {"model": self.model}}', True),
+    ('{"model": self.model.state_dict(), "score": self.score}', False),
+    ('{"score": self.score}', False),
+])
+def test_what_an_object_gives_of_itself(given, told):
+    holds(NET + HELD.replace("GIVEN", given[1:-1]).replace("MARK", "  # <- 902" if told else ""))
