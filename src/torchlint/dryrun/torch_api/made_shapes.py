@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from torchlint.dryrun.torch_api.shapes import ANY, Shape
-from torchlint.dryrun.values import Const, Opaque, Seq, Tensor, Value
+from torchlint.dryrun.values import Const, Opaque, Seq, Tensor, Union, Value, number, real
 
 FILLED = frozenset({"zeros", "ones", "empty", "rand", "randn"})
 LEGACY = frozenset({"Tensor", "FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"})
@@ -48,6 +48,8 @@ class MadeShapes:
 
     def is_one_size(self, value: Value) -> bool:
         """Whether an unknown value is a number and no tuple of sizes: `x.size(0)`, `x.shape[0]`, `len(x)`, `batch_size`."""
+        if isinstance(value, Union):
+            return all(number(alt) is not None or self.is_one_size(alt) for alt in real(value))
         if type(value) is not Opaque:
             return False
         whose = value.origin
