@@ -62,7 +62,8 @@ class MadeShapes:
     def legacy_shape(self, args) -> Shape:
         """torch.Tensor(2, 3) is of that size, torch.Tensor([2, 3]) of these numbers."""
         if len(args) == 1 and not isinstance(args[0], Const):
-            counts = self.is_one_size(args[0]) and not _COUNT_OR_DATA.search(args[0].name)
+            named = (getattr(alt, "name", "") for alt in real(args[0]))
+            counts = self.is_one_size(args[0]) and not any(_COUNT_OR_DATA.search(name) for name in named)
             return Shape((None,), False) if counts else self.nested_shape(args[0])
         return Shape(tuple(self.whole(arg) for arg in args), False) if args and all(isinstance(arg, Const) for arg in args) else ANY
 

@@ -218,3 +218,20 @@ class Trainer:
 def test_sizes_that_all_alternatives_have(code):
     """Of one of several models, and of labels that are resized for each batch, what is true of each is known."""
     holds(code)
+
+
+@table({
+    "one of several counts": """
+def judge(x, k, flag, num_likes):
+    n = x.size(0) if flag else k.shape[0]
+    m = 3 if flag else k.size(0)
+    scores = nn.Sigmoid()(nn.Linear(4, 1)(x)).view(-1, 1)
+    F.binary_cross_entropy(scores, torch.FloatTensor(n))  # <- 308
+    F.binary_cross_entropy(scores, torch.FloatTensor(m))  # <- 308
+    F.binary_cross_entropy(scores, torch.FloatTensor(n, 1))
+    F.binary_cross_entropy(scores, torch.zeros(n))  # <- 308
+    return F.binary_cross_entropy(scores, torch.FloatTensor(num_likes if flag else n))
+""",
+})
+def test_a_count_that_is_one_of_several(code):
+    holds(code)
