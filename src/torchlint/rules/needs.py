@@ -102,6 +102,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     108: ((_any("backward"), _any("no_grad inference_mode set_grad_enabled")),),
     110: ((_SCHEDULERS,), (_any("step"),)),  # the optimizer may step in a function of its own
     111: ((_SCHEDULERS,),),
+    112: ((_any("step"), _any("backward")),),  # what clips once may be the constructor of what steps
     113: ((_any("item tolist numpy"),),),
     114: ((_LEAVES | _any("weight bias parameters named_parameters"), _any("!leafwrite")),),
     115: ((frozenset(f"!onto {name}" for name in KEEP_RESULT),), (_any("step"), _any("backward"))),

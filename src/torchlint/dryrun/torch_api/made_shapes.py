@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from torchlint.dryrun.torch_api.shapes import ANY, Shape
-from torchlint.dryrun.values import Const, Opaque, Seq, Tensor, Value
+from torchlint.dryrun.values import Const, Opaque, Seq, Tensor, Union, Value, number, real
 
 FILLED = frozenset({"zeros", "ones", "empty", "rand", "randn"})
 LEGACY = frozenset({"Tensor", "FloatTensor", "DoubleTensor", "HalfTensor", "LongTensor", "IntTensor", "ByteTensor", "BoolTensor"})
@@ -48,6 +48,8 @@ class MadeShapes:
 
     def is_one_size(self, value: Value) -> bool:
         """Whether an unknown value is a number and no tuple of sizes: `x.size(0)`, `x.shape[0]`, `len(x)`, `batch_size`."""
+        if isinstance(value, Union):
+            return all(number(alt) is not None or self.is_one_size(alt) for alt in real(value))
         if type(value) is not Opaque:
             return False
         whose = value.origin
@@ -60,7 +62,8 @@ class MadeShapes:
     def legacy_shape(self, args) -> Shape:
         """torch.Tensor(2, 3) is of that size, torch.Tensor([2, 3]) of these numbers."""
         if len(args) == 1 and not isinstance(args[0], Const):
-            counts = self.is_one_size(args[0]) and not _COUNT_OR_DATA.search(args[0].name)
+            named = (getattr(alt, "name", "") for alt in real(args[0]))
+            counts = self.is_one_size(args[0]) and not any(_COUNT_OR_DATA.search(name) for name in named)
             return Shape((None,), False) if counts else self.nested_shape(args[0])
         return Shape(tuple(self.whole(arg) for arg in args), False) if args and all(isinstance(arg, Const) for arg in args) else ANY
 

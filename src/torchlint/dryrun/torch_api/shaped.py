@@ -51,8 +51,7 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, ImageShapes, Tables, Batches, 
             return value.traits.get("shape", ANY)
         if not isinstance(value, Union):
             return ANY
-        found = {alt.traits.get("shape", ANY) if isinstance(alt, Tensor) else ANY for alt in real(value)}
-        return found.pop() if len(found) == 1 else ANY
+        return shapes.shared(alt.traits.get("shape", ANY) if isinstance(alt, Tensor) else ANY for alt in real(value))
 
     def with_shape(self, value: Value, shape: Shape, site) -> Value:
         """Notes the sizes of a tensor that was just made; `site` is what gave it its last ones."""
@@ -62,11 +61,16 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, ImageShapes, Tables, Batches, 
                 value.sites["shape"] = site
         return value
 
-    def forget_shape(self, value: Tensor) -> None:
-        """Notes that a tensor has got other sizes in its place: so has what it is the data of."""
+    def forget_shape(self, value: Tensor, sizes: Shape = ANY) -> None:
+        """Notes that a tensor has got other sizes in its place, `sizes` where they are known: so has what it is the data of.
+        What it had before may be so still, where this is not run: what is left is what both have."""
         changed: Value | None = value
         while isinstance(changed, Tensor):
-            changed.traits.pop("shape", None)
+            left = shapes.shared((self.shape_of(changed), sizes))
+            if left == ANY:
+                changed.traits.pop("shape", None)
+            else:
+                changed.traits["shape"] = left
             changed = changed.traits.get("alias")
 
     def clash(self, clash: Clash | None, given: Value | None, node, module: Instance | None = None, operation: str = "",
@@ -82,6 +86,8 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, ImageShapes, Tables, Batches, 
         """The sizes that an argument gives: numbers, or a tuple or list of them; None where it is neither."""
         if isinstance(value, (Const, Opaque)) and not isinstance(value, Tensor):
             return [self.whole(value)]
+        if isinstance(value, Union) and self.is_one_size(value):
+            return [None]
         items = self.items_of(value) if isinstance(value, Seq) else None
         return None if items is None else [self.whole(item) for item in items]
 
@@ -140,7 +146,8 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, ImageShapes, Tables, Batches, 
     def method_shape(self, name: str, owner: Tensor, args, kwargs, result: Value, node) -> Value:
         """The result of a method of a tensor (or of the function of the same name)."""
         if name in _RESHAPES_IN_PLACE:
-            self.forget_shape(owner)
+            resized = self.sizes_shape(args) if name == "resize_" and not kwargs else ANY
+            self.forget_shape(owner, resized)
         if name in SEVERAL and type(result) is Opaque:
             return self.note_each(result, self.several(name, self.shape_of(owner), args, kwargs))
         if result is owner or not isinstance(result, Tensor) or "shape" in result.traits:

@@ -9,7 +9,7 @@ The rules that layers follow are those of torch's documentation of each layer; t
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 Size = int | frozenset[int] | None
@@ -67,6 +67,17 @@ def differ(a: Size, b: Size) -> bool:
     one = a if isinstance(a, frozenset) else {a}
     two = b if isinstance(b, frozenset) else {b}
     return not one & two
+
+
+def shared(found: Iterable[Shape]) -> Shape:
+    """What is true of each of several shapes: the dimensions from the end that all have, and their sizes where they are the same."""
+    each = set(found)
+    if len(each) == 1:
+        return each.pop()
+    count = min((len(shape.dims) for shape in each), default=0)
+    sizes = zip(*(shape.tail(count) for shape in each))
+    dims = tuple(same.pop() if len(same := set(several)) == 1 else None for several in sizes)
+    return Shape(dims, any(shape.open or len(shape.dims) > count for shape in each) or not each)
 
 
 def told(size: Size) -> str:

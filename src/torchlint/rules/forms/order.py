@@ -90,7 +90,7 @@ class OptimizerLinks:
             known = modules and complete and not tensors and event.modules
             return not known or any(self.view.related_modules(m, c) for m in modules for c in event.modules)
         if event.kind in ("grad.set", "inplace", "augment"):  # by hand, of what is not asked
-            return True
+            return event.kind != "augment" or event.operator != "Add"  # what is added to is a total
         if event.kind == "discarded":
             return (event.get("name") or "").startswith(("_foreach", "clip"))
         if event.kind not in ("unknown", "called"):
@@ -540,7 +540,8 @@ def _forbidden(view: View, code: int, order: Order, links: OptimizerLinks) -> It
 
 
 def _clips_once(view: View, clip: Event, links: OptimizerLinks, key: Value) -> bool:
-    """Whether a clip comes before any gradient, in no turn of the training, and every step takes its gradients as backward left them."""
+    """Whether a clip comes before any gradient, in no turn of the training, and every step takes its gradients as backward left them,
+    or has none where a way leads around the backward (one that raised)."""
     steps = links.belonging("optimizer.step", key)
     if not steps or any(common_loop(clip, step) is not None for step in steps):
         return False
@@ -548,7 +549,8 @@ def _clips_once(view: View, clip: Event, links: OptimizerLinks, key: Value) -> b
         return False
     for step in steps:
         back, start = before(step, lambda e: e.kind == "backward" or links.possible(e, "clip", key))
-        if start or not back or any(e.kind != "backward" for e in back):
+        kinds = {e.kind for e in back if e.site != clip.site}
+        if start or kinds != {"backward"}:
             return False
     return True
 

@@ -159,3 +159,79 @@ def f(x, num_likes, batch_size):
 })
 def test_however_many_dimensions_are_in_front(code):
     holds(code)
+
+
+RESIZED = """
+class Judge(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(8, 1), nn.Sigmoid())
+
+    def forward(self, x):
+        return self.layers(x).view(-1, 1)
+
+class Pictures(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Conv2d(3, 1, 4), nn.Sigmoid())
+
+    def forward(self, x):
+        return self.layers(x).view(x.size(0), -1)
+
+class Trainer:
+    def __init__(self, options, loader):
+        self.options, self.loader = options, loader
+        self.judge = Judge() if options.toy else Pictures()
+
+    def given(self, x):
+        if self.options.gpus > 0:
+            x = x.cuda()
+        return x
+
+    def train(self):
+        crit = nn.BCELoss()
+        label = torch.FloatTensor(self.options.batch_size)
+        if self.options.gpus > 0:
+            label = label.cuda()
+        optimizer = torch.optim.Adam(self.judge.parameters())
+        for x, other in self.loader:
+            if x.size(0) != other.size(0):
+                continue
+            x = self.given(x)
+            label.data.resize_(x.size(0)).fill_(1)
+            optimizer.zero_grad()
+            if self.options.loss == "log":
+                crit(self.judge(x), label).backward()  # <- 308
+                optimizer.step()
+"""
+
+
+@table({
+    "labels that take as many as there are": RESIZED,
+    "labels that get a dimension more": RESIZED.replace("resize_(x.size(0))", "resize_(x.size(0), 1)").replace("  # <- 308", ""),
+    "sizes that are not known": RESIZED.replace("resize_(x.size(0))", "resize_(self.options.sizes)").replace("  # <- 308", ""),
+    "one model gives a row": RESIZED.replace(".view(-1, 1)", ".view(-1)").replace("  # <- 308", ""),
+    "where the losses are chosen by a number": RESIZED.replace('self.options.loss == "log"', "self.options.outputs == 1").replace("  # <- 308", ""),
+    "where the dimensions are asked for": RESIZED.replace("x.size(0) != other.size(0)", "x.dim() != 3").replace("  # <- 308", ""),
+    "where another size is": RESIZED.replace("x.size(0) != other.size(0)", "x.size(1) != other.size(1)").replace("  # <- 308", ""),
+})
+def test_sizes_that_all_alternatives_have(code):
+    """Of one of several models, and of labels that are resized for each batch, what is true of each is known."""
+    holds(code)
+
+
+@table({
+    "one of several counts": """
+def judge(x, k, flag, num_likes):
+    n = x.size(0) if flag else k.shape[0]
+    m = 3 if flag else k.size(0)
+    scores = nn.Sigmoid()(nn.Linear(4, 1)(x)).view(-1, 1)
+    F.binary_cross_entropy(scores, torch.FloatTensor(n))  # <- 308
+    F.binary_cross_entropy(scores, torch.FloatTensor(m))  # <- 308
+    F.binary_cross_entropy(scores, torch.FloatTensor(n, 1))
+    F.binary_cross_entropy(scores, torch.zeros(n))  # <- 308
+    return F.binary_cross_entropy(scores, torch.FloatTensor(num_likes if flag else n))
+""",
+})
+def test_a_count_that_is_one_of_several(code):
+    holds(code)
