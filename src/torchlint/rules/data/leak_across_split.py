@@ -10,7 +10,7 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.fitted_anew import fitted_anew
+from torchlint.rules.shared.fitted_anew import OF_STATISTICS, fitted_anew
 from torchlint.rules.shared.folds import one_for_all_folds
 from torchlint.rules.shared.forgotten_data import forgotten_loaders, forgotten_parts, forgotten_sets
 from torchlint.rules.shared.same_data import made_twice, one_for_both
@@ -52,10 +52,6 @@ _TESTED = (
 _IN_A_LOOP = (
     "this tests on `{over}`, which has chosen the best weights before: `{name}` is given and read nowhere",
     "test on `{name}`",
-)
-_FITTED = re.compile(
-    r"\.(?:StandardScaler|MinMaxScaler|RobustScaler|MaxAbsScaler|QuantileTransformer|PowerTransformer|PCA|TruncatedSVD"
-    r"|SimpleImputer|KNNImputer|SelectKBest|TfidfVectorizer)$"
 )
 _PART = re.compile("train|trn|test|valid|(?:^|_)val(?:_|$)", re.IGNORECASE)
 # What is called so and comes out of a file of its own is parted all the same, where the validation's rows are cut off it.
@@ -144,14 +140,14 @@ def _learnt(view: View, event: Event) -> Event | None:
     if not isinstance(scaler, Opaque) or not event.args:
         return None
     if event.name == "fit_transform":
-        return event if _FITTED.search("." + scaler.name) else None
+        return event if OF_STATISTICS.search(scaler.name) else None
     fits = [other for other in view.of("unknown") if other.get("name") == "fit" and other.args and other.serial < event.serial]
     if scaler.name == "fit" and isinstance(scaler.origin, Opaque):  # `scaler = StandardScaler().fit(X)`
         fits = [other for other in fits if other.site == scaler.site]
         scaler = scaler.origin
     used = {id(alt) for alt in real(event.args[0])}
     same = (other for other in fits if {id(alt) for alt in real(other.args[0])} == used and real(other.subject) == (scaler,))
-    return next(same, None) if _FITTED.search("." + scaler.name) else None
+    return next(same, None) if OF_STATISTICS.search(scaler.name) else None
 
 
 def _target(event: Event) -> str | None:

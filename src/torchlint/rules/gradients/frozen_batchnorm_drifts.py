@@ -144,7 +144,7 @@ def _part_of(view: View, part: Value, model: Instance) -> str | None:
     """The name in a model of what a part of it stands in: `layer4`, of `model.layer4[1].conv2`, or `fc`, which a new layer was put in
     place of; None where that is not told."""
     for _ in range(_DEEPEST):
-        put = next((event for event in view.of("setattr", "module.put") if event.subject is model and _is_one(part, event.value)), None)
+        put = next((event for event in view.of("setattr", "module.put") if event.subject is model and part in real(event.value)), None)
         if put is not None:
             return put.get("name")
         if type(part) is not Opaque or part.source not in ("attr", "item"):
@@ -153,10 +153,6 @@ def _part_of(view: View, part: Value, model: Instance) -> str | None:
             return part.name if part.source == "attr" else None
         part = part.origin
     return None
-
-
-def _is_one(part: Value, value: Value | None) -> bool:
-    return any(alt is part for alt in real(value))
 
 
 def _related(view: View, part: Value, module: Value) -> bool:

@@ -289,7 +289,9 @@ def _trained_on(view: View, event: Event, value: Value) -> Event | None:
             # What is sent backward has a graph, whatever made it: the call raises without one.
             if backward.subject is alt or computed_from(alt, backward.subject):
                 return backward
-            if may_learn and not _divides(backward, alt) and (alt in backward.parts or any(computed_from(alt, loss) for loss in _losses_in(backward))):
+            if not may_learn or alt not in backward.parts and not any(computed_from(alt, loss) for loss in _losses_in(backward)):
+                continue
+            if not _divides(backward, alt):
                 return backward
     return None
 

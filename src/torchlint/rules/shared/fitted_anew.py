@@ -12,11 +12,12 @@ from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Event, Opaque, real
 from torchlint.rules.base import View
 
-# What turns numbers into others by what it has learnt of the data that it was fitted on.
-_SCALERS = re.compile(
+# What turns numbers into others by statistics of the data that it was fitted on.
+OF_STATISTICS = re.compile(
     r"(?:^|\.)(?:StandardScaler|MinMaxScaler|RobustScaler|MaxAbsScaler|QuantileTransformer|PowerTransformer|PCA|TruncatedSVD"
-    r"|SimpleImputer|KNNImputer|SelectKBest|TfidfVectorizer|CountVectorizer)$"
+    r"|SimpleImputer|KNNImputer|SelectKBest|TfidfVectorizer)$"
 )
+_OF_WORDS = re.compile(r"(?:^|\.)CountVectorizer$")  # knows which words there are, and no number of them
 _TRAINING = re.compile(r"(?:^|_)(?:train|trn|training|tr)(?:$|_|\d)|[a-z]Train|^train(?=[xyXY]$)", re.IGNORECASE)
 _HELD_OUT = re.compile(r"(?:^|_)(?:test|tst|testing|val|valid|validation|eval)(?:$|_|\d)|[a-z](?:Test|Val|Valid)(?![a-z])|^test(?=[xyXY]$)", re.IGNORECASE)
 
@@ -46,7 +47,8 @@ def fitted_anew(view: View) -> Iterator[FittedAnew]:
 def _scaler(event: Event) -> Opaque | None:
     made = real(event.subject)
     one = made[0] if len(made) == 1 else None
-    return one if isinstance(one, Opaque) and one.source == "call" and _SCALERS.search(one.name) else None
+    learns = isinstance(one, Opaque) and one.source == "call" and (OF_STATISTICS.search(one.name) or _OF_WORDS.search(one.name))
+    return one if learns else None
 
 
 def _is_called(event: Event, wanted: re.Pattern[str], unwanted: re.Pattern[str]) -> bool:
