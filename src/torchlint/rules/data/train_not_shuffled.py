@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
-from torchlint.dryrun.values import Const, Dict, Event, Instance, Loop, Opaque, Ref, Value, alternatives, boolean, real
+from torchlint.dryrun.values import Class, Const, Dict, Event, Instance, Loop, Opaque, Ref, Value, alternatives, boolean, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.asked_in_order import asked_in_order
 from torchlint.rules.shared.cut_in_order import given_to, singles_of, slices_of
@@ -27,6 +27,7 @@ _HANDFUL = 64
 _MIX = "draw `order = torch.randperm(n)` in each epoch, and take `x[order[i : i + batch_size]]`"
 _MIX_NUMBERS = "go over `torch.randperm(n).tolist()` in each epoch, in place of `range(n)`"
 _MIX_ZIPPED = "draw `order = torch.randperm(len(x))` in each epoch, and go over `zip(x[order], y[order])`"
+_MIX_SAMPLES = "go through `DataLoader({}, shuffle=True)`, with the `batch_size` that a step is to take"
 _SAID = ("`shuffle` is False here", "pass `shuffle=True`, or say in a comment at this line why the order is meant")
 _SHUFFLE = re.compile(r"\bshuffle\s*=\s*(?:not\s+)?[\w.]+")  # what it stands for is asked by its value
 _SAMPLER = re.compile(r"(?<![\w.])sampler\s*=\s*[\w.]+")
@@ -36,6 +37,7 @@ _OF_ORDER = re.compile(r"order|sort|shuffl|sequen|determin|reproduc|random|same|
 def check(view: View) -> Iterator[Report]:
     """A loader that leaves the order as it is, or data that are cut into slices, gone through in a loop that steps an optimizer."""
     yield from _loaders(view)
+    yield from _datasets(view)
     yield from _fitted(view)
     told = set()
     for step in view.steps():
@@ -75,6 +77,38 @@ def _loaders(view: View) -> Iterator[Report]:
             continue
         told.add(id(loader))
         yield from _told_of(view, loader, words, [(event.site, "training goes through it here, once an epoch"), *_once(mixed)])
+
+
+def _datasets(view: View) -> Iterator[Report]:
+    """`for image, label in train_set:`, a data set that a loop goes through without a loader: it gives its samples from the first to
+    the last."""
+    told = set()
+    for step in view.steps():
+        for depth, loop in enumerate(step.loops):
+            over = view.run.iterated(loop.over) if loop.over is not None else None
+            epochs = [outer for outer in step.loops[:depth] if not one_turn(outer) and not _starts_anew(view, step, outer)]
+            if loop.site is None or loop.site in told or not epochs or not _is_asked_by_number(over):
+                continue
+            if not means_nothing(view, over) or _few_samples(view, over) or _steps_of_time(loop.site, over):
+                continue
+            told.add(loop.site)
+            first = real(over)[0]
+            mixed = mixed_before(view, first, over, epochs)
+            if mixed is None or _says_so(Site(loop.site.parsed, loop.site.node.iter)):
+                continue
+            name = first.name or loop.site.parsed.text(loop.site.node.iter)
+            roles = {"loader": name, "call": name, "why": "it is a data set, gone through as it lies", "mend": _MIX_SAMPLES.format(name)}
+            yield Report(CODE, loop.site, roles, [(step.site, "a step is taken with each"), *_once(mixed)])
+
+
+def _is_asked_by_number(over: Value | None) -> bool:
+    """Whether a loop goes through a data set by the numbers of its samples: it has no `__iter__` of its own, which might mix them."""
+    alts = real(over)
+    return bool(alts) and all(
+        isinstance(alt, Instance) and alt.kind == "dataset" and alt.site is not None
+        and not (isinstance(alt.cls, Class) and alt.cls.method("__iter__") is not None)
+        for alt in alts
+    )
 
 
 def _told_of(view: View, loader: Instance, words: tuple[str, str], related: list[tuple[Site, str]]) -> Iterator[Report]:
@@ -168,14 +202,16 @@ def _why(view: View, loader: Instance) -> tuple[str, str] | None:
         return None
     if shuffle is None:
         return "`shuffle` is False unless it is passed", "pass `shuffle=True`"
-    if boolean(shuffle) is not False or _explained(loader) or _few_samples(view, loader) or _steps_of_time(loader):
+    data = option(loader, "dataset")
+    if boolean(shuffle) is not False or _explained(loader) or _few_samples(view, data) or _steps_of_time(loader.site, data):
         return None
     return _SAID
 
 
 def _why_counted(view: View, loader: Instance, sampler: str) -> tuple[str, str] | None:
     """The words for a sampler that counts the samples up, unless that may be meant."""
-    if "**" in loader.kwargs or "*" in loader.kwargs or _explained(loader) or _few_samples(view, loader) or _steps_of_time(loader):
+    data = option(loader, "dataset")
+    if "**" in loader.kwargs or "*" in loader.kwargs or _explained(loader) or _few_samples(view, data) or _steps_of_time(loader.site, data):
         return None
     mend = "`RandomSampler(dataset)`" if sampler == "SequentialSampler" else "`SubsetRandomSampler` of the same numbers"
     return f"`{sampler}` counts the samples up", f"take {mend} in its place, or say in a comment at this line why the order is meant"
@@ -195,15 +231,15 @@ def _says_so(site: Site) -> bool:
     return any(_OF_ORDER.search(line.partition("#")[2]) for line in lines[max(at.row - 3, 0) : at.end_row or at.row])
 
 
-def _steps_of_time(loader: Instance) -> bool:
+def _steps_of_time(site: Site, data: Value | None) -> bool:
     """Whether a file with a recurrent layer says that its tensors are not to be mixed: the rows may be steps in time."""
-    tensors = all(isinstance(alt, Instance) and alt.type.endswith("TensorDataset") for alt in real(whole_dataset(option(loader, "dataset"))))
-    return tensors and bool(loader.site.parsed.facts.words & {"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"})
+    tensors = all(isinstance(alt, Instance) and alt.type.endswith("TensorDataset") for alt in real(whole_dataset(data)))
+    return tensors and bool(site.parsed.facts.words & {"LSTM", "GRU", "RNN", "LSTMCell", "GRUCell", "RNNCell"})
 
 
-def _few_samples(view: View, loader: Instance) -> bool:
+def _few_samples(view: View, data: Value | None) -> bool:
     """Whether the data are a handful of tensors that the program writes down itself: a demonstration."""
-    alts = real(whole_dataset(option(loader, "dataset")))
+    alts = real(whole_dataset(data))
     tensors = alts[0].args if len(alts) == 1 and isinstance(alts[0], Instance) and alts[0].type.endswith("TensorDataset") else ()
     shape = view.run.noted_shape(tensors[0]) if tensors else None
     size = shape.dims[0] if shape is not None and shape.rank else None

@@ -179,8 +179,12 @@ def _done_again(view: View, switch: Switch, made: list[Switch]) -> bool:
 
 def _is_kept_as_it_is(view: View, module: Value) -> bool:
     """Whether the part, or something in it, is put in evaluation mode by itself; or its class has a `train` of its own."""
-    for event in view.of("module.eval", "module.mode"):
+    events = view.of("module.eval", "module.mode")
+    own = {event.site for event in events if event.subject is module}
+    for event in events:
         subject = event.subject
+        if event.site in own and subject is not module and _whole_model(view, subject) and _has_norm(view, subject):
+            continue  # another model that may stand under the name, with the same head: of this one its own event tells
         if subject is None or not view.related_modules(subject, module):
             if isinstance(subject, Opaque) and subject.source == "item":
                 return True  # one of `model.modules()`
@@ -202,7 +206,7 @@ def _may_be_kept(view: View, part: Value) -> bool:
     return any(view.related_modules(alt, part) for event in named for value in event.get("args", ()) for alt in real(value))
 
 
-def _whole_model(view: View, module: Value) -> bool:
+def _whole_model(view: View, module: Value | None) -> bool:
     return any(event.subject is module and not event.get("inside") for event in view.of("forward"))
 
 

@@ -656,3 +656,55 @@ def by_name(made, mark=MARK, given="train=True, transform=plain", imports="from 
 })
 def test_a_data_set_of_torchvision_that_a_name_chooses(code):
     holds(code)
+
+
+WITHOUT_A_LOADER = """
+import torchvision
+from random import shuffle
+from torch.utils.data import Dataset, random_split
+
+class Digits(Dataset):
+    def __init__(self, path):
+        self.rows = torch.load(path, weights_only=True)
+
+    def __len__(self):
+        return len(self.rows)
+
+    def __getitem__(self, index):
+        return self.rows[index, 1:], self.rows[index, 0].long()
+    {method}
+
+def main(paths):
+    digits = {made}
+    net = nn.Linear(4, 10)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    for epoch in range({epochs}):
+        {before}
+        for x, y in {over}:{mark}
+            optimizer.zero_grad()
+            F.cross_entropy(net(x), y).backward()
+            optimizer.step()
+"""
+
+
+def without_a_loader(mark=MARK, made="Digits('train.pt')", over="digits", before="pass", method="", epochs="9"):
+    return WITHOUT_A_LOADER.format(mark=mark, made=made, over=over, before=before, method=method, epochs=epochs)
+
+
+@table({
+    "of the project": without_a_loader(),
+    "of torchvision": without_a_loader(made=DATA),
+    "a part of one": without_a_loader(made="random_split(Digits('train.pt'), [800, 200])[0]"),
+    "its own way through": without_a_loader("", method="""
+    def __iter__(self):
+        order = torch.randperm(len(self.rows)).tolist()
+        return (self[i] for i in order)
+"""),
+    "mixed in each epoch": without_a_loader("", before="shuffle(digits.rows)"),
+    "once": without_a_loader("", epochs="1"),
+    "a comment says why": without_a_loader("  # the same order, to compare the runs"),
+    "a handful": without_a_loader("", made="torch.utils.data.TensorDataset(torch.randn(8, 4), torch.randint(0, 9, (8,)))"),
+    "each of a class that is in no file": without_a_loader("", made="unseen.Digits('train.pt')"),
+})
+def test_a_data_set_without_a_loader(code):
+    holds(code)

@@ -144,3 +144,52 @@ def of_torchvision(model, part, mark=MARK, behind="pass"):
 })
 def test_a_part_of_torchvisions(code):
     holds(code)
+
+
+ONE_OF_SEVERAL = """
+from torchvision import models
+
+def build(name):
+    if name == "deep":
+        model = models.resnet34(weights="DEFAULT")
+    else:
+        model = models.{other}(weights="DEFAULT")
+    for p in model.parameters():
+        p.requires_grad = False
+    {head}
+    return model
+
+def train(loader, name):
+    model = build({name})
+    optimizer = torch.optim.SGD([p for p in model.parameters() if p.requires_grad], lr=0.1)
+    for epoch in range(3):
+        model.train()
+        {kept}
+        for x, y in loader:
+            loss = F.cross_entropy(model(x), y){mark}
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        model.eval()
+        with torch.no_grad():
+            for x, y in loader:
+                print(F.cross_entropy(model(x), y).item())
+"""
+
+
+def one_of_several(mark="  # <- 141", name="name", other="resnet18", head="model.fc = nn.Linear(512, 3)", kept=""):
+    return ONE_OF_SEVERAL.format(mark=mark, name=name, other=other, head=head, kept=kept)
+
+
+@table({
+    "with one head for all": one_of_several(),
+    "another family": one_of_several(other="googlenet"),
+    "one has no batch norm, and may be the one that is made": one_of_several("", other="alexnet"),
+    "the other one is asked for": one_of_several(name="'deep'", other="alexnet"),
+    "the one without is asked for": one_of_several("", name="'small'", other="alexnet"),
+    "a part is kept as it is": one_of_several("", kept="model.bn1.eval()"),
+    "all is kept as it is": one_of_several("", kept="model.eval()"),
+    "something unseen keeps batch norm": one_of_several("", kept="freeze_bn(model)"),
+})
+def test_a_frozen_model_that_is_one_of_several(code):
+    holds(code)
