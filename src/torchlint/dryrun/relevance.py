@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from torchlint.catalogue.effects import KEEP_RESULT
@@ -22,6 +23,8 @@ _OF_ITS_FILE = frozenset({"!state", "!best", "!loading", "!loose"})
 _RUN_BY_CALLS = ("__init__", "forward", "__call__")
 _LOOKED_AT = "="  # before a name whose words are among some: no word begins with it
 _MOST_HANDS = 4  # files that hand a name on
+_TRAINING = frozenset({"backward", "step"})
+_ASKED = re.compile(r"\b(\w+)\s*[(.]")  # names that are called, or asked for a part
 _SAID_TO_MODELS = frozenset(name.rpartition(".")[2] for name in builders()) | {"!pretrained"}
 
 
@@ -47,6 +50,7 @@ class Relevance:
         self._kept = met.words | IMPLIED.keys() | PASSED_ON if isinstance(met, Met) else None
         self._torchvisions = Torchvisions(world)
         self._kinds: dict[int, frozenset | None] = {}  # by the unit's id
+        self._from_project: dict[str, bool] = {}
         self.given = _given(facts)
         self._inherit(facts, 3)
         if self._kept is not None:
@@ -162,9 +166,9 @@ class Relevance:
         return self.met(words)
 
     def kind(self, unit: Unit) -> frozenset | None:
-        """What of the project a function mentions, where only that can matter and not what it does itself: such functions
+        """What of the project a function leads to, where only that can matter and not what it does itself: such functions
         differ in what they pass, as the 50 that build one model in 50 sizes. Of functions of its file that are such themselves
-        it is what these mention. None for all others."""
+        it is what these lead to. None for all others."""
         if id(unit) not in self._kinds:
             self._kinds[id(unit)] = None  # of one that comes back to itself
             self._kinds[id(unit)] = self._kind(unit)
@@ -176,10 +180,30 @@ class Relevance:
             own.add(TORCHVISION)
         if self.all or self.met(own):
             return None
-        known = (self.facts.functions, self.facts.classes, self.facts.imports, self.named)
-        mentioned = [word for word in unit.words if any(word in names for names in known)]
-        functions = self.facts.functions
-        return frozenset((self.kind(functions[word]) if word in functions else None) or word for word in mentioned)
+        functions, found = self.facts.functions, set()
+        for word in self._mentioned(unit):
+            if word not in functions:
+                found.add(word)
+            elif self.unit(functions[word]):
+                found |= self.kind(functions[word]) or {word}
+        return frozenset(found)
+
+    def _mentioned(self, unit: Unit) -> set[str]:
+        """Names of the project in a function. One that it only hands on, as the layer that a model is to be built of, counts
+        where something is trained: the same training of another model is another one."""
+        words, functions = set(unit.words), self.facts.functions
+        if _TRAINING.isdisjoint(self.words(unit)):
+            words &= functions.keys() | set(_ASKED.findall("\n".join(self.facts.lines[unit.start - 1 : unit.end])))
+        known = (functions, self.facts.classes, self.named)
+        return {word for word in words if any(word in names for names in known) or self._is_of_project(word)}
+
+    def _is_of_project(self, name: str) -> bool:
+        """Whether a name is imported from another file of the project, or is one."""
+        if name not in self._from_project:
+            qualified = self.facts.imports.get(name, "")
+            around = qualified.rpartition(".")[0] or "." * qualified.startswith(".")
+            self._from_project[name] = any(one and self.world.resolve(one, self.facts.path) is not None for one in (qualified, around))
+        return self._from_project[name]
 
     def cls(self, cf: ClassFacts) -> list[Unit]:
         """The methods of a class that can matter. What __init__ sets is seen together with each of them."""
