@@ -20,6 +20,8 @@ PASSED_ON = frozenset(
 )
 # Marks of statements that a rule shows: a run of the file that they stand in comes to them, too.
 _OF_ITS_FILE = frozenset({"!state", "!best", "!loading", "!loose"})
+# Of what an object runs where it is made or called: marks for which it is judged by itself, whoever made it.
+_OF_ITS_BODY = frozenset({"!init", "!nan"})
 _RUN_BY_CALLS = ("__init__", "forward", "__call__")
 _LOOKED_AT = "="  # before a name whose words are among some: no word begins with it
 _MOST_HANDS = 4  # files that hand a name on
@@ -108,6 +110,8 @@ class Relevance:
                         found |= _of_class(inner, other)
         if self._hands_to_torchvision(found):
             found.add(TORCHVISION)
+        if type(node) is _Made:
+            found -= _OF_ITS_BODY
         return found if self._kept is None else found & self._kept
 
     def _hands_to_torchvision(self, words: set[str]) -> bool:
@@ -117,7 +121,7 @@ class Relevance:
     def _onward(self, node: _Node | str) -> Iterable[_Node | str]:
         """A unit leads to the names in it that functions have, and these to the functions: there may be thousands of one name."""
         if isinstance(node, str):
-            return [_Node(unit) for unit in (*self.named.get(node, ()), *self._made.get(node, ()))]
+            return [*map(_Node, self.named.get(node, ())), *map(_Made, self._made.get(node, ()))]
         words = node.unit.words.union(*(self.given[name] for name in node.unit.words & self.given.keys()))
         return (words & self.named.keys()) | (words & self._made.keys())
 
@@ -232,10 +236,22 @@ class _Node:
         self.unit = unit
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Node) and other.unit is self.unit
+        return type(other) is _Node and other.unit is self.unit
 
     def __hash__(self) -> int:
         return id(self.unit)
+
+
+class _Made(_Node):
+    """The same, as what runs because an object was made or called."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Made and other.unit is self.unit
+
+    def __hash__(self) -> int:
+        return ~id(self.unit)
 
 
 def _reach(facts: FileFacts, name: str) -> frozenset[str]:
