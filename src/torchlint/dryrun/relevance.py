@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from torchlint.catalogue.effects import KEEP_RESULT
@@ -19,9 +20,13 @@ PASSED_ON = frozenset(
 )
 # Marks of statements that a rule shows: a run of the file that they stand in comes to them, too.
 _OF_ITS_FILE = frozenset({"!state", "!best", "!loading", "!loose"})
+# Of what an object runs where it is made or called: marks for which it is judged by itself, whoever made it.
+_OF_ITS_BODY = frozenset({"!init", "!nan"})
 _RUN_BY_CALLS = ("__init__", "forward", "__call__")
 _LOOKED_AT = "="  # before a name whose words are among some: no word begins with it
 _MOST_HANDS = 4  # files that hand a name on
+_TRAINING = frozenset({"backward", "step"})
+_ASKED = re.compile(r"\b(\w+)\s*[(.]")  # names that are called, or asked for a part
 _SAID_TO_MODELS = frozenset(name.rpartition(".")[2] for name in builders()) | {"!pretrained"}
 
 
@@ -47,6 +52,7 @@ class Relevance:
         self._kept = met.words | IMPLIED.keys() | PASSED_ON if isinstance(met, Met) else None
         self._torchvisions = Torchvisions(world)
         self._kinds: dict[int, frozenset | None] = {}  # by the unit's id
+        self._from_project: dict[str, bool] = {}
         self.given = _given(facts)
         self._inherit(facts, 3)
         if self._kept is not None:
@@ -104,6 +110,8 @@ class Relevance:
                         found |= _of_class(inner, other)
         if self._hands_to_torchvision(found):
             found.add(TORCHVISION)
+        if type(node) is _Made:
+            found -= _OF_ITS_BODY
         return found if self._kept is None else found & self._kept
 
     def _hands_to_torchvision(self, words: set[str]) -> bool:
@@ -113,7 +121,7 @@ class Relevance:
     def _onward(self, node: _Node | str) -> Iterable[_Node | str]:
         """A unit leads to the names in it that functions have, and these to the functions: there may be thousands of one name."""
         if isinstance(node, str):
-            return [_Node(unit) for unit in (*self.named.get(node, ()), *self._made.get(node, ()))]
+            return [*map(_Node, self.named.get(node, ())), *map(_Made, self._made.get(node, ()))]
         words = node.unit.words.union(*(self.given[name] for name in node.unit.words & self.given.keys()))
         return (words & self.named.keys()) | (words & self._made.keys())
 
@@ -162,9 +170,9 @@ class Relevance:
         return self.met(words)
 
     def kind(self, unit: Unit) -> frozenset | None:
-        """What of the project a function mentions, where only that can matter and not what it does itself: such functions
+        """What of the project a function leads to, where only that can matter and not what it does itself: such functions
         differ in what they pass, as the 50 that build one model in 50 sizes. Of functions of its file that are such themselves
-        it is what these mention. None for all others."""
+        it is what these lead to. None for all others."""
         if id(unit) not in self._kinds:
             self._kinds[id(unit)] = None  # of one that comes back to itself
             self._kinds[id(unit)] = self._kind(unit)
@@ -176,10 +184,30 @@ class Relevance:
             own.add(TORCHVISION)
         if self.all or self.met(own):
             return None
-        known = (self.facts.functions, self.facts.classes, self.facts.imports, self.named)
-        mentioned = [word for word in unit.words if any(word in names for names in known)]
-        functions = self.facts.functions
-        return frozenset((self.kind(functions[word]) if word in functions else None) or word for word in mentioned)
+        functions, found = self.facts.functions, set()
+        for word in self._mentioned(unit):
+            if word not in functions:
+                found.add(word)
+            elif self.unit(functions[word]):
+                found |= self.kind(functions[word]) or {word}
+        return frozenset(found)
+
+    def _mentioned(self, unit: Unit) -> set[str]:
+        """Names of the project in a function. One that it only hands on, as the layer that a model is to be built of, counts
+        where something is trained: the same training of another model is another one."""
+        words, functions = set(unit.words), self.facts.functions
+        if _TRAINING.isdisjoint(self.words(unit)):
+            words &= functions.keys() | set(_ASKED.findall("\n".join(self.facts.lines[unit.start - 1 : unit.end])))
+        known = (functions, self.facts.classes, self.named)
+        return {word for word in words if any(word in names for names in known) or self._is_of_project(word)}
+
+    def _is_of_project(self, name: str) -> bool:
+        """Whether a name is imported from another file of the project, or is one."""
+        if name not in self._from_project:
+            qualified = self.facts.imports.get(name, "")
+            around = qualified.rpartition(".")[0] or "." * qualified.startswith(".")
+            self._from_project[name] = any(one and self.world.resolve(one, self.facts.path) is not None for one in (qualified, around))
+        return self._from_project[name]
 
     def cls(self, cf: ClassFacts) -> list[Unit]:
         """The methods of a class that can matter. What __init__ sets is seen together with each of them."""
@@ -208,10 +236,22 @@ class _Node:
         self.unit = unit
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Node) and other.unit is self.unit
+        return type(other) is _Node and other.unit is self.unit
 
     def __hash__(self) -> int:
         return id(self.unit)
+
+
+class _Made(_Node):
+    """The same, as what runs because an object was made or called."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is _Made and other.unit is self.unit
+
+    def __hash__(self) -> int:
+        return ~id(self.unit)
 
 
 def _reach(facts: FileFacts, name: str) -> frozenset[str]:

@@ -375,3 +375,55 @@ def test_functions_that_differ_in_what_they_pass_are_run_once(low):
     low(file=5_000)
     assert not judged(builders()).problems
     assert judged(builders(imported="torchvision.models")).problems  # there each may ask for another model's weights
+
+
+def test_layers_that_are_handed_on_make_no_other_builder(low):
+    """As long as nothing is trained there."""
+    low(file=5_000)
+    layers = "".join(f"class Norm{kind}(nn.Module):\n    pass\n\n\n" for kind in range(60))
+    text = builders().replace("def make", layers + "def make").replace("Net(width)", "Net(width, norm)").replace("width, pretrained=False", "width, pretrained=False, norm=None")
+    for size in range(60):
+        text = text.replace(f"'net {size}', {size}, ", f"'net {size}', {size}, norm=Norm{size}, ")
+    assert "norm=Norm59" in text and not judged(text).problems
+
+
+TWO_MODELS = """
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+
+class Plain(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.head = nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.head(x)
+
+
+class Sure(Plain):
+    def forward(self, x):
+        return F.softmax(self.head(x), dim=1)
+
+
+def fit(kind, loader):
+    model = kind()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x), y).backward()
+        optimizer.step()
+
+
+def plain(loader):
+    fit(Plain, loader)
+
+
+def sure(loader):
+    fit(Sure, loader)
+"""
+
+
+def test_a_model_that_is_handed_on_to_a_training_makes_another_one():
+    assert "TL301" in {finding.code for finding in judged(TWO_MODELS).findings}
