@@ -14,8 +14,8 @@ from torchlint.dryrun.values import Loop
 
 _MADE_OF = re.compile(r"(?:int\(\s*)?([A-Za-z_][\w.]*)\s*\)?\s*(?:[-+]\s*\d+)?")
 _COUNT = re.compile(r"(?:itertools\.)?count$")
-# What a number is given on its own: `int(args["epoch_start"])`, `self.start_epoch + 1`.
-_PLAIN = re.compile(r"(?:int\(\s*)?[A-Za-z_][\w.]*(?:\[\s*[\"']\w+[\"']\s*\])?\s*\)?(?:\s*[-+]\s*\d+)?")
+# What a number is given on its own: `int(args["epoch_start"])`, `self.start_epoch + 1`; not one that a checkpoint holds.
+_PLAIN = re.compile(r"(?:int\(\s*)?(?:[A-Za-z_][\w.]*|(?:args?|opts?|options?|config|cfg|conf|hparams|params)\[\s*[\"']\w+[\"']\s*\])\s*\)?(?:\s*[-+]\s*\d+)?")
 _BETWEEN = re.compile(r"range\(\s*([A-Za-z_]\w*)\s*,\s*([A-Za-z_]\w*)\s*\)$")
 
 
