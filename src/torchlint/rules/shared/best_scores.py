@@ -25,6 +25,7 @@ from torchlint.sieve.facts import FileFacts
 
 _BETTER = re.compile(rf"\(?[^<>=]+[<>]=?\s*(?P<right>{NAME})\s*\)?$|\(?\s*(?P<left>{NAME})\s*[<>]=?[^<>=]+$", re.IGNORECASE)
 _NUMBER = re.compile(r"None$|-?\s*(?:\d[\d._]*(?:e[-+]?\d+)?|(?:np|numpy|math|torch|sys)\.(?:inf|maxsize)|float\(\s*[\"'][-+]?inf\w*[\"']\s*\))$", re.IGNORECASE)
+_WHOLE_OPTIMIZER = re.compile(r"\s*[\w.]*optim\w*\s*=\s*\w+\[\s*[\"']\w*optim\w*[\"']\s*\]", re.IGNORECASE)
 _COPIES = ("shutil.copyfile", "shutil.copy", "shutil.copy2")
 # Each run writes into a folder of its own, or values are set by their names: not where they are only shown (`s.format(**self.__dict__)`,
 # `"args": vars(args)`).
@@ -81,13 +82,10 @@ def _is_gone_on_with(view: View, save: Event, training: Loop) -> bool:
 
 def _steps_out_of_a_file(view: View, save: Event, training: Loop) -> bool:
     """Whether an optimizer that was read out of a file before a training steps in it: `optimizer = checkpoint["optimizer"]`."""
-    steps = [step for step in view.steps() if training in step.loops and step.serial < save.serial]
-    read = [alt for step in steps for alt in real(step.subject) if isinstance(alt, Opaque) and from_file(alt) and _is_optimizer(alt)]
-    return any(alt.site is not None and _stands_above(alt.site, training) for alt in read)
-
-
-def _stands_above(site: Site, training: Loop) -> bool:
-    return site.parsed.facts is training.site.parsed.facts and site.location().row < training.site.location().row
+    steps = (step for step in view.steps() if training in step.loops and step.serial < save.serial)
+    read = (alt for step in steps for alt in real(step.subject) if isinstance(alt, Opaque) and from_file(alt) and _is_optimizer(alt))
+    above = training.site.parsed.facts.lines[: training.site.location().row - 1]
+    return any(True for _ in read) and any(map(_WHOLE_OPTIMIZER.match, above))  # not only where the rate falls: `checkpoint = torch.load(best)`
 
 
 def _weights_are_gone_on_with(view: View, save: Event, training: Loop) -> bool:
