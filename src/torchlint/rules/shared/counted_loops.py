@@ -44,6 +44,15 @@ def counted_from(loop: Loop) -> str | None:
     return made_of[1] if made_of is not None else first
 
 
+def counts_from_the_first(loop: Loop) -> bool:
+    """Whether a loop counts from the same number in each run: `range(epochs)`, `range(1, epochs)`."""
+    node = loop.site.node if loop.site is not None else None
+    if not isinstance(node, cst.For) or begins(loop) is not None:
+        return False
+    counted = _iterated(loop.site.parsed, node)
+    return isinstance(counted, cst.Call) and loop.site.parsed.text(counted.func).endswith("range")
+
+
 def begins_by_name(loop: Loop) -> Iterator[str]:
     """What a loop counts from, and what the name of that was given above it: `args.start_epoch` of `epoch = args.start_epoch`,
     `range(epoch, epochs)`; or what the number of its turns is moved on by at once: `i += args.start_iter`."""
