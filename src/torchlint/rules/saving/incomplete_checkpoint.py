@@ -169,7 +169,7 @@ def _rate_alone(view: View) -> Iterator[Report]:
         saved = _written_with(view, load.subject)
         if saved is not None and _resumed(view, saved):
             roles = {"missing": rate.name, "first": rate.first}
-            yield Report(CODE, left_out(saved, rate.decayed), roles, [(rate.decayed, "it is multiplied on here")], words=_CARRIED)
+            yield Report(CODE, left_out(saved, rate.decayed), roles, [(rate.decayed, "it is lowered here")], words=_CARRIED)
             return
 
 

@@ -44,7 +44,7 @@ def _compared(test: ast.expr, holds: bool) -> Iterator[tuple[str, str]]:
         yield from (pair for value in test.values for pair in _compared(value, holds))
     elif isinstance(test, ast.BoolOp):
         pairs = [pair for value in test.values for pair in _compared(value, holds) if _NAMED.fullmatch(pair[0]) or _EXTREME.fullmatch(pair[0])]
-        if len(pairs) == 1 and sum(_is_none_yet(value, pairs[0][0]) for value in test.values) == len(test.values) - 1:
+        if len(pairs) == 1 and sum(_is_none_yet(value, pairs[0][0]) or _is_mode(value) for value in test.values) == len(test.values) - 1:
             yield pairs[0]
     elif isinstance(test, ast.Compare) and len(test.ops) == 1 and isinstance(test.ops[0], (ast.Lt, ast.LtE, ast.Gt, ast.GtE)):
         left, right = test.left, test.comparators[0]
@@ -52,6 +52,14 @@ def _compared(test: ast.expr, holds: bool) -> Iterator[tuple[str, str]]:
             left, right = left.left, left.right  # acc - best_acc > 0.001
         left, right = _without_margin(left), _without_margin(right)
         yield from ((ast.unparse(one), ast.unparse(other)) for one, other in ((right, left), (left, right)) if isinstance(one, (ast.Name, ast.Attribute)))
+
+
+def _is_mode(test: ast.expr) -> bool:
+    """Whether it is asked what a program is to do, which is one thing in a whole training: `metric == "last" or acc > best`."""
+    if not isinstance(test, ast.Compare) or len(test.ops) != 1 or not isinstance(test.ops[0], ast.Eq) or not isinstance(test.left, (ast.Name, ast.Attribute)):
+        return False
+    asked = test.comparators[0]
+    return isinstance(asked, ast.Constant) and isinstance(asked.value, str)
 
 
 def _is_none_yet(test: ast.expr, name: str) -> bool:

@@ -25,6 +25,7 @@ from torchlint.sieve.facts import FileFacts
 
 _BETTER = re.compile(rf"\(?[^<>=]+[<>]=?\s*(?P<right>{NAME})\s*\)?$|\(?\s*(?P<left>{NAME})\s*[<>]=?[^<>=]+$", re.IGNORECASE)
 _NUMBER = re.compile(r"None$|-?\s*(?:\d[\d._]*(?:e[-+]?\d+)?|(?:np|numpy|math|torch|sys)\.(?:inf|maxsize)|float\(\s*[\"'][-+]?inf\w*[\"']\s*\))$", re.IGNORECASE)
+_WHOLE_OPTIMIZER = re.compile(r"\s*[\w.]*optim\w*\s*=\s*\w+\[\s*[\"']\w*optim\w*[\"']\s*\]", re.IGNORECASE)
 _COPIES = ("shutil.copyfile", "shutil.copy", "shutil.copy2")
 # Each run writes into a folder of its own, or values are set by their names: not where they are only shown (`s.format(**self.__dict__)`,
 # `"args": vars(args)`).
@@ -43,7 +44,7 @@ def forgotten(view: View) -> Iterator[tuple[Site, str, str, bool]]:
     for save in _written(view):
         training = training_of(view, save)
         scores = [*_asked(view, save, training)] if training is not None and _is_one_file(save, training) else []
-        if not scores or not (_is_gone_on_with(view, save) or _weights_are_gone_on_with(view, save, training)):
+        if not scores or not (_is_gone_on_with(view, save, training) or _weights_are_gone_on_with(view, save, training)):
             continue
         for name, asked in scores:
             first = _begins_at(view, save, name, asked.location().row, training) if name not in told else None
@@ -70,13 +71,21 @@ def training_of(view: View, save: Event) -> Loop | None:
     return outer if trains else None
 
 
-def _is_gone_on_with(view: View, save: Event) -> bool:
-    """Whether the state of an optimizer is loaded before the training."""
-    return any(
+def _is_gone_on_with(view: View, save: Event, training: Loop) -> bool:
+    """Whether the state of an optimizer is loaded before the training, or a whole optimizer."""
+    return _steps_out_of_a_file(view, save, training) or any(
         not load.loops and load.serial < save.serial and any(map(from_file, real(load.get("state")))) and any(map(_is_optimizer, real(load.subject)))
         and not for_something_else(load) and happens_after(load, {save}.__contains__)
         for load in view.of("load")
     )
+
+
+def _steps_out_of_a_file(view: View, save: Event, training: Loop) -> bool:
+    """Whether an optimizer that was read out of a file before a training steps in it: `optimizer = checkpoint["optimizer"]`."""
+    steps = (step for step in view.steps() if training in step.loops and step.serial < save.serial)
+    read = (alt for step in steps for alt in real(step.subject) if isinstance(alt, Opaque) and from_file(alt) and _is_optimizer(alt))
+    above = training.site.parsed.facts.lines[: training.site.location().row - 1]
+    return any(True for _ in read) and any(map(_WHOLE_OPTIMIZER.match, above))  # not only where the rate falls: `checkpoint = torch.load(best)`
 
 
 def _weights_are_gone_on_with(view: View, save: Event, training: Loop) -> bool:

@@ -1,4 +1,4 @@
-"""Rates that a training keeps for itself and multiplies on, which begin anew where the optimizer goes on at a later one."""
+"""Rates that a training keeps for itself and multiplies on or lowers step by step, which begin anew where the optimizer goes on at a later one."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from torchlint.rules.base import View
 from torchlint.rules.mends.rows import tree_of
 from torchlint.rules.shared.blocks import heads_of
 from torchlint.rules.shared.checkpoints import files_of
+from torchlint.rules.shared.counted_loops import counts_from_the_first
 from torchlint.rules.shared.counted_rates import RATE_OF_A_GROUP, nodes_of
 from torchlint.rules.shared.handed_over import handed_over
 from torchlint.rules.shared.kept_schedules import resumed_optimizers
@@ -59,7 +60,9 @@ def _carried_through(view: View, load: Event, given: Event) -> Rate | None:
     parsed, training = given.site.parsed, given.loops[0]
     name = parsed.text(given.site.node.value)
     decayed = next((node for node in nodes_of(parsed) if _multiplies_on(parsed, node, name)), None)
-    kept = _kept_as(given, name, training) if decayed is not None and training.site is not None else None
+    if decayed is None or training.site is None or counts_from_the_first(training):
+        return None  # the whole schedule is gone through again
+    kept = _kept_as(given, name, training)
     if kept is None:
         return None
     kept_name, place = kept
@@ -68,13 +71,13 @@ def _carried_through(view: View, load: Event, given: Event) -> Rate | None:
 
 
 def _multiplies_on(parsed: Parsed, node: cst.CSTNode, name: str) -> bool:
-    """`lr *= 0.1`, `lr = lr / 10`"""
+    """`lr *= 0.1`, `lr = lr / 10`; or `lr -= step`."""
     if isinstance(node, cst.AugAssign):
-        return isinstance(node.operator, (cst.MultiplyAssign, cst.DivideAssign)) and parsed.text(node.target) == name
+        return isinstance(node.operator, (cst.MultiplyAssign, cst.DivideAssign, cst.SubtractAssign)) and parsed.text(node.target) == name
     if not isinstance(node, cst.Assign) or len(node.targets) != 1 or parsed.text(node.targets[0].target) != name:
         return False
     value = node.value
-    return isinstance(value, cst.BinaryOperation) and isinstance(value.operator, (cst.Multiply, cst.Divide)) and parsed.text(value.left) == name
+    return isinstance(value, cst.BinaryOperation) and isinstance(value.operator, (cst.Multiply, cst.Divide, cst.Subtract)) and parsed.text(value.left) == name
 
 
 def _kept_as(given: Event, name: str, training: Loop) -> tuple[str, Parsed] | None:

@@ -14,17 +14,17 @@ from torchlint.rules.shared.blocks import around_row, block_of, conditions_of, e
 from torchlint.rules.shared.brought_back import brought_back
 from torchlint.rules.shared.checkpoint_options import IMAGENET, does_nothing_but_train, goes_on_from_option, helped
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, kept_in
-from torchlint.rules.shared.counted_loops import begins, counted_from, never_turns
+from torchlint.rules.shared.counted_loops import begins_by_name, counted_from, never_turns
 from torchlint.rules.shared.named_counts import counts_of_name
 from torchlint.rules.shared.own_checkpoints import is_literal, named_by, read_in, writes_what_it_read, written_again
 from torchlint.rules.shared.written_loads import WrittenLoad, is_out_of_a_file, loads_of_made, stands_before, updated_by_name, written_loads
 from torchlint.sieve.facts import FileFacts, Unit
 
 # Names of what a training begins at, and what is said where its weights are loaded.
-_BEGINNING = re.compile(r"start|begin|resume|last|restor|done|current|init", re.IGNORECASE)
+_BEGINNING = re.compile(r"start|begin|resume|last|restor|done|current|init|first_(?:epoch|iter|step)", re.IGNORECASE)
 _RESUMED = re.compile(r"resum|continu|restor|restart|reload|start|begin|last|latest|from_epoch|recover", re.IGNORECASE)
 # What an option is called that says so, and what is said of weights that something else is done with.
-_OPTION = re.compile(r"resum|(?<![a-z])continue[_d]|_continue\b|(?<![a-z])cont_|restor(?!ation)|restart", re.IGNORECASE)
+_OPTION = re.compile(r"resum|(?<![a-z])continue[_d]|_continue\b|[\"']-*continue[\"']\s+in\s|(?<![a-z])cont_|restor(?!ation)|restart", re.IGNORECASE)
 _ELSE = re.compile(
     r"pre_?train|fine_?tun|transfer|teacher|backbone_w|(?<!_)init_|(?<!la)(?<!las)(?<!grea)test|(?<!ri)eval|valid|infer|predict|demo"
     rf"|sampl(?!es?_(?:num|rate|size|per))|generat|{IMAGENET}|export|prun|quanti[sz]|distill",
@@ -70,7 +70,7 @@ def weights_gone_on_from(view: View, step: Event, optimizer: Value) -> Site | No
         return None
     if not step.loops or sweeps != step.loops[:len(sweeps)] or any(_EPOCHS.search(_head(loop)) for loop in sweeps):
         return None  # it forgets by itself
-    loop = next((loop for loop in loops if _BEGINNING.search(begins(loop) or "")), None)
+    loop = next((loop for loop in loops if any(map(_BEGINNING.search, begins_by_name(loop)))), None)
     if loop is None and not in_files(view, step, r"(?<!def )save\w*\(") or brought_back(view, step, optimizer):
         return None
     if any(alt is optimizer for load in view.of("load") if _of_a_file(view, load) for alt in real(load.subject)):
@@ -233,7 +233,7 @@ def _is_meant_to(view: View, site: Site, step: Event, loop: Loop | None) -> bool
     return loop is not None and _by_number_of_options(loop) or _saves_optimizer(view, step)
 
 
-_GIVEN = re.compile(r"(?<![\w.])(?:self\.)?(?:args?|opts?|options?|config|cfg|conf|hparams|params|flags)\.\w", re.IGNORECASE)
+_GIVEN = re.compile(r"(?<![\w.])(?:self\.)?(?:args?|opts?|options?|config|cfg|conf|hparams|params|flags)(?:\.\w|\[[\"']\w)", re.IGNORECASE)
 
 
 def _by_number_of_options(loop: Loop) -> bool:

@@ -15,6 +15,7 @@ from torchlint.rules.shared.checkpoints import in_files, in_files_that_run
 # What puts a scheduler, or the rates that it has set, to where they were.
 MOVED_ON = r"(?:sched|lr_)[^=]*\.(?:load_)?state_dict|last_epoch|\w\[[\"'](?:initial_)?lr[\"']\]\s*[-+*/]?=[^=]|param_groups\b.*\]\s*=[^=]"
 _OF_TRANSFORMERS = re.compile(r"transformers\.(?:\w+\.)*get_(?:scheduler|(?!constant_schedule$)\w+_schedule(?:_with_\w+)?)$")
+_CONTRARY = re.compile(r"\bnot\s+[\w.]+(?![\w.\[(])|!=\s*[\"'][^\"']*[\"']")
 _ELSE = re.compile(r"pre_?train|fine_?tun|transfer|(?<!la)(?<!las)(?<!grea)test|(?<!ri)eval|infer|predict", re.IGNORECASE)
 
 
@@ -82,6 +83,7 @@ def _keeps_nothing(scheduler: Instance) -> bool:
 
 
 def for_something_else(load: Event) -> bool:
+    """Whether a load stands under an `if` that asks for something else than a training: not `if not args.test`, `if mode != "test"`."""
     sites: tuple[Site, ...] = (load.site, *load.calls)
-    return any(_ELSE.search(line) for site in sites for line in heads_of(site.parsed.facts.lines, site.location().row)
+    return any(_ELSE.search(_CONTRARY.sub("", line)) for site in sites for line in heads_of(site.parsed.facts.lines, site.location().row)
                if line.lstrip().startswith(("if ", "if(", "elif ")))

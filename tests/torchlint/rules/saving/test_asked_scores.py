@@ -8,12 +8,13 @@ from tests.torchlint.rules.saving.test_best_scores import BAD, program
 
 @pytest.mark.parametrize("better", [
     "acc > best + 0.001", "acc - best > args.min_delta", "acc > best or best is None", "not best or acc > best", "not (acc <= best)", "epoch > 3 and acc > best",
+    'acc > best or args.keep == "last"',
 ])
 def test_how_it_is_asked(better):
     holds(program(BAD, better=better))
 
 
-@pytest.mark.parametrize("better", ["acc > best or epoch == args.epochs - 1", "acc > best[0]", "acc > best + other"])
+@pytest.mark.parametrize("better", ["acc > best or epoch == args.epochs - 1", "acc > best[0]", "acc > best + other", "acc > best or args.keep == epoch"])
 def test_what_keeps_something_else(better):
     holds(program(better=better))
 

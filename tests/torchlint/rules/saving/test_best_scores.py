@@ -56,6 +56,8 @@ def program(mark="", **other):
         "            best = acc", '            best = acc\n            if args.short:\n                path = "best.pt"').replace('save(state, "best.pt")', "save(state, path)"),
     "beside what shows its values": program(BAD, more='class Layer(nn.Module):\n    def extra_repr(self):\n        return "{width}".format(**self.__dict__)'),
     "beside what shows the options": program(BAD, before='for name, value in vars(args).items():\n        print(name, value)'),
+    "where nothing is tested": program(BAD).replace("if args.resume:", 'if not args.test and args.mode != "eval":'),
+    "where something is tested": program().replace("if args.resume:", "if args.test:"),
     "from None": program(BAD, first="None", better="best is None or acc > best"),
     "beside options that are kept": program(BAD, before='torch.save({"model": model.state_dict(), "args": vars(args)}, "first.pt")'),
     "beside options that are shown": program(BAD, before="print(vars(args))"),

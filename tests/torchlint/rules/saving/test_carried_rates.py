@@ -76,6 +76,7 @@ def program(mark="", **other):
     "an option, for the size of a batch": program(BAD, **OF_AN_OPTION, before="args.lr *= args.batch / 256"),
     "handed on and taken back": program(BAD, **HANDED),
     "in the loop": program(BAD, **IN_THE_LOOP),
+    "lowered by the same number": program(BAD, **OF_AN_OPTION | {"decay": "args.lr -= 0.01"}),
     "a global name": program(BAD, decay="global rate; rate = rate * 0.1", rate="rate").replace("state =", "rate = args.lr\nstate ="),
     "saved, and not loaded": program(BAD, more=', "lr": args.lr', **OF_AN_OPTION),
 })
@@ -100,6 +101,8 @@ def test_a_rate_that_begins_anew(code):
     "asked for anew": program(**OF_AN_OPTION, after='for group in optimizer.param_groups: group["lr"] = args.lr'),
     "made anew in each epoch": program(adjusting=MADE_ANEW),
     "epochs from the first one on": program(first="0"),
+    "epochs from the first one on, beside other numbers": program(first="0", **OF_AN_OPTION | {"decay": "args.lr -= 0.01"})
+    + "\ndef some(start, end):\n    return [at for at in range(start, end)]\n",
     "the group's own": program(decay="pass", rate='group["lr"] * 0.1'),
     "multiplied, and only shown": program(**(HANDED | {"rate": 'group["lr"] * 0.1'})),
 })
