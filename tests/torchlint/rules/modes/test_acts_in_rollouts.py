@@ -130,3 +130,14 @@ def act(state):
 @table(ACTS)
 def test_draws_of_a_gaussian(code):
     holds(GAUSSIAN + code)
+
+
+BY_HAND = GAUSSIAN.replace("    optimizer.zero_grad()\n    loss.backward()\n    optimizer.step()\n", """
+    for weight, grad in zip(policy.parameters(), torch.autograd.grad(loss, policy.parameters())):
+        weight.data -= 0.01 * grad
+""")
+
+
+def test_a_training_that_asks_for_gradients():
+    holds(BY_HAND + ACTS["drawn, and cut off"])
+    holds(BY_HAND + ACTS["moved by noise, and learned through"])
