@@ -109,6 +109,7 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         self.trial = False  # whether a loop's body is run for what it leaves at the loop's head: once more comes
         self.cut_short = 0  # how many loops in such a body were run once that would be run twice otherwise
         self.forwards: list[tuple[Instance, str]] = []  # modules, and the keys under which it is known what their forward gives
+        self.fed: dict[tuple[int, str], tuple[frozenset, frozenset] | None] = {}  # what was behind the inputs of these; None where it counts
         self.stepping: Value | None = None  # the scaler that calls the step of an object of the project
         self.unsure = 0  # how many calls are open whose receiver may be one of several values
 

@@ -26,6 +26,7 @@ from torchlint.dryrun.values import (
 )
 from torchlint.sieve.facts import Unit
 
+_KEEPS = frozenset({"setattr", "append", "item.set", "module.put"})  # a module may go on with what an earlier call has left in it
 _TRAINING_WORDS = frozenset({"backward", "zero_grad", "train", "eval", "autocast"})
 
 
@@ -159,8 +160,9 @@ class Forwards:
         key = f" forward {self.mode_of(module)} {self.grad_state()[0]} {self.replaced} {given}"
         known = self.base_store.get(module, key)
         if known is not None and not unit.words & _TRAINING_WORDS:
-            return known
+            return self.given_anew(known, self.fed.get((id(module), key)), [*args, *kwargs.values()])
         self.keep.extend([*args, *kwargs.values()])  # the key may know them by id
+        since = len(self.graph.events)
         func = Func("forward", owner.facts, unit, owner)
         trial, self.trial = self.trial, False  # what is kept of it is for all that come later
         try:
@@ -170,7 +172,25 @@ class Forwards:
         if unit not in self.stack and not self.graph.dead:
             self.base_store.set(module, key, result)
             self.forwards.append((module, key))
+            keeps = any(event.kind in _KEEPS for event in self.graph.events[since:])
+            self.fed[id(module), key] = None if keeps else self.behind([*args, *kwargs.values()])
         return result
+
+    def behind(self, values: list[Value]) -> tuple[frozenset, frozenset]:
+        """The forwards that some values came out of, and what they were computed from, themselves among it."""
+        alts = [alt for value in values for alt in real(value)]
+        alts += [item for alt in alts if isinstance(alt, (Seq, Dict)) for value in self.known_items(alt) for item in real(value)]
+        return frozenset().union(*(alt.flows for alt in alts)), frozenset().union(*(with_parts(alt) for alt in alts))
+
+    def given_anew(self, known: Value, fed: tuple[frozenset, frozenset] | None, given: list[Value]) -> Value:
+        """What a forward gave that was run for another input, as one that came out of this input: what was behind the other one is not
+        behind it."""
+        if fed is None:
+            return known
+        flows, parts = self.behind(given)
+        if fed[0] <= flows:
+            return known  # of numbers that came out of no model nobody asks which ones they were
+        return _Anew(self, fed[0] - flows, fed[1] - parts, parts)(known)
 
     def forget_forwards(self, since: int) -> None:
         """The events of what was run since then are taken back: it has to be run once more."""
@@ -208,4 +228,44 @@ class Forwards:
         if isinstance(value, Instance) and value.kind == "instance":  # a distribution of the project's own, around the output
             value.args = [self.came_from(given, flows) for given in value.args]
             value.kwargs = {name: self.came_from(given, flows) for name, given in value.kwargs.items()}
+        return value
+
+
+class _Anew:
+    """Makes values of a forward's result that have other inputs behind them; the same one for the same one."""
+
+    __slots__ = ("flows", "gone", "made", "parts", "run")
+
+    def __init__(self, run, flows: frozenset, gone: frozenset, parts: frozenset):
+        self.run, self.flows, self.gone, self.parts, self.made = run, flows, gone, parts, {}
+
+    def __call__(self, value: Value) -> Value:
+        if id(value) not in self.made:
+            self.made[id(value)] = (value, self._new(value))
+        return self.made[id(value)][1]
+
+    def _new(self, value: Value) -> Value:
+        if isinstance(value, Union):
+            return Union(tuple(map(self, value.alts)))
+        if value.flows.isdisjoint(self.flows) and value.parts.isdisjoint(self.gone):
+            return value
+        parts = value.parts if value.parts.isdisjoint(self.gone) else (value.parts - self.gone) | self.parts
+        if isinstance(value, Tensor):
+            return Tensor(value.name, value.source, value.site, value.flows - self.flows, parts, value.origin, dict(value.traits), dict(value.sites))
+        if type(value) is Opaque:
+            made = Opaque(value.name, value.source, value.site, value.flows - self.flows, parts, value.origin, value.tags)
+            self.run.note_shape(made, self.run.noted_shape(value))
+            return made
+        if isinstance(value, Seq):
+            items, seq = self.run.store.get(value, "[]"), Seq(value.kind, value.site)
+            seq.flows = value.flows - self.flows
+            if items is not None:
+                self.run.store.set(seq, "[]", Items(tuple(map(self, items.known)), items.open))
+            return seq
+        if isinstance(value, Dict):
+            items, made_dict = self.run.store.get(value, "{}"), Dict(value.site)
+            made_dict.flows = value.flows - self.flows
+            if items is not None:
+                self.run.store.set(made_dict, "{}", Items({key: self(item) for key, item in items.known.items()}, items.open))
+            return made_dict
         return value

@@ -40,12 +40,14 @@ class TorchFunctions:
             return self.utility(name, last, args, kwargs, node)
         if last in effects.CREATES and name.count(".") <= 2 and name.startswith("torch."):
             made = self.created_tensor(last, args, kwargs, node)
+            if name == "torch.normal" and flows:
+                self.drawn(made, next(value for value in (*args, *kwargs.values()) if value.flows), node)
             if name.startswith("torch.cuda."):
                 made.traits["device"] = "cuda"
                 del made.traits["made"]
             elif "device" not in kwargs and (name.startswith("torch.sparse.") or self.made_beside(last, args, kwargs)):
                 made.traits.pop("device", None)
-                del made.traits["made"]
+                made.traits.pop("made", None)
             return made
         if name.startswith("torch.distributed."):
             result = Opaque(last, "call", self.site(node), tags=frozenset({"work"}))
@@ -109,6 +111,12 @@ class TorchFunctions:
         if cut and not tensors and isinstance(first, Opaque):
             result.traits["cut_of"] = first
         return reduced(self.lies_beside(result, () if cut else args), last)
+
+    def drawn(self, made: Tensor, of: Value, node) -> None:
+        """torch.normal(mean, std) of what a model gives: numbers that no gradient comes back from, though torch gives them a graph."""
+        made.traits.pop("made", None)
+        made.traits["drawn_of"] = of
+        self.emit("sampled", of, node)
 
     def created_tensor(self, last: str, args, kwargs, node) -> Tensor:
         """A tensor made from nothing: torch.zeros(...), torch.tensor(...)."""

@@ -1,4 +1,4 @@
-"""115: a value that backward needs is changed in place: a result, or weights by their optimizer's step."""
+"""115: a value that backward needs is changed in place: a result, or weights by their optimizer's step or by a load."""
 
 from __future__ import annotations
 
@@ -16,6 +16,10 @@ CODE = 115
 _STEPPED = (
     "the weights of `{model}` are changed by a step, but `{call}` needs them as they were for a gradient: it raises",
     "go backward for both losses before either step, or call `{model}` again behind the step",
+)
+_LOADED = (
+    "the weights of `{model}` are overwritten by `load_state_dict`, but `{call}` needs them as they were for a gradient: it raises",
+    "load them behind `{call}`, or call `{model}` again behind that",
 )
 _KEEP_RESULT = frozenset(name for name in KEEP_RESULT if name.islower())  # the functions; not the layers that call them
 
@@ -37,7 +41,7 @@ def check(view: View) -> Iterator[Report]:
         model = view.owner_text(forward, "the model")
         roles = {"model": model, "call": view.call_text(backward.site)}
         related = [(forward.site, "the graph is made with the weights as they are here"), (step.site, "they are changed here")]
-        yield Report(CODE, backward.site, roles, related, words=_STEPPED)
+        yield Report(CODE, backward.site, roles, related, words=_LOADED if step.kind == "load" else _STEPPED)
 
 
 def _keeps_result(value: Tensor) -> str:

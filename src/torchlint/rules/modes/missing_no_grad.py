@@ -25,7 +25,7 @@ from torchlint.rules.shared.held_out import LOSS
 from torchlint.rules.shared.looks import beside_training, comes_to_nothing, only_shown_off
 from torchlint.rules.shared.may_train import may_train
 from torchlint.rules.shared.readouts import collects, read_out
-from torchlint.rules.shared.seen_calls import GRADIENTS, during, unseen
+from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, unseen
 from torchlint.rules.shared.shared_loops import measures_where_another_trains, trains_in_some_turns
 from torchlint.rules.shared.single_forwards import answers_with_a_number, predicts_once, shows_what_it_learned
 from torchlint.rules.shared.thrown_away import only_gone_through
@@ -220,9 +220,19 @@ def _learns_through(view: View, event: Event, asked: Site) -> bool:
     """Whether a call of a model's method trains, `model.fit(x)`, or gives what a training goes backward through, be it that this layer of it
     is not among that: `model.pick(x)` scores, takes the highest, and gives its features back."""
     return any(
-        asked in step.calls or any(flow.kind == "forward" and asked in flow.calls and flow.loops == event.loops for flow in step.flows)
+        asked in step.calls
+        or any(flow.kind == "forward" and asked in flow.calls and flow.loops == event.loops and not _in_a_forward(view, flow, asked) for flow in step.flows)
         for step in view.of("backward")
     )
+
+
+def _in_a_forward(view: View, flow: Event, asked: Site) -> bool:
+    """Whether a layer is one of a module that is asked there: what such a module gives comes out of the module itself, too. The layers of
+    its first call stand for those of later ones, as a forward is run once; unless it keeps what they give on itself."""
+    between = flow.calls[flow.calls.index(asked) + 1 :]
+    if not any(site is not None and site.parsed.unit.name == "forward" for site in (*between, flow.site)):
+        return False
+    return not any(carries(view, other.value, flow) for other in view.of("setattr"))
 
 
 def _volatile(event: Event) -> Site | None:

@@ -116,8 +116,8 @@ def only_shown_off(view: View, event: Event) -> bool:
 
 def beside_training(view: View, event: Event) -> bool:
     """Whether a model that a loop trains is asked there once more, apart from the step, by somebody who only looks at it."""
-    steps = [step for step in view.of("backward") if event.loops and event.loops[0] in step.loops]
-    if not steps or not _is_model(event.subject) or not trained(view, event.subject) or any(map(_comes_from_nowhere, view.of("backward"))):
+    steps = [step for step in view.of("backward", "autograd.grad") if event.loops and event.loops[0] in step.loops]
+    if not steps or not _is_model(event.subject) or not (trained(view, event.subject) or _asked_for_gradients(view, event.subject)) or any(map(_comes_from_nowhere, view.of("backward"))):
         return False
     learns = [flow for step in steps for flow in step.flows if flow.kind == "forward" and not flow.get("inside")]
     if any(flow.site == event.site for flow in learns):
@@ -125,6 +125,11 @@ def beside_training(view: View, event: Event) -> bool:
     if not all(_apart(event, step) for step in (*steps, *learns)) and not _is_cut(view, event):
         return False
     return not raises_with_graph(view, event) and only_looked_at(view, event)
+
+
+def _asked_for_gradients(view: View, model: Value) -> bool:
+    """Whether a model is trained by gradients that are asked for, `autograd.grad(loss, policy.parameters())`, as a step by hand does."""
+    return any(flow.subject is model for step in view.of("autograd.grad") for flow in step.flows if flow.kind == "forward")
 
 
 def _comes_from_nowhere(step: Event) -> bool:

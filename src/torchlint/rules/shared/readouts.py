@@ -124,7 +124,7 @@ def _with_graphs(value: Value) -> Iterator[Value]:
         yield value
         if not isinstance(value, Tensor):
             return
-        before = value.traits.get("detached")
+        before = value.traits.get("detached") or value.traits.get("drawn_of")
         if not isinstance(before, (Tensor, Opaque)):
             return
         value = before
@@ -149,10 +149,15 @@ def _of_several(value: Value | None) -> bool:
 def raises_with_graph(view: View, event: Event) -> bool:
     """Whether the output is made an array as it is, which raises where it has a graph: so somebody else switched gradients off."""
     return any(
-        other.name == "numpy" and _among(event, alt.flows)
-        and not (without_graph(alt) or _of_several(alt) or of_cut(event, alt))
+        other.name == "numpy" and (_among(event, alt.flows) or _is_drawn(alt) and comes_from(event, alt))
+        and (_is_drawn(alt) or not (without_graph(alt) or _of_several(alt) or of_cut(event, alt)))
         for other in view.of("readout") for alt in real(other.subject)
     )
+
+
+def _is_drawn(value: Value) -> bool:
+    """Whether a value is one of `torch.normal(mean, std)` as it is: torch gives it a graph, through which no gradient comes."""
+    return isinstance(value, Tensor) and value.traits.get("drawn_of") is not None and not {"detached", "alias"} & value.traits.keys()
 
 
 def of_cut(event: Event, value: Value) -> bool:
