@@ -8,6 +8,7 @@ import re
 
 import libcst as cst
 
+from torchlint.catalogue import effects
 from torchlint.dryrun.alternatives import chosen, models_made, possible
 from torchlint.dryrun.builtins import Builtins
 from torchlint.dryrun.classes import ProjectClasses
@@ -33,11 +34,20 @@ from torchlint.dryrun.values import (
     Value,
     join,
     now,
+    number,
     real,
     union_of,
     with_parts,
 )
 from torchlint.sieve.nodes import BUILTINS
+
+
+def _with_method(alts: tuple[Value, ...], name: str) -> tuple[Value, ...]:
+    """Of a sum that may still be the number that it began with, `total = 0.0`, the tensors alone, where numbers have no such method: with
+    `total.double()` the program goes on with a tensor, or not at all."""
+    tensors = tuple(alt for alt in alts if number(alt) is None)
+    sure = name in effects.KEEPS and bool(tensors) and all(isinstance(alt, Tensor) for alt in tensors)
+    return tensors if sure else alts
 
 
 class Calls(Functions, ProjectClasses, Builtins, TorchCalls, Switches):
@@ -53,7 +63,7 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls, Switches):
             if f".{func.attr.value}" in self.watched_calls and not isinstance(owner, (Ref, ProjectModule)):
                 name = func.attr.value
                 self.emit("method", owner, node, name=name, args=args, kwargs=kwargs, in_forward=self.in_forward())
-            alts = real(owner)
+            alts = _with_method(real(owner), func.attr.value)
             if func.attr.value in ("train", "eval") and all(isinstance(alt, Opaque) or getattr(alt, "kind", "") in ("module", "wrapper") for alt in alts):
                 # Whichever of them it is: the name goes on standing for the same one, and that one is in the mode.
                 results = [self.call_method(alt, func.attr.value, args, kwargs, node) for alt in alts]

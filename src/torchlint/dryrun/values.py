@@ -145,7 +145,8 @@ class Tensor(Opaque):
     `traits` maps a trait's name to the value it has and, under the same key in `sites`, the place that gave it. Traits in
     use: act (softmax, log_softmax, sigmoid, relu ...), graph (True/False), leaf, device, layout, made, dim0 (zero-dim),
     rank (how many dimensions it has at least), shape (its sizes), out_of (the call of a model that gave it),
-    beside (the call of a model that gave something on the same device), compared (the tensor that a comparison without a graph is of).
+    beside (the call of a model that gave something on the same device), compared (the tensor that a comparison without a graph is of),
+    lies_with (the tensor that it was computed from, of which it is known what that came out of).
     """
 
     __slots__ = ("sites", "traits")

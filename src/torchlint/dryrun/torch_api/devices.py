@@ -6,7 +6,7 @@ import re
 
 from torchlint.catalogue import effects
 from torchlint.dryrun.containers import BATCHY
-from torchlint.dryrun.values import Const, Instance, Opaque, Ref, Seq, Tensor, Value, real
+from torchlint.dryrun.values import Const, Instance, Opaque, Ref, Seq, Tensor, Value, number, real
 
 _DTYPE = re.compile(r"torch\.[a-z_]*\d*")  # torch.float32
 
@@ -88,6 +88,10 @@ class Devices:
             call = next((call for call in calls if call is not None), None)
             if call is not None:
                 made.traits["beside"] = call
+            elif not any(isinstance(alt, Tensor) and "made" in alt.traits for each in operands for alt in real(each)):
+                known = next((alt for alt in map(_known_by_another, operands) if alt is not None), None)
+                if known is not None:
+                    made.traits["lies_with"] = known.traits.get("lies_with") or known
         return made
 
     def typed(self, owner: Tensor, to: Value, site) -> Tensor:
@@ -95,7 +99,7 @@ class Devices:
         name = type_name(to)
         if _DTYPE.fullmatch(name):
             return owner.with_(site, layout=None, leaf=None)
-        made = owner.with_(site, layout=None, leaf=None, made=None, out_of=None, beside=None)
+        made = owner.with_(site, layout=None, leaf=None, made=None, out_of=None, beside=None, compared=None, lies_with=None)
         made.traits.pop("device", None)
         if name.startswith("torch.cuda."):
             made.traits["device"] = "cuda"
@@ -130,6 +134,13 @@ class Devices:
         places = [alt for key in keys if key is not None and len(real(key)) == 1 for alt in real(key) if _of_a_batch(alt, _MOST_TO_PLACES)]
         if places:
             self.emit("taken", owner, node, values=places)
+
+
+def _known_by_another(value: Value) -> Tensor | None:
+    """An operand that lies where what it was computed from does, as far as that is known; a sum may be the number that it began with."""
+    alts = [alt for alt in real(value) if number(alt) is None]
+    told = _TELL_DEVICE | {"out_of", "beside", "lies_with"}
+    return alts[0] if len(alts) == 1 and isinstance(alts[0], Tensor) and alts[0].traits.keys() & told and "device" not in alts[0].traits else None
 
 
 def _of_a_model(value: Value) -> bool:

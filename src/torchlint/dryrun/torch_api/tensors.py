@@ -65,7 +65,7 @@ class Tensors:
                 device = Const(name)
             known = self.device_of(device) if device is not None else None
             if isinstance(known, (Tensor, Ref)) or known is None:
-                made = owner.with_(site, device=None, leaf=None, out_of=None, beside=None)
+                made = owner.with_(site, device=None, leaf=None, out_of=None, beside=None, compared=None, lies_with=None)
             else:
                 made = owner.with_(site, device=known, leaf=None)
             made.traits.pop("made", None)
@@ -89,7 +89,7 @@ class Tensors:
         if name == "view":
             self.emit("view", owner, node, args=args, kwargs=kwargs)
         if name == "type_as":
-            made = owner.with_(site, device=None, out_of=None, beside=None)
+            made = owner.with_(site, device=None, out_of=None, beside=None, compared=None, lies_with=None)
             made.traits.pop("made", None)
             return made
         if name in ("view", "reshape"):

@@ -58,7 +58,10 @@ def placed_at(view: View, value: Value) -> tuple[Any, Site | None]:
 
 
 def _stays(value: Opaque) -> bool:
-    """Whether a value lies where that lies that it was read or computed from: `x.data`, `x.clone()`, `x.view(-1, 1)`."""
+    """Whether a value lies where that lies that it was read or computed from: `x.data`, `x.clone()`, `x.view(-1, 1)`; a leaf, too, that
+    holds what it was made of: `Variable(x, requires_grad=True)`."""
+    if isinstance(value, Tensor) and value.source == "made":
+        return bool(value.traits.get("leaf")) and not value.traits.keys() & {"made", "param"}
     if isinstance(value, Tensor) or value.source != "op":
         return method_of(value) != "type_as" if value.source == "op" else value.source == "attr" and value.name == "data"
     return method_of(value) not in ("", *_MAY_MOVE)

@@ -35,7 +35,7 @@ def _call_that_gave(view: View, value: Value) -> Event | None:
 def output_on_gpu(view: View, event: Event, value: Value, steps: int = 0) -> Site | None:
     """Where a model, or what it is given, was put on the GPU, if what an event reads came out of it, and is brought back on no way to
     there: what a model with weights gives lies where they lie, and its input. Where that stays on the CPU, the call raises by itself."""
-    chain = lying_with(value)
+    chain = lying_with(value, computed=True)
     last = chain[-1]
     if not isinstance(last, Tensor) or "device" in last.traits or any(id(part) in view.run.moved for part in chain):
         return None
@@ -86,15 +86,16 @@ def moved_back(view: View, event: Event) -> bool:
     return any(other.subject is event.subject and other.device == "cpu" for other in view.of("module.move"))
 
 
-def lying_with(value: Value) -> list[Value]:
-    """A value and what it was computed from, on whose device it lies: a comparison, the places of the largest, and the like."""
+def lying_with(value: Value, computed: bool = False) -> list[Value]:
+    """A value and what it was computed from, on whose device it lies: a comparison, the places of the largest, and the like. `computed`:
+    a sum of these, too, or an average."""
     chain = [value]
     while len(chain) < _MOST_STEPS:
         value = chain[-1]
         known = value.traits if isinstance(value, Tensor) else {}
         if known.keys() & {"device", "out_of", "beside", "made"}:
             break
-        before = known.get("cut_of") or known.get("detached") or known.get("compared")
+        before = known.get("cut_of") or known.get("detached") or known.get("compared") or computed and known.get("lies_with") or None
         if before is None and type(value) is Opaque and value.source == "item":
             before = value.origin
         before = pair_of(before) or before

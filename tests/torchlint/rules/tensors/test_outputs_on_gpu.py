@@ -80,3 +80,62 @@ def test_it_lies_on_the_gpu(code):
 })
 def test_it_may_lie_on_the_cpu(code):
     holds("import numpy as np\n" + code)
+
+
+SUMS = """
+import matplotlib.pyplot as plt
+import numpy as np
+
+
+device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def evaluated(model, loader):
+    right, steps = 0, 0
+    with torch.no_grad():
+        for x, y in loader:
+            x, y = {given}
+            found = {found}
+            right += {hits}
+            steps += 1
+    return {score}
+
+
+def main(loader, args):
+    model = nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 2)).to(device)
+    scores = []
+    for _ in range(10):
+        scores.append(evaluated(model, loader))
+    {read}{mark}
+"""
+
+
+def sums(mark="  # <- 416", given="x.to(device), y.to(device)", found="model(x).argmax(1)", hits="(found == y).sum()", score="right / steps",
+         read="plt.plot(scores)"):
+    return SUMS.format(mark=mark, given=given, found=found, hits=hits, score=score, read=read)
+
+
+@table({
+    "a quotient": sums(),
+    "the sum itself": sums(score="right"),
+    "what is left of one": sums(score="1 - right / len(loader.dataset)", read="print(np.array(scores))"),
+    "of places": sums(found="torch.max(model(x), 1)[1]", hits="torch.sum(found == y.data)"),
+    "a mean of each": sums(hits="found.eq(y).float().mean()"),
+    "of another type": sums(score="right.double() / len(loader.dataset)"),
+    "of a leaf that holds the input": sums(given="torch.autograd.Variable(x.to(device), requires_grad=True), y.to(device)", hits="(found != y).float().sum()"),
+})
+def test_a_sum_of_what_is_there_lies_there(code):
+    holds(code)
+
+
+@table({
+    "each brought back": sums("", hits="(found == y).sum().cpu()"),
+    "each a number": sums("", hits="(found == y).sum().item()"),
+    "brought back at the end": sums("", score="(right / steps).cpu()"),
+    "on a device that is given": sums("", score="(right / steps).to(loader.device)"),
+    "of a type that is given": sums("", score="(right / steps).type_as(loader.given)"),
+    "added to what was made on the CPU": sums("", score="right / steps").replace("right, steps = 0, 0", "right, steps = torch.tensor(0.0), 0"),
+    "the model is asked on the CPU": sums("", given="x, y").replace(".to(device)", ""),
+})
+def test_a_sum_that_may_lie_on_the_cpu(code):
+    holds(code)
