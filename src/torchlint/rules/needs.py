@@ -138,7 +138,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     210: ((_any("step"), _any("backward")),),
     211: ((_any("step"), _any("backward")),),
     208: ((_any("DataLoader"),),),
-    305: ((_any("log log_"), _any("softmax Softmax softmin Softmin gumbel_softmax")),),
+    305: ((_any("log log_"), _any("softmax Softmax softmin Softmin gumbel_softmax")), (_any("log log_"), _any("backward"))),
     306: ((_any("int short char bool float half double long LongTensor FloatTensor IntTensor dtype type to randint tensor arange argmax full"), _TARGETS),),
     307: (
         (_any("cross_entropy nll_loss CrossEntropyLoss NLLLoss"), _any("tensor randint")),

@@ -210,7 +210,7 @@ class Forwards:
             made_seq = Seq(value.kind, value.site)
             made_seq.flows = union_of((flows, value.flows))
             if items is not None:
-                self.store.set(made_seq, "[]", Items(tuple(self.came_from(item, flows) for item in items.known), items.open))
+                self.store.set(made_seq, "[]", Items(tuple(self.came_from(item, flows) for item in items.known), items.open, items.alike))
             return made_seq
         if isinstance(value, Dict):
             items = self.store.get(value, "{}")
@@ -218,7 +218,7 @@ class Forwards:
             made_dict.flows = union_of((flows, value.flows))
             if items is not None:
                 known = {key: self.came_from(item, flows) for key, item in items.known.items()}
-                self.store.set(made_dict, "{}", Items(known, items.open))
+                self.store.set(made_dict, "{}", Items(known, items.open, items.alike))
             return made_dict
         if isinstance(value, Opaque):
             of = union_of((flows, value.flows))

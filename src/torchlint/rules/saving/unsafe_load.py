@@ -14,7 +14,7 @@ from torchlint.rules.shared.blocks import conditional
 from torchlint.rules.shared.checkpoints import in_files
 from torchlint.rules.shared.own_files import ALLOWED, Refused, asked_keys_of, refused_in, refused_in_unmet, taker_of
 from torchlint.rules.shared.read_configs import settings_asked
-from torchlint.rules.shared.read_objects import used_as_object
+from torchlint.rules.shared.read_objects import asked_as_object, used_as_object
 from torchlint.rules.shared.replaced_objects import replaced_class
 from torchlint.rules.shared.written_beside import Beside, object_beside
 from torchlint.sieve.facts import Unit
@@ -48,11 +48,16 @@ def check(view: View) -> Iterator[Report]:
                 yield Report(CODE, event.site, {"call": view.call_text(event.site), "then": _THEN})
         elif (replaced := replaced_class(event.site)) is not None and not in_files(view, event, ALLOWED):
             yield Report(CODE, event.site, {"call": view.call_text(event.site), "kind": replaced}, words=_REPLACED)
+        elif (question := asked_as_object(event.site)) is not None and not in_files(view, event, ALLOWED):
+            yield Report(CODE, event.site, {"call": view.call_text(event.site), "asked": question}, words=_ASKED)
     for site in _not_come_to(view):
         own = refused_in_unmet(view, site)
-        if own is None and used_as_object(site) is None or in_files(view, view.run.graph.events[0], ALLOWED):
+        question = asked_as_object(site) if own is None else None
+        if own is None and question is None and used_as_object(site) is None or in_files(view, view.run.graph.events[0], ALLOWED):
             continue
-        if own is None:
+        if question is not None:
+            yield Report(CODE, site, {"call": view.call_text(site), "asked": question}, words=_ASKED)
+        elif own is None:
             yield Report(CODE, site, {"call": view.call_text(site), "then": _THEN})
         else:
             yield _of_own(view, site, own)
@@ -66,6 +71,11 @@ _OWN = (
 
 _REPLACED = (
     "`{call}` raises since torch 2.6, which reads weights alone unless told otherwise: what it reads takes the place of a `{kind}`",
+    "save what is plain (`vars(...)`, `state_dict()`), or pass `weights_only=False` where only this program writes the file",
+)
+
+_ASKED = (
+    "`{call}` raises since torch 2.6, which reads weights alone unless told otherwise: `{asked}` is asked of what it reads, so that is an object of a class",
     "save what is plain (`vars(...)`, `state_dict()`), or pass `weights_only=False` where only this program writes the file",
 )
 

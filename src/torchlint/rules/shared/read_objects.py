@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.catalogue.plain_attributes import is_plain
 from torchlint.dryrun.source_text import Site
 from torchlint.rules.mends.rows import Place, statement_at
 from torchlint.rules.shared.blocks import conditional, exclude_each_other, heads_of
@@ -25,6 +26,52 @@ def used_as_object(site: Site) -> str | None:
     """The use that tells it, as it is written; None where a dict or a tensor would do."""
     at = site.location()
     return site.parsed.facts.once(("used as an object", at.row, at.column), lambda: _used(site))
+
+
+def asked_as_object(site: Site) -> str | None:
+    """What is asked of it that no dict, number or tensor has, as it is written: `net.sample_weights(...)`, `data.vocabulary`."""
+    at = site.location()
+    return site.parsed.facts.once(("asked as an object", at.row, at.column), lambda: _asked(site))
+
+
+def _asked(site: Site) -> str | None:
+    """The first such question in the function that loads, where the name that it is asked of is that of the load alone, and nothing there
+    asks what kind of thing it is."""
+    place = statement_at(site)
+    if place is None or not isinstance(place.statement, ast.Assign) or _OF_OTHERS.search("\n".join(site.parsed.facts.lines)):
+        return None
+    function = next((node for node in reversed(place.parents) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))), place.parents[0])
+    above = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
+    target, value = place.statement.targets[0], place.statement.value
+    is_load = isinstance(value, ast.Call) and value.lineno == site.location().row and ast.unparse(value.func).endswith("load")
+    if not is_load or len(place.statement.targets) != 1 or not isinstance(target, ast.Name) or _tries(place.statement, above):
+        return None
+    if conditional(site) and any(_is_set(node, target.id) and node is not target for node in ast.walk(function)):
+        return None
+    if re.search(rf"\b(?:isinstance|hasattr|getattr|callable|type|vars)\(\s*{re.escape(target.id)}\b", ast.unparse(function)):
+        return None
+    behind = (place.statement.end_lineno or place.statement.lineno, 1 << 16)
+    named = [node for node in ast.walk(function) if isinstance(node, (ast.Name, ast.arg)) and (node.lineno, node.col_offset) > behind]
+    for node in sorted(named, key=lambda node: (node.lineno, node.col_offset)):
+        if _is_set(node, target.id):
+            return None  # in a comprehension, say, which reads it further left
+        parent = above.get(node)
+        if isinstance(node, ast.Name) and node.id == target.id and isinstance(parent, ast.Attribute) and isinstance(parent.ctx, ast.Load):
+            if not is_plain(parent.attr) and parent.attr not in _OF_MODULES and not _tries(node, above):
+                later = [one for one in named if _is_set(one, target.id) and one.lineno == node.lineno]
+                return None if later else ast.unparse(parent)
+    return None
+
+
+# Their objects may be loaded: they are allowed by name where the package is imported.
+_OF_OTHERS = re.compile(r"\btorch_geometric\b|\bdgl\b|\bmonai\b|\btensordict\b")
+
+
+def _is_set(node: ast.AST, name: str) -> bool:
+    """Whether a name gets something there, or is that of an argument."""
+    if isinstance(node, ast.Name):
+        return node.id == name and isinstance(node.ctx, ast.Store)
+    return isinstance(node, ast.arg) and node.arg == name
 
 
 def _used(site: Site) -> str | None:

@@ -14,6 +14,7 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.shared.asked_for_gpu import Forgotten, asked_for_one, scores_stay
 from torchlint.rules.shared.devices import on_gpu, weights_at
 from torchlint.rules.shared.left_behind import asked_elsewhere, indexed_left_behind, input_left_behind, operand_left_behind, read_by_workers, target_left_behind
+from torchlint.rules.shared.met_by_nothing import met_by_nothing
 from torchlint.rules.shared.moved_too_late import moved_too_late
 from torchlint.rules.shared.never_moved import input_put_elsewhere
 from torchlint.rules.shared.outputs import has_weights, lying_with, moved_back, pair_of, placed_of_output
@@ -48,7 +49,7 @@ def _meetings(view: View) -> Iterator[Report]:
             left = _on_cpu(view, value) or index == 0 and _never_moves(event.subject) and (
                 bool(real(value)) and all(read_by_workers(view, alt) for alt in real(value)) or input_left_behind(view, event, value)
             )
-            if left and not places_itself(event.subject, index) and not _placed_by_a_part(view, event.subject) and not packed_by(view, value):
+            if left and not _fits_anywhere(view, event, index, value):
                 yield _report(view, event, value, moved, "the model is moved here")
                 break
         else:
@@ -83,6 +84,12 @@ def _meetings(view: View) -> Iterator[Report]:
         known = all(isinstance(value, Tensor) or device is not None for value, device, _ in placed)
         if gpu and known and not moved_elsewhere(cpu[0]) and not _asks_first(event):
             yield _report(view, event, cpu[0], gpu[0], "the other operand is put on its device here")
+
+
+def _fits_anywhere(view: View, event: Event, index: int, value: Value) -> bool:
+    """Whether it does not matter where an argument of a model is: the model moves it, packs by it, or asks it for numbers alone."""
+    model = event.subject
+    return places_itself(model, index) or _placed_by_a_part(view, model) or packed_by(view, value) or met_by_nothing(model, index)
 
 
 def _placed_by_a_part(view: View, module: Value, depth: int = 0) -> bool:
