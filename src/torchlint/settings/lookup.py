@@ -72,6 +72,11 @@ def _is_top(folder: Path) -> bool:
     return is_top([name for name in (*ROOT_MARKS, "__init__.py") if (folder / name).exists()])
 
 
+def _is_project(folder: Path) -> bool:
+    """Whether a file in a folder that is asked for by itself is of the project there: what it is judged by is the same among others."""
+    return _is_top(folder) or _has_one(folder, _REQUIREMENTS) and project_root(folder) == folder
+
+
 def _has_one(folder: Path, marks: Iterable[str]) -> bool:
     return any((folder / mark).exists() for mark in marks)
 
@@ -146,7 +151,7 @@ class Nearest:
 
     def _for_project(self, folder: str, above: Config) -> Config:
         """The default settings for a folder that may be the top of a project."""
-        if not _is_top(Path(folder)) or self._overrides is not None and self._overrides.says_torch:
+        if not _is_project(Path(folder)) or self._overrides is not None and self._overrides.says_torch:
             return above
         from torchlint.settings.requirements import required
 

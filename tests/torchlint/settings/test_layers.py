@@ -99,3 +99,19 @@ def test_each_folder_has_the_settings_that_are_nearest(tmp_path):
     assert nearest(str(tmp_path)) is nearest(str(tmp_path / "c")) is nearest("/") is top
     assert nearest(str(tmp_path / "a/b")).select == ("TL1",) and nearest(str(tmp_path / "a/b")) is nearest(str(tmp_path / "a"))
     assert nearest(str(tmp_path / "a/b/c")).select == ("TL2",) and nearest(str(tmp_path / "a/b/c/d")).fixable == ("TL3",)
+
+
+def test_requirements_alone_make_a_project_where_nothing_above_is_one(tmp_path):
+    """A file is judged by the same torch beside files of other projects as by itself."""
+    write(tmp_path, {"a/requirements.txt": "torch==1.13.1\n", "a/src/x.py": "", "b/requirements.txt": "torch==2.4\n", "b/y.py": "", "c/z.py": ""})
+
+    def releases():
+        nearest = Nearest(load([tmp_path]), [tmp_path])
+        folders = [tmp_path / "a/src", tmp_path / "b", tmp_path / "c"]
+        among_others = [nearest(str(folder)).torch_version for folder in folders]
+        assert among_others == [load([folder]).torch_version for folder in folders]
+        return among_others
+
+    assert releases() == [(1, 13), (2, 4), None]
+    (tmp_path / ".git").mkdir()
+    assert releases() == [None, None, None]
