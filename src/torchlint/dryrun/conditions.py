@@ -105,8 +105,6 @@ class Conditions:
             return each.pop() if len(each) == 1 else False if filled else None
         if isinstance(value, Const):
             return value.value is None if value is not UNSET else None
-        if isinstance(value, Tensor) and value.name == "grad" and "grad_of" in value.traits:
-            return None  # before a backward, and behind a zero_grad(), there is none
         return False if filled or isinstance(value, (Instance, Seq, Dict, Func, Class, Tensor)) else None
 
     def is_filled_in(self, target: cst.BaseExpression) -> bool:

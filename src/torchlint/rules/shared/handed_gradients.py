@@ -18,6 +18,10 @@ _WORDS = (
     "`{loss}.backward()` adds to the gradients that the model has handed on before: `{call}` clears those of the other one alone",
     "clear its own, too, before `{loss}.backward()`: `model.zero_grad()` of the model that goes backward",
 )
+_NOWHERE = (
+    "`{loss}.backward()` adds to the gradients that the model has handed on before: nothing clears them in between",
+    "clear them once per step, before `{loss}.backward()`: `model.zero_grad()` of the model that goes backward",
+)
 _GRADIENT = frozenset({"grad", "_grad"})
 # What a gradient is put through on its way: none of it changes the one that stays behind.
 _ON_ITS_WAY = frozenset({"clone", "detach", "to", "cpu", "cuda"})
@@ -30,6 +34,7 @@ class HandOver(NamedTuple):
     event: Event
     giver: Instance
     taker: Value
+    all: frozenset[Event] = frozenset()  # it and the others of the same two, behind another condition
 
 
 def added_up(view: View, code: int) -> Iterator[Report]:
@@ -37,17 +42,17 @@ def added_up(view: View, code: int) -> Iterator[Report]:
     if view.runs_below("<2.0") or not view.of("backward"):
         return
     told: set[Event] = set()
-    for given in _hand_overs(view):
+    hand_overs = list(_hand_overs(view))
+    for found in hand_overs:
+        given = found._replace(all=frozenset(other.event for other in hand_overs if other.giver is found.giver and other.taker is found.taker))
         for backward in view.of("backward"):
-            clearing = _cleared_elsewhere(view, given, backward) if backward not in told and _may_fill(view, backward, given.giver) else None
-            if clearing is not None:
+            elsewhere = _cleared_elsewhere(view, given, backward) if backward not in told and _may_fill(view, backward, given.giver) else None
+            if elsewhere is not None:
                 told.add(backward)
-                roles = {"loss": view.loss_text(backward), "call": view.call_text(clearing.site)}
-                related = [
-                    (given.event.site, "here the gradients are given to the other model: its own are kept"),
-                    (clearing.site, "this sets to None, since torch 2.0, what the other model has"),
-                ]
-                yield Report(code, backward.site, roles, related, words=_WORDS)
+                roles = {"loss": view.loss_text(backward), "call": view.call_text(elsewhere[0].site) if elsewhere else ""}
+                related = [(given.event.site, "here the gradients are given to the other model: its own are kept")]
+                related += [(event.site, "this sets to None, since torch 2.0, what the other model has") for event in elsewhere[:1]]
+                yield Report(code, backward.site, roles, related, words=_WORDS if elsewhere else _NOWHERE)
 
 
 def _may_fill(view: View, backward: Event, giver: Instance) -> bool:
@@ -108,8 +113,8 @@ def _of_whom(node: cst.BaseExpression | None) -> str | None:
     return node.value.value if own else None
 
 
-def _cleared_elsewhere(view: View, given: HandOver, backward: Event) -> Event | None:
-    """The call that clears the taker's gradients, where from one backward to the next, the giver's come to nobody's hands."""
+def _cleared_elsewhere(view: View, given: HandOver, backward: Event) -> list[Event] | None:
+    """The calls that clear the taker's gradients, where from one backward to the next nothing clears the giver's; None where something may."""
     loop = common_loop(given.event, backward)
     if loop is None or loop.once or loop in view.run.made_in.get(id(given.giver), ()):
         return None
@@ -117,17 +122,20 @@ def _cleared_elsewhere(view: View, given: HandOver, backward: Event) -> Event | 
     elsewhere: list[Event] = []
 
     def clears(event: Event) -> bool:
-        if event.kind == "backward" and event is not backward:
+        if event.kind == "backward" and event.site != backward.site:
             return True  # whose gradients are handed on is not certain
         if event.kind == "optimizer.zero_grad" and _is_of_others(view, event, given, steppers):
             elsewhere.append(event)
             return False
         return _may_clear(view, event, given.giver)
 
-    there, _ = after(backward, lambda event: event is given.event or clears(event), loop)
-    again, _ = after(given.event, lambda event: event is backward or clears(event), loop)
-    handed = bool(there) and all(event is given.event for event in there) and bool(again) and all(event is backward for event in again)
-    return min(elsewhere, key=lambda event: event.serial) if handed and steppers and elsewhere else None
+    def goes_backward(event: Event) -> bool:
+        return event.kind == "backward" and event.site == backward.site
+
+    there, _ = after(backward, lambda event: event in given.all or clears(event), loop)
+    again, _ = after(given.event, lambda event: goes_backward(event) or clears(event), loop)
+    handed = bool(there) and all(event in given.all for event in there) and bool(again) and all(map(goes_backward, again))
+    return sorted(elsewhere, key=lambda event: event.serial) if handed and steppers else None
 
 
 def _is_of_others(view: View, event: Event, given: HandOver, steppers: list[Value]) -> bool:

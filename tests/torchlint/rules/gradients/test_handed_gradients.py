@@ -55,6 +55,9 @@ MADE = "optimizer = torch.optim.Adam(shared.parameters(), lr=1e-4)"
     "of an optimizer that is made here": code(optimizer=MADE),
     "of one that may be": code(optimizer=f"if optimizer is None:\n        {MADE}"),
     "the other model's": code(clear="shared.zero_grad()"),
+    "nowhere": code(clear="pass"),
+    "under one of two conditions": code(clear="pass").replace(
+        "        hand_over(model, shared)\n", "        if y.sum() > 0:\n            hand_over(model, shared)\n        else:\n            hand_over(model, shared)\n"),
     "set to None in words": code(clear="optimizer.zero_grad()\nprint(loss.item())"),
 })
 def test_cleared_where_they_were_handed_to_only(code):
@@ -80,6 +83,20 @@ def test_cleared_where_they_were_handed_to_only(code):
 })
 def test_sound_forms(code):
     holds(code)
+
+
+def test_a_backward_that_makes_a_gradient_where_there_is_none():
+    """Behind `is None` there is nothing to add to."""
+    holds("""
+def train(net, other, optimizer, batches):
+    for x, y in batches:
+        optimizer.zero_grad()
+        for p, q in zip(net.parameters(), other.parameters()):
+            if p.grad is None:
+                p.sum().backward()
+            p.grad.data.copy_(q.grad.data)
+        optimizer.step()
+""")
 
 
 @pytest.mark.parametrize("clear", ["optimizer.zero_grad()"])
