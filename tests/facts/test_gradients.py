@@ -89,6 +89,28 @@ def test_generator_backward_fills_the_discriminator():
     assert discriminator.weight.grad is not None
 
 
+@pytest.mark.parametrize(("clear", "seen"), [
+    (lambda optimizer, model: optimizer.zero_grad(), [1, 2, 3, 4]),
+    (lambda optimizer, model: optimizer.zero_grad(set_to_none=False), [1, 1, 1, 1]),
+    (lambda optimizer, model: (optimizer.zero_grad(), model.zero_grad()), [1, 1, 1, 1]),
+    (lambda optimizer, model: model.zero_grad(), [1, 1, 1, 1]),
+])
+def test_gradients_that_are_handed_on_are_cleared_where_they_were_handed_to_only(clear, seen):
+    """As the workers of A3C do it: since torch 2.0 `zero_grad()` takes the tensor away from the shared model, and leaves it as it is."""
+    model, shared = nn.Linear(2, 1), nn.Linear(2, 1)
+    optimizer = torch.optim.SGD(shared.parameters(), lr=0.0)
+    found = []
+    for _ in range(4):
+        model.load_state_dict(shared.state_dict())
+        clear(optimizer, model)
+        model(torch.ones(1, 2)).sum().backward()
+        for own, its in zip(model.parameters(), shared.parameters()):
+            its._grad = own.grad
+        optimizer.step()
+        found.append(shared.weight.grad[0, 0].item())
+    assert found == seen
+
+
 # 102
 
 

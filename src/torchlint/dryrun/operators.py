@@ -34,6 +34,12 @@ from torchlint.dryrun.values import (
 _NANS = frozenset({"torch.nan", "numpy.nan", "numpy.NaN", "numpy.NAN", "math.nan"})
 
 
+def _is_gradient(value: Value) -> bool:
+    """Whether something is `p.grad`, which is None before a backward and behind a `zero_grad()`: `if p.grad is not None: return` stands
+    before what is done there. (What is made where it `is None` is taken for made.)"""
+    return isinstance(value, Tensor) and value.name == "grad" and "grad_of" in value.traits
+
+
 def _is_nan(node: cst.BaseExpression, value: Value) -> bool:
     """Whether an expression is not-a-number, written as such: torch.nan, float("nan")."""
     if isinstance(value, Ref):
@@ -198,7 +204,7 @@ class Operators:
             if len(node.comparisons) == 1:
                 if operator in (cst.Is, cst.IsNot) and isinstance(right, Const) and right.value is None:
                     nothing = self.is_none(left, self.is_filled_in(node.left))
-                    if nothing is not None:
+                    if nothing is not None and not (operator is cst.IsNot and _is_gradient(left)):
                         return Const(nothing == (operator is cst.Is))
                 if operator in (cst.Is, cst.IsNot, cst.Equal, cst.NotEqual) and same_class(left, right):
                     return Const(operator in (cst.Is, cst.Equal))

@@ -16,7 +16,7 @@ from torchlint.rules.shared.forgotten_data import forgotten_loaders, forgotten_p
 from torchlint.rules.shared.same_data import made_twice, one_for_both
 from torchlint.rules.shared.same_in_hooks import made_twice_by_hooks
 from torchlint.rules.shared.scaled_by_hand import read_from_a_file, scaled_by_hand
-from torchlint.rules.shared.split_by_hand import in_function, split_behind
+from torchlint.rules.shared.split_by_hand import in_function, joined_before, split_behind, trained_on_slice
 from torchlint.rules.shared.tested_on_validation import tested_in_a_loop, tested_on_validation
 
 CODE = 616
@@ -113,9 +113,15 @@ def _split_by_hand(view: View) -> Iterator[Report]:
         unit = event.site.parsed.unit
         learnt = _learnt(view, event) if unit not in told else None
         name = _target(event) if learnt is not None else None
-        if name is not None and not _PART.search(name) and split_behind(event.site, name) is not None:
+        if name is not None and not _PART.search(name) and (split_behind(event.site, name) is not None or _joined(learnt, event, name)):
             told.add(unit)
             yield _report(view, learnt, [])
+
+
+def _joined(learnt: Event, event: Event, name: str) -> bool:
+    """`X = np.concatenate([X_train, X_test])`, `X = scaler.fit_transform(X)`, `X_train = X[:n]`: whatever else becomes of the rows."""
+    given = learnt.site.node.args[0].value if isinstance(learnt.site.node, cst.Call) and learnt.site.node.args else None
+    return isinstance(given, cst.Name) and joined_before(learnt.site, given.value) and trained_on_slice(event.site, name)
 
 
 def _scaled_by_hand(view: View) -> Iterator[Report]:

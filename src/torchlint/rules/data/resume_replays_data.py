@@ -23,6 +23,8 @@ _KEEPS = re.compile(
     r"|rng|get_state|resume_(?:step|batch)|start_(?:step|batch|iter)"
     r"|consumed|fast_forward|infinite|cycle\("
 )
+# What else may begin at a step: a term of the loss, an average of the weights.
+_OF_ELSE = re.compile(r"\b\w*(?:loss|ema|swa|disc(?:riminator)?|gan|adv|kl|anneal|penalty|reg)_start_(?:step|batch|iter)\w*", re.IGNORECASE)
 _STEP = re.compile(r"(?:^|_)(?:step|steps|iter|iters|iteration|batch|batch_idx|batch_id|idx|it|i)$|^(?:step|batch|iter)(?:_|$)", re.I)
 
 
@@ -45,7 +47,7 @@ def _keeps(view: View, event: Event, *loops: Loop) -> bool:
     loads = [site for load in view.of("load") for site in (load.site, *load.calls)]
     sites = [event.site, *event.calls, *(loop.site for loop in loops), *loads]
     files = {id(site.parsed.facts): site.parsed.facts for site in sites if site is not None}
-    return any(_KEEPS.search(line.split("#", 1)[0]) for facts in files.values() for line in facts.lines)
+    return any(_KEEPS.search(_OF_ELSE.sub("", line.split("#", 1)[0])) for facts in files.values() for line in facts.lines)
 
 
 def _keeps_step(view: View, event: Event) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
+from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Const, Event, Func, Instance, Loop, Opaque, Value, real
 from torchlint.rules.base import Report, View
@@ -87,8 +88,8 @@ def _defined(view: View, start: Value) -> tuple[cst.CSTNode | None, Parsed | Non
 def _seeded_again(view: View, event: Event, loader: Instance, start: Value) -> Iterator[Report]:
     """`def init(worker_id): np.random.seed(42 + worker_id)`: workers that are started again in each epoch begin as in the first."""
     lasting = option(loader, "persistent_workers")
-    dataset = dataset_of(loader)
-    if lasting is not None and not (isinstance(lasting, Const) and lasting.value is False) or dataset is None:
+    datasets = _datasets(loader)
+    if lasting is not None and not (isinstance(lasting, Const) and lasting.value is False) or not datasets:
         return
     definition, parsed = _defined(view, start)
     if not isinstance(definition, (cst.FunctionDef, cst.Lambda)) or len(definition.params.params) != 1:
@@ -101,11 +102,19 @@ def _seeded_again(view: View, event: Event, loader: Instance, start: Value) -> I
         seeds = [call for call in calls if parsed.text(call.func) == seeder]
         if len(seeds) != 1 or len(seeds[0].args) != 1 or not _is_the_same(parsed, definition, seeds[0].args[0].value, number):
             continue
-        drawn = item_draw(view, dataset, seeder)
-        if drawn is not None and _in_epochs(view, event, loader):
+        if "get_state" in parsed.text(definition) and view.runs_below("<1.9"):
+            continue  # a worker begins with the state of the process that starts it there
+        drawn = [item_draw(view, dataset, seeder) for dataset in datasets]
+        if all(drawn) and _in_epochs(view, event, loader):
             site = Site(parsed, seeds[0])
-            related = [(drawn, "each sample draws from it"), (event.site, "each pass over this loader starts its workers anew")]
+            related = [(drawn[0], "each sample draws from it"), (event.site, "each pass over this loader starts its workers anew")]
             yield Report(CODE, site, {"name": view.call_text(site), "how": _AGAIN}, related, words=_EPOCHS)
+
+
+def _datasets(loader: Instance) -> list[Instance]:
+    """The data sets of classes of the project that a loader may go through: one, or one of several (`if args.dataset == "a": ...`)."""
+    alts = real(whole_dataset(option(loader, "dataset")))
+    return list(alts) if all(isinstance(alt, Instance) and isinstance(alt.cls, Class) for alt in alts) else []
 
 
 def _is_the_same(parsed: Parsed, definition: cst.FunctionDef | cst.Lambda, seed: cst.BaseExpression, number: str, depth: int = 0) -> bool:

@@ -1,4 +1,5 @@
-"""101: weights that are updated by hand with gradients that nobody clears. (Steps of an optimizer are told by the page's order.)"""
+"""101: weights that are updated by hand with gradients that nobody clears, and gradients that are cleared where they were handed to, not
+where they are made. (Steps of an optimizer are told by the page's order.)"""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import libcst as cst
 from torchlint.dryrun.flow import after, common_loop
 from torchlint.dryrun.values import Event, Instance, Iter, Loop, Tensor, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.handed_gradients import added_up
 from torchlint.rules.shared.readouts import made_from
 
 CODE = 101
@@ -24,6 +26,7 @@ _MAY_CLEAR = re.compile(r"zero|clear|reset|grad|clean|init|update|step|optim", r
 
 def check(view: View) -> Iterator[Report]:
     """`w.data.sub_(lr * w.grad)`, `w -= lr * w.grad`, `w.data = w.data - lr * w.grad` in a loop that goes backward again."""
+    yield from added_up(view, CODE)
     backwards = view.of("backward")
     if not backwards or not view.of("augment", "inplace", "assign"):
         return

@@ -30,6 +30,9 @@ _COUNTING = (
 _NEW_START = re.compile(
     r"reset|deepcopy|copy\.copy|load_state_dict|\.apply\(|requires_grad|init_weights|reinit|fold|task|\bstage"
 )
+# `filter(lambda p: p.requires_grad, ...)`, `[p for p in ... if p.requires_grad]`: the flag is asked for, not set.
+_ASKS_FLAG = re.compile(r"(?:\blambda \w+: ?|\bif )\w+\.requires_grad\b(?! ?=(?!=))")
+_THAWS = re.compile(r"fr[eo]ez|thaw|trainable|grad", re.IGNORECASE)
 _EPOCH = re.compile(r"epoch", re.IGNORECASE)
 
 
@@ -52,7 +55,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         steps = [step for step in view.steps() if loop in step.loops and _steps_with(step, optimizer, settled is not None)]
         by_hand = settled is None and _by_hand(loop, created)
-        if steps and _one_training(steps, loop) and not _new_start(loop, created) and not by_hand:
+        if steps and _one_training(steps, loop) and not _new_start(view, loop, created) and not by_hand:
             roles = {
                 "call": created.site.parsed.text(created.site.node.func),
                 "name": optimizer.name or "optimizer",
@@ -169,9 +172,19 @@ def _one_training(steps: list[Event], loop: Loop) -> bool:
     return bool(_EPOCH.search(words)) and all(len(step.loops) - step.loops.index(loop) == 2 for step in steps)
 
 
-def _new_start(loop: Loop, created: Event) -> bool:
-    """Whether the loop's text speaks of weights that start anew, or of parameters that are frozen and thawed."""
-    return bool(_NEW_START.search(loop.site.text()) or _NEW_START.search(created.site.text()))
+def _new_start(view: View, loop: Loop, created: Event) -> bool:
+    """Whether the loop's text speaks of weights that start anew, or of parameters that are frozen and thawed; where an optimizer is given
+    those that are not frozen, whether something in the loop may have frozen others than before."""
+    texts = [loop.site.text(), created.site.text()]
+    plain = [_ASKS_FLAG.sub("", text) for text in texts]
+    return any(_NEW_START.search(text) for text in plain) or plain != texts and _thaws(view, loop)
+
+
+def _thaws(view: View, loop: Loop) -> bool:
+    """Whether something in a loop sets `requires_grad`, or is not seen and called as if it did."""
+    if any(loop in event.loops for event in view.of("flag.set", "leaf.set", "inplace.flag")):
+        return True
+    return any(loop in event.loops and _THAWS.search(event.get("name") or "") for event in view.of("unknown", "called"))
 
 
 def _by_hand(loop: Loop, created: Event) -> bool:

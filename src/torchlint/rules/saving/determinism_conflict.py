@@ -31,7 +31,7 @@ def _always(event: Event, asked: Event) -> bool:
     return all(guard in asked.guards or _GPU.fullmatch(guard.site.parsed.text(guard.site.node)) for guard in own)
 
 
-_GPU = re.compile(r"(?:[\w.]+\.)?(?:(?:use_?|with_?|has_?)?(?:cuda|gpus?)|is_available\(\))", re.IGNORECASE)
+_GPU = re.compile(r"(?:[\w.]+\.)?(?:(?:use_?|with_?|has_?)?(?:cuda|gpus?)|is_available\(\)|cudnn\.enabled)", re.IGNORECASE)
 
 
 def _meet(one: Event, other: Event) -> bool:

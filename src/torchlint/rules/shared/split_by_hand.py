@@ -11,6 +11,8 @@ _ASSIGNED = re.compile(r"\s*\(?([A-Za-z_][\w\s,]*?)\)?\s*=\s*([^=\s].*)")
 _SLICED = re.compile(r"(?<![\w.\])])([A-Za-z_]\w*)(?:\.(?:i?loc|values))?\[([^\[\]]*)\]")
 _ROWS = re.compile(r"\s*(?!:\s*(?:,|$))[^,:]*:[^,:]*(?:,|$)")  # `[:n]`, `[n:, 3]`; not `[:, 3]`
 _DRAWN = re.compile(r"(?:train_test_split|random_split)\(")
+# Two names in a list, joined row by row: `np.concatenate([a, b], axis=0)`, `pd.concat((a, b))`.
+_JOINED = re.compile(r"(?:np|numpy|pd|pandas)\.(?:concatenate|vstack|concat)\([\[(](\s*\w+\s*,\s*\w+\s*),?[\])]\s*(?:,\s*(?:axis\s*=\s*)?0\s*)?\)\s*$")
 _ROWS_OF_A_CALL = 4
 _TRAIN = re.compile(r"(?<![A-Za-z])(?:[Tt]rain|TRAIN|trn)|(?<=[XxYy])train|(?<=[a-z])Train")
 _TEST = re.compile(
@@ -46,6 +48,28 @@ def split_behind(site: Site, name: str) -> str | None:
         if trains and tests:
             return min(tests)
     return None
+
+
+def joined_before(site: Site, name: str) -> bool:
+    """Whether a name was last given a training part and another one, joined row by row: `X = np.concatenate([X_train, X_test])`."""
+    given = [found[2] for line in rows_before(site) if (found := _ASSIGNED.match(line.split("#", 1)[0].rstrip())) and found[1].strip() == name]
+    joined = _JOINED.match(given[-1]) if given else None
+    parts = _words(joined[1]) if joined is not None else []
+    trains = [word for word in parts if _TRAIN.search(word)]
+    return len(parts) == 2 and len(trains) == 1 and any(_TEST.search(word) for word in parts if word not in trains)
+
+
+def trained_on_slice(site: Site, name: str) -> bool:
+    """Whether the rows for training are cut out of a name behind a place, by slices, before it is given something else."""
+    lines, last = _behind(site)
+    for line in lines[:last]:
+        found = _ASSIGNED.match(line.split("#", 1)[0].rstrip())
+        targets = [target.strip() for target in found[1].split(",")] if found is not None else []
+        if any(base == name and _ROWS.match(at) for base, at in _SLICED.findall(found[2] if found is not None else "")):
+            return len(targets) == 1 and bool(_TRAIN.search(targets[0])) and not _TEST.search(targets[0])
+        if name in targets:
+            return False
+    return False
 
 
 def _words(text: str) -> list[str]:

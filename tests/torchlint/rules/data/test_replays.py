@@ -40,6 +40,9 @@ SOUND = HELPER.replace("MARK", "")
 
 @table({
     "begun at the epoch of the batches": HELPER.replace("MARK", "  # <- 620") + TRAIN.replace("PASS", "pass"),
+    "begun at the epoch of the batches, with a loss that begins at one": HELPER.replace("MARK", "  # <- 620")
+    + TRAIN.replace("PASS", "weight = float(iteration >= args.kl_loss_start_iter)"),
+    "begun at a batch": SOUND + TRAIN.replace("PASS", "if iteration < args.start_iter:\n                break"),
     "batches are passed over": SOUND + TRAIN.replace("PASS", "if done > 0:\n                continue"),
     "begun at the first epoch": SOUND + TRAIN.replace("PASS", "pass").replace("range(first,", "range(args.first,"),
     "saved behind each epoch": SOUND + TRAIN.replace("PASS", "pass").replace("            if iteration % 1000", "        if iteration % 1000")

@@ -97,3 +97,28 @@ def test_the_same_in_every_epoch(code):
 })
 def test_sound_forms(code):
     holds(code)
+
+
+SEVERAL = """
+
+class Others(Rows):
+    def __getitem__(self, index):
+{other}
+        return x, y
+
+"""
+
+
+def one_of_several(other, told):
+    """One of two data sets, whichever an option names."""
+    text = code(told=told).replace("\n\ndef start", SEVERAL.format(other="        x, y = self.rows[index]\n        " + other) + "\ndef start")
+    made = "    if args.wide:\n        data = Rows(rows)\n    elif args.other:\n        data = Others(rows)\n    else:\n        exit(1)\n"
+    return text.replace("    loader = DataLoader(Rows(rows)", made + "    loader = DataLoader(data")
+
+
+@table({
+    "each draws": one_of_several("x = jitter(x)", True),
+    "one of them does not": one_of_several("x = 2 * x", False),
+})
+def test_one_of_several_data_sets(code):
+    holds(code)

@@ -69,3 +69,49 @@ def rated(change, mark="", given="lr=rate"):
 })
 def test_a_rate_that_changes_in_some_epochs(code):
     holds(code)
+
+
+LEARNING = """
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.body, self.head = nn.Linear(3, 4), nn.Linear(4, 2)
+
+    def forward(self, x):
+        return self.head(self.body(x))
+
+    def thaw(self, epoch):
+        for p in self.body.parameters():
+            p.requires_grad = epoch > 3
+
+
+def train_epoch(net, loader):
+    optimizer = torch.optim.Adam({given}){mark}
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+
+
+def main(loader, tools):
+    net = Net()
+    for epoch in range(10):
+        {first}
+        train_epoch(net, loader)
+"""
+ASKED = "filter(lambda p: p.requires_grad, net.parameters())"
+
+
+def learning(given=ASKED, mark="", first="print(epoch)"):
+    return LEARNING.format(given=given, mark=mark, first=first)
+
+
+@table({
+    "filtered": learning(mark="  # <- 122"),
+    "listed": learning("[p for p in net.parameters() if p.requires_grad]", "  # <- 122"),
+    "thawed between": learning(first="net.thaw(epoch)"),
+    "thawed here": learning(first="net.body.requires_grad_(epoch > 3)"),
+    "thawed by what is not seen": learning(first="tools.unfreeze(net, epoch)"),
+})
+def test_of_those_parameters_that_learn(code):
+    holds(code)
