@@ -87,6 +87,8 @@ class Rows:
         "            for batch in", "            self.mix()\n            for batch in"
     ),
     "of what is mixed before": program(before="order = np.random.permutation(n)\n    x, y = x[order], y[order]"),
+    "of what torch mixes before": program(before="order = torch.randperm(n)\n    x, y = x[order], y[order]"),
+    "of what torch mixes in each epoch": program(first="order = torch.randperm(n)\n        x, y = x[order], y[order]", mark=""),
     "of what is mixed in between": program(before="order = np.random.permutation(n)", first="np.random.shuffle(order)", a="x[order][i : i + size]", mark=""),
 })
 def test_cut_batches(code):
