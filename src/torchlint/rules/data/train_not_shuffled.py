@@ -21,6 +21,7 @@ from torchlint.rules.shared.ordered_samplers import in_order
 from torchlint.rules.shared.sample_order import OF_TIME, means_nothing, mixed_before
 
 CODE = 603
+CALLS = frozenset({"torch.randperm"})  # it gives a tensor, and nothing else tells where it is called
 # What a call says of an order that is meant, or of samples that are drawn.
 _DRAWN = re.compile(r"sampler|sampled|resampl|shuffl|permut", re.IGNORECASE)
 _HANDFUL = 64

@@ -22,13 +22,13 @@ from torchlint.rules.shared.evaluations import EVALUATION, in_a_program_that_tra
 from torchlint.rules.shared.frozen import frozen_by, frozen_one_by_one, is_off_at, switches
 from torchlint.rules.shared.graph_uses import differentiates_within, graph_may_be_used, is_criterion
 from torchlint.rules.shared.held_out import LOSS
-from torchlint.rules.shared.looks import beside_training, comes_to_nothing, only_shown_off
+from torchlint.rules.shared.looks import beside_training, comes_to_nothing, keeps_something, only_shown_off
 from torchlint.rules.shared.may_train import may_train
 from torchlint.rules.shared.readouts import collects, read_out
 from torchlint.rules.shared.seen_calls import GRADIENTS, carries, during, unseen
 from torchlint.rules.shared.shared_loops import measures_where_another_trains, trains_in_some_turns
 from torchlint.rules.shared.single_forwards import answers_with_a_number, predicts_once, shows_what_it_learned
-from torchlint.rules.shared.thrown_away import only_gone_through
+from torchlint.rules.shared.thrown_away import goes_over_data, only_gone_through
 from torchlint.sieve.facts import Unit
 
 CODE = 202
@@ -72,7 +72,7 @@ def check(view: View) -> Iterator[Report]:
         said = volatile is not None and not _in_the_training(view, event)  # an evaluation, be it that nobody reads what it gives
         seen = said or cut or beside or shares or in_a_program_that_trains_nothing(view, event)
         seen = seen or read_out(view, event) or only_shown_off(view, event) or evaluates and only_gone_through(view, event)
-        if not seen and not (is_evaluation(view, event) and comes_to_nothing(view, event)):
+        if not seen and not (evaluates and _goes_over_for_nothing(view, event) or is_evaluation(view, event) and comes_to_nothing(view, event)):
             continue
         if differentiates_within(view, event) if cut else graph_may_be_used(view, event):
             continue
@@ -96,6 +96,12 @@ def check(view: View) -> Iterator[Report]:
         if site is not event.site:
             related = [*related, (event.site, "the model is called here, for several callers")]
         yield Report(CODE, site, roles, related, _mend(view, event))
+
+
+def _goes_over_for_nothing(view: View, event: Event) -> bool:
+    """Whether a model in evaluation mode goes over data, and no tensor is read of what it gives, nor of what it might keep: its forward has
+    made lists of its scores itself, as one that ends in a Viterbi search does."""
+    return goes_over_data(event) and comes_to_nothing(view, event) and not keeps_something(view, event)
 
 
 def _has_nothing_to_learn(view: View, module: Value) -> bool:

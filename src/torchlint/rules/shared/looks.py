@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import MOST, Dict, Event, Instance, Iter, Opaque, Seq, Tensor, Value, real
+from torchlint.dryrun.values import MOST, Class, Dict, Event, Instance, Iter, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.held_out import LOSS, is_model, trained
 from torchlint.rules.shared.readouts import OF_LIKELIHOODS, came_before, comes_from, of_cut, only_measures, raises_with_graph
@@ -62,6 +62,18 @@ def comes_to_nothing(view: View, event: Event) -> bool:
     if view.of("hook") or any(event.loops[-1] in step.loops for step in view.of("backward", "optimizer.step")):
         return False  # a hook may keep what is computed
     return _is_kept_under_names(event) and _looks(view, event) == []
+
+
+def keeps_something(view: View, event: Event) -> bool:
+    """Whether a model may keep something of its forward, for somebody who asks for it later: it sets an attribute there, or puts something
+    into a list or dict that it has not made there; or its class is not seen."""
+    if not isinstance(event.subject, Instance) or not isinstance(event.subject.cls, Class):
+        return True
+    inside = (other for other in view.of("setattr", "append", "item.set", "module.put") if event.site in other.calls)
+    return any(
+        other.kind in ("setattr", "module.put") or not all(isinstance(alt, Tensor) or _is_of_the_function(other, alt) for alt in real(other.subject))
+        for other in inside
+    )
 
 
 def _is_kept_under_names(event: Event) -> bool:

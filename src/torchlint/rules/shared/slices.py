@@ -24,7 +24,7 @@ _OF_SOMEBODY = re.compile(r"client|worker|user|task|node|device|gpu|shard|fold|a
 
 def sliced(parsed: Parsed, node: cst.CSTNode, number: str) -> str | None:
     """The name of what is sliced by a number in a loop or a function: `x` of `x[i : i + 32]`, `x[i * 32 : (i + 1) * 32]`,
-    `x[:, i : i + 32]`, or `x[start:end]` where these are made of the number."""
+    `x[:, i : i + 32]`, or `x[start:end]` where these are made of the number; or of what is gathered by the numbers in between."""
     lows, all_of_it = {number}, {number}
     for name, value in _assigned(node.body):
         if all_of_it & _names(value):
@@ -40,7 +40,35 @@ def sliced(parsed: Parsed, node: cst.CSTNode, number: str) -> str | None:
             continue
         if any(_times(cut.lower, low) for low in lows) and all_of_it & _names(cut.upper):
             return parsed.text(found.value)
+    return _gathered(parsed, node, lows, all_of_it)
+
+
+_SIZE = re.compile(r"batch|(?<![a-z])bs(?![a-z])|size", re.IGNORECASE)
+
+
+def _gathered(parsed: Parsed, node: cst.CSTNode, lows: set[str], all_of_it: set[str]) -> str | None:
+    """The name of what is gathered into a batch sample by sample: `[x[k] for k in range(i, i + batch_size)]`, or by a loop over these."""
+    for target, over, taken in _counting(node.body):
+        if not isinstance(target, cst.Name) or not isinstance(over, cst.Call) or not isinstance(over.func, cst.Name) or over.func.value != "range":
+            continue
+        ends = [arg.value for arg in over.args]
+        if len(ends) != 2 or not any(_times(ends[0], low) for low in lows) or not all_of_it & _names(ends[1]) or not _SIZE.search(parsed.text(over)):
+            continue
+        for found in walk(taken):
+            if isinstance(found, cst.Subscript) and isinstance(found.value, cst.Name | cst.Attribute) and len(found.slice) == 1:
+                index = found.slice[0].slice
+                if isinstance(index, cst.Index) and isinstance(index.value, cst.Name) and index.value.value == target.value:
+                    return parsed.text(found.value)
     return None
+
+
+def _counting(body: cst.CSTNode) -> Iterator[tuple[cst.BaseExpression, cst.BaseExpression, cst.CSTNode]]:
+    """The targets of the loops and comprehensions in a body, what each goes over, and what it does with that."""
+    for found in walk(body):
+        if isinstance(found, cst.For):
+            yield found.target, found.iter, found.body
+        elif isinstance(found, cst.ListComp | cst.GeneratorExp):
+            yield found.for_in.target, found.for_in.iter, found.elt
 
 
 def counted(node: cst.While, around: str) -> Iterator[str]:

@@ -34,7 +34,7 @@ def only_gone_through(view: View, event: Event) -> bool:
     unit, loop = event.site.parsed.unit, event.loops[-1] if event.loops else None
     if loop is None or loop.site is None or event.mode is not False or event.mode_site is None or event.mode_site.parsed is not event.site.parsed:
         return False
-    if not isinstance(loop.site.node, cst.For) or _counts(loop.site.parsed.text(loop.site.node.iter)) or not is_model(event.subject):
+    if not goes_over_data(event) or not is_model(event.subject):
         return False
     if view.of("hook") or any("hook" in word for word in unit.words) or not thrown_away(event) or is_looked_into(event):
         return False
@@ -53,6 +53,10 @@ def is_looked_into(event: Event) -> bool:
 _OF_MODULES = frozenset("eval train to cuda cpu float double half forward parameters named_parameters modules apply zero_grad training".split())
 
 
-def _counts(iterated: str) -> bool:
-    """Whether a loop is one over numbers: a warm-up, or the time that a model takes."""
-    return any(f"{word}(" in iterated for word in ("range", "trange"))
+def goes_over_data(event: Event) -> bool:
+    """Whether the loop around a forward is one over data, not over numbers: that is a warm-up, or the time that a model takes."""
+    loop = event.loops[-1].site if event.loops else None
+    if loop is None or not isinstance(loop.node, cst.For):
+        return False
+    iterated = loop.parsed.text(loop.node.iter)
+    return not any(f"{word}(" in iterated for word in ("range", "trange"))

@@ -60,6 +60,20 @@ class Rows:
     "of both dimensions": program(a="x[i : i + size, i : i + size]", b="y[i]", mark=""),
     "noise is drawn beside them": program(cut="noise = torch.randn(size, 4)"),
     "by the number of samples": program(head="for i in range(0, n_samples, size):", before="n_samples = n"),
+    "gathered by numbers": program(a="torch.stack([x[k] for k in range(i, i + size)])", b="torch.stack([y[k] for k in range(i, i + size)])"),
+    "gathered by a loop": program(
+        cut="a, b = [], []\n            for k in range(i * size, min((i + 1) * size, n)):\n                a.append(x[k]), b.append(y[k])",
+        a="torch.stack(a)", b="torch.stack(b)",
+    ),
+    "gathered by numbers that are drawn": program(
+        a="torch.stack([x[order[k]] for k in range(i, i + size)])", b="torch.stack([y[order[k]] for k in range(i, i + size)])",
+        first="order = np.random.permutation(n)", mark="",
+    ),
+    "gathered of a mixed list": program(
+        a="torch.stack([x[k] for k in range(i, i + size)])", b="torch.stack([y[k] for k in range(i, i + size)])", first="x, y = read(epoch)", mark=""
+    ),
+    "gathered of the neighbours": program(a="torch.stack([x[k] for k in range(i, i + 3)])", b="y[i]", mark=""),
+    "gathered of all behind it": program(a="torch.stack([x[k] for k in range(i, n * size)])", b="y[i]", mark=""),
     "samples that are drawn": program(first="x, y = sample(x, y)", mark=""),
     "a number is drawn": program(cut="i = np.random.randint(n)", mark=""),
     "by a counter": program(head="while i < n:", first="i = 0", cut="i += size", a="x[i : i + size]", b="y[i : i + size]"),
@@ -87,6 +101,8 @@ class Rows:
         "            for batch in", "            self.mix()\n            for batch in"
     ),
     "of what is mixed before": program(before="order = np.random.permutation(n)\n    x, y = x[order], y[order]"),
+    "of what torch mixes before": program(before="order = torch.randperm(n)\n    x, y = x[order], y[order]"),
+    "of what torch mixes in each epoch": program(first="order = torch.randperm(n)\n        x, y = x[order], y[order]", mark=""),
     "of what is mixed in between": program(before="order = np.random.permutation(n)", first="np.random.shuffle(order)", a="x[order][i : i + size]", mark=""),
 })
 def test_cut_batches(code):

@@ -56,6 +56,11 @@ BAD = "  # <- 603"
     "a part": program(data="Subset(Pictures(folder, labels), range(100))", mark=BAD),
     "a tensor": program(before="rows = torch.tensor(labels)", data="rows", mark=BAD),
     "mixed in it": program(init="random.shuffle(folder)", mark=BAD),
+    "mixed in it, by torch": program(init="order = torch.randperm(len(folder))\n        folder = [folder[k] for k in order]", mark=BAD),
+    "mixed in it, by torch, in one of its cases": program(init="if labels:\n            labels = labels[torch.randperm(9)]", mark=BAD),
+    "mixed by a method of its own, by torch, in each epoch": program().replace(
+        "    def __len__", "    def mix(self):\n        self.files = self.files[torch.randperm(9)]\n\n    def __len__"
+    ).replace("        for x, y in loader:", "        loader.dataset.mix()\n        for x, y in loader:"),
     "mixed in it, by a data frame": program(init="folder = folder.sample(frac=1)", mark=BAD),
     "drawn in it, by a data frame": program(init="folder = folder.sample(100)"),
     "mixed before": program(before="random.shuffle(folder)", mark=BAD),
