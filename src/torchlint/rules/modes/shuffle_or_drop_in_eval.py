@@ -13,7 +13,7 @@ from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import ONE_OF_DICTS, Class, Dict, Event, Instance, Iter, Opaque, Ref, Value, boolean, number, real, same
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.rows import text_of, tree_of
-from torchlint.rules.shared.loaders import body_of, goes_over, option
+from torchlint.rules.shared.loaders import body_of, goes_over, one_by_default, option
 
 CODE = 208
 _EVALUATION = re.compile(
@@ -116,21 +116,7 @@ def _of_one(event: Event, loader: Instance) -> bool:
     size = (_drops_by(loader) or loader).arg(1, "batch_size")
     if size is None:
         return "**" not in loader.kwargs
-    return all(number(alt) == 1 or _one_by_default(event.site, alt) for alt in real(size))
-
-
-def _one_by_default(site: Site, size: Value) -> bool:
-    """Whether a size is an option of the command line, of which the file says that it is 1."""
-    if type(size) is not Opaque or size.source != "attr":
-        return False
-    for node in ast.walk(tree_of(text_of(site.parsed))):
-        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
-            given = {keyword.arg: getattr(keyword.value, "value", None) for keyword in node.keywords}
-            flags = [getattr(arg, "value", "") for arg in node.args]
-            names = [given["dest"]] if "dest" in given else [str(flag).lstrip("-").replace("-", "_") for flag in flags]
-            if size.name in names and given.get("default") == 1:
-                return True
-    return False
+    return all(number(alt) == 1 or one_by_default(event.site, alt) for alt in real(size))
 
 
 def _left_alone(view: View, event: Event) -> bool:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from torchlint.dryrun.values import Instance, number
+from torchlint.dryrun.values import Dict, Instance, Value, number, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.loaders import loader_of, option
+from torchlint.rules.shared.loaders import loader_of, one_by_default, option
 
 CODE = 518
 
@@ -23,7 +23,7 @@ def check(view: View) -> Iterator[Report]:
             or not isinstance(model, Instance)
         ):
             continue
-        loader = loader_of(event.args[0])
+        loader = _loader_of(view, event.args[0])
         if loader is None or id(loader) in told or not _one(loader) or event.site.parsed.unit.name == "forward":
             continue
         norm = _norm_in(view, model)
@@ -35,9 +35,27 @@ def check(view: View) -> Iterator[Report]:
         related = [(loader.site, "its batches have one sample")] if loader.site is not None else []
         if norm.site is not None:
             related.append((norm.site, "this layer computes its mean and variance over the batch"))
-        yield Report(
-            CODE, event.site, {"call": view.call_text(event.site), "norm": norm.type.rsplit(".", 1)[-1]}, related
-        )
+        roles = {"call": view.call_text(event.site), "norm": norm.type.rsplit(".", 1)[-1]}
+        size = option(loader, "batch_size")
+        if size is None or number(size) == 1:
+            yield Report(CODE, event.site, roles, related)
+        else:
+            yield Report(CODE, event.site, {**roles, "option": real(size)[0].name}, related, words=_UNLESS_GIVEN)
+
+
+_UNLESS_GIVEN = (
+    "`{call}` trains `{norm}` on batches of one sample, as `{option}` is 1 by default: its mean and variance are those of that sample alone",
+    "let the default be larger, or use `GroupNorm` or `LayerNorm`, which do not look at the batch",
+)
+
+
+def _loader_of(view: View, given: Value) -> Instance | None:
+    """The loader of a batch that a model is called with; of a dict, the one that all that is known of it came from."""
+    alts = real(given)
+    if len(alts) != 1 or not isinstance(alts[0], Dict):
+        return loader_of(given)
+    loaders = {loader_of(item) for item in view.run.known_items(alts[0])}
+    return loaders.pop() if len(loaders) == 1 else None
 
 
 def _one(loader: Instance) -> bool:
@@ -48,7 +66,12 @@ def _one(loader: Instance) -> bool:
     ):
         return False
     size = option(loader, "batch_size")
-    return "batch_size" not in loader.kwargs and len(loader.args) < 2 or number(size) == 1
+    return "batch_size" not in loader.kwargs and len(loader.args) < 2 or number(size) == 1 or _by_default(loader, size)
+
+
+def _by_default(loader: Instance, size: Value | None) -> bool:
+    """Whether the size is an option of the command line that is 1 where nobody gives another."""
+    return size is not None and loader.site is not None and all(one_by_default(loader.site, alt) for alt in real(size))
 
 
 def _norm_in(view: View, module: Instance, depth: int = 0) -> Instance | None:

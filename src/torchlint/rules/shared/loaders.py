@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.source_text import Parsed
+from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.tree import children
 from torchlint.dryrun.values import Class, Const, Event, Func, Instance, Opaque, Value, alternatives, number, real
 from torchlint.rules.base import View
+from torchlint.rules.mends.rows import text_of, tree_of
 from torchlint.sieve.facts import Unit
 
 _PLACES = (
@@ -58,6 +60,20 @@ def option(loader: Instance, name: str) -> Value | None:
     """What a loader was given for an option; None where the default holds."""
     value = loader.arg(_PLACES.index(name), name) if name in _PLACES else loader.kwargs.get(name)
     return None if isinstance(value, Const) and value.value is None else value
+
+
+def one_by_default(site: Site, size: Value) -> bool:
+    """Whether a size is an option of the command line, of which the file says that it is 1."""
+    if type(size) is not Opaque or size.source != "attr":
+        return False
+    for node in ast.walk(tree_of(text_of(site.parsed))):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "add_argument":
+            given = {keyword.arg: getattr(keyword.value, "value", None) for keyword in node.keywords}
+            flags = [getattr(arg, "value", "") for arg in node.args]
+            names = [given["dest"]] if "dest" in given else [str(flag).lstrip("-").replace("-", "_") for flag in flags]
+            if size.name in names and given.get("default") == 1:
+                return True
+    return False
 
 
 def workers(loader: Instance) -> int | None:
