@@ -15,6 +15,7 @@ from torchlint.rules.shared.asked_for_gpu import Forgotten, asked_for_one, score
 from torchlint.rules.shared.devices import on_gpu, weights_at
 from torchlint.rules.shared.left_behind import asked_elsewhere, indexed_left_behind, input_left_behind, operand_left_behind, read_by_workers, target_left_behind
 from torchlint.rules.shared.met_by_nothing import met_by_nothing
+from torchlint.rules.shared.moved_otherwise import moved_otherwise
 from torchlint.rules.shared.moved_too_late import moved_too_late
 from torchlint.rules.shared.never_moved import input_put_elsewhere
 from torchlint.rules.shared.outputs import has_weights, lying_with, moved_back, pair_of, placed_of_output
@@ -128,19 +129,25 @@ def _models_left_behind(view: View) -> Iterator[Report]:
         if id(event.subject) in told:
             continue
         late = moved_too_late(view, event)
-        found = late[0] if late is not None else input_put_elsewhere(view, event)
+        apart = moved_otherwise(view, event) if late is None else None
+        found = late[0] if late is not None else apart[0] if apart is not None else input_put_elsewhere(view, event)
         if found is None:
             continue
         told.add(id(event.subject))
         name, own = view.owner_text(event, "the model"), event.subject.name
         if own and own.rpartition(".")[2] != name.rpartition(".")[2]:
             name = own  # `checkpoint(model, x)` calls it
-        yield from [_left_behind(view, event, name, found)] if late is None else [_too_late(view, event, late)]
+        yield _too_late(view, event, late) if late is not None else _left_behind(view, event, name, found, apart[1] if apart is not None else None)
 
 
-def _left_behind(view: View, event: Event, name: str, found: Site) -> Report:
+def _left_behind(view: View, event: Event, name: str, found: Site, move: Event | None) -> Report:
+    """With a `move`: of a model that is moved on another way through the program."""
     related = [(found, "its input is put on the device here")]
-    return Report(CODE, event.site, {"call": view.call_text(event.site), "other": f"`{name}`", "value": name}, related)
+    other = f"`{name}`"
+    if move is not None:
+        other += ", which is moved on another way only,"
+        related.append((move.site, "the model is moved here, which does not come before the call"))
+    return Report(CODE, event.site, {"call": view.call_text(event.site), "other": other, "value": name}, related)
 
 
 def _too_late(view: View, event: Event, late: tuple[Site, Event]) -> Report:
