@@ -18,6 +18,7 @@ from torchlint.rules.shared.met_by_nothing import met_by_nothing
 from torchlint.rules.shared.moved_otherwise import moved_otherwise
 from torchlint.rules.shared.moved_too_late import moved_too_late
 from torchlint.rules.shared.never_moved import input_put_elsewhere
+from torchlint.rules.shared.never_moved_in_wrapper import wrapped_on_the_cpu
 from torchlint.rules.shared.outputs import has_weights, lying_with, moved_back, pair_of, placed_of_output
 from torchlint.rules.shared.packed_lengths import PACKS, lengths_of, lengths_on_gpu, packed_by
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
@@ -33,7 +34,8 @@ _ACROSS = re.compile(r"\btensor_split\(")  # takes places on the CPU, wherever t
 
 def check(view: View) -> Iterator[Report]:
     """A moved model and a batch that was not; a tensor on the GPU and one made on the CPU."""
-    reports = [*_meetings(view), *_models_left_behind(view), *_asked_for_one(view), *_states_left_behind(view), *_summaries(view), *_packed(view)]
+    reports = [*_meetings(view), *_models_left_behind(view), *_wrapped(view), *_asked_for_one(view), *_states_left_behind(view)]
+    reports += [*_summaries(view), *_packed(view)]
     if reports and not _defaults_changed(view):
         yield from reports
 
@@ -192,6 +194,16 @@ def _states_left_behind(view: View) -> Iterator[Report]:
             f"move `{model}` first, and load the state of `{optimizer}` then",
         )
         yield Report(CODE, load.site, {}, [(move.site, "the model is moved here")], words=words)
+
+
+def _wrapped(view: View) -> Iterator[Report]:
+    for event, wrap in wrapped_on_the_cpu(view):
+        name = view.owner_text(event, "the model")
+        words = (
+            f"`{view.call_text(event.site)}` raises wherever there is a GPU: `DataParallel` asks that the weights of `{name}` be there, and nobody moves them",
+            f"move it first: `{name}.cuda()`",
+        )
+        yield Report(CODE, event.site, {}, [(wrap.site, "wrapped here")], words=words)
 
 
 def _summaries(view: View) -> Iterator[Report]:
