@@ -22,7 +22,9 @@ def wrapped_on_the_cpu(view: View) -> Iterator[tuple[Event, Event]]:
         if id(model) in told or not event.get("wrapped") or event.get("device") is not None or not isinstance(model, Instance):
             continue
         wrap = next((wrap for wrap in view.of("wrap") if _is_around(wrap, model)), None)
-        if wrap is not None and _is_made_in_the_run(view, event, wrap) and model.site is not None and _stays(view, wrap, model) and not any(map(_MOVES.search, texts_around(view, event, model))):
+        if wrap is None or model.site is None or not _is_made_in_the_run(view, event, wrap) or not _stays(view, wrap, model):
+            continue
+        if not any(map(_MOVES.search, texts_around(view, event, model))):
             told.add(id(model))
             yield event, wrap
 

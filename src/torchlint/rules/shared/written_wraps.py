@@ -26,10 +26,11 @@ def loads_before_it_wraps(text: str) -> bool:
     if len(found) != 1:
         return False
     body, loads, wraps = found[0]
-    if not loads or not wraps or any(row is None for row in wraps):
+    rows = [row for row in wraps if row is not None]
+    if not loads or not rows or len(rows) < len(wraps):
         return False
     made = {name.id for name in _own(body) if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)}
-    return all(isinstance(target, ast.Name) and target.id in made and target.lineno < min(wraps) for target in loads)
+    return all(isinstance(target, ast.Name) and target.id in made and target.lineno < min(rows) for target in loads)
 
 
 def _loads_and_wraps(body: ast.AST) -> tuple[list[ast.expr], list[int | None]]:
