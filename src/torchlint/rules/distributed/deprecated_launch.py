@@ -44,6 +44,9 @@ _BY_HAND = re.compile(r"tcp://|file://")
 _ALONE = re.compile(r"init_process_group\((?:[^()]|\([^()]*\))*\bworld_size\s*=\s*1\b")
 # What else may give it, and what lets arguments through that nobody has asked for.
 _UNASKED = re.compile(rf"{_LAUNCHERS}|parse_known_args")
+# Where an argument is asked for and explained, and what may read it, or give it, anywhere else.
+_ASKED = re.compile(r"add_argument\(\s*[\"']--local_rank[\"']|\b(?:help|dest)\s*=\s*[\"']local_rank\b")
+_READ = re.compile(r"\.local_rank|LOCAL_RANK|[\"']local_rank\b|--local_rank|\bvars\(|\*\*|__dict__|_get_kwargs|\bgetattr\(\w+,\s*\w")
 _NOBODY = "torch 2's `torch.distributed.launch` passes `--local-rank`, with a hyphen, and `torchrun` passes neither: nobody gives `--local_rank`"
 _DEAD = (
     "`--local_rank` is read nowhere: it is there for `torch.distributed.launch`, and torch 2's passes `--local-rank`, with a hyphen, which"
@@ -102,14 +105,17 @@ def _of_the_argument(view: View, event: Event) -> str | None:
     that it reads and has no other way to learn, or nobody reads it, and the launcher that it is there for passes another."""
     facts = event.site.parsed.facts
     text = re.sub(r"#.*", "", "".join(facts.lines))
-    if _starts(text):
-        return _NOBODY if ".local_rank" in text and not _learnt_otherwise(text) else None
+    here = _starts(text)
+    if here and ".local_rank" in text:
+        return None if _learnt_otherwise(text) else _NOBODY
     around = {path: code for path, code in code_around(view, facts.path).items() if path != facts.path}
     texts = [text, *around.values()]
-    if not any(_starts(code) for code in around.values()):
+    if not here and not any(_starts(code) for code in around.values()):
         return None
     if not any(_read(code) for code in texts):
-        return None if any(_UNASKED.search(code) for code in texts) else _DEAD
+        return None if any(_UNASKED.search(code) or _ranked_by_hand(code) for code in texts) else _DEAD
+    if here:
+        return None
     return _NOBODY if any(".local_rank" in code for code in texts) and not any(_learnt_otherwise(code) for code in texts) else None
 
 
@@ -117,6 +123,11 @@ def _learnt_otherwise(text: str) -> bool:
     """Whether a program has another way to learn its rank, or another launcher: `rank=args.rank` is one, `rank=args.local_rank` the argument."""
     if _OTHERWISE.search(text):
         return True
+    return _ranked_by_hand(text)
+
+
+def _ranked_by_hand(text: str) -> bool:
+    """Whether a group is started with a rank that is neither the argument's nor the environment's."""
     ranks = (ranked[1] for ranked in _RANKED.finditer(text))
     return any(not _of_the_run(text, rank) and (_ITSELF.fullmatch(rank) is None or _BY_HAND.search(text)) for rank in ranks)
 
@@ -145,5 +156,5 @@ def _starts(text: str) -> bool:
 
 
 def _read(text: str) -> bool:
-    """Whether a text speaks of the local rank elsewhere than where it asks for the argument."""
-    return re.search(r"(?<!--)local_rank|LOCAL_RANK", text) is not None
+    """Whether a text may read the argument, or give it: a variable of the same name that is set to something else does neither."""
+    return _READ.search(_ASKED.sub("", text)) is not None

@@ -10,12 +10,16 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Dict, Event, Instance, Opaque, Value, exclude_each_other, from_file, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.checkpoints import in_files, in_files_that_run
+from torchlint.rules.shared.written_wraps import loads_before_it_wraps
 
 CODE = 808
 _WRAPPERS = ("torch.nn.parallel.DistributedDataParallel", "torch.nn.parallel.DataParallel", "apex.parallel.DistributedDataParallel")
 
 # The program knows of the name in the keys: it takes it off, or the wrapper. A call of what is wrapped, `model.module(x)`, says nothing.
-_KNOWS = r"module\.|\[7:\]|\.module\b(?!\()|removeprefix"
+# Nor does a variable of that name: `for module in model.modules(): module.bias`.
+_KNOWS = (
+    r"[\"'][\w.^(){}]*module\\?[.\"']|\bmodule\.(?:load_)?state_dict|\[7:\]|\.split\([\"']\.[\"'](?:,\s*1)?\)\[1:\]|\.module\b(?!\()|removeprefix"
+)
 
 _LOADS_A_MODEL = re.compile(r"(?<!optimizer)(?<!optim)(?<!scheduler)(?<!scaler)\.load_state_dict")
 
@@ -76,7 +80,8 @@ def _expected(view: View, path: str, bare: bool) -> bool:
     others = [file for file in project.files.values() if file.path != path] if project is not None else []
     near = [file.code for file in others if _near(os.path.dirname(file.path), os.path.dirname(path))]
     return any(
-        not bare and _LOADS in code and _WRAPS.search(code) or (_LOADS in code or "torch.load(" in code) and _UNWRAPS.search(code)
+        not bare and _LOADS in code and _WRAPS.search(code) and not loads_before_it_wraps(code)
+        or (_LOADS in code or "torch.load(" in code) and _UNWRAPS.search(code)
         for code in near
     )
 

@@ -105,7 +105,8 @@ def _scaled(view: View, found: Accumulation) -> bool:
         if given is not None and not (isinstance(given, Const) and given.value == "mean"):
             return True
     last = re.escape(found.every.rsplit(".", 1)[-1].rstrip("]'\"").split("[")[-1].lstrip("'\""))
-    divided = re.compile(rf"/=?\s*\(?\s*(?:float\(|int\(|max\()?\s*[\w.\[\]'\"]*\b{last}\b|\*\s*\(?\s*1(?:\.0*)?\s*/")
+    # `scale ** (1 / 3)` and `pixels * (1 / 255)` are of other things.
+    divided = re.compile(rf"/=?\s*\(?\s*(?:float\(|int\(|max\()?\s*[\w.\[\]'\"]*\b{last}\b|(?<!\*)\*\s*\(?\s*1(?:\.0*)?\s*/(?!\s*[\d.])")
     texts = {
         id(event.site.parsed.facts): event.site.parsed.facts
         for event in view.run.graph.events

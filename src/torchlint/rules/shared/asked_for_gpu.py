@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+import libcst as cst
+
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Event, Instance, Opaque, Tensor, Value, real
 from torchlint.files.project import without_comments
@@ -29,6 +31,9 @@ _COUNTED = re.compile(
     r"(?P<given>\s*(?:>\s*0|>=\s*[01]|!=\s*0|>\s*-\s*1|!=\s*-\s*1))(?P<not>)", re.IGNORECASE
 )
 _OF_OPTION = re.compile(rf"(?<![\w.])(?:self\.)?{_ARGS}\.({_FLAG})\b", re.IGNORECASE)
+
+_IS_THERE = re.compile(r"(?:torch\.)?cuda\.is_available\(\)")
+_PUT_TOGETHER = re.compile(r"\bor\b|\bif\b|\blambda\b|\bfor\b")
 
 
 class Forgotten(NamedTuple):
@@ -65,7 +70,7 @@ def _of_input(view: View, event: Event, moves: list[Event], value: Value) -> For
         always = [move.site for move in moves if _in_any_case(move.site, event.subject)]
         if always or not event.subject.under:
             return _input_stays(view, event, value, always[-1]) if always else None
-    asked, site = _asked_of_all(view, moves), _moved_in_any_case(view, given)
+    asked, site = _asked_of_all(view, moves), _moved_in_any_case(view, given, event.site)
     return None if asked is None or site is None or _speaks_of(event, asked) else Forgotten(asked, event.subject, site)
 
 
@@ -83,7 +88,7 @@ def scores_stay(view: View, event: Event) -> Forgotten | None:
     moves = view.about("module.move", forward.subject)
     if not isinstance(forward.subject, Instance) or forward.subject.kind != "module" or not moves or not all(map(_to_gpu, moves)):
         return None
-    asked, site = _asked_of_all(view, moves), _moved_in_any_case(view, real(event.target))
+    asked, site = _asked_of_all(view, moves), _moved_in_any_case(view, real(event.target), event.site)
     if asked is None or site is None or _speaks_of(event, asked) or not forward.args:
         return None
     inputs = [view.run.moved[id(alt)][1] for alt in real(forward.args[0]) if id(alt) in view.run.moved]
@@ -107,11 +112,28 @@ def _asked_of_all(view: View, moves: list[Event]) -> str | None:
     return asked.pop() if len(asked) == 1 else None
 
 
-def _moved_in_any_case(view: View, given: tuple[Value, ...]) -> Site | None:
-    """Where a value is brought to the GPU, whatever is asked for."""
+def _moved_in_any_case(view: View, given: tuple[Value, ...], met: Site) -> Site | None:
+    """Where a value is brought to the GPU, whatever is asked for, wherever it is come to what it meets another in."""
     placed = [placed_at(view, alt) for alt in given]
-    always = all(device == "cuda" and site is not None and not _conditions(site) for device, site in placed)
-    return placed[0][1] if placed and always else None
+    always = all(device == "cuda" and site is not None and _with(site, met) for device, site in placed)
+    if placed and always:
+        return placed[0][1]
+    for (alt, other), (device, site) in zip((given, given[::-1]) if len(given) == 2 else (), placed):
+        # Of one that is moved where there is a GPU the other way is of a machine that has none.
+        if device == "cuda" and site is not None and _with(site, met) and _where_there_is_one(site) and isinstance(alt, Opaque) and alt.origin is other:
+            return site
+    return None
+
+
+def _where_there_is_one(site: Site) -> bool:
+    """Whether a place is left out by a machine without a GPU, and by nothing in its own line: `x.cuda() if args.cuda else x`."""
+    asked = [part for text, holds in map(_closed, conditions_of(site)) if holds for part in _parts(text)]
+    return any(map(_IS_THERE.fullmatch, asked)) and not any(isinstance(node, (cst.IfExp, cst.BooleanOperation)) for node in site.parsed.around(site.node))
+
+
+def _with(site: Site, met: Site) -> bool:
+    """Whether a place stands under no condition that another one of its function does not."""
+    return _conditions(site) <= (_conditions(met) if site.parsed.unit is met.parsed.unit else frozenset())
 
 
 def _input_stays(view: View, event: Event, value: Value, moved: Site) -> Forgotten | None:
@@ -143,8 +165,22 @@ def _asked(view: View, site: Site) -> str | None:
 
 
 def _conditions(site: Site) -> frozenset[tuple[str, bool]]:
-    """The conditions that a place stands under, but for the one that the file is the program."""
-    return frozenset((text, holds) for text, holds in conditions_of(site) if not text.startswith("__name__"))
+    """The conditions that a place stands under, but for the one that the file is the program, and that there is a GPU, which is asked of the
+    machine alone: `torch.cuda.is_available() and args.cuda` is `args.cuda` where there is one."""
+    found = ((part, holds) for text, holds in map(_closed, conditions_of(site)) for part in (_parts(text) if holds else (text,)))
+    return frozenset((text, holds) for text, holds in found if not text.startswith("__name__") and not (holds and _IS_THERE.fullmatch(text)))
+
+
+def _closed(condition: tuple[str, bool]) -> tuple[str, bool]:
+    """A condition with the bracket at its end that is left out as if it were around the whole."""
+    text, holds = condition
+    return (text + ")" if text.count("(") == text.count(")") + 1 else text), holds
+
+
+def _parts(text: str) -> list[str]:
+    """What has to hold for a condition to hold, if nothing in it is put together otherwise."""
+    parts = [part.strip() for part in text.split(" and ")]
+    return [text] if any(_PUT_TOGETHER.search(part) for part in parts) or any(part.count("(") != part.count(")") for part in parts) else parts
 
 
 def _speaks_of(event: Event, asked: str) -> bool:

@@ -7,6 +7,7 @@ import re
 # Of numbers that a batch gave, or that were computed from it.
 ASKS_DATA = re.compile(
     r"isnan|isinf|isfinite|is_nan|is_inf|\.any\(|\.all\(|numel\(|\bnum_pos|\.sum\(|\bloss\w*(?:\.item\(\))?\s*(?:[<>]|!=)|[<>]\s*loss\w*\b"
+    r"|(?<![.\w])\w*loss(?:\.item\(\))?\s*==\s*0(?:\.0*)?(?![\w.])"
     r"|\blen\((?:batch|targets?|labels?|boxes|inputs?|x|y)\b|\b(?:batch|targets?|labels?|boxes|inputs?|x|y)(?:\[[^\]]*\])?\.(?:size|shape)"
 )
 # What makes one answer of all: the processes have talked about it.

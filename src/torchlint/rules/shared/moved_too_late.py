@@ -28,7 +28,7 @@ def moved_too_late(view: View, event: Event) -> tuple[Site, Event] | None:
     if put is None or not holds_weights_of_the_cpu(view, model, _OF_CALLS) or may_be_moved_before(view, event, model):
         return None
     move = next((move for move in late if happens_after(event, {move}.__contains__)), None)
-    return None if move is None or _is_placed(event) else (put, move)
+    return None if move is None or is_placed(event) else (put, move)
 
 
 def may_be_moved_before(view: View, event: Event, model: Instance, harmless: frozenset[str] = frozenset()) -> bool:
@@ -78,6 +78,7 @@ def _where_there_is_one(site: Site) -> bool:
     return bool(asked) and all(holds and OF_GPUS.search(text) and not text.lstrip().startswith("not ") for text, holds in asked)
 
 
-def _is_placed(event: Event) -> bool:
+def is_placed(event: Event) -> bool:
+    """Whether a line of the files that lead to a call places models in a way that is not followed."""
     files = {id(facts): facts for site in (event.site, *event.calls) if site is not None for facts in [site.parsed.facts]}
     return any(PLACES.search(without_comments(facts.lines)) for facts in files.values())

@@ -12,10 +12,11 @@ from torchlint.rules.base import View
 from torchlint.rules.shared.devices import has_parameters, on_gpu, placed_at
 
 # What brings a model to its device without a word of it here, or what it is given back to the CPU.
-PLACES = re.compile(
-    r"\b(?:Accelerator|Fabric|LightningModule|pytorch_lightning|lightning|deepspeed|DataParallel|DistributedDataParallel|DDP|data_parallel"
-    r"|dispatch_model|cpu_offload|set_default_device|set_default_tensor_type)\b|\bwith\s+torch\.device\("
+PLACERS = (
+    r"Accelerator|Fabric|LightningModule|pytorch_lightning|lightning|deepspeed|DistributedDataParallel|DDP|data_parallel"
+    r"|dispatch_model|cpu_offload|set_default_device|set_default_tensor_type"
 )
+PLACES = re.compile(rf"\b(?:DataParallel|{PLACERS})\b|\bwith\s+torch\.device\(")
 _BY_ITSELF = frozenset({"cuda", "to", "device", "cpu", "get_device", "is_cuda"})
 _DEEPEST = 12
 
@@ -96,10 +97,11 @@ def _placed_elsewhere(view: View, event: Event, model: Instance) -> bool:
         rf"|\w*(?:device|gpu|cuda|parallel|move|place|prepare|setup)\w*\([^)\n]*{name}",
         re.IGNORECASE,
     )
-    return any(PLACES.search(text) or moves.search(text) for text in _texts_around(view, event, model))
+    return any(PLACES.search(text) or moves.search(text) for text in texts_around(view, event, model))
 
 
-def _texts_around(view: View, event: Event, model: Instance) -> Iterator[str]:
+def texts_around(view: View, event: Event, model: Instance) -> Iterator[str]:
+    """The code of the files that make a model or call it, and of those that use these."""
     own = {site.parsed.facts.path: site.parsed.facts for site in (event.site, model.site, *event.calls) if site is not None}
     for facts in own.values():
         yield without_comments(facts.lines)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from torchlint.dryrun.flow import after, happens_after
-from torchlint.dryrun.values import Class, Event, Instance, Value, number, real
+from torchlint.dryrun.values import Class, Event, Instance, Iter, Opaque, Value, number, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.checkpoints import in_files
 from torchlint.rules.shared.devices import on_gpu
@@ -17,6 +17,7 @@ _BY_HAND = re.compile(
     r"|\b(?:Accelerator|Fabric|deepspeed)\b"
 )
 _ON_THE_CPU = ("torch.nn.", "torchvision.models.")
+_OF_A_MODEL = ("modules", "children", "named_modules", "named_children")
 _NOT_SEEN = ("unknown", "called")
 
 
@@ -43,7 +44,7 @@ def _remembers(optimizer: Value) -> bool:
 
 
 def _leaves_behind(view: View, load: Event, move: Event, optimizer: Value) -> bool:
-    models = view.held_by(optimizer)[0]
+    models = [whole for held in view.held_by(optimizer)[0] for whole in real(_gone_through(held))]
     moved = [alt for alt in real(move.subject) if any(view.related_modules(alt, model) for model in models)]
     if not moved or move.serial < load.serial or not all(_is_seen_on_the_cpu(view, alt, load) for alt in moved):
         return False
@@ -51,6 +52,13 @@ def _leaves_behind(view: View, load: Event, move: Event, optimizer: Value) -> bo
         return False
     found, _ = after(move, lambda event: _is_about(event, optimizer))
     return any(event.kind != "load" for event in found)
+
+
+def _gone_through(module: Value) -> Value:
+    """The model whose modules are gone through, where one of these is what an optimizer holds: `for part in model.modules()`."""
+    while isinstance(module, Opaque) and isinstance(module.origin, Iter) and module.origin.kind in _OF_A_MODEL and module.origin.base is not None:
+        module = module.origin.base
+    return module
 
 
 def _is_about(event: Event, optimizer: Value) -> bool:

@@ -15,8 +15,10 @@ from torchlint.rules.shared.asked_for_gpu import Forgotten, asked_for_one, score
 from torchlint.rules.shared.devices import on_gpu, weights_at
 from torchlint.rules.shared.left_behind import asked_elsewhere, indexed_left_behind, input_left_behind, operand_left_behind, read_by_workers, target_left_behind
 from torchlint.rules.shared.met_by_nothing import met_by_nothing
+from torchlint.rules.shared.moved_otherwise import moved_otherwise
 from torchlint.rules.shared.moved_too_late import moved_too_late
 from torchlint.rules.shared.never_moved import input_put_elsewhere
+from torchlint.rules.shared.never_moved_in_wrapper import wrapped_on_the_cpu
 from torchlint.rules.shared.outputs import has_weights, lying_with, moved_back, pair_of, placed_of_output
 from torchlint.rules.shared.packed_lengths import PACKS, lengths_of, lengths_on_gpu, packed_by
 from torchlint.rules.shared.placing import graph_data, moved_elsewhere, places_itself
@@ -32,7 +34,8 @@ _ACROSS = re.compile(r"\btensor_split\(")  # takes places on the CPU, wherever t
 
 def check(view: View) -> Iterator[Report]:
     """A moved model and a batch that was not; a tensor on the GPU and one made on the CPU."""
-    reports = [*_meetings(view), *_models_left_behind(view), *_asked_for_one(view), *_states_left_behind(view), *_summaries(view), *_packed(view)]
+    reports = [*_meetings(view), *_models_left_behind(view), *_wrapped(view), *_asked_for_one(view), *_states_left_behind(view)]
+    reports += [*_summaries(view), *_packed(view)]
     if reports and not _defaults_changed(view):
         yield from reports
 
@@ -128,19 +131,25 @@ def _models_left_behind(view: View) -> Iterator[Report]:
         if id(event.subject) in told:
             continue
         late = moved_too_late(view, event)
-        found = late[0] if late is not None else input_put_elsewhere(view, event)
+        apart = moved_otherwise(view, event) if late is None else None
+        found = late[0] if late is not None else apart[0] if apart is not None else input_put_elsewhere(view, event)
         if found is None:
             continue
         told.add(id(event.subject))
         name, own = view.owner_text(event, "the model"), event.subject.name
         if own and own.rpartition(".")[2] != name.rpartition(".")[2]:
             name = own  # `checkpoint(model, x)` calls it
-        yield from [_left_behind(view, event, name, found)] if late is None else [_too_late(view, event, late)]
+        yield _too_late(view, event, late) if late is not None else _left_behind(view, event, name, found, apart[1] if apart is not None else None)
 
 
-def _left_behind(view: View, event: Event, name: str, found: Site) -> Report:
+def _left_behind(view: View, event: Event, name: str, found: Site, move: Event | None) -> Report:
+    """With a `move`: of a model that is moved on another way through the program."""
     related = [(found, "its input is put on the device here")]
-    return Report(CODE, event.site, {"call": view.call_text(event.site), "other": f"`{name}`", "value": name}, related)
+    other = f"`{name}`"
+    if move is not None:
+        other += ", which is moved on another way only,"
+        related.append((move.site, "the model is moved here, which does not come before the call"))
+    return Report(CODE, event.site, {"call": view.call_text(event.site), "other": other, "value": name}, related)
 
 
 def _too_late(view: View, event: Event, late: tuple[Site, Event]) -> Report:
@@ -185,6 +194,16 @@ def _states_left_behind(view: View) -> Iterator[Report]:
             f"move `{model}` first, and load the state of `{optimizer}` then",
         )
         yield Report(CODE, load.site, {}, [(move.site, "the model is moved here")], words=words)
+
+
+def _wrapped(view: View) -> Iterator[Report]:
+    for event, wrap in wrapped_on_the_cpu(view):
+        name = view.owner_text(event, "the model")
+        words = (
+            f"`{view.call_text(event.site)}` raises wherever there is a GPU: `DataParallel` asks that the weights of `{name}` be there, and nobody moves them",
+            f"move it first: `{name}.cuda()`",
+        )
+        yield Report(CODE, event.site, {}, [(wrap.site, "wrapped here")], words=words)
 
 
 def _summaries(view: View) -> Iterator[Report]:

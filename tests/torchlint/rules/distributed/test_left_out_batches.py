@@ -38,3 +38,15 @@ MARK = "  # <- 822"
 })
 def test_what_is_exchanged(code):
     holds(code)
+
+
+@table({
+    "a loss of nothing": TRAIN.format(exchange="pass", test="loss == 0", mark=MARK),
+    "as a bool": TRAIN.format(exchange="pass", test="bool(loss == 0.0)", mark=MARK),
+    "as a number": TRAIN.format(exchange="pass", test="loss.item() == 0", mark=MARK),
+    "which loss it is": TRAIN.format(exchange="pass", test="loss_kind == 0", mark=""),
+    "a setting": TRAIN.format(exchange="pass", test="settings.loss == 0", mark=""),
+    "its name": TRAIN.format(exchange="pass", test="loss == 'none'", mark=""),
+})
+def test_a_loss_of_zero(code):
+    holds(code)

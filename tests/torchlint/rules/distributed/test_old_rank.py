@@ -104,6 +104,21 @@ def test_the_rank_of_the_group_is_the_argument(group, mark, tmp_path):
     assert told(tmp_path, {"train.py": text}) == [("train.py", row) for row, number in marked(text)]
 
 
+@pytest.mark.parametrize("way, group, mark", [
+    pytest.param("local_rank = 0", '"nccl", init_method="env://"', "  # <- 811", id="a variable of that name"),
+    pytest.param("options = vars(args)", '"nccl"', "", id="as a dict"),
+    pytest.param("local_rank = getattr(args, 'local_rank')", '"nccl"', "", id="by its name"),
+    pytest.param("local_rank = int(os.environ['LOCAL_RANK'])", '"nccl"', "", id="from the environment"),
+    pytest.param("local_rank = 0", '"nccl", init_method=args.url, world_size=2, rank=args.rank', "", id="each process started by hand"),
+    pytest.param("os.system(f'python {args.worker} --local_rank={args.rank}')", '"nccl"', "", id="the program gives it itself"),
+])
+def test_read_nowhere_in_the_file_that_starts_the_group(way, group, mark, tmp_path):
+    parser = PARSER.replace("{mark}", mark).replace("default=0", "default=0, help='local_rank'")
+    start = STARTS.format(way=way, device="dist.get_rank() % 8").replace('"nccl"', group)
+    text = parser + start + "    local_rank = dist.get_rank()\n    print(local_rank)\n\nstart(parse())\n"
+    assert told(tmp_path, {"train.py": text}) == [("train.py", row) for row, number in marked(text)]
+
+
 def test_nobody_starts_a_process_group(tmp_path):
     files = {"options.py": SILENT, "processes.py": "import torch\n\ndef start(args):\n    torch.cuda.set_device(args.local_rank)\n", "train.py": TRAIN}
     assert told(tmp_path, files) == []

@@ -120,3 +120,38 @@ def test_a_program_that_loads_into_a_bare_model_itself_needs_no_other_file(tmp_p
     text = IMPORTS + BOTH.format(first=first, loaded_into=loaded_into, load=load)
     path = write(tmp_path, {"resume.py": BESIDE, "main.py": text}) / "main.py"
     assert any(number == 808 for _, number in found(text, path)) is told
+
+
+TESTS = """
+import torch
+from torch import nn
+from nets import Net
+
+net = Net()
+{first}
+if torch.cuda.device_count() > 1:
+    net = nn.DataParallel(net)
+{last}
+net.eval()
+"""
+STATE = "net.load_state_dict(torch.load('net.pt'))"
+
+
+@pytest.mark.parametrize("first, last, told", [
+    (f"for epoch in range(9, -1, -1):\n    {STATE}\n    break", "pass", True),
+    ("pass", STATE, False), (f"def restore():\n    {STATE}", "restore()", False), (STATE, STATE, False), (f"for net in (net, net):\n    {STATE}\n    net = nn.DataParallel(net)", "pass", False),
+    (STATE, "optimizer = torch.optim.SGD(net.parameters(), 0.1)\noptimizer.load_state_dict(torch.load('optimizer.pt'))", True),
+])
+def test_a_file_beside_it_that_loads_before_it_wraps_takes_bare_names(tmp_path, first, last, told):
+    text = IMPORTS + SAVES.format(first="pass")
+    path = write(tmp_path, {"test_net.py": TESTS.format(first=first, last=last), "main.py": text}) / "main.py"
+    assert any(number == 808 for _, number in found(text, path)) is told
+
+
+@pytest.mark.parametrize("line, told", [
+    ("for module in net.modules(): print(module.training)", True), ("names = {key.replace('module.', ''): 0 for key in net.state_dict()}", False),
+    ("names = ['.'.join(key.split('.')[1:]) for key in net.state_dict()]", False), ("names = [key for key in net.state_dict() if re.match(r'^module\\.', key)]", False),
+    ("module = get_net(net); print(module.state_dict())", False),
+])
+def test_a_variable_says_nothing_of_the_names(line, told):
+    assert any(number == 808 for _, number in found(IMPORTS + SAVES.format(first=line))) is told

@@ -111,6 +111,29 @@ def test_how_many(code):
     holds(code)
 
 
+THERE = 'parser.add_argument("--cuda", action="store_true")'
+BOTH_ASKED = "if torch.cuda.is_available() and args.cuda:\n        model.cuda()"
+WHERE_THERE_IS_ONE = "if torch.cuda.is_available():\n            x, y = x.cuda(), y.cuda()"
+
+
+@table({
+    "the machine is asked besides": program(BOTH_ASKED, WHERE_THERE_IS_ONE, "", THERE, told=True),
+    "the machine alone": program(ASKED_MODEL, WHERE_THERE_IS_ONE, "", THERE, told=True),
+    "under what the call stands under": program(BOTH_ASKED, "if len(x) < 2:\n            continue\n        " + WHERE_THERE_IS_ONE, "", THERE, told=True),
+    "both ask both": program(BOTH_ASKED, "if args.cuda and torch.cuda.is_available():\n            x, y = x.cuda(), y.cuda()", "", THERE),
+    "one or the other": program(BOTH_ASKED.replace(" and ", " or "), WHERE_THERE_IS_ONE, "", THERE),
+    "another one, too": program(BOTH_ASKED.replace("and args.cuda", "and args.cuda and args.fast"), WHERE_THERE_IS_ONE, "", THERE),
+    "where there is none": program(BOTH_ASKED, "if not torch.cuda.is_available():\n            x, y = x.cpu(), y.cpu()", "", THERE),
+    "asked in one line": program(BOTH_ASKED, "x, y = x.cuda() if args.cuda else x, y.cuda() if args.cuda else y", "", THERE),
+    "asked in one line, too": program(
+        BOTH_ASKED, "if torch.cuda.is_available():\n            x, y = x.cuda() if args.cuda else x, y.cuda() if args.cuda else y", "", THERE),
+    "asked in between": program(BOTH_ASKED, "if torch.cuda.is_available():\n            if args.cuda:\n                x, y = x.cuda(), y.cuda()", "", THERE),
+    "only one of some": program(BOTH_ASKED, "if torch.cuda.is_available() and len(x) > 2:\n            x, y = x.cuda(), y.cuda()", "", THERE),
+})
+def test_the_machine_is_asked(code):
+    holds(code)
+
+
 REFINED = "model.cuda()\n    if args.cuda:\n        model.cuda()"
 MADE_AGAIN = "if args.refine:\n        model = nn.Linear(4, 10)\n        model.cuda()\n    if args.cuda:\n        model.cuda()"
 

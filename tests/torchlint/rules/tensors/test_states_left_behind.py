@@ -55,6 +55,43 @@ class Trainer:
 """
 
 
+GROUPS = HEAD + """
+def of_each(model, name):
+    for part in model.modules():
+        for key, parameter in part.named_parameters():
+            if key == name:
+                yield parameter
+
+
+def chosen(model, test):
+    return (parameter for _, part in model.named_children() for key, parameter in part.named_parameters() if test(part, key))
+
+
+def of_one(model, name):
+    return chosen(model, lambda part, key: key == name)
+
+
+def fit(loader, path):
+    model, other = Net(), Net()
+    optimizer = torch.optim.Adam([{{"params": {which}(model.body, "weight")}}, {{"params": {which}(model.head, "bias"), "lr": 1e-4}}], lr=1e-3)
+    optimizer.load_state_dict(torch.load(path, map_location="cpu")){mark}
+    {moved} = nn.DataParallel({moved}).cuda()
+    for x, y in loader:
+        optimizer.zero_grad()
+        F.cross_entropy(model(x.{to}()), y.{to}()).backward()
+        optimizer.step()
+"""
+
+
+@table({
+    "of each module": GROUPS.format(which="of_each", moved="model", mark="  # <- 401", to="cuda"),
+    "of what a helper chooses": GROUPS.format(which="of_one", moved="model", mark="  # <- 401", to="cuda"),
+    "of another model": GROUPS.format(which="of_each", moved="other", mark="", to="cpu"),
+})
+def test_groups_that_a_function_yields(code):
+    holds(code)
+
+
 @table({
     "moved behind it": fit(f"{TOLD}\n    model.cuda()"),
     "moved where a GPU is asked for": fit(f"if args.resume:\n        optimizer.load_state_dict(torch.load(args.path))  # <- 401\n    if args.cuda:\n        model = model.cuda()"),
