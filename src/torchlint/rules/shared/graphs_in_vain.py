@@ -11,10 +11,14 @@ from torchlint.rules.shared.gradient_wanted import gradient_wanted, has_nothing_
 from torchlint.rules.shared.graph_uses import graph_may_be_used
 from torchlint.rules.shared.readouts import is_loss, read_out, without_graph
 
+_FIRST_WITH_NO_GRAD = (0, 4)
+
 
 def evaluated_with_graph(view: View, event: Event, value: Value) -> Event | None:
     """The forward, in evaluation mode with gradients on, that gave the loss which an event of the same loop adds up or keeps."""
     alts = real(value)
+    if view.torch_version is not None and view.torch_version < _FIRST_WITH_NO_GRAD:
+        return None  # an input that is `volatile` has no graph there
     if not alts or not all(isinstance(alt, Opaque) and not without_graph(alt) and _is_of_a_loss(alt) for alt in alts):
         return None
     for flow in sorted(frozenset.intersection(*(alt.flows for alt in alts)), key=lambda flow: flow.serial):

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.torchlint.dryrun.support import holds, table
+from torchlint.api import check
 from torchlint.dryrun.values import Opaque
 from torchlint.rules.gradients.loss_keeps_graph import _may_learn
 
@@ -268,3 +269,13 @@ def validate(model: nn.Module, loader):
 })
 def test_the_losses_of_an_evaluation(code):
     holds(code)
+
+
+@pytest.mark.parametrize(("release", "told"), [("0.3.1", 0), ("1.0", 1)])
+def test_before_no_grad(tmp_path, release, told):
+    """Before 0.4 an input that is `volatile` has no graph."""
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "requirements.txt").write_text(f"torch=={release}\n")
+    code = EVALUATED.format(graph="", keeps="        total += loss", told="total")
+    (tmp_path / "evaluate.py").write_text("import torch\nfrom torch import nn\n" + code)
+    assert sum(one.code == "TL106" for one in check(tmp_path / "evaluate.py", cache=False)) == told
