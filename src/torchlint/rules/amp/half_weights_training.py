@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from torchlint.dryrun.flow import after
+from torchlint.dryrun.guards import Guard
 from torchlint.dryrun.values import Const, Event, Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.frozen import switches
@@ -13,7 +14,14 @@ from torchlint.rules.shared.frozen import switches
 CODE = 707
 _HALF = re.compile(r"\.half\(\)$|\.to\((?:dtype=)?torch\.(?:half|float16)\)$")
 # Somebody keeps float32 copies, or the weights are no float16 after all.
-_OTHERS = re.compile(r"master|deepspeed|FP16|apex|amp|scaler|accelerat|float|prep_param|copy", re.I)
+_OTHERS = re.compile(r"master|deepspeed|FP16|apex|(?<![a-zA-Z])amp(?![a-z])|scaler|loss_?scal|accelerat|float|prep_param|copy", re.I)
+# `float` as a type, of what a model gave, or of what is counted makes no other weights.
+_FLOAT = re.compile(
+    r"(?<![\w.])float\b|\b(?:outputs?|out|loss|losses|logits|preds?|inputs?|targets?|labels?)(?:_var)?\.float\(\)"
+    r"|\.float\(\)\.(?:sum|mean)\(|#.*"
+)
+_COMPOUND = re.compile(r"\b(?:and|or)\b")
+_OPTION = re.compile(r"half|fp_?16|float_?16", re.I)
 _ADAPTS = re.compile(r"peft|lora|adapter|deepspeed|master|galore", re.I)
 _KEEP = "load it in float32, with `fp16=True` or `bf16=True` in the settings for what is computed"
 
@@ -23,7 +31,7 @@ def check(view: View) -> Iterator[Report]:
     yield from _loaded(view)
     yield from _given_to_a_trainer(view)
     for event in view.of("module.move"):
-        if not _HALF.search(event.site.text()) or event.guards or _kept_elsewhere(view):
+        if not _HALF.search(event.site.text()) or not all(map(_is_an_option, event.guards)) or _kept_elsewhere(view):
             continue
         found, _ = after(event, lambda other: other.kind == "optimizer.step" and _over(view, other, event.subject) is not None)
         for step in found:
@@ -32,6 +40,11 @@ def check(view: View) -> Iterator[Report]:
                 roles = {"model": owner, "optimizer": view.owner_text(step, "optimizer")}
                 yield Report(CODE, event.site, roles, [(step.site, "this step rounds to float16")])
                 break
+
+
+def _is_an_option(guard: Guard) -> bool:
+    """Whether a condition asks for half precision: `if args.half:`. What else it hangs on may be where nothing is trained."""
+    return guard.when and bool(_OPTION.search(guard.condition[0])) and not _COMPOUND.search(guard.condition[0])
 
 
 def _loaded(view: View) -> Iterator[Report]:
@@ -110,7 +123,13 @@ def _kept_elsewhere(view: View) -> bool:
     plain = _plainly_prepared(view)
     files = {id(event.site.parsed.facts): event.site.parsed.facts for event in view.run.graph.events if event.site is not None}
     return any(_OTHERS.search(word) for facts in files.values() for word in facts.words
-               if word not in ("float16", "copyfile") and not (plain and word.lower() in ("accelerate", "accelerator")))
+               if word not in ("float", "float16", "copyfile") and not (plain and word.lower() in ("accelerate", "accelerator"))
+               ) or any("float" in facts.words and _makes_float(facts.lines) for facts in files.values())
+
+
+def _makes_float(lines: Sequence[str]) -> bool:
+    """Whether lines make something float32 that may be weights: `params.float()`."""
+    return any(re.search(r"\bfloat\b", _FLOAT.sub("", line)) for line in lines)
 
 
 def _plainly_prepared(view: View) -> bool:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+
+import libcst as cst
 
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Event
@@ -18,9 +21,9 @@ CALLS = frozenset({APEX})
 def check(view: View) -> Iterator[Report]:
     """`torch.save({"model": ..., "optimizer": ...})` in a program that steps through a GradScaler, or whose losses apex scales."""
     told: set[object] = set()
-    for event, parts in checkpoints(view):
+    for event, parts in (*checkpoints(view), *_alone(view)):
         written = getattr(event.subject, "site", None) or event.site
-        same = {id(event.items), put_together(event).location(), written.location()}
+        same = {id(event.get("items") or event), put_together(event).location(), written.location()}
         if same & told:
             continue  # the same dict, to a second file, or of a helper that is called twice
         told |= same
@@ -30,6 +33,18 @@ def check(view: View) -> Iterator[Report]:
         if scaler is not None:
             name, made, site, words = scaler
             yield Report(CODE, left_out(event, made, site), {"scaler": name}, [(site, words)])
+
+
+_STATE = re.compile(r"(?:\w+\.)?\w*optim\w*\.state_dict\(\)")
+
+
+def _alone(view: View) -> Iterator[tuple[Event, set[str]]]:
+    """The first optimizer whose state has a file of its own: `torch.save(optimizer.state_dict(), "optimizer.pt")`."""
+    for event in view.of("save"):
+        node = event.site.node
+        if isinstance(node, cst.Call) and node.args and _STATE.fullmatch(event.site.parsed.text(node.args[0].value)):
+            yield event, {"optimizer"}
+            return
 
 
 def _scalers(view: View) -> Iterator[tuple[str, Site | None, Site, str]]:

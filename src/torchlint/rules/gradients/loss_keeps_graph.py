@@ -16,14 +16,15 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend, insert_after, insert_before
 from torchlint.rules.mends.rows import text_of, tree_of
 from torchlint.rules.shared.arithmetic_on_losses import computed_from
+from torchlint.rules.shared.graphs_in_vain import evaluated_with_graph
 from torchlint.rules.shared.only_shown import only_shown
 
 CODE = 106
 
 
 def check(view: View) -> Iterator[Report]:
-    """`total += loss`, `total = total + loss` or `losses.append(loss)` beside the backward of that loss."""
-    for event in view.of("augment", "append", "assign") if view.of("backward") else ():
+    """`total += loss`, `total = total + loss` or `losses.append(loss)` beside the backward of that loss, or in an evaluation."""
+    for event in view.of("augment", "append", "assign"):
         if not event.loops or event.grad_on is False:
             continue
         found = _added(view, event)
@@ -31,7 +32,10 @@ def check(view: View) -> Iterator[Report]:
             continue
         added, name = found
         value, backward = next(((value, trained) for value in _within(view, added) if (trained := _trained_on(view, event, value))), (added, None))
-        if backward is None or _starts_anew(view, event, name) or _sent_backward(view, event, value, name):
+        if backward is None:
+            yield from _in_an_evaluation(view, event, added, name)
+            continue
+        if _starts_anew(view, event, name) or _sent_backward(view, event, value, name):
             continue
         anew = _reset(view, event, name)
         if anew is not None and anew.with_each_step:
@@ -48,6 +52,15 @@ def check(view: View) -> Iterator[Report]:
             roles = {"name": _meter(handed) or name, "loss": view.loss_text(backward)}
             related.append((event.site, "the sum is kept here"))
         yield Report(CODE, handed or event.site, roles, related, _mend(view, event, name) if here else None)
+
+
+def _in_an_evaluation(view: View, event: Event, added: Value, name: str) -> Iterator[Report]:
+    """A sum of losses of an evaluation that leaves gradients on: no backward frees what these graphs hold."""
+    flow = evaluated_with_graph(view, event, added)
+    if flow is None or _handed(event, flow) is not None or _sent_backward(view, event, added, name):
+        return
+    related = [(flow.site, "the graph that is kept is made here, and no backward frees what it holds")]
+    yield Report(CODE, event.site, {"name": name, "loss": _text(event) or "loss"}, related)
 
 
 def _handed(event: Event, backward: Event) -> Site | None:

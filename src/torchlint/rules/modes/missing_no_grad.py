@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import libcst as cst
 
-from torchlint.dryrun.containers import CONTAINERS
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import TRUE, Class, Event, Instance, Loop, Tensor, Value, real
+from torchlint.dryrun.values import TRUE, Event, Instance, Loop, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
@@ -20,6 +19,7 @@ from torchlint.rules.shared.class_around import class_around
 from torchlint.rules.shared.cut_at_once import cut_at_once
 from torchlint.rules.shared.evaluations import EVALUATION, in_a_program_that_trains_nothing, is_evaluation, said_volatile
 from torchlint.rules.shared.frozen import frozen_by, frozen_one_by_one, is_off_at, switches
+from torchlint.rules.shared.gradient_wanted import gradient_wanted, has_nothing_to_learn
 from torchlint.rules.shared.graph_uses import differentiates_within, graph_may_be_used, is_criterion
 from torchlint.rules.shared.held_out import LOSS
 from torchlint.rules.shared.looks import beside_training, comes_to_nothing, keeps_something, only_shown_off
@@ -34,10 +34,6 @@ from torchlint.sieve.facts import Unit
 CODE = 202
 CALLS = frozenset({"[]="})
 _OF_THE_MODEL = frozenset({"forward", "__call__", "training_step", "validation_step", "test_step", "predict_step"})
-GRADIENT_WORDS = frozenset(
-    "requires_grad_ grad attack saliency retain_grad gradients GradCAM captum jacobian hessian vjp jvp hvp vhp".split()
-)
-_ADDED_BY_HAND = frozenset({"setattr", "add_module", "register_module", "register_parameter", "Parameter", "ParameterList", "__dict__"})
 _FIRST_WITH_NO_GRAD = (0, 4)
 
 
@@ -54,7 +50,7 @@ def check(view: View) -> Iterator[Report]:
             asked = asked_from_outside(event) or (event.site if _of_a_program(view, event) else None)
             if asked is not None and asked is not event.site and _learns_through(view, event, asked):
                 continue
-        if asked is None or _has_nothing_to_learn(view, event.subject) or _measures_its_own_output(event) or _is_a_loss_of_outputs(event):
+        if asked is None or has_nothing_to_learn(view, event.subject) or _measures_its_own_output(event) or _is_a_loss_of_outputs(event):
             continue
         evaluates = event.mode is False and event.mode_site is not None
         volatile = said_volatile(view, event)
@@ -67,7 +63,7 @@ def check(view: View) -> Iterator[Report]:
         if not event.loops and volatile is None and not predicts_once(view, event):
             continue
         cut = cut_at_once(view, event)
-        if event.get("frozen") is TRUE or frozen_one_by_one(view, event) or not cut and _gradient_wanted(view, event, shown):
+        if event.get("frozen") is TRUE or frozen_one_by_one(view, event) or not cut and gradient_wanted(view, event, shown):
             continue
         said = volatile is not None and not _in_the_training(view, event)  # an evaluation, be it that nobody reads what it gives
         seen = said or cut or beside or shares or in_a_program_that_trains_nothing(view, event)
@@ -98,6 +94,7 @@ def check(view: View) -> Iterator[Report]:
         yield Report(CODE, site, roles, related, _mend(view, event))
 
 
+<<<<<<< HEAD
 def _goes_over_for_nothing(view: View, event: Event) -> bool:
     """Whether a model in evaluation mode goes over data, and no tensor is read of what it gives, nor of what it might keep: its forward has
     made lists of its scores itself, as one that ends in a Viterbi search does."""
@@ -116,6 +113,8 @@ def _has_nothing_to_learn(view: View, module: Value) -> bool:
     return not view.may_learn(module)
 
 
+=======
+>>>>>>> mend-graphs2
 def _measures_its_own_output(event: Event) -> bool:
     """Whether a method that is not seen is given what the model gave: `model.test(scores, y)` may need no parameter."""
     return event.get("method") is not None and any(
@@ -282,59 +281,8 @@ def _mend(view: View, event: Event) -> Mend | None:
     return Mend("switch gradients off in this loop", changes, safe) if changes is not None else None
 
 
-_SWITCHED_ON = re.compile(r"\brequires_grad_\b(?!\((?:requires_grad\s*=\s*)?False\))")
-# The first state of a recurrent layer, as tutorials make it: nobody asks for the gradient of these zeros, or `grad` stands there, too.
-_FIRST_STATE = re.compile(r"\btorch\.zeros\([^#]*\)\.requires_grad_\(\)")
 # What is asked of a tensor that has a graph, or of the mode itself.
 _OF_GRAPHS = frozenset({"grad", "grad_fn", "is_grad_enabled", "is_leaf", "requires_grad", "set_grad_enabled"})
-
-
-def _gradient_wanted(view: View, event: Event, shown: bool) -> bool:
-    """Whether the function has words that tell of gradients, which it may want of this forward."""
-    if any(isinstance(alt, Tensor) and alt.traits.get("graph") for value in event.args for alt in real(value)):
-        return True
-    unit = event.site.parsed.unit
-    # A model that learns within its forward: what it is made of is not known, but its name tells.
-    inner = not isinstance(event.subject, Instance) and any(word.lower().startswith(("maml", "meta_", "inner_")) for word in unit.words)
-    wanted = GRADIENT_WORDS & unit.words
-    if wanted and shown and _only_in_inner_functions(event, wanted):
-        return inner  # all that becomes of this output is seen, and it is cut off: they are asked for something else
-    if any(step.site.parsed.unit is unit for step in view.of("optimizer.step", "backward")):
-        wanted -= {"grad"}  # where there is a training, gradients of parameters are looked at, or are what a step by hand takes
-    if "grad" in wanted and _only_shows_gradients(unit, event.site.parsed.facts.lines):
-        wanted -= {"grad"}
-    lines = (_FIRST_STATE.sub("", line.split("#", 1)[0]) for line in event.site.parsed.facts.lines)
-    if "requires_grad_" in wanted and not any(map(_SWITCHED_ON.search, lines)):
-        wanted -= {"requires_grad_"}
-    return inner or bool(wanted)
-
-
-def _only_in_inner_functions(event: Event, words: frozenset[str]) -> bool:
-    """Whether none of some words stands in the function of a forward itself, but in one that is defined in it."""
-    parsed = event.site.parsed
-    functions = [node for node in walk(parsed.module) if isinstance(node, cst.FunctionDef)]
-    inner = {id(part) for node in functions[1:] for part in walk(node)}
-    if id(event.site.node) in inner:
-        return False
-    outer = (node for node in walk(parsed.module) if id(node) not in inner and isinstance(node, cst.Name))
-    return not any(node.value in words for node in outer)
-
-
-# What goes through the parameters of a model, and the name that it gives each one.
-_OVER_PARAMETERS = re.compile(r"\bfor\s+(?:\w+\s*,\s*)?(\w+)\s+in\s+[\w.]+\.(?:named_)?parameters\(")
-_GRAD = re.compile(r"(\w+)?(\.)?\bgrad\b(?!\s*(?:=(?!=)|\(|\.\w+_\())")
-_TEXTS = re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|#.*")
-
-
-def _only_shows_gradients(unit: Unit, lines: Sequence[str]) -> bool:
-    """Whether a function that goes backward through nothing reads the gradients of parameters that a training has left:
-    `for name, value in net.named_parameters(): writer.add_histogram(name, value.grad)`."""
-    if unit.name == "<module>" or unit.words & {"backward", "autograd"}:
-        return False
-    text = "\n".join(_TEXTS.sub("''", line) for line in lines[unit.start - 1 : unit.end])
-    params = set(_OVER_PARAMETERS.findall(text))
-    read = [found for found in _GRAD.finditer(text) if found[2] and found[1] in params]
-    return bool(read) and len(read) == len(re.findall(r"\bgrad\b", text))
 
 
 def _is_meant_for(event: Event, loop: Site) -> bool:

@@ -243,7 +243,7 @@ def adds_up(view: View, event: Event) -> bool:
     kept = any(is_loss_of(event, other) for other in view.of("append"))
     return measured and kept or any(
         other.operator == "Add" and other.loops and other.loops[-1] is event.loops[-1]
-        and all((measured or _is_loss(alt)) and _among(event, alt.flows) for alt in real(other.value))
+        and all((measured or is_loss(alt)) and _among(event, alt.flows) for alt in real(other.value))
         for other in view.of("augment")
     )
 
@@ -251,7 +251,7 @@ def adds_up(view: View, event: Event) -> bool:
 def is_loss_of(event: Event, other: Event) -> bool:
     """Whether what is added or kept in the loop of a forward is a loss of what this gives."""
     here = bool(event.loops and other.loops) and other.loops[-1] is event.loops[-1]
-    return here and all(_is_loss(alt) and _among(event, alt.flows) for alt in real(other.value))
+    return here and all(is_loss(alt) and _among(event, alt.flows) for alt in real(other.value))
 
 
 def collects(view: View, event: Event) -> bool:
@@ -263,7 +263,8 @@ def collects(view: View, event: Event) -> bool:
     )
 
 
-def _is_loss(value: Value) -> bool:
+def is_loss(value: Value) -> bool:
+    """Whether a value is a loss, by what made it, or, of what is not seen, by its name."""
     if isinstance(value, Tensor):
         return "loss" in value.traits and value.traits.get("graph") is not False
     return type(value) is Opaque and value.source == "call" and bool(LOSS.search(value.name or ""))

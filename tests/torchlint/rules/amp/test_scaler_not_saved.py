@@ -85,3 +85,30 @@ def by_apex(made="amp.initialize(model, optimizer, opt_level='O1')", more="", im
 })
 def test_by_apex(code):
     holds(code)
+
+
+IN_FILES = """
+def train(model, loader, scaler_path):
+    optimizer = torch.optim.Adam(model.parameters())
+    scaler = torch.amp.GradScaler("cuda")
+    for x, y in loader:
+        optimizer.zero_grad()
+        with torch.autocast("cuda", dtype=torch.float16):
+            loss = F.cross_entropy(model(x), y)
+        scaler.scale(loss).backward()
+        scaler.step(optimizer)
+        scaler.update()
+    torch.save(model.state_dict(), "model.pt")
+    {saves}
+"""
+
+
+@table({
+    "the optimizer's state in a file of its own": IN_FILES.format(saves='torch.save(optimizer.state_dict(), "optimizer.pt")  # <- 710'),
+    "the scaler's, too": IN_FILES.format(saves='torch.save(optimizer.state_dict(), "optimizer.pt")\n    torch.save(scaler.state_dict(), "s.pt")'),
+    "the weights alone": IN_FILES.format(saves="pass"),
+    "twice": IN_FILES.format(
+        saves='torch.save(optimizer.state_dict(), "optimizer.pt")  # <- 710\n    torch.save(optimizer.state_dict(), "last.pt")'),
+})
+def test_files_of_their_own(code):
+    holds(code)

@@ -221,6 +221,9 @@ FAILING = COUNTED.replace("F.cross_entropy(model(x), y).backward()", """try:
     "the epoch is not read back": COUNTED.replace("MARK", "").replace('epoch = state["epoch"]', 'print(state["epoch"])'),
     "what is read back is not what the loop asks": COUNTED.replace("MARK", "").replace('epoch = state["epoch"]', 'last = state["epoch"]'),
     "the loop does not count epochs": COUNTED.replace("MARK", "").replace("        epoch += 1", "        epoch = step // 1000"),
+    "a term of the loss begins later": COUNTED.replace("MARK", "  # <- 620").replace("step += 1", "step += step >= ctc_loss_start_step"),
+    "the first batch is kept": COUNTED.replace("MARK", "").replace("step += 1", "step += step >= start_step"),
+    "the first batch is kept, by a longer name": COUNTED.replace("MARK", "").replace("step += 1", "step += step >= args.resume_start_step"),
     "a batch that fails is left out": FAILING.replace("MARK", "  # <- 620").replace("HANDLED", "continue"),
     "batches are passed over beside it": FAILING.replace("MARK", "").replace("HANDLED", "continue")
     .replace("            try:", "            if x is None:\n                continue\n            try:"),

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from tests.torchlint.dryrun.support import holds, table
+from torchlint.api import check
 from torchlint.dryrun.values import Opaque
 from torchlint.rules.gradients.loss_keeps_graph import _may_learn
 
@@ -201,3 +202,80 @@ def train(net, loader, optimizer):
 })
 def test_entries_of_an_output_that_is_not_seen(code):
     holds(code)
+
+
+EVALUATED = """
+def validate(model: nn.Module, criterion, loader):
+    model.eval()
+    total, losses = 0.0, []
+    for x, y in loader:
+        loss = criterion(model(x), y){graph}
+{keeps}
+    print({told})
+"""
+
+
+@table({
+    "a sum in an evaluation": EVALUATED.format(graph="  # <- 202", keeps="        total += loss * len(x)  # <- 106", told="total.item()"),
+    "a list in an evaluation": EVALUATED.format(
+        graph="  # <- 202", keeps="        losses.append(loss)  # <- 106", told="torch.stack(losses).mean().item()"),
+    "one evaluation an epoch, in the training's loop": """
+def train(model: nn.Module, criterion, optimizer, loader, held_out, epochs):
+    for epoch in range(epochs):
+        for x, y in loader:
+            model.train()
+            optimizer.zero_grad()
+            criterion(model(x), y).backward()
+            optimizer.step()
+            model.eval()
+            validation = 0
+            for x, y in held_out:
+                validation += criterion(model(x), y)  # <- 106, 202
+            print(epoch, validation.item())
+""",
+    "numbers in an evaluation": EVALUATED.format(
+        graph="  # <- 202", keeps="        total += loss.item()\n        losses.append(loss.detach())", told="total, losses[-1].item()"),
+    "the last one alone": EVALUATED.format(graph="  # <- 202", keeps="        total = loss", told="total.item()"),
+    "what has no graph": EVALUATED.format(graph="", keeps="        total += loss", told="total.item()").replace(
+        "def validate", "@torch.no_grad()\ndef validate"),
+    "a sum that is sent backward, its model in evaluation mode": """
+def tune(model: nn.Module, criterion, optimizer, loader):
+    model.eval()
+    total = 0.0
+    for x, y in loader:
+        total += criterion(model(x), y)
+    optimizer.zero_grad()
+    total.backward()
+    optimizer.step()
+""",
+    "a model that is frozen": """
+def validate(criterion, loader):
+    model = nn.Linear(2, 2)
+    model.requires_grad_(False)
+    model.eval()
+    total = 0.0
+    for x, y in loader:
+        total += criterion(model(x), y)
+    print(total.item())
+""",
+    "what is no loss": """
+def validate(model: nn.Module, loader):
+    model.eval()
+    right = 0
+    for x, y in loader:
+        right += (model(x).argmax(1) == y).sum()  # <- 202
+    print(right.item())
+""",
+})
+def test_the_losses_of_an_evaluation(code):
+    holds(code)
+
+
+@pytest.mark.parametrize(("release", "told"), [("0.3.1", 0), ("1.0", 1)])
+def test_before_no_grad(tmp_path, release, told):
+    """Before 0.4 an input that is `volatile` has no graph."""
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "requirements.txt").write_text(f"torch=={release}\n")
+    code = EVALUATED.format(graph="", keeps="        total += loss", told="total")
+    (tmp_path / "evaluate.py").write_text("import torch\nfrom torch import nn\n" + code)
+    assert sum(one.code == "TL106" for one in check(tmp_path / "evaluate.py", cache=False)) == told
