@@ -94,27 +94,12 @@ def check(view: View) -> Iterator[Report]:
         yield Report(CODE, site, roles, related, _mend(view, event))
 
 
-<<<<<<< HEAD
 def _goes_over_for_nothing(view: View, event: Event) -> bool:
     """Whether a model in evaluation mode goes over data, and no tensor is read of what it gives, nor of what it might keep: its forward has
     made lists of its scores itself, as one that ends in a Viterbi search does."""
     return goes_over_data(event) and comes_to_nothing(view, event) and not keeps_something(view, event)
 
 
-def _has_nothing_to_learn(view: View, module: Value) -> bool:
-    """Whether a module has no parameters, such as `nn.Upsample`, or one of the project's that has buffers alone: what builds a graph
-    is its input. A class that may get its layers by name or by hand is not looked through."""
-    if not isinstance(module, Instance) or module.kind != "module" or module.type in CONTAINERS:
-        return False
-    if isinstance(module.cls, Class):
-        own = (unit for cls in module.cls.mro() if isinstance(cls, Class) for unit in cls.cf.methods.values())
-        if not module.complete or any(unit.words & _ADDED_BY_HAND for unit in own):
-            return False
-    return not view.may_learn(module)
-
-
-=======
->>>>>>> mend-graphs2
 def _measures_its_own_output(event: Event) -> bool:
     """Whether a method that is not seen is given what the model gave: `model.test(scores, y)` may need no parameter."""
     return event.get("method") is not None and any(
