@@ -10,7 +10,7 @@ from torchlint.rules.base import View
 from torchlint.rules.shared.never_moved import PLACERS, holds_weights_of_the_cpu, texts_around
 
 # Any word of moving, whatever is moved, or of a program that is meant for the CPU.
-_MOVES = re.compile(rf"\.(?:to|cuda|to_empty|_apply)\(|[\"']cpu|\b(?:{PLACERS})\b|\bwith\s+torch\.device\(")
+_MOVES = re.compile(rf"\.(?:to|cuda|cpu|to_empty|_apply)\(|[\"']cpu|\b(?:{PLACERS})\b|\bwith\s+torch\.device\(")
 _WRAPPER = "torch.nn.parallel.DataParallel"
 
 
