@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Event, Instance, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.raw_scores import untouched_since
@@ -53,7 +54,7 @@ def _is_of_sigmoid(view: View, value: Value, event: Event) -> bool:
     return act is not None and act.parsed is not event.site.parsed and untouched_since(view, value)
 
 
-def _loss_around(view: View, event: Event):
+def _loss_around(view: View, event: Event) -> Site | None:
     """Where the loss is called whose function takes the sigmoid, whatever the arguments say: by its name it is one, and it is given
     scores and something to compare them with."""
     asked = event.calls[-1] if event.calls else None
