@@ -6,7 +6,7 @@ import libcst as cst
 
 from torchlint.dryrun.containers import CONTAINERS
 from torchlint.dryrun.short_loops import MOST_NESTED
-from torchlint.dryrun.values import NOTHING, Class, Const, Func, Instance, Iter, Opaque, Seq, Tensor, Value, join, real
+from torchlint.dryrun.values import NOTHING, Class, Const, Func, Instance, Iter, Opaque, Seq, Tensor, Union, Value, join, real
 
 
 class Iteration:
@@ -85,6 +85,9 @@ class Iteration:
             if inner is None:
                 break
             over = inner
+        if isinstance(over, Union):  # `bar = tqdm(loader) if shown else loader`: the same, whichever it is
+            inner = [self.iterated(alt) for alt in over.alts]
+            return inner[0] if inner and all(alt is inner[0] for alt in inner) else over
         return over
 
     def handed_on(self, over: Iter) -> Instance | None:

@@ -78,6 +78,7 @@ class View:
         self._about: dict[str, dict[int, list[Event]]] = {}
         self._modes: dict[int, bool | None] = {}
         self._closures: dict[int, frozenset[int]] = {}
+        self._idle: dict[int, bool] = {}
         self._optimizers: list[Value] | None = None
         self._touch: dict[int, Touching] = {}
         self._touched: dict[int, dict[Event, bool]] = {}  # by id of an optimizer
@@ -298,8 +299,8 @@ class View:
                 return True
         if tensors and any(tensor in backward.parts for tensor in tensors):
             return True
-        if len(backward.flows) >= MOST:
-            return None  # what the loss came out of is cut at this size: the model may be among the rest
+        if len(backward.flows) >= MOST:  # what the loss came out of is cut at this size: the model may be among the rest
+            return False if modules and complete and not tensors and all(map(self.computes_nothing, modules)) else None
         # Of what is only called a model it is not known which calls are its own.
         complete = complete and not any(type(module) is Opaque and module.source != "param" for module in modules)
         if modules and complete and not sources and _of_tensors_only(backward):
@@ -312,6 +313,22 @@ class View:
         if self.only_optimizer(optimizer) and not (modules and complete and known):
             return True if not modules or not known else None
         return None
+
+    def computes_nothing(self, module: Value) -> bool:
+        """Whether a module is called nowhere in the run, all of it is seen, and no code that is not may have called it."""
+        if id(module) not in self._idle:
+            self._idle[id(module)] = self._computes_nothing(module)
+        return self._idle[id(module)]
+
+    def _computes_nothing(self, module: Value) -> bool:
+        if not isinstance(module, Instance) or module.kind != "module" or id(module) in self.run.escaped:
+            return False
+        if any(not isinstance(alt, Instance) for child in self.run.children.get(id(module), ()) for alt in real(child)):
+            return False  # a part that was made elsewhere may be another model's, too
+        if any(self.related_modules(module, alt) for event in self.of("forward") for alt in real(event.subject) or (event.subject,)):
+            return False
+        given = (value for event in self.of("unknown", "called", "prepare") for value in (event.subject, *event.get("args", ())))
+        return not any(self.may_hold(value, module) or any(self.related_modules(module, alt) for alt in real(value)) for value in given)
 
     def may_learn(self, module: Value, depth: int = 0) -> bool:
         """Whether a module may have parameters."""

@@ -145,6 +145,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
         (_any(*DATA_SETS),), (_any("backward"), _any("step")),
     ),
     308: ((_TARGETS | _VALUES,),),
+    303: ((_any("backward"),),),  # of losses of the project itself
     309: ((_VALUES,),),
     310: ((_TARGETS,),),
     319: ((_any("cross_entropy nll_loss CrossEntropyLoss NLLLoss softmax log_softmax Softmax LogSoftmax"),),),

@@ -10,6 +10,7 @@ from torchlint.dryrun.torch_api.hosted import is_accelerator
 from torchlint.dryrun.values import MOST, Dict, Event, Func, Instance, Method, Ref, Seq, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.accumulation import by_engine
+from torchlint.rules.shared.twins import twin_trained
 
 CODE = 103
 _AGAIN = (
@@ -50,6 +51,8 @@ def _step_alone(view: View, optimizer) -> Iterator[Report]:
             roles = {"call": view.call_text(step.site), "optimizer": view.owner_text(step, "optimizer")}
             roles["model"] = view.model_text(optimizer)
             others = [event for event in view.of("backward") if common_loop(event, step) is step.loops[-1]]
+            if any(twin_trained(view, other, optimizer) for other in others):
+                continue  # of a second model of the same class 136 tells
             if others:  # the loss of another model, as the optimizer sees it
                 related = (others[-1].site, "this computes no gradient for what the optimizer steps")
             else:

@@ -7,17 +7,23 @@ from collections.abc import Iterator
 from torchlint.dryrun.flow import after, before
 from torchlint.dryrun.values import MOST, Event, Instance, Ref, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.twins import twin_trained
 
 CODE = 136
 _CLEARED = (
     "`{call}` follows `{loss}.backward()`, for which `{other}` was cleared; `{other}` never steps on its gradients",
     "step the optimizer that was cleared for the loss: `{other}`",
 )
+_TWIN = (
+    "`{call}` updates a `{model}` that nothing is computed with: the one that `{loss}` comes from is another, which no optimizer holds",
+    "build one `{model}`, and give the optimizer its parameters",
+)
 
 
 def check(view: View) -> Iterator[Report]:
     """A step of an optimizer that has no gradients, right after a backward that fills those of one that does not
-    step."""
+    step, or of no optimizer's model."""
+    yield from _of_twins(view)
     optimizers = [event.subject for event in view.of("optimizer.create")]
     optimizers = [
         o
@@ -44,6 +50,21 @@ def check(view: View) -> Iterator[Report]:
         meant = [o for o in optimizers if o is not optimizer and view.reaches(backward, o) is True]
         if meant and not any(_steps_later(view, backward, o) for o in meant):
             yield _report(view, step, backward, meant[0])
+
+
+def _of_twins(view: View) -> Iterator[Report]:
+    """`optimizer = Adam(Net().parameters())`, while another `Net()` is trained."""
+    for step in view.steps():
+        optimizer = step.subject
+        if not step.loops or not isinstance(optimizer, Instance) or not isinstance(optimizer.cls, Ref) or step.get("closure") is not None:
+            continue
+        backward = _just_before(view, step)
+        twin = twin_trained(view, backward, optimizer) if backward is not None else None
+        if twin is not None and _without_gradient(view, step, optimizer):
+            held = view.held_by(optimizer)[0][0]
+            roles = {"call": view.call_text(step.site), "model": held.type, "loss": view.loss_text(backward)}
+            related = [(held.site, "the optimizer has the parameters of this one"), (twin.site, "this one is trained")]
+            yield Report(CODE, step.site, roles, related, words=_TWIN)
 
 
 def _report(view: View, step: Event, backward: Event, other: Instance, words: tuple[str, str] | None = None) -> Report:

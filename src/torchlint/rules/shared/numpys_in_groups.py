@@ -22,10 +22,12 @@ ceil round array asarray linspace logspace geomspace arange full ones zeros conc
 _KEEP = frozenset({"sum", "mean", "max", "min", "prod", "copy", "astype"})
 _CYCLES = (".OneCycleLR", ".CyclicLR")  # they set the momentum, too
 _DEEP = 16
+_APEX = "apex.amp.initialize"
 
 
 def numpys_in_groups(view: View, optimizer: Value | None) -> str | None:
     """The key under which the groups of an optimizer get a number of NumPy's, wherever they are given something under that key."""
+    optimizer = _given_to_apex(view, optimizer) if is_of_apex(optimizer) else optimizer
     if not isinstance(optimizer, Instance) or optimizer.kind != "optimizer":
         return None
     set_to: dict[str, list[Event]] = {}
@@ -34,6 +36,18 @@ def numpys_in_groups(view: View, optimizer: Value | None) -> str | None:
         if key is not None and any(_is_group_of(alt, optimizer) for alt in real(event.subject)):
             set_to.setdefault(key[1], []).append(event)
     return next((key for key, events in set_to.items() if not _is_scheduled(view, key) and all(map(_gives_numpys, events))), None)
+
+
+def is_of_apex(value: Value | None) -> bool:
+    """Whether a value is one of the two that apex gives back, `model, optimizer = amp.initialize(model, optimizer)`."""
+    return isinstance(value, Opaque) and value.source == "item" and isinstance(value.origin, Opaque) and value.origin.name == _APEX
+
+
+def _given_to_apex(view: View, value: Value) -> Value:
+    """The optimizer that apex gives back: it is the one that it was given, if that is one alone."""
+    calls = [event for event in view.of("unknown") if event.get("name") == _APEX]
+    given = {id(alt): alt for event in calls for part in event.args for alt in real(part) if isinstance(alt, Instance) and alt.kind == "optimizer"}
+    return next(iter(given.values())) if len(given) == 1 else value
 
 
 def _is_group_of(value: Value, optimizer: Instance) -> bool:

@@ -72,3 +72,25 @@ def test_a_scheduler_sets_the_rate_again():
     code = code.replace("        optimizer.load_state_dict", '        scheduler.load_state_dict(checkpoint["scheduler"])\n        optimizer.load_state_dict')
     holds(code)
     holds(code.replace('group["lr"]', 'group["momentum"]').replace('map_location="cpu")', 'map_location="cpu")  # <- 901'))
+
+
+MAKES = '    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)\n'
+
+
+@pytest.mark.parametrize("apex", [
+    "    if args.half:\n        net, optimizer = amp.initialize(net, optimizer, opt_level='O1')\n",
+    "    if args.half:\n        both = amp.initialize(net, optimizer, opt_level='O1')\n        net, optimizer = both\n",
+])
+def test_apex_gives_back_the_optimizer_that_it_was_given(apex):
+    def through_apex(given, mark=""):
+        code = program(given, mark, saved="optimizer.state_dict()").replace("import math\n", "import math\nfrom apex import amp\n")
+        code = code.replace('"epoch": epoch + 1', '"amp": amp.state_dict(), "epoch": epoch + 1')
+        return code.replace(MAKES, MAKES + apex).replace("    start = 0\n", "    start = 0\n", 1)
+
+    holds(through_apex("0.1 * np.cos(epoch)", "  # <- 901"))
+    holds(through_apex("0.1 * math.cos(epoch)"))
+
+
+def test_what_something_else_gives_back_may_be_another():
+    code = program("0.1 * np.cos(epoch)").replace("import math\n", "import math\nfrom elsewhere import prepared\n")
+    holds(code.replace(MAKES, MAKES + "    if args.half:\n        net, optimizer = prepared(net, optimizer)\n"))
