@@ -52,11 +52,12 @@ def check(view: View) -> Iterator[Report]:
 
 
 def _unasked_call(view: View, event: Event, start: Event) -> Site | None:
-    """The call by which a run comes to a helper that writes, where another call of the same helper stands under a condition that speaks of
-    the process: the helper leaves it to its callers to ask, and this one does not. Not a call in which the processes begin."""
+    """The call by which a run comes to a helper of another file that writes, where another call of the same helper stands under a condition
+    that speaks of the process: the helper leaves it to its callers to ask, and this one does not. Not a call in which the processes begin."""
     asked = [other for other in view.of("save") if other.site == event.site and by_rank(other, start)]
     ways = {call for other in (*asked, *starts(view)) for call in other.calls}
-    return next((call for call in event.calls if call not in ways), None) if asked else None
+    call = next((call for call in event.calls if call not in ways), None) if asked else None
+    return call if call is not None and call.parsed.facts is not event.site.parsed.facts else None
 
 
 def _asked_by_somebody(view: View) -> bool:
