@@ -16,6 +16,12 @@ from torchlint.rules.shared.mixed_precision import is_scaler
 CODE = 710
 APEX = "apex.amp.initialize"
 CALLS = frozenset({APEX})
+# What says that a scaler's state is kept, or put back. Whether an object has an attribute that is called so (`hasattr(self, "mel_scaler")`)
+# is no key of a checkpoint, and as often about something that scales features: such a question is passed over whole.
+_KEPT = re.compile(
+    r"scaler\w*\.(?:load_)?state_dict|amp\.state_dict"
+    r"|^(?:(?!\bhasattr\([\w.]+,\s*[\"']).|hasattr\([\w.]+,\s*[\"']\w+[\"']\))*?[\"']\w*scaler\w*[\"']"
+)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -27,7 +33,7 @@ def check(view: View) -> Iterator[Report]:
         if same & told:
             continue  # the same dict, to a second file, or of a helper that is called twice
         told |= same
-        if "optimizer" not in parts or in_files(view, event, r"scaler\w*\.(?:load_)?state_dict|amp\.state_dict|[\"']\w*scaler\w*[\"']"):
+        if "optimizer" not in parts or in_files(view, event, _KEPT):
             continue
         scaler = next(_scalers(view), None)
         if scaler is not None:

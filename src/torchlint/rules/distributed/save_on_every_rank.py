@@ -6,6 +6,7 @@ import ast
 import re
 from collections.abc import Iterator
 
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Dict, Event, Instance, Opaque, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.rows import text_of, tree_of
@@ -17,6 +18,7 @@ from torchlint.rules.shared.processes import (
     on_one_machine,
     once_per_machine,
     one_of_several,
+    starts,
     without_own_gpu,
 )
 
@@ -42,7 +44,20 @@ def check(view: View) -> Iterator[Report]:
             if guard is not None:
                 roles["who"] = "one process on each machine"
                 related.append((guard, "the local rank is 0 once on each machine; the global rank is 0 once in the run"))
-            yield Report(CODE, event.site, roles, related)
+            call = _unasked_call(view, event, start)
+            if call is not None:
+                roles["path"] = "the same file"
+                related.append((event.site, "it is written here, which another call comes to by the rank alone"))
+            yield Report(CODE, call or event.site, roles, related)
+
+
+def _unasked_call(view: View, event: Event, start: Event) -> Site | None:
+    """The call by which a run comes to a helper of another file that writes, where another call of the same helper stands under a condition
+    that speaks of the process: the helper leaves it to its callers to ask, and this one does not. Not a call in which the processes begin."""
+    asked = [other for other in view.of("save") if other.site == event.site and by_rank(other, start)]
+    ways = {call for other in (*asked, *starts(view)) for call in other.calls}
+    call = next((call for call in event.calls if call not in ways), None) if asked else None
+    return call if call is not None and call.parsed.facts is not event.site.parsed.facts else None
 
 
 def _asked_by_somebody(view: View) -> bool:

@@ -34,6 +34,7 @@ _APART = re.compile(
     rf"strftime|isoformat|\bnow\(|increment_path|mkdtemp|uuid|\bsetattr\(|\bglobals\("
     rf"|(?<!\.format\(\*\*self\.)__dict__(?!{_SHOWN})|\*\*vars\(|(?<!: )\bvars\((?![\w.]+\)(?:{_SHOWN}|\s*[,)}}]))"
 )
+_GONE_THROUGH = re.compile(r"\bin\s+[\w.]+\.__dict__(?![\w.\[])")  # asks what names there are: `sorted(name for name in models.__dict__`
 _OF_ITSELF = re.compile(r"\bself\.__dict__|\bsetattr\(self,")  # sets attributes of an object, and no variable
 
 
@@ -102,15 +103,39 @@ def _is_optimizer(value: object) -> bool:
 
 
 def _asked(view: View, save: Event, training: Loop) -> Iterator[tuple[str, Site]]:
-    """The best scores that a condition of a file's writing compares with, and where it does."""
+    """The best scores that a condition of a file's writing compares with, and where it does; of one that a helper is handed, what the
+    training calls it, and where it hands it over."""
     for guard in save.guards:
         asked = compared(view, guard)
-        if asked.parsed.facts is not training.site.parsed.facts:
-            continue
         found = _BETTER.match(asked.text()) if guard.holds else None
         name = (found["right"] or found["left"]) if found is not None else score_asked(asked, guard.holds)
-        if name is not None:
-            yield name, asked
+        known = _as_handed_over(name, asked, save, training) if name is not None else None
+        if known is not None and known[1].parsed.facts is training.site.parsed.facts:
+            yield known
+
+
+def _as_handed_over(name: str, asked: Site, save: Event, training: Loop) -> tuple[str, Site] | None:
+    """What a best score is called where the training hands it to the helper that asks, `best = save_if_better(loss, best, model)`, with that
+    place; as it stands where it is no parameter, or the training's own. None where something else than a best score is handed over, or one
+    that the training never sets."""
+    chain = [*save.calls, save.site]
+    for call, inner in reversed([*zip(chain, chain[1:], strict=False)]):
+        unit = asked.parsed.unit
+        if unit is training.site.parsed.unit or name not in unit.params:
+            break
+        if inner.parsed.unit is not unit or call.parsed.unit is unit:
+            continue
+        name, asked = handed_over(call, unit.params).get(name, ""), call
+        if not re.fullmatch(NAME, name, re.IGNORECASE):
+            return None
+    if asked in chain and not any(map(_span_of(training).__contains__, (row for row, _ in _sets(asked.parsed.facts, name)))):
+        return None
+    return name, asked
+
+
+def _span_of(training: Loop) -> range:
+    at = training.site.location()
+    return range(at.row, (at.end_row or at.row) + 1)
 
 
 def compared(view: View, guard: Guard) -> Site:
@@ -126,7 +151,7 @@ def _is_one_file(save: Event, training: Loop) -> bool:
     inner, holes = None, []
     for site in (save.site, *reversed(save.calls)):
         try:
-            names = _names_at(save, site) or ([] if inner is None else _names_handed_over(site, inner, holes))
+            names = ([] if inner is None else _names_handed_over(site, inner, holes)) or _names_at(save, site)
         except SyntaxError:
             return False
         if not names:
@@ -148,11 +173,15 @@ def _names_at(save: Event, site: Site) -> list[Name]:
 
 
 def _names_handed_over(call: Site, inner: Site, holes: list[str]) -> list[Name]:
-    """What a call hands to the function that a place stands in for the parts of a file's name: `save(state, is_best, args.save)`."""
+    """What a call hands to the function that a place stands in for the parts of a file's name: `save(state, is_best, args.save)`. What the
+    function makes of them is made of what is handed over: `f"best_{epoch + 1}.pt"`."""
     names, row = bindings_of(text_of(call.parsed)), call.location().row
     given = handed_over(call, inner.parsed.unit.params)
-    texts = [given[hole] for hole in holes if hole in given]
+    texts = [_WORD.sub(lambda word: given.get(word[0], word[0]), hole) for hole in holes if not given.keys().isdisjoint(_WORD.findall(hole))]
     return [names.name(ast.parse(text, mode="eval").body, names.scope_at(row)) for text in texts]
+
+
+_WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")  # a name, and not what is an attribute of something
 
 
 def _nearest(names: Bindings, value: ast.expr, function: int, site: Site) -> ast.expr:
@@ -184,11 +213,15 @@ def _begins_at(view: View, save: Event, name: str, row: int, training: Loop) -> 
     """The number that a best score is before the training, if nothing else than the training sets it, behind the row that asks."""
     begun = None
     trained = _rows_of(save, training)
+    own = [(site.parsed.facts, site.parsed.unit) for site in (*save.calls, save.site) if name in site.parsed.unit.params]
+    own = [(facts, unit) for facts, unit in own if unit is not training.site.parsed.unit]  # of these it is a variable of their own
     for facts in files_of(view, save):
-        lines = (line.split("#", 1)[0] for line in facts.lines)
+        lines = (_GONE_THROUGH.sub("", line.split("#", 1)[0]) for line in facts.lines)
         if any(_APART.search(line if "." in name else _OF_ITSELF.sub("", line)) for line in lines):
             return None
         for at, value in _last_of(_sets(facts, name), training) if facts is training.site.parsed.facts else _sets(facts, name):
+            if any(facts is inner and unit.start <= at <= unit.end for inner, unit in own):
+                continue
             in_training = any(facts is inner and first <= at <= last for inner, first, last in trained)
             if in_training and at < row and _is_first(facts.lines, at, name):
                 continue

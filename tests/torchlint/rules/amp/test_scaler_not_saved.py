@@ -51,6 +51,16 @@ def test_what_stands_under_the_name_of_an_optimizer(what, told):
     holds(code.replace("path)\n", "path)  # <- 710\n") if told else code)
 
 
+@pytest.mark.parametrize(("line", "told"), [
+    ('hasattr(args, "mel_scaler")', True), ("args.size if hasattr(args, 'scaler') else 1", True),
+    ('args.state["scaler"] if hasattr(args, "scaler") else None', False), ('args.state.get("scaler")', False),
+    ('[getattr(args, name).state_dict() for name in ("model", "scaler")]', False),
+])
+def test_an_attribute_that_is_asked_for_is_no_key(line, told):
+    code = TRAINED.replace("WHAT", "optimizer.state_dict()") + f"\ndef shown(args):\n    return {line}\n"
+    holds(code.replace("path)\n", "path)  # <- 710\n") if told else code)
+
+
 BY_APEX = """
 {imports}
 

@@ -62,6 +62,7 @@ def program(mark="", **other):
     "beside options that are kept": program(BAD, before='torch.save({"model": model.state_dict(), "args": vars(args)}, "first.pt")'),
     "beside options that are shown": program(BAD, before="print(vars(args))"),
     "beside an object that keeps itself": program(BAD, more="class Meter:\n    def load_state_dict(self, state):\n        self.__dict__.update(state)"),
+    "beside names that are gone through": program(BAD, more="from torchvision import models\n\nNAMES = sorted(name for name in models.__dict__\n    if name.islower())"),
     "options made of what was kept": program(load='args = type(args)(**{**vars(args), **kept})'),
     "values set by their names": program(load='args.__dict__.update(kept)'),
     "values set by their names, otherwise": program(load='vars(args)["best"] = kept["best"]'),
@@ -124,6 +125,10 @@ def helper(mark="", **other):
     "written": helper(BAD, copy='torch.save(state, "best.pt")'),
     "by the caller's name": helper(BAD, copy="torch.save(state, name)", more=', name="best.pt"'),
     "by a name of the epoch": helper(copy="torch.save(state, name)", more=', name=f"{epoch}.pt"'),
+    "by a name of what is made of the epoch": helper(copy='torch.save(state, f"{name}_{epoch + 1}.pt")', more=", epoch, args.name").replace(
+        'is_best, name="checkpoint.pt"', "is_best, epoch, name"),
+    "by a name of an option's part": helper(BAD, copy='torch.save(state, f"{args.name}_{rate}.pt")', more=", args, args.name, 0.1").replace(
+        'is_best, name="checkpoint.pt"', "is_best, args, name, rate"),
     "by a name of the epoch's name": helper(copy='shutil.copyfile(name, name + ".best")', more=', name=f"{epoch}.pt"'),
     "loaded": helper(load='best = kept["best"]'),
     "not where it is best": helper(asked="not is_best"),
@@ -218,6 +223,54 @@ def main(model: nn.Module, loader):
     "weights of another": WEIGHTS.format(load="fill", path='"pretrained.pt"', mark=""),
 })
 def test_of_weights_alone(code):
+    holds(code)
+
+
+HANDED = """
+def keep_best(acc, {param}, model, path):
+    if acc > {param}:
+        {param} = acc
+        torch.save(model.state_dict(), path)
+    return {param}
+
+
+def train(model: nn.Module, loader, validate, args):
+    optimizer = torch.optim.Adam(model.parameters())
+    start, best_acc = 0, 0.0
+    if args.resume:
+        kept = torch.load(args.resume, weights_only=True)
+        model.load_state_dict(kept["model"])
+        optimizer.load_state_dict(kept["optimizer"])
+        start = kept["epoch"]
+        {load}
+    for epoch in range(start, args.epochs):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        {call}{mark}
+"""
+
+
+def handed(mark="", **other):
+    parts = {"param": "best", "load": "print(start)", "call": "best_acc = keep_best(validate(model), best_acc, model, args.path)"}
+    return HANDED.format(mark=mark, **(parts | other))
+
+
+@table({
+    "under another name": handed(BAD),
+    "under the same name": handed(BAD, param="best_acc"),
+    "by its name": handed(BAD, call="best_acc = keep_best(validate(model), model=model, best=best_acc, path='best.pt')"),
+    "through another helper": handed(BAD, call="best_acc = keep_in(best_acc, validate(model), model)").replace(
+        "\n\ndef train", "\n\ndef keep_in(best_so_far, acc, model):\n    return keep_best(acc, best_so_far, model, 'best.pt')\n\n\ndef train"),
+    "loaded": handed(load='best_acc = kept["best"]'),
+    "loaded, under the same name": handed(load='best_acc = kept["best"]', param="best_acc"),
+    "never set": handed(call="keep_best(validate(model), best_acc, model, args.path)"),
+    "a number": handed(call="best_acc = keep_best(validate(model), 0.5, model, args.path)"),
+    "measured before": handed(call="best_acc = validate(model)\n        best_acc = keep_best(validate(model), best_acc, model, args.path)"),
+    "a file for each epoch": handed(call='best_acc = keep_best(validate(model), best_acc, model, f"{epoch}.pt")'),
+})
+def test_handed_to_a_helper(code):
     holds(code)
 
 
