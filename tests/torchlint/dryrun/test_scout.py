@@ -127,16 +127,22 @@ def test_what_no_person_would_write(monkeypatch):
             facts, found = units(text)
         except SyntaxError:
             continue
+        unread = False
         for unit in found:
             try:
                 mine, theirs = light(facts, unit), parse(facts, unit)
-            except (Odd, cst.ParserSyntaxError, RecursionError, TooLong):
+            except (Odd, cst.ParserSyntaxError, RecursionError, TooLong) as error:
+                unread |= isinstance(error, cst.ParserSyntaxError)
                 continue
             graft(mine.module, theirs)
             made += 1
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            assert WITH.check("a.py", text) == WITHOUT.check("a.py", text)
+            scouted, alone = WITH.check("a.py", text), WITHOUT.check("a.py", text)
+            if unread and alone.in_part and not scouted.in_part:  # a form feed before a method: Python's parser reads it, libcst does not
+                assert "libcst cannot parse that" in alone.in_part[1] and set(alone.findings) <= set(scouted.findings)
+            else:
+                assert scouted == alone
     assert made > 20
 
 
