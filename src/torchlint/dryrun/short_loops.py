@@ -11,7 +11,7 @@ from torchlint.dryrun.paths import Jumps
 from torchlint.dryrun.plain import born
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.tree import children
-from torchlint.dryrun.values import Const, Dict, Func, Instance, Iter, Method, Opaque, Seq, Value, now
+from torchlint.dryrun.values import Const, Dict, Func, Instance, Iter, Method, Opaque, Seq, Union, Value, now
 
 MOST_CALLED = 4  # functions in a list that a loop calls
 MOST_PHASES = 3
@@ -129,10 +129,10 @@ class ShortLoops:
         return each if each and any(map(self._is_thing, each)) else ()
 
     def _is_thing(self, value: Value) -> bool:
-        """Whether a value is an object, or a pair with one, that only this turn of a loop has."""
+        """Whether a value is an object, be it one of several, or a pair with one, that only this turn of a loop has."""
         if isinstance(value, Seq) and value.kind == "tuple":
             return any(isinstance(item, Instance) for item in self.known_items(value))
-        return isinstance(value, Instance)
+        return isinstance(value, Instance) or isinstance(value, Union) and all(isinstance(alt, Instance) for alt in value.alts)
 
     def known_elements(self, over: Value) -> tuple[Value, ...] | None:
         """The elements of an iterable in their order, where there are few and each is known."""

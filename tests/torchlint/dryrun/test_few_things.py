@@ -179,3 +179,50 @@ def fit(loader, clock):
 })
 def test_a_loop_over_a_few_things_that_may_be_left(code):
     holds(code)
+
+
+EACH_ONE_OF_SEVERAL = """
+class Net(nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.layers = nn.Sequential(nn.Linear(4, width), nn.BatchNorm1d(width))
+
+    def forward(self, x):
+        return self.layers(x)
+
+
+def build(name):
+    if name == "small":
+        return Net(8), nn.Linear(8, 2)
+    if name == "middle":
+        return Net(16), nn.Linear(16, 2)
+    if name == "large":
+        return Net(32), nn.Linear(32, 2)
+    return Net(64), nn.Linear(64, 2)
+
+
+def main(name, loader, others):
+    net, head = build(name)
+    optimizer = torch.optim.SGD([{"params": net.parameters()}, {"params": head.parameters()}], lr=0.1)
+    for epoch in range(10):
+        _, _ = [part.train() for part in (net, head)]
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(head(net(x)), y).backward()
+            optimizer.step()
+        EVALUATES
+        right = 0
+        with torch.no_grad():
+            for x, y in others:
+                right += (head(net(x)).argmax(1) == y).sum().item()MARK
+        print(right)
+"""
+
+
+@table({
+    "both are evaluated": EACH_ONE_OF_SEVERAL.replace("EVALUATES", "_, _ = [part.eval() for part in (net, head)]").replace("MARK", ""),
+    "in a loop": EACH_ONE_OF_SEVERAL.replace("EVALUATES", "for part in (net, head):\n            part.eval()").replace("MARK", ""),
+    "one of them is": EACH_ONE_OF_SEVERAL.replace("EVALUATES", "_ = [part.eval() for part in (head,)]").replace("MARK", "  # <- 201"),
+})
+def test_each_of_a_few_things_is_one_of_several(code):
+    holds(code)

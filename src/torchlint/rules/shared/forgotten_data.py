@@ -68,12 +68,21 @@ def forgotten_sets(view: View) -> Iterator[Forgotten]:
         name = loader.name.rpartition(".")[2]
         if loader.site is None or not data or not _LOADER.search(name) or _TRAINS.search(name):
             continue
-        same = [other for other in loaders if other is not loader and real(whole_dataset(option(other, "dataset"))) == data]
+        same = [
+            other for other in loaders
+            if other is not loader and real(whole_dataset(option(other, "dataset"))) == data and not _are_two_parts(loader, other, data)
+        ]
         if not any(_TRAINS.search(other.name) for other in same):
             continue
         found = next(read_nowhere(view, loader.site.parsed, _SET), None)
         if found is not None and isinstance(data[0], Instance):
             yield Forgotten(loader.site, data[0].name or name, *found)
+
+
+def _are_two_parts(one: Instance, other: Instance, data: tuple[Value, ...]) -> bool:
+    """Whether two loaders go through parts of some data, and not the same: a split of a split gives two, whatever becomes of the rest."""
+    of_one, of_other = real(option(one, "dataset")), real(option(other, "dataset"))
+    return of_one != of_other and data not in (of_one, of_other)
 
 
 _SPLITS = re.compile(r"(?:^|\.)(?:train_test_split|random_split)$")

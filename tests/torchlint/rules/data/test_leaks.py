@@ -243,6 +243,41 @@ def test_a_part_that_is_forgotten(code):
     holds(code)
 
 
+SPLIT_AGAIN = """
+from torch.utils.data import DataLoader, random_split
+from torchvision import datasets
+
+
+def load(root):
+    faces = datasets.ImageFolder(root)
+    train_set, test_set = random_split(faces, [800, 200])
+    return train_set, test_set
+
+
+def fit(model, optimizer, root):
+    train_set, test_set = load(root)
+    part, val_part = random_split(train_set, [600, 200])
+    train_loader = DataLoader(part, batch_size=4, shuffle=True)
+    val_loader = DataLoader({given}, batch_size=4){mark}
+    for epoch in range(10):
+        for x, y in train_loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        with torch.no_grad():
+            for x, y in val_loader:
+                print(F.cross_entropy(model(x), y).item())
+"""
+
+
+@table({
+    "two parts of what was split off": SPLIT_AGAIN.format(given="val_part", mark=""),
+    "the part that is trained on": SPLIT_AGAIN.format(given="part", mark="  # <- 616"),
+})
+def test_a_part_that_is_split_again(code):
+    holds(code)
+
+
 TESTED = MODEL + """
 def score(net, loader):
     net.eval()
