@@ -129,10 +129,10 @@ class ShortLoops:
         return each if each and any(map(self._is_thing, each)) else ()
 
     def _is_thing(self, value: Value) -> bool:
-        """Whether a value is an object, be it one of several, or a pair with one, that only this turn of a loop has."""
+        """Whether a value is an object, or a model be it one of several, or a pair with an object, that only this turn of a loop has."""
         if isinstance(value, Seq) and value.kind == "tuple":
             return any(isinstance(item, Instance) for item in self.known_items(value))
-        return isinstance(value, Instance) or isinstance(value, Union) and all(isinstance(alt, Instance) for alt in value.alts)
+        return isinstance(value, Instance) or isinstance(value, Union) and all(getattr(alt, "kind", "") in ("module", "wrapper") for alt in value.alts)
 
     def known_elements(self, over: Value) -> tuple[Value, ...] | None:
         """The elements of an iterable in their order, where there are few and each is known."""
