@@ -28,6 +28,7 @@ def check(view: View) -> Iterator[Report]:
         if (
             not steps
             or _stepped(view, scheduler)
+            or _stepped_in_the_next_turn(view, created, scheduler)
             or _handed_on(view, created, scheduler)
             or _used_elsewhere(view, created, scheduler)
         ):
@@ -47,6 +48,14 @@ def _stepped(view: View, scheduler: Instance) -> bool:
             return True
     # A step of something that is not known: perhaps a list of schedulers.
     return any(event.get("name") == "step" for event in view.of("unknown"))
+
+
+def _stepped_in_the_next_turn(view: View, created: Event, scheduler: Instance) -> bool:
+    """Whether a loop that makes the scheduler steps what its name stands for: `if epoch == 30: scheduler = StepLR(...)` behind `scheduler.step()`."""
+    return any(
+        getattr(alt, "name", "") == scheduler.name and any(loop in created.loops for loop in step.loops)
+        for step in view.of("scheduler.step") for alt in real(step.subject)
+    )
 
 
 def _handed_on(view: View, created: Event, scheduler: Instance) -> bool:

@@ -86,3 +86,27 @@ def test_another_file_of_the_project_may_step_it(tmp_path):
     assert [found.code for found in Engine(RULES).check(path, code).findings] == ["TL110"]
     write(tmp_path, {"main.py": "from trainer import Trainer\nt = Trainer(None, [])\nt.train(3)\nt.scheduler.step()\n"})
     assert not Engine(RULES).check(path, code).findings
+
+
+MADE_AGAIN = """
+def fit(loader, late):
+    model = nn.Linear(3, 3)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 10)
+    for epoch in range(100):
+        for x, y in loader:
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+        {first}.step()
+        if epoch == late:
+            {second} = torch.optim.lr_scheduler.MultiStepLR(optimizer, [60, 80]){mark}
+"""
+
+
+@table({
+    "the next turn steps it under the same name": MADE_AGAIN.format(first="scheduler", second="scheduler", mark=""),
+    "another name that nobody steps": MADE_AGAIN.format(first="scheduler", second="late_scheduler", mark="  # <- 110"),
+})
+def test_a_scheduler_that_is_made_again_in_the_loop(code):
+    holds(code)
