@@ -96,7 +96,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     103: ((_any("step"),), (_any("backward"),)),
     104: ((_any("step"), _any("backward")),),
     105: ((_any("step"), _any("backward")),),
-    106: ((_any("backward"),),),
+    106: ((_any("backward"),), (_any("eval"),)),
     101: ((_any("grad"), _any("backward")),),
     107: ((_any("backward"),),),
     108: ((_any("backward"), _any("no_grad inference_mode set_grad_enabled")),),
