@@ -236,7 +236,7 @@ class _Node:
         self.unit = unit
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is _Node and other.unit is self.unit
+        return type(other) is type(self) and other.unit is self.unit
 
     def __hash__(self) -> int:
         return id(self.unit)
@@ -246,12 +246,6 @@ class _Made(_Node):
     """The same, as what runs because an object was made or called."""
 
     __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is _Made and other.unit is self.unit
-
-    def __hash__(self) -> int:
-        return ~id(self.unit)
 
 
 def _reach(facts: FileFacts, name: str) -> frozenset[str]:

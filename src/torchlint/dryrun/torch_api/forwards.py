@@ -260,12 +260,12 @@ class _Anew:
             items, seq = self.run.store.get(value, "[]"), Seq(value.kind, value.site)
             seq.flows = value.flows - self.flows
             if items is not None:
-                self.run.store.set(seq, "[]", Items(tuple(map(self, items.known)), items.open))
+                self.run.store.set(seq, "[]", Items(tuple(map(self, items.known)), items.open, items.alike))
             return seq
         if isinstance(value, Dict):
             items, made_dict = self.run.store.get(value, "{}"), Dict(value.site)
             made_dict.flows = value.flows - self.flows
             if items is not None:
-                self.run.store.set(made_dict, "{}", Items({key: self(item) for key, item in items.known.items()}, items.open))
+                self.run.store.set(made_dict, "{}", Items({key: self(item) for key, item in items.known.items()}, items.open, items.alike))
             return made_dict
         return value

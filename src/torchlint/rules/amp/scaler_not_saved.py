@@ -11,10 +11,9 @@ from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Event
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, left_out, put_together
-from torchlint.rules.shared.mixed_precision import is_scaler
+from torchlint.rules.shared.mixed_precision import APEX, is_scaler
 
 CODE = 710
-APEX = "apex.amp.initialize"
 CALLS = frozenset({APEX})
 # What says that a scaler's state is kept, or put back. Whether an object has an attribute that is called so (`hasattr(self, "mel_scaler")`)
 # is no key of a checkpoint, and as often about something that scales features: such a question is passed over whole.

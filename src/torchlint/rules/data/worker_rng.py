@@ -8,11 +8,10 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
-from torchlint.dryrun.torch_api.batches import whole_dataset
 from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Class, Const, Event, Func, Instance, Loop, Opaque, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.loaders import created, dataset_of, goes_over, methods_within, option, workers
+from torchlint.rules.shared.loaders import created, dataset_of, datasets_of, goes_over, methods_within, option, workers
 from torchlint.rules.shared.own_draws import DRAWS, item_draw
 
 CODE = 606
@@ -88,7 +87,7 @@ def _defined(view: View, start: Value) -> tuple[cst.CSTNode | None, Parsed | Non
 def _seeded_again(view: View, event: Event, loader: Instance, start: Value) -> Iterator[Report]:
     """`def init(worker_id): np.random.seed(42 + worker_id)`: workers that are started again in each epoch begin as in the first."""
     lasting = option(loader, "persistent_workers")
-    datasets = _datasets(loader)
+    datasets = datasets_of(loader)
     if lasting is not None and not (isinstance(lasting, Const) and lasting.value is False) or not datasets:
         return
     definition, parsed = _defined(view, start)
@@ -109,12 +108,6 @@ def _seeded_again(view: View, event: Event, loader: Instance, start: Value) -> I
             site = Site(parsed, seeds[0])
             related = [(drawn[0], "each sample draws from it"), (event.site, "each pass over this loader starts its workers anew")]
             yield Report(CODE, site, {"name": view.call_text(site), "how": _AGAIN}, related, words=_EPOCHS)
-
-
-def _datasets(loader: Instance) -> list[Instance]:
-    """The data sets of classes of the project that a loader may go through: one, or one of several (`if args.dataset == "a": ...`)."""
-    alts = real(whole_dataset(option(loader, "dataset")))
-    return list(alts) if all(isinstance(alt, Instance) and isinstance(alt.cls, Class) for alt in alts) else []
 
 
 def _is_the_same(parsed: Parsed, definition: cst.FunctionDef | cst.Lambda, seed: cst.BaseExpression, number: str, depth: int = 0) -> bool:

@@ -3,7 +3,6 @@ where they are made. (Steps of an optimizer are told by the page's order.)"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 import libcst as cst
@@ -11,7 +10,7 @@ import libcst as cst
 from torchlint.dryrun.flow import after, common_loop
 from torchlint.dryrun.values import Event, Instance, Iter, Loop, Tensor, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.handed_gradients import added_up
+from torchlint.rules.shared.handed_gradients import MAY_CLEAR, added_up
 from torchlint.rules.shared.readouts import made_from
 
 CODE = 101
@@ -21,7 +20,6 @@ _WORDS = (
 )
 # Methods that begin a gradient anew, or a tensor that has none yet.
 _BEGINS = frozenset({"detach_", "requires_grad_", "fill_", "copy_"})
-_MAY_CLEAR = re.compile(r"zero|clear|reset|grad|clean|init|update|step|optim", re.IGNORECASE)
 
 
 def check(view: View) -> Iterator[Report]:
@@ -117,7 +115,7 @@ def _may_clear(other: Event, event: Event, weights: tuple[Value, ...], alone: bo
     if other.kind == "method":
         return other.get("name") in _BEGINS
     if other.kind in ("unknown", "called"):
-        return bool(_MAY_CLEAR.search(other.get("name") or "")) or any(
+        return bool(MAY_CLEAR.search(other.get("name") or "")) or any(
             alt in weights or not alone and (isinstance(alt, Instance) or alt.parts)
             for value in (other.subject, *other.get("args", ())) for alt in real(value)
         )

@@ -8,8 +8,9 @@ from collections.abc import Iterator
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import Event, Opaque, Seq, Tensor, Value, real
+from torchlint.dryrun.values import Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.operands import operand
 
 CODE = 305
 CALLS = frozenset({"torch.log", ".log"})
@@ -28,21 +29,13 @@ def check(view: View) -> Iterator[Report]:
     """`torch.log(torch.softmax(x, dim=-1))`."""
     told: set[int] = set()
     for event in view.of("log", "call", "method"):
-        softmax = None if id(event.site.node) in told else _softmax_of(view, _operand(event))
+        of = event.subject if event.kind == "log" else operand(event, ("torch.log",), "log")
+        softmax = None if id(event.site.node) in told else _softmax_of(view, of)
         if softmax is None or not isinstance(softmax.node, (cst.Call, cst.BinaryOperation)) or _PICKED.search(view.call_text(event.site)):
             continue
         told.add(id(event.site.node))
         related = [(softmax, "the softmax")] if softmax.location().row != event.site.location().row else []
         yield Report(CODE, event.site, {"call": view.call_text(event.site)}, related)
-
-
-def _operand(event: Event) -> Value | None:
-    """What a logarithm is taken of; of a call that is none, nothing."""
-    if event.kind == "call":
-        return event.args[0] if event.name == "torch.log" and event.args else None
-    if event.kind == "method" and (event.name.rpartition(".")[2] != "log" or not isinstance(event.site.node, cst.Call) or event.site.node.args):
-        return None  # `logger.log(...)` has arguments
-    return event.subject
 
 
 def _softmax_of(view: View, value: Value | None, left: int = _FAR) -> Site | None:

@@ -10,6 +10,7 @@ import libcst as cst
 from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Class, Event, Instance, Tensor, Value, real
 from torchlint.rules.base import Report, View
+from torchlint.rules.shared.operands import operand
 from torchlint.rules.shared.raw_scores import untouched_since
 from torchlint.rules.shared.several_models import of_some_models
 
@@ -41,9 +42,7 @@ def _operand(event: Event) -> Value | None:
     if event.kind == "forward":
         is_layer = isinstance(event.subject, Instance) and event.subject.type == "torch.nn.Sigmoid"
         return event.args[0] if is_layer and event.get("args") else None
-    if event.kind == "method":
-        return event.subject if event.name.rpartition(".")[2] == "sigmoid" and isinstance(event.site.node, cst.Call) and not event.site.node.args else None
-    return event.args[0] if event.name in _FUNCTIONS and event.args else None
+    return operand(event, _FUNCTIONS, "sigmoid")
 
 
 def _is_of_sigmoid(view: View, value: Value, event: Event) -> bool:

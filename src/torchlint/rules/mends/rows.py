@@ -29,6 +29,11 @@ class Place:
         """The statements behind it in its block."""
         return self.block[self.index + 1 :]
 
+    @property
+    def scope(self) -> ast.AST:
+        """The function that it stands in, or the file."""
+        return next((node for node in reversed(self.parents) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))), self.parents[0])
+
 
 def text_of(parsed: Parsed) -> str:
     """The whole text of the file that a tree is of."""

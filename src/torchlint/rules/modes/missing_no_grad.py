@@ -14,13 +14,14 @@ from torchlint.dryrun.values import TRUE, Event, Instance, Loop, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Mend
 from torchlint.rules.mends.rows import enclosed, statement_at
-from torchlint.rules.shared.callers import call_of_a_shared_helper, may_be_without_graph
+from torchlint.rules.shared.callers import call_of_a_shared_helper
 from torchlint.rules.shared.class_around import class_around
 from torchlint.rules.shared.cut_at_once import cut_at_once
 from torchlint.rules.shared.evaluations import EVALUATION, in_a_program_that_trains_nothing, is_evaluation, said_volatile
-from torchlint.rules.shared.frozen import frozen_by, frozen_one_by_one, is_off_at, switches
+from torchlint.rules.shared.frozen import frozen_one_by_one
 from torchlint.rules.shared.gradient_wanted import gradient_wanted, has_nothing_to_learn
 from torchlint.rules.shared.graph_uses import differentiates_within, graph_may_be_used, is_criterion
+from torchlint.rules.shared.graphs_in_vain import before_no_grad, may_be_off
 from torchlint.rules.shared.held_out import LOSS
 from torchlint.rules.shared.looks import beside_training, comes_to_nothing, keeps_something, only_shown_off
 from torchlint.rules.shared.may_train import may_train
@@ -34,12 +35,11 @@ from torchlint.sieve.facts import Unit
 CODE = 202
 CALLS = frozenset({"[]="})
 _OF_THE_MODEL = frozenset({"forward", "__call__", "training_step", "validation_step", "test_step", "predict_step"})
-_FIRST_WITH_NO_GRAD = (0, 4)
 
 
 def check(view: View) -> Iterator[Report]:
     """An eval-mode forward with grad mode on, whose output is only read out; one for each evaluation."""
-    if view.torch_version is not None and view.torch_version < _FIRST_WITH_NO_GRAD:
+    if before_no_grad(view):
         return
     told: dict[Loop | Unit, list[Event]] = {}
     for event in view.of("forward"):
@@ -72,8 +72,7 @@ def check(view: View) -> Iterator[Report]:
             continue
         if differentiates_within(view, event) if cut else graph_may_be_used(view, event):
             continue
-        made = switches(view)
-        if frozen_by(view, event.subject, made) is not None or is_off_at(view, event, made) or may_be_without_graph(view, event):
+        if may_be_off(view, event):
             continue
         before = told.setdefault(event.loops[-1] if event.loops else event.site.parsed.unit, [])
         if any(_same_evaluation(view, event, other) for other in before):

@@ -1,4 +1,4 @@
-"""Whether what an evaluation computes has a graph for certain, that nothing goes backward through."""
+"""Whether what an evaluation computes has a graph for certain, and one that nothing goes backward through."""
 
 from __future__ import annotations
 
@@ -14,11 +14,22 @@ from torchlint.rules.shared.readouts import is_loss, read_out, without_graph
 _FIRST_WITH_NO_GRAD = (0, 4)
 
 
+def before_no_grad(view: View) -> bool:
+    """Whether the project's torch is from the time when an input that is `volatile` switched gradients off."""
+    return view.torch_version is not None and view.torch_version < _FIRST_WITH_NO_GRAD
+
+
+def may_be_off(view: View, event: Event) -> bool:
+    """Whether something switches gradients off for a forward: for its weights, for the whole program, or in who calls it."""
+    made = switches(view)
+    return frozen_by(view, event.subject, made) is not None or is_off_at(view, event, made) or may_be_without_graph(view, event)
+
+
 def evaluated_with_graph(view: View, event: Event, value: Value) -> Event | None:
     """The forward, in evaluation mode with gradients on, that gave the loss which an event of the same loop adds up or keeps."""
     alts = real(value)
-    if view.torch_version is not None and view.torch_version < _FIRST_WITH_NO_GRAD:
-        return None  # an input that is `volatile` has no graph there
+    if before_no_grad(view):
+        return None
     if not alts or not all(isinstance(alt, Opaque) and not without_graph(alt) and _is_of_a_loss(alt) for alt in alts):
         return None
     for flow in sorted(frozenset.intersection(*(alt.flows for alt in alts)), key=lambda flow: flow.serial):
@@ -38,7 +49,6 @@ def _in_vain(view: View, event: Event) -> bool:
         return False
     if event.get("frozen") is TRUE or frozen_one_by_one(view, event) or has_nothing_to_learn(view, event.subject):
         return False
-    made = switches(view)
-    if frozen_by(view, event.subject, made) is not None or is_off_at(view, event, made) or may_be_without_graph(view, event):
+    if may_be_off(view, event):
         return False
     return not gradient_wanted(view, event, shown=False) and read_out(view, event) and not graph_may_be_used(view, event)

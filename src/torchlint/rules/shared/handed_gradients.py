@@ -25,7 +25,8 @@ _NOWHERE = (
 _GRADIENT = frozenset({"grad", "_grad"})
 # What a gradient is put through on its way: none of it changes the one that stays behind.
 _ON_ITS_WAY = frozenset({"clone", "detach", "to", "cpu", "cuda"})
-_MAY_CLEAR = re.compile(r"zero|clear|reset|grad|clean|init|update|step|optim", re.IGNORECASE)
+# What a function that is not seen may be called that clears gradients.
+MAY_CLEAR = re.compile(r"zero|clear|reset|grad|clean|init|update|step|optim", re.IGNORECASE)
 
 
 class HandOver(NamedTuple):
@@ -166,6 +167,6 @@ def _may_clear(view: View, event: Event, giver: Instance) -> bool:
         return of_gradient and not all(owner is not None and owner is not giver for owner in owners)
     if event.kind in ("unknown", "called"):
         given = (event.subject, *event.get("args", ()))
-        told = bool(_MAY_CLEAR.search(event.get("name") or ""))
+        told = bool(MAY_CLEAR.search(event.get("name") or ""))
         return any(view.may_hold(value, giver) for value in given) or told and id(giver) in view.run.escaped
     return False

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.source_text import Site
 from torchlint.rules.mends.rows import statement_at
+from torchlint.rules.shared.read_objects import loads_in
 
 # Keys of states, and of numbers beside them.
 _KEYS = re.compile(
@@ -25,11 +26,9 @@ def feeds_states(site: Site) -> bool:
     place = statement_at(site)
     if place is None or _explained(site):
         return False
-    function = next((node for node in reversed(place.parents) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))), place.parents[0])
+    function = place.scope
     above = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
-    row = site.location().row
-    loads = [node for node in ast.walk(place.statement)
-             if isinstance(node, ast.Call) and node.lineno == row and ast.unparse(node.func).endswith("load")]
+    loads = loads_in(place, site.location().row)
     if len(loads) != 1:
         return False
     return _feeds(loads[0], above) and (_ends_in_state(loads[0], above) or _name_is_loaded(loads[0], above, function))

@@ -97,9 +97,14 @@ def given(value: Value | None) -> bool:
 
 def dataset_of(loader: Instance) -> Instance | None:
     """The dataset of a loader, where it is one of a class of the project."""
+    found = datasets_of(loader)
+    return found[0] if len(found) == 1 else None
+
+
+def datasets_of(loader: Instance) -> list[Instance]:
+    """The datasets that a loader may go through, where each is of a class of the project: one of several, `if args.data == "a": ...`."""
     alts = real(whole_dataset(option(loader, "dataset")))
-    alt = alts[0] if len(alts) == 1 else None
-    return alt if isinstance(alt, Instance) and isinstance(alt.cls, Class) else None
+    return list(alts) if all(isinstance(alt, Instance) and isinstance(alt.cls, Class) for alt in alts) else []
 
 
 def style(dataset: Instance) -> str:

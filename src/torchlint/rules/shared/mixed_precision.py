@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from torchlint.dryrun.values import Const, Event, Instance, Ref, Value, boolean
 
+APEX = "apex.amp.initialize"
 LOW = frozenset({"torch.float16", "torch.half"})
 
 

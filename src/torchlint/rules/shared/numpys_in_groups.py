@@ -12,6 +12,7 @@ from torchlint.rules.base import View
 from torchlint.rules.mends.rows import call_at, statement_at, text_of, tree_of
 from torchlint.rules.shared.blocks import conditions_at, exclude_each_other
 from torchlint.rules.shared.file_names import bindings_of
+from torchlint.rules.shared.mixed_precision import APEX
 
 _KEY = re.compile(r"\[[\"'](\w+)[\"']\]$")
 _ALIAS = re.compile(r"^import numpy as (\w+)|^import (numpy)\b", re.MULTILINE)
@@ -22,7 +23,6 @@ ceil round array asarray linspace logspace geomspace arange full ones zeros conc
 _KEEP = frozenset({"sum", "mean", "max", "min", "prod", "copy", "astype"})
 _CYCLES = (".OneCycleLR", ".CyclicLR")  # they set the momentum, too
 _DEEP = 16
-_APEX = "apex.amp.initialize"
 
 
 def numpys_in_groups(view: View, optimizer: Value | None) -> str | None:
@@ -40,12 +40,12 @@ def numpys_in_groups(view: View, optimizer: Value | None) -> str | None:
 
 def is_of_apex(value: Value | None) -> bool:
     """Whether a value is one of the two that apex gives back, `model, optimizer = amp.initialize(model, optimizer)`."""
-    return isinstance(value, Opaque) and value.source == "item" and isinstance(value.origin, Opaque) and value.origin.name == _APEX
+    return isinstance(value, Opaque) and value.source == "item" and isinstance(value.origin, Opaque) and value.origin.name == APEX
 
 
 def _given_to_apex(view: View, value: Value) -> Value:
     """The optimizer that apex gives back: it is the one that it was given, if that is one alone."""
-    calls = [event for event in view.of("unknown") if event.get("name") == _APEX]
+    calls = [event for event in view.of("unknown") if event.get("name") == APEX]
     given = {id(alt): alt for event in calls for part in event.args for alt in real(part) if isinstance(alt, Instance) and alt.kind == "optimizer"}
     return next(iter(given.values())) if len(given) == 1 else value
 

@@ -23,7 +23,7 @@ def _asked(site: Site) -> tuple[str, str] | None:
     place = statement_at(site)
     if place is None or not isinstance(place.statement, ast.Assign) or len(place.statement.targets) != 1:
         return None
-    function = next((node for node in reversed(place.parents) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))), place.parents[0])
+    function = place.scope
     target, value = place.statement.targets[0], place.statement.value
     if not isinstance(target, (ast.Name, ast.Attribute)) or _MADE_ANEW.search(ast.unparse(function)):
         return None

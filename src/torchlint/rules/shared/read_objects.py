@@ -28,6 +28,12 @@ def used_as_object(site: Site) -> str | None:
     return site.parsed.facts.once(("used as an object", at.row, at.column), lambda: _used(site))
 
 
+def loads_in(place: Place, row: int) -> list[ast.Call]:
+    """The calls in a statement that load something and begin in a row."""
+    calls = (node for node in ast.walk(place.statement) if isinstance(node, ast.Call) and node.lineno == row)
+    return [call for call in calls if ast.unparse(call.func).endswith("load")]
+
+
 def asked_as_object(site: Site) -> str | None:
     """What is asked of it that no dict, number or tensor has, as it is written: `net.sample_weights(...)`, `data.vocabulary`."""
     at = site.location()
@@ -40,11 +46,10 @@ def _asked(site: Site) -> str | None:
     place = statement_at(site)
     if place is None or not isinstance(place.statement, ast.Assign) or _OF_OTHERS.search("\n".join(site.parsed.facts.lines)):
         return None
-    function = next((node for node in reversed(place.parents) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))), place.parents[0])
+    function = place.scope
     above = {child: node for node in ast.walk(function) for child in ast.iter_child_nodes(node)}
     target, value = place.statement.targets[0], place.statement.value
-    is_load = isinstance(value, ast.Call) and value.lineno == site.location().row and ast.unparse(value.func).endswith("load")
-    if not is_load or len(place.statement.targets) != 1 or not isinstance(target, ast.Name) or _tries(place.statement, above):
+    if value not in loads_in(place, site.location().row) or len(place.statement.targets) != 1 or not isinstance(target, ast.Name) or _tries(place.statement, above):
         return None
     if conditional(site) and any(_is_set(node, target.id) and node is not target for node in ast.walk(function)):
         return None
@@ -79,11 +84,10 @@ def _used(site: Site) -> str | None:
     if place is None or _asks(site, site.location().row):
         return None
     row = site.location().row
-    calls = [node for node in ast.walk(place.statement)
-             if isinstance(node, ast.Call) and node.lineno == row and ast.unparse(node.func).endswith("load")]
+    calls = loads_in(place, row)
     if len(calls) != 1:
         return None
-    function = next((node for node in reversed(place.parents) if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef))), place.parents[0])
+    function = place.scope
     above = {child: node for node in ast.walk(place.statement) for child in ast.iter_child_nodes(node)}
     node = _outermost(calls[0], above)
     if _method(node, above) is not None:
