@@ -20,7 +20,7 @@ CODE = 620
 _KEEPS = re.compile(
     r"skip(?:ped|ping)?_?(?:first|batch|step|iter|data|num|count|until)|(?:batch|step|iter)\w*_?skip|\bif\b.*\bskip\b"
     r"|\bskip(?:ped)?\b\s*(?:[<>(]|-=)|islice|Stateful|state_dict\(\)\s*#?.*(?:loader|sampler)|(?:loader|sampler)\w*\.(?:load_)?state_dict"
-    r"|rng|get_state|resume_(?:step|batch)"
+    r"|rng|(?<![A-Za-z])get_state(?!_dict)|resume_(?:step|batch)"  # not `target_state`
     r"|(?:(?<![A-Za-z\d]_)|(?:resum\w*|train\w*|global|data|loader|epoch|init\w*)_)start_(?:step|batch|iter)"  # not `ctc_loss_start_iter`
     r"|consumed|fast_forward|infinite|cycle\("
 )

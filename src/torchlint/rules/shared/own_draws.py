@@ -9,7 +9,7 @@ import libcst as cst
 
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Class, Const, Func, Instance, real
+from torchlint.dryrun.values import Class, Const, Func, Instance, Method, Value, real
 from torchlint.rules.base import View
 from torchlint.rules.shared.drawn_items import leaves_early
 from torchlint.rules.shared.loaders import body_of
@@ -60,8 +60,16 @@ def _called(view: View, owner: Instance | None, parsed: Parsed, func: cst.BaseEx
     if definition is not None:
         return owner, definition, its
     kept = [alt for value in _kept(view, owner, func.attr.value) for alt in real(value)]
-    part = kept[0] if len(kept) == 1 and isinstance(kept[0], Instance) and isinstance(kept[0].cls, Class) else None
-    return (part, *body_of(view, part.cls, "__call__")) if part is not None else (None, None, None)
+    return _run_by(view, kept[0]) if len(kept) == 1 else (None, None, None)
+
+
+def _run_by(view: View, kept: Value):
+    """What an attribute runs that is called: an object of the project, or a method that an object has chosen for itself,
+    `self.transform = self.distort`."""
+    owner, name = (kept.owner, kept.name) if isinstance(kept, Method) else (kept, "__call__")
+    if not isinstance(owner, Instance) or not isinstance(owner.cls, Class):
+        return None, None, None
+    return owner, *body_of(view, owner.cls, name)
 
 
 def _kept(view: View, owner: Instance, name: str) -> list:
@@ -97,7 +105,7 @@ def _holds(view: View, owner: Instance | None, parsed: Parsed, test: cst.BaseExp
         return False
     if asked["text"] is not None:
         return all(isinstance(alt, Const) and alt.value == asked["text"] for alt in alts)
-    return all(isinstance(alt, Instance) or isinstance(alt, Const) and bool(alt.value) for alt in alts)
+    return all(isinstance(alt, (Instance, Method)) or isinstance(alt, Const) and bool(alt.value) for alt in alts)
 
 
 _ASKED = re.compile(r"\(?self\.(?P<name>\w+)(?: is not None| == [\"'](?P<text>\w+)[\"'])?\)?")

@@ -42,6 +42,9 @@ SOUND = HELPER.replace("MARK", "")
     "begun at the epoch of the batches": HELPER.replace("MARK", "  # <- 620") + TRAIN.replace("PASS", "pass"),
     "begun at the epoch of the batches, with a loss that begins at one": HELPER.replace("MARK", "  # <- 620")
     + TRAIN.replace("PASS", "weight = float(iteration >= args.kl_loss_start_iter)"),
+    "begun at the epoch of the batches, with names that only sound like a generator's state": HELPER.replace("MARK", "  # <- 620")
+    + TRAIN.replace("PASS", "target_state, both = model.state_dict(), get_state_dict(model, optimizer)"),
+    "with the state of a generator": SOUND + TRAIN.replace("PASS", "drawn = np.random.get_state()"),
     "begun at a batch": SOUND + TRAIN.replace("PASS", "if iteration < args.start_iter:\n                break"),
     "batches are passed over": SOUND + TRAIN.replace("PASS", "if done > 0:\n                continue"),
     "begun at the first epoch": SOUND + TRAIN.replace("PASS", "pass").replace("range(first,", "range(args.first,"),

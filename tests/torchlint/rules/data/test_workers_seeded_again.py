@@ -122,3 +122,40 @@ def one_of_several(other, told):
 })
 def test_one_of_several_data_sets(code):
     holds(code)
+
+
+CHOSEN = """
+
+class Chosen(Rows):
+    def __init__(self, rows, part="train"):
+        super().__init__(rows)
+        self.change = self.distort if part == "train" else self.leave
+
+    def distort(self, x):
+        return x * np.random.uniform(0.9, 1.1)
+
+    def leave(self, x):
+        return x
+
+    def __getitem__(self, index):
+        x, y = self.rows[index]
+        if self.change is not None:
+            x = self.change(x)
+        return x, y
+
+"""
+
+
+def by_a_chosen_method(given, told):
+    """A data set that keeps one of its own methods, by what it is for."""
+    text = code(told=told).replace("\n\ndef start", CHOSEN + "\ndef start")
+    return text.replace("Rows(rows), batch_size", f"Chosen(rows{given}), batch_size")
+
+
+@table({
+    "one that draws": by_a_chosen_method("", True),
+    "one that does not": by_a_chosen_method(', "test"', False),
+    "whichever is asked for": by_a_chosen_method(", args.part", False),
+})
+def test_a_method_that_is_kept(code):
+    holds(code)
