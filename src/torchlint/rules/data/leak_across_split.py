@@ -18,6 +18,7 @@ from torchlint.rules.shared.same_in_hooks import made_twice_by_hooks
 from torchlint.rules.shared.scaled_by_hand import read_from_a_file, scaled_by_hand
 from torchlint.rules.shared.split_by_hand import in_function, joined_before, split_behind, trained_on_slice
 from torchlint.rules.shared.tested_on_validation import tested_in_a_loop, tested_on_validation
+from torchlint.rules.shared.trained_on_held_out import trained_on_held_out
 
 CODE = 616
 CALLS = frozenset({"[]="})
@@ -52,6 +53,10 @@ _TESTED = (
 _IN_A_LOOP = (
     "this tests on `{over}`, which has chosen the best weights before: `{name}` is given and read nowhere",
     "test on `{name}`",
+)
+_LEARNT = (
+    "`{step}` trains on `{over}` what is to be judged on it: the loop evaluates, and steps the optimizer of the training all the same",
+    "take the backward and the step out of this loop, and go through it under `torch.no_grad()`",
 )
 _PART = re.compile("train|trn|test|valid|(?:^|_)val(?:_|$)", re.IGNORECASE)
 # What is called so and comes out of a file of its own is parted all the same, where the validation's rows are cut off it.
@@ -93,6 +98,9 @@ def check(view: View) -> Iterator[Report]:
         yield Report(CODE, tested.site, roles, [(tested.validated, "this validates")], words=_TESTED)
     for tested in tested_in_a_loop(view):
         yield Report(CODE, tested.site, {"over": tested.over, "name": tested.name}, [(tested.validated, "this validates")], words=_IN_A_LOOP)
+    for learnt in trained_on_held_out(view):
+        related = [(learnt.loop, "this goes over what is held out"), (learnt.trains, "this is the training")]
+        yield Report(CODE, learnt.step, {"step": view.call_text(learnt.step), "over": learnt.over}, related, words=_LEARNT)
     for found in one_for_all_folds(view):
         roles = {"model": view.owner_text(found.model, "model")}
         yield Report(CODE, found.loop, roles, [(found.validated, "each fold validates it here")], words=_FOLDS)
