@@ -21,8 +21,8 @@ _TRAINS = re.compile("train|trn", re.IGNORECASE)
 _SAYS_SO = re.compile(rf"(?:^|_){_PARTS}(?:$|_|\d|[A-Z])|^(?:val|valid|test)(?:acc|loss|error)|validate|evaluate", re.IGNORECASE)
 # Who learns from held-out data on purpose: at test time, of a few labels, in two levels.
 _ON_PURPOSE = re.compile(
-    r"adapt|fine_?tun|meta|maml|few_?shot|support|inner|episod|attack|perturb|advers|pseudo|unlabel|semi_?sup|transduc|test_?time|\bttt\b|\btta\b"
-    r"|tent|bilevel|arch(?:itect|_param)|alphas?\b|target_domain|online|continual|incremental|calibrat|temperature",
+    r"adapt|fine_?tun|(?<![A-Za-z])meta|maml|few_?shot|support|(?<![A-Za-z])inner|episod|attack|perturb|advers|pseudo|unlabel|semi_?sup|transduc|test_?time|\bttt\b|\btta\b"
+    r"|\btent\b|bilevel|arch(?:itect|_param)|alphas?\b|target_domain|online|continual|incremental|calibrat|temperature",
     re.IGNORECASE,
 )
 _WRAPPERS = frozenset({"enumerate", "tqdm", "list", "iter", "progress_bar"})
