@@ -190,12 +190,22 @@ def _place(event: Event, step: Event) -> Site:
 
 def _model_alone_is_loaded(view: View, event: Event) -> Event | None:
     """Where the weights of a checkpoint are loaded, in a program that never loads an optimizer's state."""
-    if in_files(view, event, r"optim\w*(?:\[[^]]*\]|\(\))?\.load_state_dict|load_checkpoint|load_state\(|\baccelerate\b|accelerator|deepspeed"):
+    if in_files(view, event, r"optim\w*(?:\[[^]]*\]|\(\))?\.load_state_dict|load_state\(|\baccelerate\b|accelerator|deepspeed"):
+        return None
+    if _loads_out_of_view(view, event):
         return None
     loads = [load for load in view.of("load") if load.site.parsed.facts is event.site.parsed.facts and load.state is not None]
     if not loads or any(isinstance(alt, Instance) and alt.kind == "optimizer" for load in loads for alt in real(load.subject)):
         return None
     return loads[0]
+
+
+def _loads_out_of_view(view: View, event: Event) -> bool:
+    """Whether a `load_checkpoint` of another package, or a program's own that may fill an optimizer by a shorter name, brings a training back."""
+    if not in_files(view, event, r"load_checkpoint"):
+        return False
+    own = in_files(view, event, r"\bdef load_checkpoint\(")
+    return not own or in_files(view, event, r"(?i)opt\w*(?:\[[^]]*\]|\(\))?\.load_state_dict|load_checkpoint\([^)]*\bopt")
 
 
 def _may_update(view: View, optimizer: Value, model: Value) -> bool:
