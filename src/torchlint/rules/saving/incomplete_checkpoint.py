@@ -15,6 +15,7 @@ from torchlint.rules.shared.carried_rates import carried
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, kept_in, left_out
 from torchlint.rules.shared.counted_rates import counted_anew
 from torchlint.rules.shared.crossed_files import crossed
+from torchlint.rules.shared.early_states import taken_too_early
 from torchlint.rules.shared.goes_on import weights_gone_on_from
 from torchlint.rules.shared.kept_schedules import begun_anew, counts_by_itself, driven_by, moved_on
 from torchlint.rules.shared.newest_for_best import newest_for_best
@@ -48,6 +49,8 @@ def check(view: View) -> Iterator[Report]:
             roles = {"missing": getattr(optimizer, "name", "") or "optimizer", "problem": "is not loaded"}
             yield Report(CODE, load, roles, [(step.site, "it begins with no running averages")])
             break
+    for report in () if told else _taken_too_early(view):
+        yield report
     for place, name, first, anew in best_scores.forgotten(view):
         yield Report(CODE, place, {"missing": name, "first": first}, words=_SET_ANEW if anew else _BEST)
     for found in newest_for_best(view):
@@ -125,6 +128,21 @@ def _schedule_alone(view: View) -> Iterator[Report]:
         loaded = next((site for site in (load.site, *reversed(load.calls)) if id(site.parsed.facts) in known), load.site)
         yield Report(CODE, _place(saved, step) if saved is not None else loaded, roles, [(step.site, "where it stands is lost with the process")])
         return
+
+
+_EARLY = (
+    "this state of `{missing}` is taken before its first step, when there is none yet, and written to each checkpoint: what is gone on from is empty",
+    "call `{missing}.state_dict()` where the checkpoint is written",
+)
+
+
+def _taken_too_early(view: View) -> Iterator[Report]:
+    """A dict for the checkpoints is put together once, in front of the training."""
+    for taken, optimizer, written, step in taken_too_early(view):
+        if _remembers(optimizer):
+            related = [(step.site, "its running averages are made here"), (written.site, "it is written here")]
+            yield Report(CODE, taken.site, {"missing": optimizer.name or "optimizer"}, related, words=_EARLY)
+            return
 
 
 _CROSSED = (
