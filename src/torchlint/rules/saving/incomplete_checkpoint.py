@@ -15,6 +15,7 @@ from torchlint.rules.shared.carried_rates import carried
 from torchlint.rules.shared.checkpoints import checkpoints, in_files, in_files_that_run, kept_in, left_out
 from torchlint.rules.shared.counted_rates import counted_anew
 from torchlint.rules.shared.crossed_files import crossed
+from torchlint.rules.shared.early_states import taken_too_early
 from torchlint.rules.shared.goes_on import weights_gone_on_from
 from torchlint.rules.shared.kept_schedules import begun_anew, counts_by_itself, driven_by, moved_on
 from torchlint.rules.shared.newest_for_best import newest_for_best
@@ -48,6 +49,8 @@ def check(view: View) -> Iterator[Report]:
             roles = {"missing": getattr(optimizer, "name", "") or "optimizer", "problem": "is not loaded"}
             yield Report(CODE, load, roles, [(step.site, "it begins with no running averages")])
             break
+    for report in () if told else _taken_too_early(view):
+        yield report
     for place, name, first, anew in best_scores.forgotten(view):
         yield Report(CODE, place, {"missing": name, "first": first}, words=_SET_ANEW if anew else _BEST)
     for found in newest_for_best(view):
@@ -127,6 +130,21 @@ def _schedule_alone(view: View) -> Iterator[Report]:
         return
 
 
+_EARLY = (
+    "this state of `{missing}` is taken before its first step, when there is none yet, and written to each checkpoint: what is gone on from is empty",
+    "call `{missing}.state_dict()` where the checkpoint is written",
+)
+
+
+def _taken_too_early(view: View) -> Iterator[Report]:
+    """A dict for the checkpoints is put together once, in front of the training."""
+    for taken, optimizer, written, step in taken_too_early(view):
+        if _remembers(optimizer):
+            related = [(step.site, "its running averages are made here"), (written.site, "it is written here")]
+            yield Report(CODE, taken.site, {"missing": optimizer.name or "optimizer"}, related, words=_EARLY)
+            return
+
+
 _CROSSED = (
     "training goes on from `{own}`, and the state of `{missing}` is taken out of another file",
     "load it out of the file that the state of its optimizer comes from: `{own}`",
@@ -190,12 +208,22 @@ def _place(event: Event, step: Event) -> Site:
 
 def _model_alone_is_loaded(view: View, event: Event) -> Event | None:
     """Where the weights of a checkpoint are loaded, in a program that never loads an optimizer's state."""
-    if in_files(view, event, r"optim\w*(?:\[[^]]*\]|\(\))?\.load_state_dict|load_checkpoint|load_state\(|\baccelerate\b|accelerator|deepspeed"):
+    if in_files(view, event, r"optim\w*(?:\[[^]]*\]|\(\))?\.load_state_dict|load_state\(|\baccelerate\b|accelerator|deepspeed"):
+        return None
+    if _loads_out_of_view(view, event):
         return None
     loads = [load for load in view.of("load") if load.site.parsed.facts is event.site.parsed.facts and load.state is not None]
     if not loads or any(isinstance(alt, Instance) and alt.kind == "optimizer" for load in loads for alt in real(load.subject)):
         return None
     return loads[0]
+
+
+def _loads_out_of_view(view: View, event: Event) -> bool:
+    """Whether a `load_checkpoint` of another package, or a program's own that may fill an optimizer by a shorter name, brings a training back."""
+    if not in_files(view, event, r"load_checkpoint"):
+        return False
+    own = in_files(view, event, r"\bdef load_checkpoint\(")
+    return not own or in_files(view, event, r"(?i)opt\w*(?:\[[^]]*\]|\(\))?\.load_state_dict|load_checkpoint\([^)]*\bopt")
 
 
 def _may_update(view: View, optimizer: Value, model: Value) -> bool:

@@ -153,9 +153,9 @@ class Bindings:
             if isinstance(value.op, ast.Div):
                 yield "/"
             yield from self._pieces(value.right, scope, depth)
-        elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mod) and isinstance(value.left, ast.Constant):
+        elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.Mod) and (text := self._template(value.left, scope, depth)) is not None:
             given = list(value.right.elts) if isinstance(value.right, ast.Tuple) else [value.right]
-            yield from self._filled(_FORMATTED.split(str(value.left.value)), given, scope, depth)
+            yield from self._filled(_FORMATTED.split(text), given, scope, depth)
         elif isinstance(value, ast.Call):
             yield from self._called(value, scope, depth)
         elif isinstance(value, (ast.Name, ast.Attribute)):
@@ -174,8 +174,10 @@ class Bindings:
                 if at:
                     yield "/"
                 yield from self._pieces(part, scope, depth)
-        elif isinstance(call.func, ast.Attribute) and call.func.attr == "format" and isinstance(call.func.value, ast.Constant):
-            text = str(call.func.value.value)
+        elif (
+            isinstance(call.func, ast.Attribute) and call.func.attr == "format"
+            and (text := self._template(call.func.value, scope, depth, _FIELD)) is not None
+        ):
             named = {keyword.arg: keyword.value for keyword in call.keywords}
             given = []
             for at, field in enumerate(_FIELD.findall(text)):
@@ -186,6 +188,15 @@ class Bindings:
             yield from self._pieces(call.args[0], scope, depth)
         else:
             yield self._unknown(call, scope)
+
+    def _template(self, value: ast.expr, scope: int, depth: int, places: re.Pattern[str] = _FORMATTED) -> str | None:
+        """A text that is made a name by what is put into its places, `"model_%d.pt" % epoch`: one that stands there, an f-string with nothing
+        put into it, or what a name is bound to."""
+        if isinstance(value, ast.Constant):
+            return str(value.value)
+        pieces = list(self._pieces(value, scope, depth + 1)) if isinstance(value, (ast.JoinedStr, ast.Name, ast.Attribute)) and depth < _DEEP else []
+        text = "".join(piece for piece in pieces if isinstance(piece, str))
+        return text if pieces and all(isinstance(piece, str) for piece in pieces) and places.search(text) else None
 
     def _filled(self, texts: list[str], given: list[ast.expr | None], scope: int, depth: int) -> Iterator[str | Hole]:
         for at, text in enumerate(texts):

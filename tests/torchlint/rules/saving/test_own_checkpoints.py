@@ -51,6 +51,42 @@ class Agent:
         path = f"{folder}/model.pth"
         torch.save(model.state_dict(), path)
 """,
+    "numbered by a template that has a name of its own": "NAMES = './weights/net_%d.pt'\n" + MADE + """
+    if args.begun:
+        model.load_state_dict(torch.load(NAMES % args.begun))  # <- 905
+""" + LOOP + """
+        torch.save(model.state_dict(), NAMES % epoch)
+""",
+    "numbered by an f-string with nothing put into it, and the default of an option": "import argparse\n" + """
+def main(loader):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pretrained_weights", default="weights/net_59.pt")
+    parser.add_argument("--epochs", type=int, default=90)
+    args = parser.parse_args()
+    model = nn.Linear(4, 2)
+    model.load_state_dict(torch.load(args.pretrained_weights))  # <- 905
+    optimizer = torch.optim.Adam(model.parameters())
+""" + LOOP + """
+        torch.save(model.state_dict(), f"weights/net_%d.pt" % epoch)
+""",
+    "numbered by an f-string, and another option's default": "import argparse\n" + """
+def main(loader):
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--pretrained_weights", default="weights/body.conv.74")
+    parser.add_argument("--epochs", type=int, default=90)
+    args = parser.parse_args()
+    model = nn.Linear(4, 2)
+    model.load_state_dict(torch.load(args.pretrained_weights))
+    optimizer = torch.optim.Adam(model.parameters())
+""" + LOOP + """
+        torch.save(model.state_dict(), f"weights/net_%d.pt" % epoch)
+""",
+    "by a template of another name": "NAMES, BODIES = './weights/net_%d.pt', './weights/body_%d.pt'\n" + MADE + """
+    if args.begun:
+        model.load_state_dict(torch.load(BODIES % args.begun))
+""" + LOOP + """
+        torch.save(model.state_dict(), NAMES % epoch)
+""",
     "without a question": MADE + """
     model.load_state_dict(torch.load("net.pt"))  # <- 905
 """ + LOOP + """
@@ -469,6 +505,14 @@ def test_goes_on(code):
     holds(code)
 
 
+KNOWN = """
+known = "net.pt"
+parts = "%s/net.pt"
+fields = "{}/net.pt"
+many = 5
+"""
+
+
 def name(text, code=""):
     return bindings_of(code).name(ast.parse(text, mode="eval").body, 0)
 
@@ -476,15 +520,21 @@ def name(text, code=""):
 @pytest.mark.parametrize("read, written", [
     ("'a/net.pt'", "'./a/net.pt'"), ("f'{d}/net.pt'", "d + '/net.pt'"), ("os.path.join(d, 'net.pt')", "'%s/net.pt' % d"), ("path", "path"),
     ("'{0}/{1}.pt'.format(d, name)", "d + '/' + str(name) + '.pt'"), ("Path(d) / 'net.pt'", "os.path.join(d, 'net.pt')"), ("known", "'net.pt'"),
+    ("parts % d", "f'{d}/net.pt'"), ("fields.format(d)", "f'{d}/net.pt'"), ("f'%s/net.pt' % d", "f'{d}/net.pt'"),
 ])
 def test_one_file(read, written):
-    assert one_file(name(read, "known = 'net.pt'"), name(written))
+    assert one_file(name(read, KNOWN), name(written))
 
 
 @pytest.mark.parametrize("read, written", [("'a.pt'", "'b.pt'"), ("path", "where"), ("f'{a}/net.pt'", "f'{b}/net.pt'"), ("'1.pt'", "f'{n}.pt'")])
 def test_two_files(read, written):
     assert not one_file(name(read), name(written))
     assert not numbered(name(read), name(written))
+
+
+def test_a_remainder_is_no_name():
+    assert not one_file(name("epoch % many", KNOWN), name("'5'"))
+    assert len(name("'net_' + str(epoch % many)", KNOWN)) == 2
 
 
 @pytest.mark.parametrize("read, written, is_one", [
