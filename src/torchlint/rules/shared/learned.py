@@ -7,6 +7,7 @@ import re
 
 from torchlint.dryrun.values import FALSE, NONE, Event, Instance, Opaque, Ref, Value, real
 from torchlint.rules.base import View
+from torchlint.rules.shared.class_around import class_around
 from torchlint.rules.shared.held_out import is_model, trained
 from torchlint.rules.shared.seen_calls import is_module
 from torchlint.sieve.facts import Unit
@@ -44,6 +45,24 @@ def learned_as_written(view: View, event: Event) -> bool:
         return False
     wanted = re.compile(rf"(?<![\w.]){re.escape(name)}\.(?:load_state_dict\(|parameters\(\)\s*,\s*(?:lr\b|[\w.]))")
     return any(wanted.search(line.split("#", 1)[0]) for line in facts.lines)
+
+
+_OWN_CALLS = frozenset({"self", "self.forward", "self.__call__"})
+_OPTIMIZES_ITSELF = re.compile(r"(?<![\w.])self\.parameters\(\)\s*,")
+
+
+def learns_by_itself(event: Event) -> bool:
+    """Whether a method of a model asks the model whole, `self.forward(x)`, and another one of its class trains it: it makes an optimizer
+    of `self.parameters()`, and goes backward."""
+    func = getattr(event.site.node, "func", None)
+    owner = class_around(event.site.parsed)
+    if func is None or owner is None or event.site.parsed.text(func) not in _OWN_CALLS:
+        return False
+    lines = event.site.parsed.facts.lines
+    return any(
+        {"backward", "parameters"} <= unit.words and _OPTIMIZES_ITSELF.search("\n".join(line.split("#", 1)[0] for line in lines[unit.start - 1 : unit.end]))
+        for unit in owner.methods.values() if unit is not event.site.parsed.unit
+    )
 
 
 def is_handed(model: Value) -> bool:

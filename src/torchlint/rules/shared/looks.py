@@ -76,9 +76,13 @@ def keeps_something(view: View, event: Event) -> bool:
     )
 
 
+def _statement(event: Event) -> cst.CSTNode | None:
+    return next(iter(event.site.parsed.around(event.site.node)), None)
+
+
 def _is_kept_under_names(event: Event) -> bool:
     """Whether a statement asks a model and gives names to what comes out, or nothing else: what is in a list is not always followed."""
-    statement = next(iter(event.site.parsed.around(event.site.node)), None)
+    statement = _statement(event)
     if isinstance(statement, cst.Expr):
         return statement.value is event.site.node
     if not isinstance(statement, cst.Assign) or statement.value is not event.site.node:
@@ -161,8 +165,8 @@ def _is_made(value: Value) -> bool:
 
 def is_cut_by_hand(view: View, event: Event) -> bool:
     """Whether the program takes the graph off what somebody only looks at: where gradients were off, there would be none."""
-    if event.site.parsed.unit.name == "<module>" or _before_it_learns(view, event):
-        return False  # the last lines of a script: a plot, and it ends
+    if event.site.parsed.unit.name == "<module>" and not _stays_behind_training(view, event) or _before_it_learns(view, event):
+        return False  # the last lines of a script: a plot, whose graph goes at once, and it ends
     return _is_cut(view, event) and not raises_with_graph(view, event) and only_looked_at(view, event)
 
 
@@ -178,6 +182,14 @@ def _before_it_learns(view: View, event: Event) -> bool:
     steps = [step for step in view.of("backward") if any(flow.subject is event.subject for flow in step.flows)]
     loaded = any(other.serial < event.serial for other in view.of("load"))
     return bool(steps) and all(step.serial > event.serial for step in steps) and not loaded
+
+
+def _stays_behind_training(view: View, event: Event) -> bool:
+    """Whether the body of a file asks a model behind all training, and gives a name to what comes out as it is: the graph stays
+    with the name for as long as the program runs."""
+    steps = view.of("backward")
+    over = all(step.serial < event.serial and not set(step.loops) & set(event.loops) for step in steps)
+    return over and trained(view, event.subject) and isinstance(_statement(event), cst.Assign) and _is_kept_under_names(event)
 
 
 def _is_model(value: Value) -> bool:

@@ -8,7 +8,7 @@ from torchlint.rules.shared.class_around import class_around
 from torchlint.rules.shared.evaluations import EVALUATION, is_evaluation
 from torchlint.rules.shared.graph_uses import gets_ready
 from torchlint.rules.shared.held_out import given_held_out, measures, trained
-from torchlint.rules.shared.learned import has_learned, in_an_optimizer, is_handed, learned_as_written, learned_here
+from torchlint.rules.shared.learned import has_learned, in_an_optimizer, is_handed, learned_as_written, learned_here, learns_by_itself
 from torchlint.rules.shared.looks import is_cut_by_hand, only_looked_at
 from torchlint.rules.shared.readouts import comes_from, raises_with_graph
 from torchlint.rules.shared.seen_calls import carries, made_of, unseen
@@ -34,7 +34,7 @@ def predicts_once(view: View, event: Event) -> bool:
     tools = _OF_TOOLS - {"benchmark"} if "cudnn" in unit.words else _OF_TOOLS  # `cudnn.benchmark = True` looks at no model
     if unit.words & tools and not measures(view, event):
         return False
-    learned = has_learned(view, event.subject) or learned_as_written(view, event)
+    learned = has_learned(view, event.subject) or learned_as_written(view, event) or learns_by_itself(event)
     if not learned or _on_made_up_data(view, event) and not _draws(event):
         return False
     if event.mode is not False and not _is_meant_to(view, event):
@@ -67,6 +67,7 @@ def _is_meant_to(view: View, event: Event) -> bool:
     if answers_with_a_number(view, event):
         return True
     learned = isinstance(model, Instance) and (learned_here(view, model) or learned_as_written(view, event)) or trained(view, model)
+    learned = learned or learns_by_itself(event)
     named = bool(EVALUATION.search(event.site.parsed.unit.name)) or given_held_out(event)
     return learned and (named or is_cut_by_hand(view, event))
 

@@ -60,6 +60,39 @@ for _ in range(100):
     optimizer.zero_grad()
 plt.plot(x.numpy(), model(x).detach().numpy())
 """,
+    "the last lines of a script, where the output gets a name with its graph": """
+import matplotlib.pyplot as plt
+
+model = nn.Linear(1, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y, points = torch.rand(20, 1), torch.rand(20, 1), torch.rand(500, 1)
+for _ in range(100):
+    loss = F.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+curve = model(points)  # <- 202
+for i in range(500):
+    plt.plot([points[i, 0]], [curve[i].detach().numpy()])
+""",
+    "so named before the training, or with something that is handed the graph": """
+import matplotlib.pyplot as plt
+from project import improve
+
+model = nn.Linear(1, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+x, y, points = torch.rand(20, 1), torch.rand(20, 1), torch.rand(500, 1)
+curve = model(points)
+plt.plot(points, curve.detach().numpy())
+for _ in range(100):
+    loss = F.mse_loss(model(x), y)
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+last = model(points)
+plt.plot(points, last.detach().numpy())
+improve(last)
+""",
     "a model as it was made": """
 def main(image, images):
     model = nn.Linear(4, 4)

@@ -1,4 +1,4 @@
-"""201 of models that are in no file, whose family has batch norm."""
+"""201 of models that are in no file, whose family has batch norm, or that are made with a dropout."""
 
 from tests.torchlint.dryrun.support import holds, table
 
@@ -56,4 +56,21 @@ def test_of_a_family_with_batch_norm(code):
     "handed to what may, by a keyword": program("ResNet18", asks="evaluate(model=net, data=test_loader)"),
 })
 def test_not_known(code):
+    holds(code)
+
+
+ASKED = "right += (net(x).argmax(1) == y)"
+
+
+@table({
+    "with a share that it drops": program("Tagger", "Tagger(100, dropout=0.5).to('cuda')", mark=MARK),
+    "by another name": program("build_tagger", "build_tagger(100, dropout_rate=0.1)", mark=MARK),
+    "that drops nothing": program("Tagger", "Tagger(100, dropout=0.0)"),
+    "a share that is not known": program("Tagger", "Tagger(100, dropout=share)"),
+    "something else": program("Tagger", "Tagger(100, drop_last=0.5)"),
+    "put in evaluation mode, by whoever calls it": program("Tagger", "Tagger(100, dropout=0.5)", asks="net.set_mode('eval')"),
+    "told in the call what it is asked for": program("Tagger", "Tagger(100, dropout=0.5)").replace(ASKED, "right += (net(x, is_training=False).argmax(1) == y)"),
+    "told so by its place": program("ResNet18", "ResNet18(10)").replace(ASKED, "right += (net(x, False).argmax(1) == y)"),
+})
+def test_with_a_dropout(code):
     holds(code)

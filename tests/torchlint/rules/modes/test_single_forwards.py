@@ -530,3 +530,37 @@ def fit(loader):
 })
 def test_in_an_epoch(code):
     holds(code)
+
+
+FITS = """
+class Ranker(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.2), nn.Linear(8, 1))
+
+    def forward(self, x):
+        return self.net(x).view(-1)
+
+    def fit(self, loader):
+        optimizer = torch.optim.Adam(self.{whose}parameters(), lr=0.01)
+        for x, y in loader:
+            self.train()
+            optimizer.zero_grad()
+            F.mse_loss(self.forward(x), y).backward()
+            optimizer.step()
+
+    def predict(self, test_loader):
+        self.eval()
+        x, _ = next(iter(test_loader))
+        scores = self.forward(x){cut}
+        return scores
+"""
+
+
+@table({
+    "a model that another of its methods trains": FITS.format(whose="", cut=".cpu().detach()  # <- 202"),
+    "that gives its graph back": FITS.format(whose="", cut=".cpu()"),
+    "that trains somebody else": FITS.format(whose="pupil.", cut=".cpu().detach()"),
+})
+def test_a_model_that_fits_itself(code):
+    holds(code)
