@@ -63,6 +63,31 @@ def test_asked_for_one(code):
     holds(code)
 
 
+DEVICE = MADE + '\ndevice = torch.device("cuda" if args.cuda else "cpu")'
+TO_DEVICE, BATCH_TO_DEVICE = "model = model.to(device)", "x, y = x.to(device), y.to(device)"
+
+
+@table({
+    "of the model": program(TO_DEVICE, BATCH, DEVICE, told=True),
+    "of the batch": program("model.cuda()", BATCH_TO_DEVICE, DEVICE, told=True),
+    "of a switch itself": program(TO_DEVICE, BATCH, 'device = torch.device("cpu" if args.no_cuda else "cuda:0")', told=True),
+    "with what the machine has": program(
+        TO_DEVICE, BATCH, 'device = torch.device("cuda" if torch.cuda.is_available() and not args.no_cuda else "cpu")', told=True),
+    "of the labels": program(TO_DEVICE, "x, y = x.to(device), y.cuda()", DEVICE).replace(".backward()", ".backward()  # <- 401"),
+    "of both": program(TO_DEVICE, BATCH_TO_DEVICE, DEVICE),
+    "of neither": program("model.cuda()", BATCH, DEVICE),
+    "of what the machine has alone": program(TO_DEVICE, BATCH, 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'),
+    "of something that is no option": program(TO_DEVICE, BATCH, 'device = torch.device("cuda" if torch.cuda.device_count() > 1 else "cpu")'),
+    "where it is called": program(TO_DEVICE, BATCH, DEVICE).replace("\nmain()", "\nif args.cuda:\n    main()"),
+    "the program ends without it": program(TO_DEVICE, BATCH, DEVICE + "\nif not args.cuda:\n    raise SystemExit('needs a GPU')"),
+    "and moved besides": program(TO_DEVICE + "\n    model.cuda()", BATCH, DEVICE),
+    "of one of two moves": program("if args.fast:\n        model = model.to(device)\n    else:\n        model.cuda()", BATCH, DEVICE),
+    "asked beside the batch": program(TO_DEVICE, "if args.cuda:\n            x, y = x.cuda(), y.cuda()", DEVICE),
+})
+def test_a_device_that_an_option_chooses(code):
+    holds(code)
+
+
 GPU = 'parser.add_argument("--gpu", default=None, type=int)'
 GIVEN = "if args.gpu is not None:\n        model.cuda(args.gpu)"
 X_GIVEN = "if args.gpu is not None:\n            x = x.cuda(args.gpu)\n        y = y.cuda(args.gpu)"
