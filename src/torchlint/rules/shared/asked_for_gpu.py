@@ -224,9 +224,10 @@ def _parts(text: str) -> list[str]:
 
 
 def _speaks_of(event: Event, asked: str) -> bool:
-    """Whether something happens under the same condition, or its contrary."""
+    """Whether something happens under the same condition, or its contrary, or the model that is called is made under it."""
     name = asked.split("`")[1].split(" ")[0]
-    return any(name in text for site in (event.site, *event.calls) if site is not None for text, _ in _conditions(site))
+    made = event.subject.site if isinstance(event.subject, Instance) else None
+    return any(name in text for site in (made, event.site, *event.calls) if site is not None for text, _ in _conditions(site))
 
 
 def _is_option(view: View, site: Site, asked: re.Match[str]) -> bool:
@@ -251,10 +252,12 @@ def _is_option(view: View, site: Site, asked: re.Match[str]) -> bool:
 
 
 def _switch(option: str) -> re.Pattern[str]:
-    """An argument of the command line that is on or off."""
+    """An argument of the command line that is on or off, or 1 or 0: a number that is one of these where nothing is said, or that has to be
+    said."""
     spelt = option.replace("_", "[-_]")
     kind = r"store_true|store_false|type\s*=\s*(?:bool|str2bool)|default\s*=\s*(?:True|False)"
-    return re.compile(rf"add_argument\([^)]*[\"']--?{spelt}[\"'][^)]*(?:{kind})")
+    number = r"(?=[^)]*\btype\s*=\s*int\b)(?=[^)]*(?:default\s*=\s*[01]\b|required\s*=\s*True))"
+    return re.compile(rf"add_argument\([^)]*[\"']--?{spelt}[\"'](?:[^)]*(?:{kind})|{number})")
 
 
 def _left_out(option: str) -> re.Pattern[str]:
