@@ -101,6 +101,10 @@ class Builtins:
         if args and isinstance(args[0], Dict):
             items = self.store.get(args[0], "{}") or Items({}, True)
             return self.mapping({**items.known, **kwargs}, node, items.open)
+        if len(args) == 1 and not kwargs and isinstance(args[0], Iter) and args[0].kind == "named_parameters":
+            self.consume(args[0], node)
+            named = self.items_of(self.element(args[0]))  # as `{name: p for name, p in model.named_parameters()}` has them
+            return self.mapping({"*0": named[-1]}, node, True, alike=True) if named else self.mapping({}, node, True)
         return self.mapping(dict(kwargs), node, bool(args) or "**" in kwargs)
 
     def builtin_filter(self, args, kwargs, node) -> Value:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from torchlint.dryrun.values import NOTHING, Const, Opaque, Value, alternatives
 
@@ -10,8 +10,8 @@ NUMPYS = frozenset({"numpys"})  # of what arithmetic makes of an array or a numb
 ARRAY = frozenset({"ndarray"})
 FLOAT64 = frozenset({"ndarray", "float64"})
 
-# float64 unless `dtype=` says otherwise.
-_FLOATS = frozenset("zeros ones empty linspace logspace eye identity hanning hamming".split())
+# float64 unless `dtype` says otherwise, which may stand at this place.
+_FLOATS = {"zeros": 1, "ones": 1, "empty": 1, "linspace": 5, "logspace": 5, "eye": 3, "identity": 1, "hanning": 1, "hamming": 1}
 _RANDOM = frozenset(
     "rand randn random random_sample normal uniform standard_normal beta gamma exponential laplace".split()
 )
@@ -22,11 +22,12 @@ _ARRAYS = frozenset(
 )
 
 
-def ndarray(name: str, kwargs: Mapping) -> frozenset[str]:
+def ndarray(name: str, args: Sequence, kwargs: Mapping) -> frozenset[str]:
     """The tags of what a function gives: "ndarray" for arrays, "float64" too for those of float64."""
     module, _, last = name.rpartition(".")
     if module == "numpy" and last in _FLOATS or module == "numpy.random" and last in _RANDOM:
-        return ARRAY if kwargs.keys() & {"dtype", "**"} else FLOAT64
+        typed = bool(kwargs.keys() & {"dtype", "**"}) or module == "numpy" and len(args) > _FLOATS[last]
+        return ARRAY if typed else FLOAT64
     return ARRAY if module == "numpy" and last in _ARRAYS else frozenset()
 
 

@@ -6,6 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import libcst as cst
+
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.store import Store
 from torchlint.dryrun.torch_api.shapes import ANY, Shape
 from torchlint.dryrun.torch_api.vision_samples import is_transform, sizes_of_image, transform_of
@@ -32,6 +35,7 @@ _SIZED = frozenset(
     """zeros ones empty full rand randn randint arange tensor as_tensor from_numpy Tensor FloatTensor LongTensor view reshape unsqueeze
     stack cat array asarray normal uniform linspace one_hot""".split()
 )
+_KEEP_DTYPE = frozenset({"from_numpy", "tensor", "as_tensor"})
 
 
 def whole_dataset(dataset: Value | None) -> Value | None:
@@ -59,7 +63,9 @@ class Batches:
             return batch
         alts = real(loader.arg(6, "collate_fn"))
         if not alts:
-            return self.filled(sample, batch, 1)
+            filled = self.filled(sample, batch, 1)
+            self._note_doubles(filled, loader)
+            return filled
         if len(alts) != 1 or not _is_seen(alts[0]):
             return batch
         with self.aside():
@@ -115,8 +121,31 @@ class Batches:
             return None
         with self.aside():
             func = Func("__getitem__", found[0].facts, found[1], found[0])
-            outline = self.outline(self.inline(func, [dataset, Const(0)], {}, None, dataset))
+            item = self.inline(func, [dataset, Const(0)], {}, None, dataset)
+            outline = self.outline(item)
+            self.base_store.set(dataset, " doubles", self._doubles(item))
         return outline if outline != ANY else None
+
+    def _doubles(self, item: Value) -> dict[Any, Site | None]:
+        """What of an item is in float64 for certain, by its place or key: each with where a tensor was made of it, if one was."""
+        alts = real(item)
+        one = alts[0] if len(alts) == 1 else None
+        if isinstance(one, Seq):
+            parts = dict(enumerate(self.items_of(one) or ()))
+        else:
+            items = self.store.get(one, "{}") if isinstance(one, Dict) else None
+            parts = items.known if items is not None and not items.open else {}
+        given = {key: real(part) for key, part in parts.items()}
+        return {key: alts[0].site for key, alts in given.items() if alts and all(map(_is_double, alts))}
+
+    def _note_doubles(self, batch: Value, loader: Instance) -> None:
+        """Notes which parts of a batch are in float64: torch's own `collate_fn` keeps what the items are."""
+        dataset = real(whole_dataset(loader.arg(0, "dataset")))
+        found = self.base_store.get(dataset[0], " doubles") if dataset else None
+        for key, site in (found or {}).items():
+            part = self.items_of(batch)[key] if isinstance(batch, Seq) else self.base_store.get(batch, f"[{key!r}]")
+            if isinstance(part, Opaque):
+                self.base_store.set(part, " float64", (site,))
 
     @contextmanager
     def aside(self) -> Iterator[None]:
@@ -173,6 +202,16 @@ class Batches:
 
     def _part(self, batch: Opaque, name: str = "") -> Opaque:
         return Opaque(name, "item", None, NOTHING, NOTHING, batch, batch.tags)
+
+
+def _is_double(value: Value) -> bool:
+    """Whether a value is an array of NumPy's in float64, or a tensor that keeps what such an array has: `torch.from_numpy(np.zeros(4))`."""
+    array = value
+    if isinstance(value, Tensor):
+        call = value.site.node if value.site is not None and value.source == "made" else None
+        kept = isinstance(call, cst.Call) and len(call.args) == 1 and isinstance(call.func, cst.Attribute) and call.func.attr.value in _KEEP_DTYPE
+        array = value.origin if kept else None
+    return type(array) is Opaque and "float64" in array.tags
 
 
 def _is_seen(callee: Value) -> bool:

@@ -64,7 +64,7 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Indices, M
             for place, value in enumerate(args):
                 self.emit("readout", value, node, name=name, place=place)
             image = numpy_image(name, args)
-            made = Opaque(last, "call", None, NOTHING, NOTHING, args[0] if image else None, frozenset({"foreign"}) | ndarray(name, kwargs) | image)
+            made = Opaque(last, "call", None, NOTHING, NOTHING, args[0] if image else None, frozenset({"foreign"}) | ndarray(name, args, kwargs) | image)
             if name.startswith("numpy."):
                 self.note_shape(made, self.array_shape(name, args, kwargs))
                 self.table_call(name, args, kwargs, made)

@@ -8,7 +8,8 @@ raises by itself.
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import libcst as cst
 
@@ -32,6 +33,8 @@ _COUNTED = re.compile(
 )
 _OF_OPTION = re.compile(rf"(?<![\w.])(?:self\.)?{_ARGS}\.({_FLAG})\b", re.IGNORECASE)
 
+_A_GPU = re.compile(r"f?[\"']cuda\b")
+_THE_CPU = re.compile(r"[\"']cpu[\"']")
 _IS_THERE = re.compile(r"(?:torch\.)?cuda\.is_available\(\)")
 _PUT_TOGETHER = re.compile(r"\bor\b|\bif\b|\blambda\b|\bfor\b")
 
@@ -70,7 +73,7 @@ def _of_input(view: View, event: Event, moves: list[Event], value: Value) -> For
         always = [move.site for move in moves if _in_any_case(move.site, event.subject)]
         if always or not event.subject.under:
             return _input_stays(view, event, value, always[-1]) if always else None
-    asked, site = _asked_of_all(view, moves), _moved_in_any_case(view, given, event.site)
+    asked, site = _asked_of_all(view, moves, event.subject), _moved_in_any_case(view, given, event.site)
     return None if asked is None or site is None or _speaks_of(event, asked) else Forgotten(asked, event.subject, site)
 
 
@@ -88,15 +91,37 @@ def scores_stay(view: View, event: Event) -> Forgotten | None:
     moves = view.about("module.move", forward.subject)
     if not isinstance(forward.subject, Instance) or forward.subject.kind != "module" or not moves or not all(map(_to_gpu, moves)):
         return None
-    asked, site = _asked_of_all(view, moves), _moved_in_any_case(view, real(event.target), event.site)
+    asked, site = _asked_of_all(view, moves, forward.subject), _moved_in_any_case(view, real(event.target), event.site)
     if asked is None or site is None or _speaks_of(event, asked) or not forward.args:
         return None
-    inputs = [view.run.moved[id(alt)][1] for alt in real(forward.args[0]) if id(alt) in view.run.moved]
-    return Forgotten(asked, event.input, site) if all(_asked(view, moved) == asked for moved in inputs) else None
+    inputs = [view.run.moved[id(alt)] for alt in real(forward.args[0]) if id(alt) in view.run.moved]
+    return Forgotten(asked, event.input, site) if all(_asked_or_chosen(view, device, moved) == asked for device, moved in inputs) else None
 
 
 def _to_gpu(move: Event) -> bool:
-    return move.device == "cuda" or move.get("name") == "cuda"
+    return move.device == "cuda" or move.get("name") == "cuda" or _chosen_by(move.device) is not None
+
+
+def _chosen_by(device: Any) -> tuple[Site, frozenset[tuple[str, bool]]] | None:
+    """Where a device is made, and the conditions that make it a GPU instead of the CPU: `torch.device("cuda" if args.cuda else "cpu")`."""
+    call = device.site.node if isinstance(device, Instance) and device.kind == "device" and device.site is not None else None
+    chosen = call.args[0].value if isinstance(call, cst.Call) and len(call.args) == 1 else None
+    if not isinstance(chosen, cst.IfExp):
+        return None
+    text = device.site.parsed.text
+    of_gpu = [_A_GPU.match(text(part)) is not None for part in (chosen.body, chosen.orelse)]
+    of_cpu = [_THE_CPU.fullmatch(text(part)) is not None for part in (chosen.body, chosen.orelse)]
+    if of_gpu.count(True) != 1 or of_gpu != of_cpu[::-1]:
+        return None
+    return device.site, _asked_of_options([(text(chosen.test), of_gpu[0])])
+
+
+def _asked_or_chosen(view: View, device: Any, site: Site) -> str | None:
+    """The option that says whether something goes to the GPU: by a condition around the move, or by the device that it is given."""
+    chosen = _chosen_by(device)
+    if chosen is None:
+        return _asked(view, site)
+    return _option_of(view, *chosen)
 
 
 def _straight_out_of(view: View, scores: Value, forward: Event) -> bool:
@@ -106,9 +131,12 @@ def _straight_out_of(view: View, scores: Value, forward: Event) -> bool:
     return scores.traits.get("out_of") is forward and "device" not in scores.traits and id(scores) not in view.run.moved
 
 
-def _asked_of_all(view: View, moves: list[Event]) -> str | None:
-    """The option that each move of a model stands under."""
-    asked = {_asked(view, move.site) for move in moves}
+def _asked_of_all(view: View, moves: list[Event], model: Instance) -> str | None:
+    """The option that each move of a model stands under, or that chooses the device that it is moved to in any case."""
+    asked = {
+        _asked_or_chosen(view, move.device, move.site) if _chosen_by(move.device) is None or _in_any_case(move.site, model) else None
+        for move in moves
+    }
     return asked.pop() if len(asked) == 1 else None
 
 
@@ -138,6 +166,11 @@ def _with(site: Site, met: Site) -> bool:
 
 def _input_stays(view: View, event: Event, value: Value, moved: Site) -> Forgotten | None:
     given = real(value)
+    placed = [placed_at(view, alt) for alt in given]
+    if placed and all(site is not None and _chosen_by(device) is not None for device, site in placed):
+        options = {_asked_or_chosen(view, device, site) for device, site in placed}
+        asked = options.pop() if len(options) == 1 else None
+        return None if asked is None or _speaks_of(event, asked) else Forgotten(asked, value, moved)
     if len(given) != 2:
         return None
     for here, there in (given, given[::-1]):
@@ -150,7 +183,10 @@ def _input_stays(view: View, event: Event, value: Value, moved: Site) -> Forgott
 
 def _asked(view: View, site: Site) -> str | None:
     """The one condition that a place stands under, if it asks an option for the GPU: as the words that say when it does not hold."""
-    conditions = _conditions(site)
+    return _option_of(view, site, _conditions(site))
+
+
+def _option_of(view: View, site: Site, conditions: frozenset[tuple[str, bool]]) -> str | None:
     if len(conditions) != 1:
         return None
     (text, holds), = conditions
@@ -167,7 +203,11 @@ def _asked(view: View, site: Site) -> str | None:
 def _conditions(site: Site) -> frozenset[tuple[str, bool]]:
     """The conditions that a place stands under, but for the one that the file is the program, and that there is a GPU, which is asked of the
     machine alone: `torch.cuda.is_available() and args.cuda` is `args.cuda` where there is one."""
-    found = ((part, holds) for text, holds in map(_closed, conditions_of(site)) for part in (_parts(text) if holds else (text,)))
+    return _asked_of_options(map(_closed, conditions_of(site)))
+
+
+def _asked_of_options(asked: Iterable[tuple[str, bool]]) -> frozenset[tuple[str, bool]]:
+    found = ((part, holds) for text, holds in asked for part in (_parts(text) if holds else (text,)))
     return frozenset((text, holds) for text, holds in found if not text.startswith("__name__") and not (holds and _IS_THERE.fullmatch(text)))
 
 
@@ -184,9 +224,10 @@ def _parts(text: str) -> list[str]:
 
 
 def _speaks_of(event: Event, asked: str) -> bool:
-    """Whether something happens under the same condition, or its contrary."""
+    """Whether something happens under the same condition, or its contrary, or the model that is called is made under it."""
     name = asked.split("`")[1].split(" ")[0]
-    return any(name in text for site in (event.site, *event.calls) if site is not None for text, _ in _conditions(site))
+    made = event.subject.site if isinstance(event.subject, Instance) else None
+    return any(name in text for site in (made, event.site, *event.calls) if site is not None for text, _ in _conditions(site))
 
 
 def _is_option(view: View, site: Site, asked: re.Match[str]) -> bool:
@@ -211,10 +252,12 @@ def _is_option(view: View, site: Site, asked: re.Match[str]) -> bool:
 
 
 def _switch(option: str) -> re.Pattern[str]:
-    """An argument of the command line that is on or off."""
+    """An argument of the command line that is on or off, or 1 or 0: a number that is one of these where nothing is said, or that has to be
+    said."""
     spelt = option.replace("_", "[-_]")
     kind = r"store_true|store_false|type\s*=\s*(?:bool|str2bool)|default\s*=\s*(?:True|False)"
-    return re.compile(rf"add_argument\([^)]*[\"']--?{spelt}[\"'][^)]*(?:{kind})")
+    number = r"(?=[^)]*\btype\s*=\s*int\b)(?=[^)]*(?:default\s*=\s*[01]\b|required\s*=\s*True))"
+    return re.compile(rf"add_argument\([^)]*[\"']--?{spelt}[\"'](?:[^)]*(?:{kind})|{number})")
 
 
 def _left_out(option: str) -> re.Pattern[str]:

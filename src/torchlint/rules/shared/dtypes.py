@@ -6,7 +6,9 @@ from types import NoneType
 
 import libcst as cst
 
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.values import Const, Event, Instance, Iter, Opaque, Ref, Tensor, Value, real
+from torchlint.rules.base import View
 
 _NAMES = {
     "long": "int64", "int": "int32", "short": "int16", "half": "float16", "float": "float32", "double": "float64",
@@ -141,6 +143,27 @@ def names_device(arg: cst.Arg) -> bool:
         return True
     text = node.attr.value if isinstance(node, cst.Attribute) else node.value if isinstance(node, cst.Name) else ""
     return isinstance(text, str) and "device" in text.lower()
+
+
+def double_in_batch(view: View, value: Value | None) -> tuple[Site | None] | None:
+    """Whether a value is a part of a batch that its data set makes in float64, and nothing casts it on the way: with where a tensor is made of
+    it, if the data set makes one."""
+    found = [_double_item(view, alt) for alt in real(value)]
+    return found[0] if found and None not in found else None
+
+
+def _double_item(view: View, value: Value) -> tuple[Site | None] | None:
+    for _ in range(12):
+        if type(value) is not Opaque:
+            return None
+        if value.source == "item" and "batch" in value.tags:
+            return view.run.base_store.get(value, " float64")
+        call = value.site.node if value.site is not None else None
+        name = _called(call) if isinstance(call, cst.Call) else ""
+        if name not in _KEEP or name == "to" and not all(map(names_device, call.args)):
+            return None
+        value = value.origin
+    return None
 
 
 def moves(event: Event, *names: str) -> bool:

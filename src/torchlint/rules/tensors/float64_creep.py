@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from torchlint.dryrun.values import Instance, Ref, Tensor, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.dtypes import dtype_of
+from torchlint.rules.shared.dtypes import double_in_batch, dtype_of
 from torchlint.rules.tensors.integer_features import FLOAT_LAYERS
 
 CODE = 410
@@ -27,8 +27,9 @@ def check(view: View) -> Iterator[Report]:
             yield _report(view, event, found[1], f"`{name}` has float32 weights and refuses it")
     for event in view.of("loss"):
         found = dtype_of(event.target)
-        if found is not None and found[0] == "float64" and _from_layer(event.input):
-            yield _report(view, event, found[1], "the loss becomes float64, or is refused")
+        made = found[1:] if found is not None and found[0] == "float64" else double_in_batch(view, event.target)
+        if made is not None and _from_layer(event.input):
+            yield _report(view, event, made[0], "the loss becomes float64, or is refused")
 
 
 def _from_layer(value) -> bool:
@@ -54,5 +55,5 @@ def _typed(event) -> bool:
 
 
 def _report(view: View, event, made, what: str) -> Report:
-    related = [(made, "the numbers are float64 since here")] if made.node is not event.site.node else []
+    related = [(made, "the numbers are float64 since here")] if made is not None and made.node is not event.site.node else []
     return Report(CODE, event.site, {"call": view.call_text(event.site), "what": what}, related)

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import libcst as cst
 
 from torchlint.catalogue.array_reads import OF_LISTS, OF_TENSORS, PLOTS
-from torchlint.dryrun.source_text import Site
+from torchlint.dryrun.source_text import Parsed, Site
+from torchlint.dryrun.tree import walk
 from torchlint.dryrun.values import Event, Opaque, Seq, Tensor, Value, number, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.arithmetic_on_losses import computed_from
@@ -26,6 +28,7 @@ _AXES = frozenset({"subplots", "subplot", "subplot_mosaic", "axes", "gca", "figu
 
 # A function that asks what it was given goes the one way or the other.
 ASKS = frozenset({"requires_grad", "is_cuda", "grad_fn", "is_leaf"})
+_OF_PARAMETERS = re.compile(r"\.(?:named_)?parameters\(")
 
 
 class _Refusal(NamedTuple):
@@ -41,14 +44,30 @@ def check(view: View) -> Iterator[Report]:
     """`model(x).numpy()` where autograd records, `np.mean(losses)`, `accuracy_score(y.cuda(), ...)`."""
     told = set()
     for event in view.of("readout", "unknown"):
-        if event.site in told or event.site.parsed.unit.words & ASKS:
+        if event.site in told:
             continue
         for place, value in _given(event):
             report = _whole(view, event, place, value) or _listed(view, event, value)
-            if report is not None:
+            if report is not None and not _asks(event.site.parsed):
                 told.add(event.site)
                 yield report
                 break
+
+
+def _asks(parsed: Parsed) -> bool:
+    """Whether a function reads one of these of something. What is set is not asked, nor is a parameter that a loop counts or chooses by:
+    `[p for p in model.parameters() if p.requires_grad]`."""
+    if not parsed.unit.words & ASKS:
+        return False
+    nodes = list(walk(parsed.module))
+    loops = [node for node in nodes if isinstance(node, cst.For | cst.CompFor) and _OF_PARAMETERS.search(parsed.text(node.iter))]
+    parameters = {part.value for loop in loops for part in walk(loop.target) if isinstance(part, cst.Name)}
+    set_here = {id(target.target) for node in nodes if isinstance(node, cst.Assign) for target in node.targets}
+    return any(
+        isinstance(node, cst.Attribute) and node.attr.value in ASKS and id(node) not in set_here
+        and not (isinstance(node.value, cst.Name) and node.value.value in parameters)
+        for node in nodes
+    )
 
 
 def _given(event: Event) -> Iterator[tuple[int, Value]]:

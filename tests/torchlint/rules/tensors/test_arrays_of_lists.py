@@ -43,6 +43,11 @@ def trained(kept="losses.append(loss)  # <- 106", read="print(epoch)", behind="r
     "by torch": trained(read="print(torch.stack(losses).mean())"),
     "numbers of the list": trained(read="print(np.mean([one.item() for one in losses]))"),
     "plotted before": trained("history.append(loss)  # <- 106").replace("    history = []", "    history = []\n    plt.plot(history)"),
+    "parameters are counted": trained("history.append(loss)  # <- 106", behind="plt.plot(history)  # <- 416").replace(
+        "    history = []", "    history = []\n    print(sum(p.numel() for p in net.parameters() if p.requires_grad))"),
+    "parameters are frozen": trained("history.append(loss)  # <- 106", behind="plt.plot(history)  # <- 416").replace(
+        "    history = []", "    history = []\n    net.bias.requires_grad = False"),
+    "something else is asked": trained("history.append(loss)  # <- 106", behind="if not loss.requires_grad:\n        plt.plot(history)"),
     "without gradients": """
 import numpy as np
 

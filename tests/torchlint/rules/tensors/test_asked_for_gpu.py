@@ -43,11 +43,15 @@ def program(model, batch, made=MADE, switch=SWITCH, told=False):
     "the other way round": program("if not args.no_cuda:\n        model.cuda()", BATCH, "", told=True),
     "of a switch that is off": program("model.cuda()", ASKED_BATCH, "", 'parser.add_argument("--cuda", action="store_true")', told=True),
     "of a switch for the CPU": program("if not args.cpu:\n        model.cuda()", BATCH, "", 'parser.add_argument("--cpu", action="store_true")', told=True),
+    "of a number that is 1 or 0": program(ASKED_MODEL, BATCH, "", 'parser.add_argument("--cuda", type=int, default=1, help="1 or 0")', told=True),
+    "of a number that has to be said": program(ASKED_MODEL, BATCH, "", 'parser.add_argument("--cuda", type=int, required=True)', told=True),
+    "of the number of a GPU": program(ASKED_MODEL, BATCH, "", 'parser.add_argument("--cuda", type=int, default=3)'),
     "of a model that is made under another condition": program(
         "if args.net:\n        model = nn.Linear(4, 10)\n    else:\n        raise ValueError\n    " + ASKED_MODEL, BATCH, told=True),
     "asked where it is called": program(ASKED_MODEL, BATCH).replace("\nmain()", "\nif args.cuda:\n    main()"),
     "over several lines": program(ASKED_MODEL, BATCH, "", 'parser.add_argument(\n    "--cuda", default=False,\n    action="store_true")', told=True),
     "where both are moved": program(ASKED_MODEL, ASKED_BATCH),
+    "made and moved as it says": program("if args.cuda:\n        model = nn.Linear(4, 10).cuda()\n    else:\n        model = nn.Linear(4, 10)", ASKED_BATCH),
     "for nothing": program("model.cuda()", BATCH),
     "no option": program(ASKED_MODEL, BATCH, "args.cuda = torch.cuda.is_available()"),
     "a name that is no option": program("if use_cuda:\n        model.cuda()", BATCH, "use_cuda = torch.cuda.is_available()"),
@@ -60,6 +64,31 @@ def program(model, batch, made=MADE, switch=SWITCH, told=False):
     "a wrapper brings it": program("model = nn.DataParallel(model).cuda()", ASKED_BATCH),
 })
 def test_asked_for_one(code):
+    holds(code)
+
+
+DEVICE = MADE + '\ndevice = torch.device("cuda" if args.cuda else "cpu")'
+TO_DEVICE, BATCH_TO_DEVICE = "model = model.to(device)", "x, y = x.to(device), y.to(device)"
+
+
+@table({
+    "of the model": program(TO_DEVICE, BATCH, DEVICE, told=True),
+    "of the batch": program("model.cuda()", BATCH_TO_DEVICE, DEVICE, told=True),
+    "of a switch itself": program(TO_DEVICE, BATCH, 'device = torch.device("cpu" if args.no_cuda else "cuda:0")', told=True),
+    "with what the machine has": program(
+        TO_DEVICE, BATCH, 'device = torch.device("cuda" if torch.cuda.is_available() and not args.no_cuda else "cpu")', told=True),
+    "of the labels": program(TO_DEVICE, "x, y = x.to(device), y.cuda()", DEVICE).replace(".backward()", ".backward()  # <- 401"),
+    "of both": program(TO_DEVICE, BATCH_TO_DEVICE, DEVICE),
+    "of neither": program("model.cuda()", BATCH, DEVICE),
+    "of what the machine has alone": program(TO_DEVICE, BATCH, 'device = torch.device("cuda" if torch.cuda.is_available() else "cpu")'),
+    "of something that is no option": program(TO_DEVICE, BATCH, 'device = torch.device("cuda" if torch.cuda.device_count() > 1 else "cpu")'),
+    "where it is called": program(TO_DEVICE, BATCH, DEVICE).replace("\nmain()", "\nif args.cuda:\n    main()"),
+    "the program ends without it": program(TO_DEVICE, BATCH, DEVICE + "\nif not args.cuda:\n    raise SystemExit('needs a GPU')"),
+    "and moved besides": program(TO_DEVICE + "\n    model.cuda()", BATCH, DEVICE),
+    "of one of two moves": program("if args.fast:\n        model = model.to(device)\n    else:\n        model.cuda()", BATCH, DEVICE),
+    "asked beside the batch": program(TO_DEVICE, "if args.cuda:\n            x, y = x.cuda(), y.cuda()", DEVICE),
+})
+def test_a_device_that_an_option_chooses(code):
     holds(code)
 
 

@@ -83,6 +83,21 @@ def fit(loader, path):
 """
 
 
+NAMED = """params = []
+    for name, parameter in dict({of}.named_parameters()).items():
+        if parameter.requires_grad:
+            params += [{{"params": [parameter], "weight_decay": 0 if "bias" in name else 1e-4}}]
+    optimizer = torch.optim.Adam(params)"""
+
+
+@table({
+    "of a dict of them": fit(f"{TOLD}\n    model.cuda()", NAMED.format(of="model")),
+    "of a dict of another model's": fit(f"{LOAD}\n    model.cuda()", "other = Net()\n    " + NAMED.format(of="other")),
+})
+def test_groups_of_a_dict_of_parameters(code):
+    holds(code)
+
+
 @table({
     "of each module": GROUPS.format(which="of_each", moved="model", mark="  # <- 401", to="cuda"),
     "of what a helper chooses": GROUPS.format(which="of_one", moved="model", mark="  # <- 401", to="cuda"),
