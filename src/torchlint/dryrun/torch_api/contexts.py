@@ -33,7 +33,7 @@ class Contexts:
             if kind == "grad":
                 self.pending_grad = None
             self.contexts.append(self.Context(kind, alt.site, known if kind == "grad" else alt))
-            return alt
+            return self.base_store.get(alt, " binds", alt)
         if isinstance(alt, Instance) and alt.kind == "device":
             self.contexts.append(self.Context("device", self.site(node), alt))
             return alt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from torchlint.catalogue.effects import NAMESPACES
+from torchlint.dryrun.torch_api import apex
 from torchlint.dryrun.values import (
     NONE,
     NOTHING,
@@ -222,6 +223,8 @@ SPECIAL = {
     "torch.save": _save,
     "torch.autograd.backward": _backward,
     "torch.autograd.grad": _grad,
+    "apex.amp.initialize": apex.initialize,
+    "apex.amp.scale_loss": apex.scale_loss,
     "deepspeed.initialize": lambda run, name, args, kwargs, node: run.deepspeed_initialize(args, kwargs, node),
     "collections.OrderedDict": _ordered,
     "torch.compile": _compile,
