@@ -35,7 +35,8 @@ def check(view: View) -> Iterator[Report]:
         if found is None:
             continue
         added, name = found
-        value, backward = next(((value, trained) for value in (*_within(view, added), *_each(view, event, added)) if (trained := _trained_on(view, event, value))), (added, None))
+        kept = ((value, _trained_on(view, event, value)) for value in (*_within(view, added), *_each(view, event, added)))
+        value, backward = next((pair for pair in kept if pair[1] is not None), (added, None))
         if backward is None:
             yield from _in_an_evaluation(view, event, added, name)
             continue
@@ -181,7 +182,7 @@ def _what(event: Event) -> cst.BaseExpression | None:
         return node.value
     if isinstance(node, cst.Assign):
         left, right = _sides(node.value)
-        return right if text(left) == text(event.target) else left
+        return right if _is_of(event, left, text(event.target)) else left
     if isinstance(node, cst.Call) and len(node.args) == 1 and not node.args[0].star:
         return node.args[0].value
     return None
@@ -217,12 +218,27 @@ def _added(view: View, event: Event) -> tuple[Value, str] | None:
     if sides is not None and len(event.operands) == 2:
         text = event.site.parsed.text
         target = text(event.target)
-        left, right = text(sides[0]), text(sides[1])
-        if target in (left, right):
-            old, added = event.operands if left == target else reversed(event.operands)
-            if _carries(old, node.value, added):
+        first, second = (_is_of(event, side, target) for side in sides)
+        if first or second:
+            old, added = event.operands if first else reversed(event.operands)
+            if _carries(old, node.value, added) or text(sides[not first]) != target and _carries_a_part(old, node.value):
                 return added, target
     return None
+
+
+def _is_of(event: Event, side: cst.BaseExpression, target: str) -> bool:
+    """Whether a side of a sum is the sum itself, or a share of it: `average * 0.9`."""
+    text = event.site.parsed.text
+    share = isinstance(side, cst.BinaryOperation) and isinstance(side.operator, cst.Multiply)
+    return text(side) == target or share and target in (text(side.left), text(side.right))
+
+
+def _carries_a_part(old: Value, node: cst.CSTNode) -> bool:
+    """Whether what a share is of holds what this very addition put there in an earlier iteration."""
+    return any(
+        isinstance(part, Opaque) and part.flows and part.site is not None and part.site.node is node
+        for alt in real(old) if isinstance(alt, Opaque) and alt.source == "op" for part in alt.parts
+    )
 
 
 def _stays(view: View, event: Event) -> bool:

@@ -397,3 +397,45 @@ def train_tasks(model, optimizer, loader):
         optimizer.step()
     print(sums)
 """)
+
+
+AVERAGED = """
+class Average:
+    def __init__(self):
+        self.value = 0.0
+
+    def update(self, value):
+        {body}
+
+
+def train(model, optimizer, loader):
+    average = Average()
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        average.update({given})
+    print(average.value)
+"""
+
+
+@table({
+    "a moving average": AVERAGED.format(body="self.value = self.value * 0.9 + value * 0.1  # <- 106", given="loss"),
+    "the other way around": AVERAGED.format(body="self.value = 0.1 * value + 0.9 * self.value  # <- 106", given="loss"),
+    "of numbers": AVERAGED.format(body="self.value = self.value * 0.9 + value * 0.1", given="loss.item()"),
+    "made numbers": AVERAGED.format(body="self.value = self.value * 0.9 + value.item() * 0.1", given="loss"),
+    "cut off": AVERAGED.format(body="self.value = self.value.detach() * 0.9 + value * 0.1", given="loss"),
+    "sent backward itself": """
+def train(model, optimizer, loader):
+    average = 0.0
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        average = 0.9 * average.detach() + 0.1 * loss if torch.is_tensor(average) else loss
+        average.backward()
+        optimizer.step()
+""",
+})
+def test_a_moving_average(code):
+    holds(code)
