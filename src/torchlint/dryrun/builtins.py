@@ -205,7 +205,8 @@ class Builtins:
         element = self.element(args[0])
         if isinstance(element, Tensor):
             return element.with_(self.site(node), act=None)
-        return Opaque("", "op", self.site(node), element.flows | args[0].flows, with_parts(element), tags=of_numpys("Add", Const(0), element))
+        parts = with_parts(element).union(*map(with_parts, real(element)))
+        return Opaque("", "op", self.site(node), element.flows | args[0].flows, parts, tags=of_numpys("Add", Const(0), element))
 
     def builtin_abs(self, args, kwargs, node) -> Value:
         return self.result_of(args)

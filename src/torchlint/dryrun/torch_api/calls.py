@@ -31,6 +31,7 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Indices, M
         if type(made) is Tensor and made is not owner and name not in effects.KEEPS_NUMBERS:
             made.traits.pop("number", None)
         self.sizes_asked(name, owner, args, kwargs, made, node)
+        self.paired(name, [owner, *args], kwargs, node)
         return self.method_shape(name, owner, args, kwargs, made, node)
 
     def opaque_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
@@ -39,6 +40,7 @@ class TorchCalls(Shaped, Roles, Frameworks, Forwards, TorchFunctions, Indices, M
         self.sizes_asked(name, owner, args, kwargs, made, node)
         self.note_table_method(owner, name, args, kwargs, made)
         self.note_pillow(name, owner, args, kwargs, made)
+        self.paired(name, [owner, *args], kwargs, node)
         return self.seen_shape(name, owner, args, kwargs, made, node)
 
     # -- calls ----------------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ _SAME = frozenset(
     rsqrt sin cos neg square clamp clamp_ clip round floor ceil sign clone contiguous to cuda cpu float double half bfloat16 long int
     bool detach detach_ data requires_grad_ type pin_memory nan_to_num cumsum masked_fill normalize instance_norm""".split()
 )
+_PAIRS = frozenset({"eq", "ne", "sub"})
 _REDUCES = frozenset({"sum", "mean", "prod", "std", "var", "logsumexp", "amax", "amin", "argmax", "argmin", "norm", "all", "any"})
 _RESHAPES_IN_PLACE = frozenset(
     {"unsqueeze_", "squeeze_", "t_", "transpose_", "swapaxes_", "swapdims_", "resize_", "resize_as_", "set_", "as_strided_"}
@@ -108,6 +109,8 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, ImageShapes, Tables, Batches, 
         first = args[0] if args else kwargs.get("input", kwargs.get("tensors"))
         if last in ("dropout1d", "dropout2d", "dropout3d"):
             self.emit_rank(last.capitalize(), first, node)
+        if name == f"torch.{last}":
+            self.paired(last, args, kwargs, node)
         if last in SEVERAL and type(result) is Opaque and first is not None:
             return self.note_each(result, self.several(last, self.noted_shape(first), args[1:], kwargs))
         if not isinstance(result, Tensor) or "shape" in result.traits:
@@ -238,11 +241,16 @@ class Shaped(LayerShapes, MadeShapes, ItemShapes, ImageShapes, Tables, Batches, 
         if {one.rank, two.rank} & {1} and (one.at(-1) == 1) != (two.at(-1) == 1) and not self.unsure:
             self.emit("outer", None, node, sides=(left, right), shapes=(one, two))
 
+    def paired(self, name: str, given: Sequence[Value], kwargs, node) -> None:
+        """A function or method that is another word for a difference or comparison: `torch.eq(pred, y)`, `pred.eq(y)`."""
+        if name in _PAIRS and len(given) == 2 and not kwargs:
+            self.emit_outer(*given, node)
+
     def arithmetic_shape(self, operator: str, left: Value, right: Value, result: Value, node) -> Value:
         """The result of left + right and its like."""
         if not isinstance(result, Tensor):
             return result
-        if operator in ("Subtract", "Equal"):
+        if operator in ("Subtract", "Equal", "NotEqual"):
             self.emit_outer(left, right, node)
         if operator == "MatrixMultiply":
             return self.product_shape(left, right, result, node, "@")

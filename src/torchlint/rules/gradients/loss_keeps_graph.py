@@ -11,7 +11,7 @@ from typing import NamedTuple
 import libcst as cst
 
 from torchlint.dryrun.source_text import Site
-from torchlint.dryrun.values import MOST, Const, Dict, Event, Instance, Opaque, Seq, Tensor, Value, real
+from torchlint.dryrun.values import MOST, Const, Dict, Event, Instance, Iter, Loop, Opaque, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend, insert_after, insert_before
 from torchlint.rules.mends.rows import text_of, tree_of
@@ -20,18 +20,23 @@ from torchlint.rules.shared.graphs_in_vain import evaluated_with_graph
 from torchlint.rules.shared.only_shown import only_shown
 
 CODE = 106
+CALLS = frozenset({"[]="})
+# What writes a tensor into another: the graph of the one joins that of the other, which leads to all that was written before.
+_JOINS = frozenset({"add_", "copy_", "[]="})
+_LETS_GO = frozenset({"zero_", "fill_", "detach_"})
 
 
 def check(view: View) -> Iterator[Report]:
-    """`total += loss`, `total = total + loss` or `losses.append(loss)` beside the backward of that loss, or in an evaluation."""
-    for event in view.of("augment", "append", "assign"):
+    """`total += loss`, `total = total + loss`, `total.add_(loss)` or `losses.append(loss)` beside the backward of that loss, or in an evaluation."""
+    for event in view.of("augment", "append", "assign", "inplace"):
         if not event.loops or event.grad_on is False:
             continue
         found = _added(view, event)
         if found is None:
             continue
         added, name = found
-        value, backward = next(((value, trained) for value in _within(view, added) if (trained := _trained_on(view, event, value))), (added, None))
+        kept = ((value, _trained_on(view, event, value)) for value in (*_within(view, added), *_each(view, event, added)))
+        value, backward = next((pair for pair in kept if pair[1] is not None), (added, None))
         if backward is None:
             yield from _in_an_evaluation(view, event, added, name)
             continue
@@ -40,7 +45,7 @@ def check(view: View) -> Iterator[Report]:
         anew = _reset(view, event, name)
         if anew is not None and anew.with_each_step:
             continue
-        roles = {"name": name, "loss": _text(event) if value is added else view.loss_text(backward)}
+        roles = {"name": name, "loss": _text(event) if value is added or event.kind == "augment" else view.loss_text(backward)}
         roles["loss"] = roles["loss"] or view.loss_text(backward)
         related = [(backward.site, "the graph that is kept was made for this")]
         if anew is not None:
@@ -51,7 +56,7 @@ def check(view: View) -> Iterator[Report]:
         if handed is not None:
             roles = {"name": _meter(handed) or name, "loss": view.loss_text(backward)}
             related.append((event.site, "the sum is kept here"))
-        yield Report(CODE, handed or event.site, roles, related, _mend(view, event, name) if here else None)
+        yield Report(CODE, handed or event.site, roles, related, _mend(view, event, name) if here and value is added else None)
 
 
 def _in_an_evaluation(view: View, event: Event, added: Value, name: str) -> Iterator[Report]:
@@ -86,6 +91,18 @@ def _within(view: View, value: Value, depth: int = 0) -> Iterator[Value]:
             yield from _within(view, item, depth + 1)
 
 
+def _each(view: View, event: Event, added: Value) -> tuple[Value, ...]:
+    """What a statement adds to a sum, turn by turn, where a loop goes over a dict of which items are known: `sums[key] += losses[key]`."""
+    over = event.loops[-1].over
+    whole = over.base if isinstance(over, Iter) and over.kind in ("items", "values", "keys") else over
+    if not isinstance(whole, Dict) or _turn(view, event) is event.loops[-1]:
+        return ()
+    items = view.run.known_items(whole)
+    alts = real(added)
+    own = len(alts) == 1 and type(alts[0]) is Opaque and alts[0].source == "item" and alts[0].origin is whole
+    return tuple(items) if own or set(alts) <= {alt for item in items for alt in real(item)} else ()
+
+
 def _sent_backward(view: View, event: Event, value: Value, name: str) -> bool:
     """Whether the sum itself is sent backward, behind the loop or by its name: it has to keep its graph."""
     alts = set(real(value))
@@ -93,7 +110,7 @@ def _sent_backward(view: View, event: Event, value: Value, name: str) -> bool:
         same_name = other.site.parsed is event.site.parsed and other.calls == event.calls and view.owner_text(other, "") == name
         if other.kind == "backward" and same_name:
             return True
-        if event.loops[-1] in other.loops:
+        if _turn(view, event) in other.loops:
             continue
         # Of a loss that is made of very many parts not all are known. (What runs within a model's forward may be one event for
         # several calls of it.)
@@ -113,7 +130,7 @@ def _is_put_together_of(part: Value, alts: set[Value]) -> bool:
 
 def _holds(part: Value, event: Event) -> bool:
     """Whether a value is the sum, or the list, that a statement adds to."""
-    if part is event.subject and event.kind == "append":
+    if part is event.subject and event.kind in ("append", "inplace"):
         return True
     made = part.site.node if isinstance(part, Opaque) and part.site is not None else None
     return made is not None and (made is event.site.node or made is getattr(event.site.node, "value", None))
@@ -161,9 +178,11 @@ def _what(event: Event) -> cst.BaseExpression | None:
     node, text = event.site.node, event.site.parsed.text
     if isinstance(node, cst.AugAssign):
         return node.value
+    if isinstance(node, cst.Assign) and event.kind == "inplace":
+        return node.value
     if isinstance(node, cst.Assign):
         left, right = _sides(node.value)
-        return right if text(left) == text(event.target) else left
+        return right if _is_of(event, left, text(event.target)) else left
     if isinstance(node, cst.Call) and len(node.args) == 1 and not node.args[0].star:
         return node.args[0].value
     return None
@@ -186,9 +205,11 @@ def _added(view: View, event: Event) -> tuple[Value, str] | None:
     if event.kind == "augment":
         if event.operator != "Add":
             return None
-        if not (_carries(event.subject, node, event.value) or _carries_by_others(view, event) or _kept_unseen(view, event)):
+        if not (_carries(event.subject, node, event.value) or _carries_by_others(view, event) or _kept_unseen(view, event) or _in_a_dict(view, event)):
             return None
         return event.value, event.site.parsed.text(event.target)
+    if event.kind == "inplace":
+        return (event.value, _written_to(event)) if _stays(view, event) else None
     if event.kind == "append":
         if not isinstance(event.subject, Seq) or event.loops[-1] in view.run.made_in.get(id(event.subject), event.loops):
             return None
@@ -197,12 +218,76 @@ def _added(view: View, event: Event) -> tuple[Value, str] | None:
     if sides is not None and len(event.operands) == 2:
         text = event.site.parsed.text
         target = text(event.target)
-        left, right = text(sides[0]), text(sides[1])
-        if target in (left, right):
-            old, added = event.operands if left == target else reversed(event.operands)
-            if _carries(old, node.value, added):
+        first, second = (_is_of(event, side, target) for side in sides)
+        if first or second:
+            old, added = event.operands if first else reversed(event.operands)
+            if _carries(old, node.value, added) or text(sides[not first]) != target and _carries_a_part(old, node.value):
                 return added, target
     return None
+
+
+def _is_of(event: Event, side: cst.BaseExpression, target: str) -> bool:
+    """Whether a side of a sum is the sum itself, or a share of it: `average * 0.9`."""
+    text = event.site.parsed.text
+    share = isinstance(side, cst.BinaryOperation) and isinstance(side.operator, cst.Multiply)
+    return text(side) == target or share and target in (text(side.left), text(side.right))
+
+
+def _carries_a_part(old: Value, node: cst.CSTNode) -> bool:
+    """Whether what a share is of holds what this very addition put there in an earlier iteration."""
+    return any(
+        isinstance(part, Opaque) and part.flows and part.site is not None and part.site.node is node
+        for alt in real(old) if isinstance(alt, Opaque) and alt.source == "op" for part in alt.parts
+    )
+
+
+def _stays(view: View, event: Event) -> bool:
+    """Whether a tensor that something is written into is there before the loop, and never lets go of what it holds within it."""
+    changed, loop = event.subject, event.loops[-1]
+    if event.method not in _JOINS or event.value is None or type(changed) is not Tensor or changed.source != "made" or changed.serial > loop.serial:
+        return False
+    others = (other for other in view.of("inplace", "method") if other.subject is changed and loop in other.loops)
+    return not any((other.get("method") or other.get("name")) in _LETS_GO for other in others)
+
+
+def _written_to(event: Event) -> str:
+    """What a tensor is called where something is written into it: `total` of `total.add_(loss)` and of `total[i] = loss`."""
+    node = event.site.node
+    target = node.targets[0].target if isinstance(node, cst.Assign) else getattr(node, "func", None)
+    return event.site.parsed.text(target.value) if isinstance(target, (cst.Attribute, cst.Subscript)) else "it"
+
+
+def _in_a_dict(view: View, event: Event) -> bool:
+    """Whether a sum is one of several in a dict that is there before the turn, `self.sums[key] += value`, and not set anew within it."""
+    turn, alts = _turn(view, event), [alt for alt in real(event.subject) if not isinstance(alt, Const)]
+    held = [alt.origin for alt in alts if type(alt) is Opaque and alt.source == "item"]
+    if not held or len(held) < len(alts) or not all(isinstance(whole, Dict) and whole.born < turn.serial for whole in held):
+        return False
+    return not any(_is_begun_anew(other, event) for other in view.of("item.set") if turn in other.loops and not set(real(other.subject)).isdisjoint(held))
+
+
+def _is_begun_anew(other: Event, event: Event) -> bool:
+    """Whether an item of a dict is set to something that nothing was added to, be it not the first: `if key not in sums: sums[key] = 0`."""
+    if other.site == event.site or other.value.flows:
+        return False
+    return not any(_FIRST.search(guard.site.parsed.text(guard.site.node)) for guard in other.guards)
+
+
+_FIRST = re.compile(r"\bnot in\b|\bnot \w+ in\b")
+_ASKS_FOR_KIND = re.compile(r"\b(?:isinstance|is_tensor|hasattr|type|try|item|detach|clear|pop)\b")
+
+
+def _turn(view: View, event: Event) -> Loop:
+    """The loop in whose turns a sum grows: the one around a loop over what one turn has computed, where sums are kept in a dict."""
+    loop, inner = event.loops[-1], event.loops[-1].site
+    if event.kind != "augment" or len(event.loops) < 2 or not isinstance(event.target, cst.Subscript) or inner is None:
+        return loop
+    sent = [backward.loops for backward in view.of("backward")]
+    place = inner.location()
+    lines = inner.parsed.facts.lines[place.row - 1 : place.end_row]
+    if any(loop in loops for loops in sent) or any(map(_ASKS_FOR_KIND.search, lines)):
+        return loop
+    return next((outer for outer in reversed(event.loops) if any(outer in loops for loops in sent)), loop)
 
 
 def _sides(value: cst.BaseExpression) -> tuple[cst.BaseExpression, cst.BaseExpression] | None:
@@ -288,7 +373,7 @@ def _kept_unseen(view: View, event: Event) -> bool:
 def _trained_on(view: View, event: Event, value: Value) -> Event | None:
     alts = real(value)
     if alts and not value.flows:  # no model in view made it: it has a graph all the same where it is sent backward
-        sent = {id(other.subject): other for other in view.of("backward") if event.loops[-1] in other.loops}
+        sent = {id(other.subject): other for other in view.of("backward") if _turn(view, event) in other.loops}
         return sent.get(id(alts[0])) if all(id(alt) in sent for alt in alts) else None
     if not alts or not all(isinstance(alt, Opaque) and alt.flows for alt in alts):
         return None
@@ -296,7 +381,7 @@ def _trained_on(view: View, event: Event, value: Value) -> Event | None:
         return None
     may_learn = all(any(_may_learn(view, flow) for flow in alt.flows) for alt in alts)
     for backward in view.of("backward"):
-        if event.loops[-1] not in backward.loops:
+        if _turn(view, event) not in backward.loops:
             continue
         for alt in alts:
             # What is sent backward has a graph, whatever made it: the call raises without one.

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from torchlint.dryrun.source_text import Site
 from torchlint.dryrun.torch_api.shapes import Shape
-from torchlint.dryrun.values import Tensor, Value, real
+from torchlint.dryrun.values import Opaque, Tensor, Value, real
 from torchlint.rules.base import Report, View, once
 from torchlint.rules.shared.loss_shapes import is_column, is_row, of_batch
 from torchlint.rules.shared.reached import may_be_dead
@@ -29,7 +30,9 @@ def _reports(view: View) -> Iterator[Report]:
                 and _meets(one, two, event.shapes[column], event.shapes[row])
                 and not may_be_dead(event)
             ):
-                related = [(one.sites["shape"], "this layer gives one value to a row: (N, 1)")]
+                picked = _picked(one)
+                words = "this keeps a dimension of one: (N, 1)" if picked else "this layer gives one value to a row: (N, 1)"
+                related = [(picked or one.sites["shape"], words)]
                 if two.site is not None and two.site.node is not event.site.node:
                     related.append((two.site, "this is one row of values: (N,)"))
                 yield Report(CODE, event.site, {"call": view.call_text(event.site)}, related)
@@ -39,12 +42,23 @@ def _meets(column: Value, row: Value, wide: Shape, flat: Shape) -> bool:
     """Whether a layer's output, one row for each example, meets as many values in one row that came out of no model."""
     if not isinstance(column, Tensor) or not is_row(flat) or not is_column(wide, column, flat.dims[0]) or row.flows:
         return False
+    if _picked(column) is not None:
+        return of_batch(column) and of_batch(row)
     made = column.sites.get("shape")
     if made is None or not isinstance(made.node, cst.Call) or not _is_class(made.node.func):
         return False  # unsqueeze and its like: all pairs are meant
     if wide.rank == 2 and isinstance(wide.dims[0], int):
         return wide.dims[0] == flat.dims[0]
     return of_batch(column) and of_batch(row)
+
+
+def _picked(column: Tensor) -> Site | None:
+    """Where the likeliest class of each row was picked and its dimension kept: `topk(1)`, `max(1, keepdim=True)`."""
+    picks = column.origin if column.source == "item" else None
+    return picks.site if type(picks) is Opaque and picks.source == "call" and picks.name in _PICKS else None
+
+
+_PICKS = frozenset({"topk", "max", "min"})
 
 
 def _is_class(func: cst.BaseExpression) -> bool:

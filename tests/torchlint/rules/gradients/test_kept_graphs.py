@@ -279,3 +279,163 @@ def test_before_no_grad(tmp_path, release, told):
     code = EVALUATED.format(graph="", keeps="        total += loss", told="total")
     (tmp_path / "evaluate.py").write_text("import torch\nfrom torch import nn\n" + code)
     assert sum(one.code == "TL106" for one in check(tmp_path / "evaluate.py", cache=False)) == told
+
+
+WRITTEN = """
+def train(model, criterion, optimizer, loader):
+    total, last = torch.zeros(1), torch.zeros(len(loader))
+    for i, (x, y) in enumerate(loader):
+        optimizer.zero_grad()
+        loss = criterion(model(x), y)
+        loss.backward()
+        optimizer.step()
+        {body}
+    print(total.item(), last.mean().item())
+"""
+
+
+@table({
+    name: WRITTEN.format(body=body.replace("; ", "\n        ")) for name, body in {
+        "added in place": "total.add_(loss)  # <- 106",
+        "copied into what stays": "total.copy_(loss)  # <- 106",
+        "put into a place of it": "last[i] = loss  # <- 106",
+        "a number": "total.add_(loss.item())",
+        "without its graph": "total.add_(loss.detach()); last[i] = loss.detach()",
+        "into its data": "total.data.add_(loss)",
+        "made in each turn": "once = torch.zeros(1); once.add_(loss); print(once)",
+        "set back to zero": "total.add_(loss); if i % 100 == 99:; print(total); total.zero_()".replace("total); ", "total);     ").replace(
+            ":; print", ":;     print"),
+        "without gradients": "with torch.no_grad():;     total.add_(loss)",
+    }.items()
+})
+def test_written_into_a_tensor_that_stays(code):
+    holds(code)
+
+
+def test_a_sum_in_place_that_is_sent_backward():
+    holds("""
+def train(model, criterion, optimizer, sequence):
+    total = torch.zeros(1)
+    for x, y in sequence:
+        loss = criterion(model(x), y)
+        loss.backward(retain_graph=True)
+        total.add_(loss)
+    total.backward()
+    optimizer.step()
+""")
+
+
+METERS = """
+class Meters:
+    def __init__(self):
+        self.sums, self.steps = {{}}, 0
+
+    def update(self, **values):
+        self.steps += 1
+        for key{value} in {over}:
+            if key not in self.sums:
+                self.sums[key] = 0
+            {add}
+
+
+def train(model, optimizer, loader):
+    meters = Meters()
+    for x, y in loader:
+        {turn}optimizer.zero_grad()
+        output = model(x)
+        loss, side = F.mse_loss(output, y), F.l1_loss(output, y)
+        (loss + side).backward()
+        optimizer.step()
+        meters.update(loss={given}, side={given}, lr=0.1)
+    print(meters.sums)
+"""
+
+
+def _meters(value="", over="values", add="self.sums[key] += values[key]  # <- 106", given="loss", turn=""):
+    return METERS.format(value=value, over=over, add=add.replace("; ", "\n            "), given=given, turn=turn)
+
+
+@table({
+    "each of what is given": _meters(),
+    "with its key": _meters(", one", "values.items()", "self.sums[key] += one  # <- 106"),
+    "numbers are given": _meters(add="self.sums[key] += values[key]", given="loss.item()"),
+    "numbers are made": _meters(add="self.sums[key] += float(values[key])"),
+    "tensors are told apart": _meters(
+        ", one", "values.items()", "if isinstance(one, torch.Tensor):;     one = one.item(); self.sums[key] += one"),
+    "meters of each turn": _meters(add="self.sums[key] += values[key]", turn="meters = Meters()\n        "),
+    "begun in each turn": _meters(
+        add="self.sums[key] += values[key]", turn="for key in meters.sums:\n            meters.sums[key] = 0\n        "),
+    "emptied": _meters(add="if self.steps % 9 == 0:;     self.sums.clear(); self.sums[key] = 0; self.sums[key] += values[key]"),
+})
+def test_sums_in_a_dict_of_a_meter(code):
+    holds(code)
+
+
+def test_the_values_of_a_turn_are_summed_up_in_turn():
+    holds("""
+def train(model, optimizer, loader):
+    sums = {"near": 0, "far": 0}
+    for x, y in loader:
+        output = model(x)
+        losses = {"near": F.mse_loss(output, y), "far": F.l1_loss(output, y)}
+        optimizer.zero_grad()
+        sum(losses.values()).backward()
+        optimizer.step()
+        for key, loss in losses.items():
+            sums[key] += loss  # <- 106
+    print(sums)
+
+
+def train_tasks(model, optimizer, loader):
+    for x, y in loader:
+        output, sums = model(x), {"near": 0, "far": 0}
+        losses = {"near": F.mse_loss(output, y), "far": F.l1_loss(output, y)}
+        for key, loss in losses.items():
+            sums[key] += loss
+        optimizer.zero_grad()
+        sum(losses.values()).backward()
+        optimizer.step()
+    print(sums)
+""")
+
+
+AVERAGED = """
+class Average:
+    def __init__(self):
+        self.value = 0.0
+
+    def update(self, value):
+        {body}
+
+
+def train(model, optimizer, loader):
+    average = Average()
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        loss.backward()
+        optimizer.step()
+        average.update({given})
+    print(average.value)
+"""
+
+
+@table({
+    "a moving average": AVERAGED.format(body="self.value = self.value * 0.9 + value * 0.1  # <- 106", given="loss"),
+    "the other way around": AVERAGED.format(body="self.value = 0.1 * value + 0.9 * self.value  # <- 106", given="loss"),
+    "of numbers": AVERAGED.format(body="self.value = self.value * 0.9 + value * 0.1", given="loss.item()"),
+    "made numbers": AVERAGED.format(body="self.value = self.value * 0.9 + value.item() * 0.1", given="loss"),
+    "cut off": AVERAGED.format(body="self.value = self.value.detach() * 0.9 + value * 0.1", given="loss"),
+    "sent backward itself": """
+def train(model, optimizer, loader):
+    average = 0.0
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = F.mse_loss(model(x), y)
+        average = 0.9 * average.detach() + 0.1 * loss if torch.is_tensor(average) else loss
+        average.backward()
+        optimizer.step()
+""",
+})
+def test_a_moving_average(code):
+    holds(code)
