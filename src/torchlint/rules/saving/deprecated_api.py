@@ -12,7 +12,8 @@ from torchlint.catalogue.apis import COMMON_INITS, NUMBER_AMONG, NUMBER_FIRST, D
 from torchlint.catalogue.torchvision_gone import DATA, NAMES, WARNED, WARNED_SINCE
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
-from torchlint.dryrun.values import Class, Const, Instance, Ref, Seq, Value, real
+from torchlint.dryrun.tree import walk
+from torchlint.dryrun.values import NONE, Class, Const, Instance, Ref, Seq, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend, replace, without_argument
 from torchlint.rules.mends.imports import Use, imported_again, is_program, last_argument, use_at
@@ -25,7 +26,7 @@ from torchlint.rules.shared.number_first import numbers_first
 from torchlint.rules.shared.saved_variables import saved_variables
 from torchlint.rules.shared.torchvision_old import names_warned_of, renamed_data
 from torchlint.rules.shared.typed_storages import typed_storages
-from torchlint.rules.shared.which_scheduler import may_be_another
+from torchlint.rules.shared.which_scheduler import asks_which, may_be_another
 from torchlint.rules.shared.written_names import calls, reads, second_choice
 
 CODE = 942
@@ -161,14 +162,14 @@ _TAKE = ("ReduceLROnPlateau", "CosineAnnealingWarmRestarts")
 
 
 def _told_epochs(view: View) -> Iterator[Report]:
-    """`scheduler.step(epoch)` of one of torch's own."""
+    """`scheduler.step(epoch)` of one of torch's own, whichever else an option may choose: these do without it, too."""
     if not view.admits((1, 4)):
         return
     for event in view.of("scheduler.step"):
         given = [value for value in event.args if not (isinstance(value, Const) and value.value is None)]
         made = real(event.subject)
         if given and made and all(isinstance(one, Instance) and _steps_as_torchs(one) for one in made):
-            if any(may_be_another(event, one) for one in made):
+            if any(asks_which(site) for site, _ in event.guards) or not all(_does_without(view, one) for one in event.among):
                 continue
             then = f"; call `{view.owner_text(event, 'scheduler')}.step()` without it, after the optimizer's step"
             yield Report(CODE, event.site, {"name": view.call_text(event.site), "by": "1.4", "then": then})
@@ -222,6 +223,19 @@ def _steps_as_torchs(scheduler: Instance) -> bool:
         bases = [name for name in scheduler.cls.externals() if name != "object"]
         return scheduler.cls.method("step") is None and bool(bases) and all(map(_is_torchs, bases))
     return isinstance(scheduler.cls, Ref) and _is_torchs(scheduler.type)
+
+
+def _does_without(view: View, scheduler: Value) -> bool:
+    """Whether a scheduler that a call may be of can do without an epoch: one that steps as torch's does, or one of the program's own
+    whose step() needs no argument; nor does None."""
+    if scheduler is NONE:
+        return True
+    if not isinstance(scheduler, Instance) or _steps_as_torchs(scheduler):
+        return isinstance(scheduler, Instance)
+    own = scheduler.cls.method("step") if isinstance(scheduler.cls, Class) else None
+    tree = view.run.world.parse(own[0].facts, own[1]) if own is not None else None
+    found = next((node for node in walk(tree.module) if isinstance(node, cst.FunctionDef)), None) if tree is not None else None
+    return found is not None and all(param.default is not None for param in (*found.params.params[1:], *found.params.kwonly_params))
 
 
 def _is_torchs(name: str) -> bool:
