@@ -13,7 +13,7 @@ from torchlint.catalogue.torchvision_gone import DATA, NAMES, WARNED, WARNED_SIN
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import NONE, Class, Const, Instance, Ref, Seq, Value, real
+from torchlint.dryrun.values import NONE, Class, Const, Instance, Ref, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend, replace, without_argument
 from torchlint.rules.mends.imports import Use, imported_again, is_program, last_argument, use_at
@@ -48,7 +48,9 @@ _LEGACY = ("size_average", "reduce")
 _LOSSES = frozenset(name for name in arguments().takes if name.startswith("torch.nn.") and {*_LEGACY, "reduction"} <= keywords(name))
 _VARIABLE = "torch.autograd.Variable"
 WATCHED = _NAMES | _LOSSES | MODELS | WARNED | NUMBER_AMONG.keys() | {"torch.meshgrid", _VARIABLE}
-CALLS = frozenset({".get_lr", ".storage", *(f".{name}" for name in (*NUMBER_FIRST, *DATA))})
+# Sizes that are changed otherwise than in place, as torch 0.4 warns: what takes their place.
+_RESIZES = {"resize": "reshape(...)", "resize_as": "reshape_as(...)"}
+CALLS = frozenset({".get_lr", ".storage", *(f".{name}" for name in (*NUMBER_FIRST, *DATA, *_RESIZES))})
 # The same function under another name: same arguments, same result.
 RENAMED = frozenset(
     ["torch.ger", "torch.cuda.memory_cached", "torch.cuda.max_memory_cached", "torch.nn.utils.clip_grad_norm",
@@ -84,6 +86,7 @@ def check(view: View) -> Iterator[Report]:
     for site, owner in typed_storages(view):
         then = f"; use `{owner}.untyped_storage()`, which counts in bytes"
         yield Report(CODE, site, {"name": view.call_text(site), "by": "2.0", "then": then})
+    yield from _resized(view)
     yield from _told_epochs(view)
     yield from _asked_for_the_rate(view)
     for site, old, new in legacy_weights(view):
@@ -155,6 +158,17 @@ def _unsaid_indexing(view: View) -> Iterator[Report]:
         several = len(event.args) > 1 or len(event.args) == 1 and isinstance(event.args[0], Seq)
         if several and view.admits((1, 10)) and (view.torch_version is None or view.torch_version >= (1, 10)):
             yield Report(CODE, event.site, {"name": "torch.meshgrid", "by": "1.10", "then": ' without `indexing`; write `indexing="ij"`'})
+
+
+def _resized(view: View) -> Iterator[Report]:
+    """`x.resize(n)` of a tensor, which gives `x.reshape(n)` and a warning."""
+    if not view.admits((0, 4)):
+        return
+    for event in view.of("method"):
+        alts = real(event.subject) if event.name in _RESIZES else ()
+        if alts and all(isinstance(alt, Tensor) for alt in alts) and isinstance(event.site.node, cst.Call) and not second_choice(event.site):
+            then = f"; use `{view.owner_text(event, 'tensor')}.{_RESIZES[event.name]}`"
+            yield Report(CODE, event.site, {"name": view.call_text(event.site), "by": "0.4", "then": then})
 
 
 # These take something in step() that they need.
