@@ -14,9 +14,10 @@ class Net(nn.Module):
         return y.resize(x.size(0), 2, 3)  # <- 942
 """,
     "like another one": """
-def fold(model, x, like):
-    loss = F.mse_loss(model(x).sum(0).resize_as(torch.zeros(4)), like)  # <- 942
-    loss.backward()
+from torch.autograd import Variable
+def fold(x, like):
+    sums = Variable(torch.tanh(x))
+    return sums.resize_as(like)  # <- 942
 """,
     "in place, and by other names": """
 class Net(nn.Module):
