@@ -26,7 +26,7 @@ from torchlint.rules.shared.number_first import numbers_first
 from torchlint.rules.shared.saved_variables import saved_variables
 from torchlint.rules.shared.torchvision_old import names_warned_of, renamed_data
 from torchlint.rules.shared.typed_storages import typed_storages
-from torchlint.rules.shared.which_scheduler import asks_which, may_be_another
+from torchlint.rules.shared.which_scheduler import asks_which
 from torchlint.rules.shared.written_names import calls, reads, second_choice
 
 CODE = 942
@@ -200,7 +200,7 @@ def _asked_for_the_rate(view: View) -> Iterator[Report]:
     for event in view.of("method"):
         made = real(event.subject) if event.name == "get_lr" else ()
         if made and all(isinstance(one, Instance) and _warns_of_the_rate(one) for one in made):
-            if any(may_be_another(event, one) for one in made) or second_choice(event.site):
+            if any(asks_which(site) for site, _ in event.guards) or second_choice(event.site):
                 continue
             then = f"; use `{view.owner_text(event, 'scheduler')}.get_last_lr()`"
             yield Report(CODE, event.site, {"name": view.call_text(event.site), "by": "1.4", "then": then})

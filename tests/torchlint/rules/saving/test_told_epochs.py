@@ -1,4 +1,4 @@
-"""942 of the epoch that a schedule is told, where an option chooses among several."""
+"""942 of the epoch that a schedule is told, and of the rate that it is asked for, where an option chooses among several."""
 
 from tests.torchlint.dryrun.support import holds, table
 
@@ -53,4 +53,20 @@ def with_(more, step):
         "else:\n        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3)", SILENT.replace("scheduler is not None", "not isinstance(scheduler, str)")),
 })
 def test_told_epochs(code):
+    holds(code)
+
+
+ASKED = "scheduler.step()\n        print(scheduler.get_lr())  # <- 942"
+UNASKED = ASKED.replace("  # <- 942", "")
+
+
+@table({
+    "one of two": with_("else:\n        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3)", ASKED),
+    "one of them has none": with_("else:\n        scheduler = Counted(optimizer)", UNASKED.replace("step()", "step(epoch)")),
+    "one computes its own": with_("if args.warm:\n        scheduler = Warm(optimizer, scheduler)", UNASKED),
+    "it is asked which it is": with_(
+        "else:\n        scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 3)",
+        "scheduler.step()\n        if not isinstance(scheduler, Counted):\n            print(scheduler.get_lr())"),
+})
+def test_asked_for_the_rate(code):
     holds(code)
