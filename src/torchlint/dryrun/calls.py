@@ -95,11 +95,11 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls, Switches):
         if len(alts) == 1:
             return call(alts[0])
         results: list[tuple[Value, Value]] = []
-        before, begun = self.choice, now()
+        before, around, begun = self.choice, self.among, now()
 
         def path(alt: Value):
             def go():
-                self.choice = (*before, *chosen(alt, alts))
+                self.choice, self.among = (*before, *chosen(alt, alts)), alts
                 results.append((alt, call(alt)))
 
             return go
@@ -107,7 +107,7 @@ class Calls(Functions, ProjectClasses, Builtins, TorchCalls, Switches):
         self.unsure += 1
         self.branch([path(alt) for alt in alts])
         self.unsure -= 1
-        self.choice = before
+        self.choice, self.among = before, around
         known = models_made(alts) if forward else ()
         found = functools.reduce(join, [result for alt, result in results if not known or alt in known])
         if known and type(found) in (Opaque, Tensor) and found.serial > begun:  # it comes out of whichever it was

@@ -56,6 +56,7 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
         self.contexts: list[Context] = []
         self.guards: tuple[Guard, ...] = ()
         self.choice: tuple[Guard, ...] = ()  # under which the value in hand is that one of several
+        self.among: tuple[Value, ...] = ()  # the several that the value in hand is one of
         self.asked: dict[int, Asked] = {}  # by id of a condition's node
         self.call_sites: tuple[Site, ...] = ()
         self.stack: list = []
@@ -185,11 +186,11 @@ class Run(Statements, Paths, Conditions, Expressions, ShortLoops, Turns, Calls):
     @contextmanager
     def silent(self):
         """Runs something for the values it leaves; its events are no part of this run."""
-        names = ("entered", "graph", "store", "loops", "contexts", "guards", "choice", "call_sites", "jumps", "frame", "parsed", "trial")
+        names = ("entered", "graph", "store", "loops", "contexts", "guards", "choice", "among", "call_sites", "jumps", "frame", "parsed", "trial")
         saved = {name: getattr(self, name) for name in names}
         self.graph, self.store, self.entered = type(self.graph)(self.world.events), self.base_store, set(self.entered)
         self.loops, self.contexts, self.guards, self.call_sites, self.jumps = (), [], (), (), []
-        self.choice, self.trial = (), False
+        self.choice, self.among, self.trial = (), (), False
         try:
             yield
         finally:

@@ -326,6 +326,7 @@ _CUSTOM |= {
         (words(name for name in table().deprecated if ".jit." in name), frozenset({"jit", "!from torch.jit"})),
         (_QUANTIZED, frozenset({"quantization", "tq", "quant", "!from torch.quantization", "!from torch.ao"})), (_QUANTIZED - _COMMON,),
         (_any("!reduced"),), (_any("saved_variables"), _any("!class")), (_any("!autograd"),),
+        (_any("resize resize_as"), _any("!forward backward Variable from_numpy")),
         (_SCHEDULERS, _any("step get_lr")),
         (words(builders()) | {"!pretrained"}, frozenset({"torchvision"})),
     ),

@@ -122,7 +122,8 @@ class Optimizers:
 
     def scheduler_method(self, owner: Value, name: str, args, kwargs, node) -> Value:
         if name == "step":
-            self.emit("scheduler.step", owner, node, args=[*args, *kwargs.values()])
+            among = self.among if owner in self.among else (owner,)
+            self.emit("scheduler.step", owner, node, args=[*args, *kwargs.values()], among=among)
             return NONE
         tag = {"state_dict": "scheduler_state", "load_state_dict": "load_result"}.get(name)
         return Opaque(name, "call", self.site(node), NOTHING, NOTHING, owner, frozenset({tag}) if tag else NOTHING)

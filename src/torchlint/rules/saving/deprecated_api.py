@@ -12,7 +12,8 @@ from torchlint.catalogue.apis import COMMON_INITS, NUMBER_AMONG, NUMBER_FIRST, D
 from torchlint.catalogue.torchvision_gone import DATA, NAMES, WARNED, WARNED_SINCE
 from torchlint.dryrun.source_text import Parsed, Site
 from torchlint.dryrun.torch_api.names import canonical
-from torchlint.dryrun.values import Class, Const, Instance, Ref, Seq, Value, real
+from torchlint.dryrun.tree import walk
+from torchlint.dryrun.values import NONE, Class, Const, Instance, Ref, Seq, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.mends.changes import Change, Mend, replace, without_argument
 from torchlint.rules.mends.imports import Use, imported_again, is_program, last_argument, use_at
@@ -25,7 +26,7 @@ from torchlint.rules.shared.number_first import numbers_first
 from torchlint.rules.shared.saved_variables import saved_variables
 from torchlint.rules.shared.torchvision_old import names_warned_of, renamed_data
 from torchlint.rules.shared.typed_storages import typed_storages
-from torchlint.rules.shared.which_scheduler import may_be_another
+from torchlint.rules.shared.which_scheduler import asks_which
 from torchlint.rules.shared.written_names import calls, reads, second_choice
 
 CODE = 942
@@ -47,7 +48,9 @@ _LEGACY = ("size_average", "reduce")
 _LOSSES = frozenset(name for name in arguments().takes if name.startswith("torch.nn.") and {*_LEGACY, "reduction"} <= keywords(name))
 _VARIABLE = "torch.autograd.Variable"
 WATCHED = _NAMES | _LOSSES | MODELS | WARNED | NUMBER_AMONG.keys() | {"torch.meshgrid", _VARIABLE}
-CALLS = frozenset({".get_lr", ".storage", *(f".{name}" for name in (*NUMBER_FIRST, *DATA))})
+# Sizes that are changed otherwise than in place, as torch 0.4 warns: what takes their place.
+_RESIZES = {"resize": "reshape(...)", "resize_as": "reshape_as(...)"}
+CALLS = frozenset({".get_lr", ".storage", *(f".{name}" for name in (*NUMBER_FIRST, *DATA, *_RESIZES))})
 # The same function under another name: same arguments, same result.
 RENAMED = frozenset(
     ["torch.ger", "torch.cuda.memory_cached", "torch.cuda.max_memory_cached", "torch.nn.utils.clip_grad_norm",
@@ -83,6 +86,7 @@ def check(view: View) -> Iterator[Report]:
     for site, owner in typed_storages(view):
         then = f"; use `{owner}.untyped_storage()`, which counts in bytes"
         yield Report(CODE, site, {"name": view.call_text(site), "by": "2.0", "then": then})
+    yield from _resized(view)
     yield from _told_epochs(view)
     yield from _asked_for_the_rate(view)
     for site, old, new in legacy_weights(view):
@@ -156,19 +160,30 @@ def _unsaid_indexing(view: View) -> Iterator[Report]:
             yield Report(CODE, event.site, {"name": "torch.meshgrid", "by": "1.10", "then": ' without `indexing`; write `indexing="ij"`'})
 
 
+def _resized(view: View) -> Iterator[Report]:
+    """`x.resize(n)` of a tensor, which gives `x.reshape(n)` and a warning."""
+    if not view.admits((0, 4)):
+        return
+    for event in view.of("method"):
+        alts = real(event.subject) if event.name in _RESIZES else ()
+        if alts and all(isinstance(alt, Tensor) for alt in alts) and isinstance(event.site.node, cst.Call) and not second_choice(event.site):
+            then = f"; use `{view.owner_text(event, 'tensor')}.{_RESIZES[event.name]}`"
+            yield Report(CODE, event.site, {"name": view.call_text(event.site), "by": "0.4", "then": then})
+
+
 # These take something in step() that they need.
 _TAKE = ("ReduceLROnPlateau", "CosineAnnealingWarmRestarts")
 
 
 def _told_epochs(view: View) -> Iterator[Report]:
-    """`scheduler.step(epoch)` of one of torch's own."""
+    """`scheduler.step(epoch)` of one of torch's own, whichever else an option may choose: these do without it, too."""
     if not view.admits((1, 4)):
         return
     for event in view.of("scheduler.step"):
         given = [value for value in event.args if not (isinstance(value, Const) and value.value is None)]
         made = real(event.subject)
         if given and made and all(isinstance(one, Instance) and _steps_as_torchs(one) for one in made):
-            if any(may_be_another(event, one) for one in made):
+            if any(asks_which(site) for site, _ in event.guards) or not all(_does_without(view, one) for one in event.among):
                 continue
             then = f"; call `{view.owner_text(event, 'scheduler')}.step()` without it, after the optimizer's step"
             yield Report(CODE, event.site, {"name": view.call_text(event.site), "by": "1.4", "then": then})
@@ -185,7 +200,7 @@ def _asked_for_the_rate(view: View) -> Iterator[Report]:
     for event in view.of("method"):
         made = real(event.subject) if event.name == "get_lr" else ()
         if made and all(isinstance(one, Instance) and _warns_of_the_rate(one) for one in made):
-            if any(may_be_another(event, one) for one in made) or second_choice(event.site):
+            if any(asks_which(site) for site, _ in event.guards) or second_choice(event.site):
                 continue
             then = f"; use `{view.owner_text(event, 'scheduler')}.get_last_lr()`"
             yield Report(CODE, event.site, {"name": view.call_text(event.site), "by": "1.4", "then": then})
@@ -222,6 +237,19 @@ def _steps_as_torchs(scheduler: Instance) -> bool:
         bases = [name for name in scheduler.cls.externals() if name != "object"]
         return scheduler.cls.method("step") is None and bool(bases) and all(map(_is_torchs, bases))
     return isinstance(scheduler.cls, Ref) and _is_torchs(scheduler.type)
+
+
+def _does_without(view: View, scheduler: Value) -> bool:
+    """Whether a scheduler that a call may be of can do without an epoch: one that steps as torch's does, or one of the program's own
+    whose step() needs no argument; nor does None."""
+    if scheduler is NONE:
+        return True
+    if not isinstance(scheduler, Instance) or _steps_as_torchs(scheduler):
+        return isinstance(scheduler, Instance)
+    own = scheduler.cls.method("step") if isinstance(scheduler.cls, Class) else None
+    tree = view.run.world.parse(own[0].facts, own[1]) if own is not None else None
+    found = next((node for node in walk(tree.module) if isinstance(node, cst.FunctionDef)), None) if tree is not None else None
+    return found is not None and all(param.default is not None for param in (*found.params.params[1:], *found.params.kwonly_params))
 
 
 def _is_torchs(name: str) -> bool:
