@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Const, Event, Instance, Loop, Ref, Value, real
+from torchlint.dryrun.values import Class, Const, Event, Instance, Loop, Ref, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.loaders import loader_of
 
 CODE = 801
+_LOADER = "torch.utils.data.DataLoader"
 _TRAINS = re.compile(r"(?:^|[._])(?:train|fit)(?:$|_|[A-Z])|(?:train|run)_(?:one_)?epoch$")
 _LOOKS = re.compile(r"(?:^|[._])(?:train|fit|val|valid|validate|test|eval|evaluate)(?:$|_|[A-Z])|epoch$")
 
@@ -25,7 +26,7 @@ def check(view: View) -> Iterator[Report]:
         loader = event.subject
         if not isinstance(loader, Instance) or loader.kind != "loader" or not event.loops:
             continue
-        alts = [alt for alt in _samplers(loader) if _shuffling(alt)]  # beside it, that of a run in one process
+        alts = [alt for alt in _samplers(view, loader) if _shuffling(alt)]  # beside it, that of a run in one process
         if not alts or event.grad_on is not True:
             continue
         if "set_epoch" in event.site.parsed.facts.words or _handed_on(view, loader, alts) or _evaluates(view, event):
@@ -55,7 +56,7 @@ def _out_of_sight(view: View) -> Iterator[Report]:
         if "." not in event.name or not any(_is_optimizer(alt) for arg in event.args for alt in real(arg)):
             continue
         for loader in (alt for arg in event.args for alt in real(arg) if _is_loader(alt)):
-            alts = [alt for alt in _samplers(loader) if _shuffling(alt)]
+            alts = [alt for alt in _samplers(view, loader) if _shuffling(alt)]
             if not alts or id(loader) in reported or any(id(alt) in view.run.escaped for alt in alts):
                 continue
             others = [other for other in given if any(loader in real(arg) for arg in other.args)]
@@ -79,13 +80,27 @@ def _is_optimizer(value: Value) -> bool:
     return isinstance(value, Instance) and value.kind == "optimizer"
 
 
-def _samplers(loader: Instance) -> tuple[Value, ...]:
+def _samplers(view: View, loader: Instance) -> tuple[Value, ...]:
     """What a loader's order comes from: its sampler, or that of its batch sampler."""
-    found = [*real(loader.arg(3, "sampler"))]
-    for batches in real(loader.arg(4, "batch_sampler")):
-        if isinstance(batches, Instance) and isinstance(batches.cls, Ref) and batches.type.endswith(".BatchSampler"):
-            found.extend(real(batches.arg(0, "sampler")))
+    found: list[Value] = []
+    for sampler, batch_sampler in _given(view, loader):
+        found.extend(real(sampler))
+        for batches in real(batch_sampler):
+            if isinstance(batches, Instance) and isinstance(batches.cls, Ref) and batches.type.endswith(".BatchSampler"):
+                found.extend(real(batches.arg(0, "sampler")))
     return tuple(found)
+
+
+def _given(view: View, loader: Instance) -> list[tuple[Value | None, Value | None]]:
+    """The sampler and the batch sampler that torch's DataLoader is given; for a class of one's own with an `__init__`, what each call
+    in there hands on."""
+    if isinstance(loader.cls, Class) and loader.cls.method("__init__") is not None:
+        if _LOADER not in loader.cls.externals() or any("set_epoch" in home.facts.words for home in loader.cls.mro() if isinstance(home, Class)):
+            return []
+        handed = [Instance(loader.cls, "loader", None, event.args, event.kwargs) for event in view.of("super.init") if event.subject is loader]
+    else:
+        handed = [loader]
+    return [(given.arg(3, "sampler"), given.arg(4, "batch_sampler")) for given in handed]
 
 
 def _shuffling(sampler: Value) -> bool:
