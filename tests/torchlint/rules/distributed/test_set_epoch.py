@@ -222,3 +222,44 @@ def test_a_loader_of_ones_own(given):
         "method": "rows = 4", "more": "more=None", "given": "",
     } | given
     holds(OWN.format(**told))
+
+
+PICKS = """
+import random
+import torch.distributed as dist
+from torch.utils.data import Dataset, DataLoader, DistributedSampler
+
+
+class Clips(Dataset):
+    def __init__(self, clips, whole):
+        self.clips, self.whole = clips, whole
+
+    def __len__(self):
+        return len(self.clips)
+
+    def __getitem__(self, index):
+        if self.whole:
+            clip = self.clips[index]
+        else:
+            clip = {other}
+        return clip
+
+
+def main(args, clips, model, optimizer):
+    dist.init_process_group("nccl")
+    data = Clips(clips, args.whole)
+    loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data))
+    for epoch in range(args.epochs):
+        for x, y in loader:{mark}
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("other", "mark"), [
+    pytest.param("self.clips[index][:100]", "  # <- 801", id="by the index in either way"),
+    pytest.param("random.choice(self.clips)", "", id="by the index in one way alone"),
+])
+def test_a_data_set_that_may_pick_its_items_itself(other, mark):
+    holds(PICKS.format(other=other, mark=mark))
