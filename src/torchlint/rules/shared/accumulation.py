@@ -19,7 +19,6 @@ _EVERY = re.compile(r"(\w+)\s*(?:[-+]\s*1\s*)?\)?\s*%\s*\(?\s*([\w.]+(?:\[[^\]]*
 _ENGINES = ("deepspeed_plugin", "deepspeed_plugins", "megatron_lm_plugin")  # whose backward accumulates, steps and clears
 _PLUGINS = ("gradient_accumulation_plugin", *_ENGINES)  # which say how long, too
 _UP_TO = re.compile(r"(\w+)\s*(?:==|>=)\s*([\w.]+(?:\[[^\]]*\])?)")
-_FINITE = re.compile(r"\bis(?:nan|inf|finite)\(")
 _REST = re.compile(r"==\s*(?:0|1|[\w.]+\s*-\s*1)\b")
 
 
@@ -73,13 +72,11 @@ def accumulated_by_accelerate(view: View) -> Iterator[Accumulation]:
 def every_so_often(step: Event, backward: Event) -> tuple[tuple, str, str] | None:
     """The one condition that a step is under and its backward is not, if it is `i % k == 0`: with the names of i and
     k. (Either may stand under one that is the same for all batches: `if args.fp16: ... else: loss.backward()`, or
-    `if k is not None:` around the whole step; and a backward under one that leaves out what is no number: `if torch.isfinite(loss):`.)"""
+    `if k is not None:` around the whole step.)"""
     if not may_meet(step, backward):
         return None  # `if k > 1: ... else: loss.backward(); optimizer.step()`: each of the two ways steps by itself
     extra = [guard for guard in step.guards if guard not in backward.guards and not _is_the_same(guard, step)]
-    if len(extra) != 1 or not extra[0][1]:
-        return None
-    if any(guard not in step.guards and step.loops[-1] in guard.varies and not _asks_for_a_number(guard) for guard in backward.guards):
+    if len(extra) != 1 or not extra[0][1] or any(guard not in step.guards and step.loops[-1] in guard.varies for guard in backward.guards):
         return None
     text = extra[0][0].text()
     match = _EVERY.search(text)
@@ -92,17 +89,6 @@ def every_so_often(step: Event, backward: Event) -> tuple[tuple, str, str] | Non
     if _never_longer(extra[0], match[2]):
         return None
     return extra[0], match[1], match[2]
-
-
-def _asks_for_a_number(guard: Guard) -> bool:
-    """Whether a condition only leaves out what is NaN or infinite: by torch's words or math's, or by a function of the file that has them."""
-    text = guard.site.text()
-    if all(_FINITE.search(part) for part in re.split(r"\band\b|\bor\b", text)):
-        return True
-    called = re.fullmatch(r"(?:not )?(\w+)\([^()]*(?:\(\))?\)", text)
-    defined = rf"(?m)^([ \t]*)def {called[1]}\(.*\n((?:\1[ \t]+.*\n|\s*\n)*)" if called is not None else ""
-    found = re.search(defined, "".join(guard.site.parsed.facts.lines)) if defined else None
-    return found is not None and _FINITE.search(found[2]) is not None
 
 
 def _begins_again(asked: Site, counter: str) -> bool:
