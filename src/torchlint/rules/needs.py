@@ -97,7 +97,7 @@ _CUSTOM: dict[int, tuple[Need, ...]] = {
     104: ((_any("step"), _any("backward")),),
     105: ((_any("step"), _any("backward")),),
     106: ((_any("backward"),), (_any("eval"),)),
-    101: ((_any("grad"), _any("backward")),),
+    101: ((_any("grad"), _any("backward")), (_any("step"), _any("backward"), _any("zero_grad"))),
     107: ((_any("backward"),),),
     108: ((_any("backward"), _any("no_grad inference_mode set_grad_enabled")),),
     110: ((_SCHEDULERS,), (_any("step"),)),  # the optimizer may step in a function of its own

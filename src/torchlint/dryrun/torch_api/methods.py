@@ -86,7 +86,7 @@ class Methods(Tensors, Devices, Modules, Optimizers, Contexts, Unknown):
         """Base.__init__(self, ...)."""
         if isinstance(value, Func):
             return self.inline(value, args, kwargs, node, args[0])
-        self.emit("super.init", args[0], node, home=base)
+        self.emit("super.init", args[0], node, home=base, args=args[1:], kwargs=kwargs)
         return NONE
 
     def instance_method(self, owner: Instance, name: str, args, kwargs, node) -> Value:
@@ -125,7 +125,7 @@ class Methods(Tensors, Devices, Modules, Optimizers, Contexts, Unknown):
             if found is not None:
                 return self.inline(Func(name, found[0].facts, found[1], found[0]), [instance, *args], kwargs, node, instance)
             if name == "__init__":
-                self.emit("super.init", instance, node, home=owner.home)
+                self.emit("super.init", instance, node, home=owner.home, args=args, kwargs=kwargs)
                 if any(base == "torch.nn.Sequential" for base in instance.cls.externals()):
                     given = self.given_items(args, kwargs, node)
                     self.store.set(instance, "[]", given)

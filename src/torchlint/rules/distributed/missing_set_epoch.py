@@ -8,11 +8,12 @@ from collections.abc import Iterator, Sequence
 import libcst as cst
 
 from torchlint.dryrun.tree import walk
-from torchlint.dryrun.values import Const, Event, Instance, Loop, Ref, Value, real
+from torchlint.dryrun.values import Class, Const, Event, Instance, Loop, Ref, Value, real
 from torchlint.rules.base import Report, View
-from torchlint.rules.shared.loaders import loader_of
+from torchlint.rules.shared.loaders import body_of, datasets_of, loader_of
 
 CODE = 801
+_LOADER = "torch.utils.data.DataLoader"
 _TRAINS = re.compile(r"(?:^|[._])(?:train|fit)(?:$|_|[A-Z])|(?:train|run)_(?:one_)?epoch$")
 _LOOKS = re.compile(r"(?:^|[._])(?:train|fit|val|valid|validate|test|eval|evaluate)(?:$|_|[A-Z])|epoch$")
 
@@ -25,10 +26,10 @@ def check(view: View) -> Iterator[Report]:
         loader = event.subject
         if not isinstance(loader, Instance) or loader.kind != "loader" or not event.loops:
             continue
-        alts = [alt for alt in _samplers(loader) if _shuffling(alt)]  # beside it, that of a run in one process
+        alts = [alt for alt in _samplers(view, loader) if _shuffling(alt)]  # beside it, that of a run in one process
         if not alts or event.grad_on is not True:
             continue
-        if "set_epoch" in event.site.parsed.facts.words or _handed_on(view, loader, alts) or _evaluates(view, event):
+        if "set_epoch" in event.site.parsed.facts.words or _handed_on(view, loader, alts) or _evaluates(view, event) or _picks_itself(view, loader):
             continue
         name = event.site.text()
         if "(" in name:  # enumerate(loader)
@@ -55,7 +56,7 @@ def _out_of_sight(view: View) -> Iterator[Report]:
         if "." not in event.name or not any(_is_optimizer(alt) for arg in event.args for alt in real(arg)):
             continue
         for loader in (alt for arg in event.args for alt in real(arg) if _is_loader(alt)):
-            alts = [alt for alt in _samplers(loader) if _shuffling(alt)]
+            alts = [alt for alt in _samplers(view, loader) if _shuffling(alt)]
             if not alts or id(loader) in reported or any(id(alt) in view.run.escaped for alt in alts):
                 continue
             others = [other for other in given if any(loader in real(arg) for arg in other.args)]
@@ -79,13 +80,51 @@ def _is_optimizer(value: Value) -> bool:
     return isinstance(value, Instance) and value.kind == "optimizer"
 
 
-def _samplers(loader: Instance) -> tuple[Value, ...]:
+def _samplers(view: View, loader: Instance) -> tuple[Value, ...]:
     """What a loader's order comes from: its sampler, or that of its batch sampler."""
-    found = [*real(loader.arg(3, "sampler"))]
-    for batches in real(loader.arg(4, "batch_sampler")):
-        if isinstance(batches, Instance) and isinstance(batches.cls, Ref) and batches.type.endswith(".BatchSampler"):
-            found.extend(real(batches.arg(0, "sampler")))
+    found: list[Value] = []
+    for sampler, batch_sampler in _given(view, loader):
+        found.extend(real(sampler))
+        for batches in real(batch_sampler):
+            if isinstance(batches, Instance) and isinstance(batches.cls, Ref) and batches.type.endswith(".BatchSampler"):
+                found.extend(real(batches.arg(0, "sampler")))
     return tuple(found)
+
+
+def _given(view: View, loader: Instance) -> list[tuple[Value | None, Value | None]]:
+    """The sampler and the batch sampler that torch's DataLoader is given."""
+    return [(given.arg(3, "sampler"), given.arg(4, "batch_sampler")) for given in _handed(view, loader)]
+
+
+def _handed(view: View, loader: Instance) -> list[Instance]:
+    """A loader as torch's DataLoader is given its options; for a class of one's own with an `__init__`, what each call in there hands on."""
+    if not isinstance(loader.cls, Class) or loader.cls.method("__init__") is None:
+        return [loader]
+    if _LOADER not in loader.cls.externals() or any("set_epoch" in home.facts.words for home in loader.cls.mro() if isinstance(home, Class)):
+        return []
+    return [Instance(loader.cls, "loader", None, event.args, event.kwargs) for event in view.of("super.init") if event.subject is loader]
+
+
+def _picks_itself(view: View, loader: Instance) -> bool:
+    """Whether the data set may pick its items without the index that a sampler gives: in one branch of its `__getitem__`, of two that each give
+    an item, no index stands."""
+    for dataset in (found for given in _handed(view, loader) for found in datasets_of(given)):
+        definition, _ = body_of(view, dataset.cls, "__getitem__")
+        params = definition.params.params if definition is not None else ()
+        if len(params) > 1 and any(_leaves_out(node, definition, params[1].name.value) for node in walk(definition.body) if isinstance(node, cst.If)):
+            return True
+    return False
+
+
+def _leaves_out(choice: cst.If, whole: cst.FunctionDef, index: str) -> bool:
+    """Whether a name stands in one branch of a choice alone, and nowhere else."""
+    def uses(node: cst.CSTNode) -> int:
+        return sum(isinstance(part, cst.Name) and part.value == index for part in walk(node))
+
+    if not isinstance(choice.orelse, cst.Else):
+        return False
+    branches = uses(choice.body), uses(choice.orelse.body)
+    return 0 in branches and sum(branches) == uses(whole.body) > 0
 
 
 def _shuffling(sampler: Value) -> bool:

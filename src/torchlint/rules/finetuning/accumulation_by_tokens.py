@@ -13,9 +13,12 @@ from torchlint.rules.base import Report, View
 from torchlint.rules.shared.accumulation import Accumulation, accumulated_by_accelerate, accumulations, length_of
 
 CODE = 7
-_COUNTS = re.compile(r"num_items|n_?tok|num_?tok|tok\w*_count|count\w*_tok|valid_tok|total_tok|reduction\s*=\s*[\"'](?:sum|none)[\"']")
+_COUNTS = re.compile(r"num_items|n_?tok|num_?tok|tok\w*_count|count\w*_tok|valid_tok|total_tok")
+_BY_ITSELF = re.compile(r"reduction\s*=\s*[\"'](?:sum|none)[\"']")
 _VOID = 255  # of the pixels that a segmentation leaves out: of each image about as many
 _LEFT_OUT = re.compile(r"=\s*-100\b|,\s*-100\s*\)")
+_FIRST_NAME = re.compile(r"[A-Za-z_]\w*")
+_BY_HAND = "this is divided by the targets that count, in each batch another number"
 # Accelerate divides by the number of batches once more.
 _UNDER_ACCELERATE = (
     "`{call}` averages over {every} batches, and each loss is a mean over its own tokens: a token of a short batch counts for more",
@@ -31,7 +34,7 @@ def check(view: View) -> Iterator[Report]:
         if not divided or any(_COUNTS.search("".join(facts.lines)) for facts in _texts(found)):
             continue
         left_out = _left_out(view, found)
-        if left_out is None:
+        if left_out is None or left_out[1] != _BY_HAND and any(_BY_ITSELF.search("".join(facts.lines)) for facts in _texts(found)):
             continue
         roles = {"call": view.call_text(found.backward.site), "every": found.every, "loss": view.loss_text(found.backward)}
         guard = (found.guard, f"this adds up {found.every} batches" if hosted else "the step comes only then")
@@ -62,6 +65,8 @@ def _left_out(view: View, found: Accumulation) -> tuple[Site, str] | None:
         if event.loss not in ("cross_entropy", "nll_loss") or loop not in event.loops or id(event.site.node) not in losses:
             continue
         ignored, reduction = _given(event, "ignore_index"), _given(event, "reduction")
+        if isinstance(reduction, Const) and reduction.value == "sum" and ignored is not None and _by_its_count(event):
+            return event.site, _BY_HAND
         if reduction is not None and not (isinstance(reduction, Const) and reduction.value == "mean"):
             return None
         if ignored is not None and number(ignored) != _VOID and _given(event, "weight") is None:
@@ -74,6 +79,22 @@ def _left_out(view: View, found: Accumulation) -> tuple[Site, str] | None:
     if "labels" in text and _LEFT_OUT.search(text) and isinstance(found.backward.subject, Opaque):
         return found.backward.subject.site or found.backward.site, "the model's own loss is a mean over the labels that are not -100, in each batch another number"
     return None
+
+
+def _by_its_count(event: Event) -> bool:
+    """Whether a sum over targets is divided, in the function that makes it, by how many of these very targets are no padding: the mean
+    by hand. `n = labels.ne(pad).sum(); loss = criterion(scores, labels) / n`"""
+    parsed, call = event.site.parsed, event.site.node
+    if not isinstance(call, cst.Call) or len(call.args) < 2:
+        return False
+    labels = _FIRST_NAME.match(parsed.text(call.args[1].value))
+    if labels is None:
+        return False
+    text = "".join(parsed.facts.lines[parsed.unit.start - 1 : parsed.unit.end])
+    counted = rf"[^\n=]*\b{labels[0]}(?:\.ne\(|\s*!=)[^\n]*\bsum\("
+    names = [found[1] for found in re.finditer(rf"(?m)^\s*(\w+)\s*=(?!=){counted}", text)]
+    divisors = "|".join([counted, *(rf"{name}\b" for name in names)])
+    return re.search(rf"\S\s*/=?\s*\(?(?:{divisors})", text) is not None
 
 
 def _of(backward: Event) -> list[Value]:

@@ -1,5 +1,5 @@
-"""101: weights that are updated by hand with gradients that nobody clears, and gradients that are cleared where they were handed to, not
-where they are made. (Steps of an optimizer are told by the page's order.)"""
+"""101: weights that are updated by hand with gradients that nobody clears, gradients that are cleared where they were handed to, not
+where they are made, and those that a generator's loss leaves in its discriminator. (Steps of an optimizer are told by the page's order.)"""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from torchlint.dryrun.flow import after, common_loop
 from torchlint.dryrun.values import Event, Instance, Iter, Loop, Tensor, Value, real
 from torchlint.rules.base import Report, View
 from torchlint.rules.shared.handed_gradients import MAY_CLEAR, added_up
+from torchlint.rules.shared.left_by_generator import left_by_generator
 from torchlint.rules.shared.readouts import made_from
 
 CODE = 101
@@ -25,6 +26,7 @@ _BEGINS = frozenset({"detach_", "requires_grad_", "fill_", "copy_"})
 def check(view: View) -> Iterator[Report]:
     """`w.data.sub_(lr * w.grad)`, `w -= lr * w.grad`, `w.data = w.data - lr * w.grad` in a loop that goes backward again."""
     yield from added_up(view, CODE)
+    yield from left_by_generator(view, CODE)
     backwards = view.of("backward")
     if not backwards or not view.of("augment", "inplace", "assign"):
         return

@@ -179,3 +179,87 @@ def main(args, data, model, optimizer):
 def test_a_generator_that_never_ends(given):
     told = dict.fromkeys(("before", "tell", "behind"), "pass") | {"mark": "", "learn": "loss.backward()", "shuffle": ""} | given
     holds(ENDLESS.format(**told))
+
+
+OWN = """
+import torch.distributed as dist
+from torch.utils.data import DataLoader, DistributedSampler, RandomSampler
+
+
+class Batches(DataLoader):
+    def __init__(self, data, size, {more}):
+        {sampler}
+        {handed}
+
+    {method}
+
+
+def main(args, data, model, optimizer):
+    dist.init_process_group("nccl")
+    loader = Batches(data, 4{given})
+    for epoch in range(args.epochs):
+        for x, y in loader:{mark}
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize("given", [
+    pytest.param({"mark": "  # <- 801"}, id="it makes the sampler"),
+    pytest.param({"mark": "  # <- 801", "handed": "DataLoader.__init__(self, data, batch_size=size, sampler=order)"}, id="by the base's name"),
+    pytest.param({"mark": "  # <- 801", "handed": "super().__init__(data, size, False, order)"}, id="by place"),
+    pytest.param({"mark": "  # <- 801", "sampler": "order = DistributedSampler(data) if more else RandomSampler(data)", "given": ", args.distributed"}, id="or another in one process"),
+    pytest.param({"sampler": "order = DistributedSampler(data, shuffle=False)"}, id="in no order that changes"),
+    pytest.param({"sampler": "order = RandomSampler(data)"}, id="in one process"),
+    pytest.param({"handed": "super().__init__(data, batch_size=size)"}, id="and hands it on to nobody"),
+    pytest.param({"more": "weights, sampler", "given": ", None, DistributedSampler(data)", "handed": "super().__init__(data, batch_size=size)"}, id="a place of its own"),
+    pytest.param({"method": "def tell(self, epoch): self.sampler.set_epoch(epoch)"}, id="it can tell the epoch"),
+])
+def test_a_loader_of_ones_own(given):
+    told = {
+        "mark": "", "sampler": "order = DistributedSampler(data)", "handed": "super().__init__(data, batch_size=size, sampler=order)",
+        "method": "rows = 4", "more": "more=None", "given": "",
+    } | given
+    holds(OWN.format(**told))
+
+
+PICKS = """
+import random
+import torch.distributed as dist
+from torch.utils.data import Dataset, DataLoader, DistributedSampler
+
+
+class Clips(Dataset):
+    def __init__(self, clips, whole):
+        self.clips, self.whole = clips, whole
+
+    def __len__(self):
+        return len(self.clips)
+
+    def __getitem__(self, index):
+        if self.whole:
+            clip = self.clips[index]
+        else:
+            clip = {other}
+        return clip
+
+
+def main(args, clips, model, optimizer):
+    dist.init_process_group("nccl")
+    data = Clips(clips, args.whole)
+    loader = DataLoader(data, batch_size=4, sampler=DistributedSampler(data))
+    for epoch in range(args.epochs):
+        for x, y in loader:{mark}
+            optimizer.zero_grad()
+            F.cross_entropy(model(x), y).backward()
+            optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("other", "mark"), [
+    pytest.param("self.clips[index][:100]", "  # <- 801", id="by the index in either way"),
+    pytest.param("random.choice(self.clips)", "", id="by the index in one way alone"),
+])
+def test_a_data_set_that_may_pick_its_items_itself(other, mark):
+    holds(PICKS.format(other=other, mark=mark))

@@ -1,4 +1,4 @@
-"""319: losses over one class, as far as sizes are known, and scores that only pass through a layer of one output."""
+"""319: losses over one class, as far as sizes are known, of rows and of maps, and scores that only pass through a layer of one output."""
 
 import pytest
 
@@ -42,4 +42,48 @@ TWO = "nn.Sequential(nn.Linear(8, 1), nn.Softmax(dim=1))"
 ])
 def test_one_class(model, loss, told):
     text = IMPORTS + PROGRAM.format(model=model, loss=loss)
+    assert (319 in {number for _, number in found(text)}) is told, found(text)
+
+
+MAPS = """
+class Net(nn.Module):
+    def __init__(self, out):
+        super().__init__()
+        self.body, self.norm, self.head = nn.Conv2d(3, 8, 3, padding=1), nn.BatchNorm2d(8), nn.Conv2d(8, out, 1)
+
+    def forward(self, x):
+        return self.head(F.relu(self.norm(self.body(x))))
+
+
+def plain(out):
+    return nn.Sequential(nn.Conv2d(3, 8, 3), nn.ReLU(), nn.Conv2d(8, out, 1))
+
+
+def train(loader: torch.utils.data.DataLoader, image, mask):
+    model = {model}
+    optimizer = torch.optim.Adam(model.parameters())
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = {loss}
+        loss.backward()
+        optimizer.step()
+"""
+
+
+@pytest.mark.parametrize(("model", "loss", "told"), [
+    ("plain(1)", "F.cross_entropy(model(x), y)", True),
+    ("Net(1)", "nn.CrossEntropyLoss()(model(image), mask)", True),  # batch norm takes batches alone
+    ("plain(1)", "F.cross_entropy(model(image), mask)", False),  # it may be (1, H, W): H classes
+    ("plain(2)", "F.cross_entropy(model(x), y)", False),
+    ("Net(21)", "nn.CrossEntropyLoss()(model(image), mask)", False),
+    ("Net(1)", "F.cross_entropy(torch.cat([model(x), -model(x)], 1), y)", False),
+    ("Net(1)", "F.cross_entropy(model(x).flatten(1), y)", False),
+    ("Net(1)", "F.cross_entropy(model(x).squeeze(1), y)", False),
+    ("Net(1)", "F.cross_entropy(model(x).view(x.size(0), -1), y)", False),
+    ("Net(1)", "F.cross_entropy(model(x) * torch.ones(4, 2, 1, 1), y)", False),
+    ("Net(1)", "F.nll_loss(model(x), y)", False),
+    ("Net(1)", "F.binary_cross_entropy_with_logits(model(x), y)", False),
+])
+def test_one_map_of_scores_for_each_image(model, loss, told):
+    text = IMPORTS + MAPS.format(model=model, loss=loss)
     assert (319 in {number for _, number in found(text)}) is told, found(text)
