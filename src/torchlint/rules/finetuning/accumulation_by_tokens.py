@@ -28,6 +28,7 @@ _UNDER_ACCELERATE = (
 
 def check(view: View) -> Iterator[Report]:
     """`loss = criterion(...) / k; loss.backward()`, where the criterion leaves out padding; or Accelerate divides."""
+    told = set()  # a loss goes backward in two ways where apex may scale it
     for found in (*accumulations(view), *accumulated_by_accelerate(view)):
         hosted = found.backward.get("framework") is not None
         divided = length_of(found.backward) not in (None, 1) if hosted else _division(found) is not None
@@ -36,6 +37,10 @@ def check(view: View) -> Iterator[Report]:
         left_out = _left_out(view, found)
         if left_out is None or left_out[1] != _BY_HAND and any(_BY_ITSELF.search("".join(facts.lines)) for facts in _texts(found)):
             continue
+        where = (left_out[0].location(), found.guard.location())
+        if where in told:
+            continue
+        told.add(where)
         roles = {"call": view.call_text(found.backward.site), "every": found.every, "loss": view.loss_text(found.backward)}
         guard = (found.guard, f"this adds up {found.every} batches" if hosted else "the step comes only then")
         yield Report(CODE, found.backward.site, roles, [left_out, guard], words=_UNDER_ACCELERATE if hosted else None)

@@ -12,7 +12,6 @@ from torchlint.rules.base import View
 from torchlint.rules.mends.rows import call_at, statement_at, text_of, tree_of
 from torchlint.rules.shared.blocks import conditions_at, exclude_each_other
 from torchlint.rules.shared.file_names import bindings_of
-from torchlint.rules.shared.mixed_precision import APEX
 
 _KEY = re.compile(r"\[[\"'](\w+)[\"']\]$")
 _ALIAS = re.compile(r"^import numpy as (\w+)|^import (numpy)\b", re.MULTILINE)
@@ -27,7 +26,6 @@ _DEEP = 16
 
 def numpys_in_groups(view: View, optimizer: Value | None) -> str | None:
     """The key under which the groups of an optimizer get a number of NumPy's, wherever they are given something under that key."""
-    optimizer = _given_to_apex(view, optimizer) if is_of_apex(optimizer) else optimizer
     if not isinstance(optimizer, Instance) or optimizer.kind != "optimizer":
         return None
     set_to: dict[str, list[Event]] = {}
@@ -36,18 +34,6 @@ def numpys_in_groups(view: View, optimizer: Value | None) -> str | None:
         if key is not None and any(_is_group_of(alt, optimizer) for alt in real(event.subject)):
             set_to.setdefault(key[1], []).append(event)
     return next((key for key, events in set_to.items() if not _is_scheduled(view, key) and all(map(_gives_numpys, events))), None)
-
-
-def is_of_apex(value: Value | None) -> bool:
-    """Whether a value is one of the two that apex gives back, `model, optimizer = amp.initialize(model, optimizer)`."""
-    return isinstance(value, Opaque) and value.source == "item" and isinstance(value.origin, Opaque) and value.origin.name == APEX
-
-
-def _given_to_apex(view: View, value: Value) -> Value:
-    """The optimizer that apex gives back: it is the one that it was given, if that is one alone."""
-    calls = [event for event in view.of("unknown") if event.get("name") == APEX]
-    given = {id(alt): alt for event in calls for part in event.args for alt in real(part) if isinstance(alt, Instance) and alt.kind == "optimizer"}
-    return next(iter(given.values())) if len(given) == 1 else value
 
 
 def _is_group_of(value: Value, optimizer: Instance) -> bool:

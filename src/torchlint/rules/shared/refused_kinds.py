@@ -8,7 +8,7 @@ import re
 from torchlint.dryrun.torch_api.arrays import is_numpys
 from torchlint.dryrun.values import Class, Const, Dict, Instance, Opaque, Ref, Seq, Value, from_file, real
 from torchlint.rules.base import View
-from torchlint.rules.shared.numpys_in_groups import is_of_apex, numpys_in_groups
+from torchlint.rules.shared.numpys_in_groups import numpys_in_groups
 
 _DEEP = 2  # lists of dicts of lists
 _MADE = {
@@ -87,7 +87,7 @@ def _kind(view: View, value: Value, depth: int) -> str | None:
         return None
     if "copy" in value.tags:
         return _kind(view, value.origin, depth) if value.origin is not None else None
-    if "optimizer_state" in value.tags or value.name == "state_dict" and is_of_apex(value.origin) and "optimizer" in value.origin.tags:
+    if "optimizer_state" in value.tags:
         key = numpys_in_groups(view, value.origin)
         return f'a state with a number of NumPy\'s in it, the `{key}` of its groups' if key is not None else None
     if _of_parser(value, "parse_args"):
